@@ -1,0 +1,62 @@
+"""The one tree of errors: every message says where, what was given, what is allowed, and what to do next.
+
+This module never prints and never exits; `cli` turns an error into one line and `exit_code`.
+"""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from typing import ClassVar
+
+
+class PrismError(Exception):
+    """Base of all errors that PRISM raises on purpose."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class BadInputError(PrismError, ValueError):
+    """Something a user gave cannot be used; nothing was run."""
+
+    exit_code: ClassVar[int] = 2
+
+
+class ConfigError(BadInputError):
+    """A configuration key or value is wrong."""
+
+
+class DataError(BadInputError):
+    """A file is missing, empty, or has not the columns or rows that are needed."""
+
+
+class ChartError(BadInputError):
+    """A statechart, or a call on one, contradicts itself."""
+
+
+class AgentError(BadInputError):
+    """An agent's field was given a value outside its range."""
+
+
+class StateTypeError(PrismError, TypeError):
+    """An agent's state was set to something that is not an `AgentState`."""
+
+
+class OracleError(PrismError):
+    """The LLM cannot be asked, or its answer cannot be used. `reason` is one word for the ledger."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class RunError(PrismError):
+    """A run that had started could not be brought to a good end."""
+
+
+def did_you_mean(given: str, allowed: Iterable[str]) -> str:
+    """Return `` Did you mean 'x'?`` for the nearest of `allowed`, or an empty string.
+
+    >>> did_you_mean("scroling", ["scrolling", "idle"])
+    " Did you mean 'scrolling'?"
+    """
+    near = get_close_matches(given, list(allowed), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

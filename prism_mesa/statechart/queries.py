@@ -1,0 +1,42 @@
+"""Questions about many agents' states, and one agent as JSON. Nothing here changes an agent."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from prism_mesa.statechart.states import STATES, AgentState
+
+
+def agents_in_state(state: AgentState, agents: Iterable[Any]) -> int:
+    """Return how many of `agents` are in `state`.
+
+    Args:
+        state: An `AgentState` or its value.
+        agents: Objects with a `state`; or something with a method `state_counts`, such as a `SocialModel`,
+            which answers from its columns.
+    """
+    return state_distribution(agents)[AgentState(state)]
+
+
+def state_distribution(agents: Iterable[Any]) -> dict[AgentState, int]:
+    """Return the number of agents in each of the eight states, zeros included.
+
+    >>> from types import SimpleNamespace as Agent
+    >>> state_distribution([Agent(state=AgentState.IDLE)])[AgentState.IDLE]
+    1
+    """
+    if hasattr(agents, "state_counts"):
+        return dict(agents.state_counts())
+    counts = dict.fromkeys(STATES, 0)
+    for agent in agents:
+        counts[agent.state] += 1
+    return counts
+
+
+def export_agent(agent: Any) -> dict[str, Any]:
+    """Return one agent as plain JSON values: id, state, ticks in it, and the history, oldest first."""
+    return {
+        "agent_id": str(getattr(agent, "agent_id", getattr(agent, "unique_id", ""))),
+        "current_state": AgentState(agent.state).value,
+        "ticks_in_state": int(agent.ticks_in_state),
+        "state_history": [entry.to_dict() for entry in agent.state_history],
+    }

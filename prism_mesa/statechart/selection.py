@@ -1,0 +1,87 @@
+"""The rule that picks among the transitions of one (trigger, state); scalar and column firing both ask it.
+
+This module evaluates no guard: it is given their values.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from prism_mesa.statechart.guards import Expression
+from prism_mesa.statechart.states import AgentState
+from prism_mesa.statechart.transitions import Guard, Transition
+
+FALSE: Final = 0
+TRUE: Final = 1
+NEEDS: Final = 2
+
+type Outcome = Transition | tuple[AgentState, ...] | None
+"""The transition to take; the options of an ambiguous choice; or nothing."""
+
+
+class Cell:
+    """All transitions of one (trigger, state), in list order.
+
+    Attributes:
+        declared: The concrete targets, each once: what an oracle may choose from.
+        arms: Triples (weight, kernel, guard): the guards' values (0, 1, 2), each times its weight 3**i,
+            add up to the key of `outcomes`. The kernel is the guard as a bare function, which for an
+            expression cannot read mappings.
+        always: The outcome, if no candidate has a guard.
+        outcomes: What follows for each key; worked out when first asked for.
+    """
+
+    __slots__ = ("always", "arms", "candidates", "declared", "oracle_enabled", "outcomes")
+
+    def __init__(self, candidates: tuple[Transition, ...], oracle_enabled: bool) -> None:
+        self.candidates = candidates
+        self.oracle_enabled = oracle_enabled
+        self.declared = tuple(dict.fromkeys(t.target for t in candidates if t.target is not None))
+        guarded = [t.guard for t in candidates if t.guard is not None]
+        self.arms: tuple[tuple[int, Guard, Guard], ...] = tuple(
+            (3**i, guard.kernel if isinstance(guard, Expression) else guard, guard)
+            for i, guard in enumerate(guarded)
+        )
+        self.outcomes = _Outcomes(self)
+        self.always = None if guarded else self.outcomes[0]
+
+    def values(self, key: int) -> list[int]:
+        """Return the candidates' values; an unguarded one has TRUE."""
+        digits = iter([(key // weight) % 3 for weight, _, _ in self.arms])
+        return [TRUE if t.guard is None else next(digits) for t in self.candidates]
+
+    def left(self, values: Sequence[int]) -> list[tuple[Transition, int]]:
+        """Return the candidates that the guards leave: an unguarded one only if no guarded one is left."""
+        alive = [(t, v) for t, v in zip(self.candidates, values, strict=True) if v != FALSE]
+        return [(t, v) for t, v in alive if t.guard is not None] or alive
+
+    def to(self, target: AgentState) -> list[Transition]:
+        """Return the candidates that lead to `target`."""
+        return [t for t in self.candidates if t.target is target]
+
+    def select(self, left: Sequence[tuple[Transition, int]]) -> Outcome:
+        """Return the outcome for the candidates that are left, with their values.
+
+        Open (a target of None, or a guard that needs the oracle): ambiguous between all declared targets.
+        One distinct target: its first transition. Several: ambiguous between them, in list order. Without
+        an oracle an ambiguous choice takes its first option.
+        """
+        if any(t.target is None or value == NEEDS for t, value in left):
+            options = self.declared
+        else:
+            options = tuple(dict.fromkeys(t.target for t, _ in left if t.target is not None))
+            if len(options) == 1:
+                return left[0][0]
+        if self.oracle_enabled or not options:
+            return options or None
+        return next(t for t in [*(t for t, _ in left), *self.candidates] if t.target is options[0])
+
+
+class _Outcomes(dict[int, Outcome]):
+    """Guard key -> outcome, filled on demand."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    def __missing__(self, key: int) -> Outcome:
+        outcome = self[key] = self._cell.select(self._cell.left(self._cell.values(key)))
+        return outcome

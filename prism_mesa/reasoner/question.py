@@ -1,0 +1,104 @@
+"""What an oracle is given and what it gives back: plain, frozen, and free of live agents."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.records import Post
+from prism_mesa.statechart import AgentState
+
+type Source = Literal["llm", "cache", "fallback", "budget", "rule"]
+
+
+@dataclass(frozen=True)
+class Persona:
+    """Who is asked.
+
+    Attributes:
+        interests: Words, strongest first.
+        personality: One sentence, for prompts.
+        traits: Big Five on 1..5, in the order of `records.BIG_FIVE`.
+        propensities: Shares of like, reply and reshare among its engagements; they add up to 1.
+        low: Relevance below which the agent ignores a post, 0..1.
+        high: Relevance above which it engages.
+    """
+
+    name: str
+    interests: tuple[str, ...] = ()
+    personality: str = ""
+    traits: tuple[float, ...] = (3.1, 3.86, 3.64, 2.68, 3.91)
+    propensities: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)
+    low: float = 0.4
+    high: float = 0.6
+
+
+@dataclass(frozen=True)
+class Question:
+    """An open choice of one agent.
+
+    Attributes:
+        options: States to choose from, in the chart's order.
+        history: The last few changes of state, oldest first, as ``idle -> scrolling (feed_ready)``.
+    """
+
+    persona: Persona
+    state: AgentState
+    trigger: str
+    options: tuple[AgentState, ...]
+    post: Post | None = None
+    history: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question with its place in the run and the agent's own keyed draw in [0, 1)."""
+
+    question: Question
+    round: int = 0
+    tick: int = 0
+    agent: int = -1
+    draw: float = 0.5
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back.
+
+    Attributes:
+        choice: One of the options; None stays in the state (only the fallback `stay` does).
+        source: Who gave it. A fallback is an answer no LLM gave although one was asked.
+        reason: Why it is a fallback, in one word; else empty.
+        attempts: How often the LLM was asked.
+        key: The ledger's key of the answer; empty if no LLM was concerned.
+    """
+
+    choice: AgentState | None
+    source: Source
+    reason: str = ""
+    attempts: int = 0
+    key: str = ""
+
+
+@dataclass(frozen=True)
+class OpenChoices:
+    """The open choices of many agents that share their options, as columns; arrays of one length n.
+
+    Attributes:
+        relevance: Of the post at hand, 0..1, float64.
+        low: Lower end of the agent's band; `high` the upper end.
+        velocity: The post's velocity, whole number.
+        traits: Big Five, 1..5, shape (n, 5).
+        propensities: Shares of like, reply, reshare, shape (n, 3).
+        draws: The agents' keyed draws in [0, 1).
+    """
+
+    options: tuple[AgentState, ...]
+    relevance: npt.NDArray[np.float64]
+    low: npt.NDArray[np.float64]
+    high: npt.NDArray[np.float64]
+    velocity: npt.NDArray[np.int64]
+    traits: npt.NDArray[np.float64]
+    propensities: npt.NDArray[np.float64]
+    draws: npt.NDArray[np.float64]

@@ -1,0 +1,50 @@
+"""Frozen records that several rooms share. They hold facts; nothing here decides or changes anything."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+type PostKind = Literal["post", "reply", "reshare"]
+type ActionName = Literal["like", "reply", "reshare"]
+
+ACTIONS: tuple[ActionName, ...] = ("like", "reply", "reshare")
+POST_KINDS: tuple[PostKind, ...] = ("post", "reply", "reshare")
+BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
+
+
+@dataclass(frozen=True)
+class Post:
+    """A post as one agent sees it when a round opens.
+
+    Attributes:
+        post_id: Its row in the table of posts.
+        author: The author's row in the table of agents, or -1.
+        relevance: Similarity of the post's topics and the reader's interests, 0..1.
+        round: The round it appeared in.
+        parent: What a reply answers or a reshare passes on.
+        root: The post whose cascade it belongs to; its own id, but for a reshare.
+        likes: Counted for the root; so are replies and reshares.
+        velocity: Engagements with the root in the last `feed.velocity_window` rounds.
+        media_type: image, video, link, ..., or an empty string.
+    """
+
+    post_id: int = -1
+    text: str = ""
+    author: int = -1
+    author_name: str = ""
+    relevance: float = 0.5
+    round: int = 0
+    kind: PostKind = "post"
+    parent: int | None = None
+    root: int = -1
+    likes: int = 0
+    replies: int = 0
+    reshares: int = 0
+    impressions: int = 0
+    velocity: int = 0
+    media_type: str = ""
+    media_description: str = ""
+
+    @property
+    def has_media(self) -> bool:
+        """Whether it carries media."""
+        return bool(self.media_type)

@@ -1,1 +1,51 @@
-"""The oracle: questions, prompts, answers, the ledger, and the clients that speak to an LLM. No Mesa, no agents."""
+"""The oracle: questions, prompts, answers, the ledger, and the clients that speak to an LLM. Never an agent."""
+
+from prism_mesa.reasoner.choosing import make_reasoner
+from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient
+from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
+from prism_mesa.reasoner.ollama import OllamaChatClient
+from prism_mesa.reasoner.params import ReasonerParams, RuleParams
+from prism_mesa.reasoner.parse import UselessAnswerError, parse_reasoner_response
+from prism_mesa.reasoner.profile import persona_of, post_of, question_of
+from prism_mesa.reasoner.prompt import (
+    STATE_DESCRIPTIONS,
+    answer_schema,
+    build_reasoner_prompt,
+    format_context,
+    question_prompt,
+)
+from prism_mesa.reasoner.question import Answer, Ask, OpenChoices, Persona, Question, Source
+from prism_mesa.reasoner.reasoner import Reasoner
+from prism_mesa.reasoner.rule import RuleReasoner
+
+__all__ = [
+    "STATE_DESCRIPTIONS",
+    "Answer",
+    "Ask",
+    "AskedRow",
+    "ChatClient",
+    "Completion",
+    "FunctionClient",
+    "Ledger",
+    "OllamaChatClient",
+    "OpenChoices",
+    "Persona",
+    "Question",
+    "Reasoner",
+    "ReasonerParams",
+    "RuleParams",
+    "RuleReasoner",
+    "Source",
+    "StoredAnswer",
+    "UselessAnswerError",
+    "answer_key",
+    "answer_schema",
+    "build_reasoner_prompt",
+    "format_context",
+    "make_reasoner",
+    "parse_reasoner_response",
+    "persona_of",
+    "post_of",
+    "question_of",
+    "question_prompt",
+]

@@ -1,8 +1,9 @@
 """Static checks of a chart: what can be known before anything runs. Nothing is fired here."""
 
+import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -10,9 +11,10 @@ import numpy.typing as npt
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import NEEDS, Cell
+from prism_mesa.statechart.selection import FALSE, NEEDS, Cell, Outcome
+from prism_mesa.statechart.statechart import guard_value
 from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.tables import ArrayColumns, column_values
+from prism_mesa.statechart.tables import ArrayColumns, column_values, zero_keys
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.streams import Streams
 
@@ -44,8 +46,8 @@ def check(chart: "Statechart", fired: Iterable[str] | None = None) -> list[Findi
 
     Guards that are expressions are evaluated on `N_PROBES` made-up agents and posts whose fields take the
     constants of the guards and values around them (those that break the chart's `invariant` are left
-    out): what is found that way is certain, what is not found is only unlikely. Plain callables cannot
-    be looked into and count as able to give any value.
+    out): an example that is found is certain, one that is not found is only unlikely. Plain callables
+    cannot be looked into and count as able to give any value.
 
     Args:
         chart: The chart.
@@ -54,12 +56,14 @@ def check(chart: "Statechart", fired: Iterable[str] | None = None) -> list[Findi
     found = list(_structure(chart))
     if fired is not None:
         found += _never_fired(chart, set(fired))
-    asks: list[str] = []
+    asks: dict[str, bool] = {}
     for trigger, state, cell in _cells(chart):
         outcomes = _possible(chart, cell)
-        found += _cell_findings(cell, f"{state.value} --{trigger}-->", outcomes)
-        if state in reachable(chart) and any(isinstance(o, tuple) and len(o) > 1 for o, _ in outcomes.values()):
-            asks.append(f"{state.value} --{trigger}-->")
+        where = f"{state.value} --{trigger}-->"
+        found += _cell_findings(cell, where, outcomes)
+        sure = [o.witness is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
+        if sure and state in reachable(chart):
+            asks[where] = any(sure)
     found.append(_oracle(chart, asks))
     return sorted(found, key=lambda finding: _ORDER[finding.level])
 
@@ -105,83 +109,123 @@ def _never_fired(chart: "Statechart", fired: set[str]) -> Iterator[Finding]:
         yield Finding("warning", "dropped", trigger, "the round fires this trigger, and no state reacts to it")
 
 
-type _Outcomes = dict[int, tuple[object, str]]
+@dataclass(frozen=True)
+class _Possible:
+    """Something that can come about in a cell; `witness` is an example, None if only callables could tell."""
+
+    outcome: Outcome
+    left: list[tuple[Transition, int]]
+    witness: str | None
+
+    def __str__(self) -> str:
+        return "if its callable guards say so" if self.witness is None else self.witness
 
 
-def _possible(chart: "Statechart", cell: Cell) -> _Outcomes:
-    """Return the outcomes that can come about: guard key -> (outcome, a probe that gives it, in words)."""
-    n = N_PROBES
-    names = sorted(_fields(chart, cell))
-    columns = _probes(names, chart, cell)
-    keep = np.ones(n, bool)
-    if chart.invariant is not None:
-        held = column_values(chart.invariant, columns["agent"], columns["post"], n)
-        keep = keep if held is None else held.astype(bool)
-    keys = [(np.zeros(n, np.int64), True)]
-    for weight, _, guard in cell.arms:
-        values = None
+def _possible(chart: "Statechart", cell: Cell) -> list[_Possible]:
+    """Return what can come about in a cell, each once."""
+    expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
+    columns = _probes([*expressions, chart.invariant] if chart.invariant is not None else expressions)
+    keep = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_values(chart.invariant, columns))
+    keys = [(zero_keys(cell, N_PROBES), True)]
+    for i, (weight, _, guard) in enumerate(cell.arms):
         if isinstance(guard, Expression):
-            values = column_values(guard, columns["agent"], columns["post"], n)
-        if values is not None:
-            keys = [(key + weight * values, known) for key, known in keys]
+            values = weight * _values(guard, columns).astype(keys[0][0].dtype)
+            keys = [(key + values, known) for key, known in keys]
         elif len(keys) < 3**_MANY_GUARDS:  # a callable may give anything
             keys = [(key + weight * value, False) for key, _ in keys for value in (0, 1, 2)]
-    found: _Outcomes = {}
+        else:  # too many to try all their values together: false in half of the probes, anything in the others
+            values = Streams(0).integers(f"callable {i}", np.arange(N_PROBES), 3).astype(keys[0][0].dtype)
+            values[: N_PROBES // 2] = 0
+            keys = [(key + weight * values, False) for key, _ in keys]
+    found: dict[int, _Possible] = {}
     for key, known in keys:
-        values, first = np.unique(key[keep], return_index=True)
-        for value, at in zip(values.tolist(), np.flatnonzero(keep)[first], strict=True):
-            witness = _witness(columns, names, int(at)) if known else "if its callable guards say so"
-            found.setdefault(value, (cell.outcomes[value], witness))
-    return found
+        for value, at in zip(*np.unique(key[keep], return_index=True), strict=True):
+            if int(value) not in found:
+                left = cell.left(cell.values(int(value)))
+                witness = _witness(columns, int(keep[at])) if known else None
+                found[int(value)] = _Possible(cell.outcomes[int(value)], left, witness)
+    return list(found.values())
 
 
-def _fields(chart: "Statechart", cell: Cell) -> set[str]:
-    expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
-    if chart.invariant is not None:
-        expressions.append(chart.invariant)
-    return {name for expression in expressions for name in expression.fields}
+def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[np.int64]:
+    """Return a guard's value for each probe; one that raises (a division by zero) is false."""
+    agents, posts = columns["agent"], columns["post"]
+    values = column_values(guard, agents, posts, N_PROBES)
+    if values is not None:
+        return values
+    return np.array([_row_value(guard, agents.row(i), posts.row(i)) for i in range(N_PROBES)])
 
 
-def _probes(names: list[str], chart: "Statechart", cell: Cell) -> dict[str, ArrayColumns]:
-    """Return made-up agents and posts: each field takes values on, between and beside the constants."""
-    expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
-    numbers = {0.0, 0.25, 0.5, 0.75, 1.0}
-    for constant in {c for expression in expressions for c in expression.constants}:
-        numbers |= {constant - 1.0, constant - 0.01, constant, constant + 0.01, constant + 1.0}
-    texts = {text for expression in expressions for text in expression.texts}
+def _row_value(guard: Expression, agent: object, post: object) -> int:
+    try:
+        return guard_value(guard(agent, post))
+    except Exception:
+        return FALSE
+
+
+def _probes(expressions: list[Expression]) -> dict[str, ArrayColumns]:
+    """Return made-up agents and posts: each field takes values on, between and beside its constants."""
     draws = Streams(0)
     arrays: dict[str, dict[str, npt.NDArray[np.generic]]] = {"agent": {}, "post": {}}
-    for name in names:
+    for name, constants in sorted(_constants(expressions).items()):
+        texts = {constant for constant in constants if isinstance(constant, str)}
+        exact = {constant for constant in constants if not isinstance(constant, str)}
+        beside = {constant + step for constant in exact for step in (-1.0, -0.01, 0.01, 1.0)}
+        between = {(low + high) / 2 for low, high in pairwise(sorted(exact))}
+        numbers = {0.0, 0.25, 0.5, 0.75, 1.0} | exact | beside | between
+        values = np.array(sorted(texts | {"something else"}) if texts else sorted(numbers))
         root, field = name.split(".", 1)
-        is_text = any(name in e.fields and e.texts for e in expressions)
-        values = np.array(sorted(texts | {"something else"})) if is_text else np.array(sorted(numbers))
         arrays[root][field] = values[draws.integers(name, np.arange(N_PROBES), len(values))]
     return {root: ArrayColumns(columns) for root, columns in arrays.items()}
 
 
-def _witness(columns: dict[str, ArrayColumns], names: list[str], row: int) -> str:
-    shown = [f"{name} = {columns[name.split('.')[0]].arrays[name.split('.')[1]][row]}" for name in names]
+def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
+    """Return, for each field, the constants that it or a field compared with it is compared with."""
+    nodes = (node for expression in expressions for node in ast.walk(expression.tree))
+    terms = [Expression(node) for node in nodes if isinstance(node, ast.Compare | ast.BinOp)]
+    found: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
+    for _ in found:  # constants travel along chains of fields
+        for term in terms:
+            together = term.constants.union(term.texts, *(found[name] for name in term.fields))
+            for name in term.fields:
+                found[name] |= together
+    return found
+
+
+def _witness(columns: dict[str, ArrayColumns], row: int) -> str:
+    shown = [
+        f"{root}.{field} = {array[row]}"
+        for root, fields in columns.items()
+        for field, array in sorted(fields.arrays.items())
+    ]
     return "for example " + ", ".join(shown) if shown else "always"
 
 
-def _cell_findings(cell: Cell, where: str, outcomes: _Outcomes) -> Iterator[Finding]:
-    lefts = {key: cell.left(cell.values(key)) for key in outcomes}
-    alive = {id(t) for left in lefts.values() for t, _ in left}
-    for transition in cell.candidates:
+def _cell_findings(cell: Cell, where: str, outcomes: list[_Possible]) -> Iterator[Finding]:
+    if not outcomes:
+        yield Finding("note", "unprobed", where, "no made-up agent meets the chart's invariant")
+    alive = {id(t) for possible in outcomes for t in _alive(cell, possible)}
+    for transition in cell.candidates if outcomes else ():
         if id(transition) not in alive:
-            yield Finding("warning", "shadowed", str(transition), "no agent can ever take this transition")
-    for first, second in combinations([t for t in cell.candidates if t.guard is None], 2):
-        if first.target is second.target:
-            yield Finding("warning", "shadowed", str(second), "an earlier transition leads to the same state")
+            yield Finding("warning", "shadowed", str(transition), "found no agent that takes this transition")
     if any(t.target is None for t in cell.candidates) and not cell.declared:
         yield Finding("error", "no-options", where, "the oracle is asked, and no concrete target is declared")
-    for key, (outcome, witness) in outcomes.items():
-        if outcome is None and not lefts[key]:
-            yield Finding("note", "gap", where, f"the trigger is dropped, {witness}")
-        elif isinstance(outcome, tuple):
-            names = ", ".join(state.value for state in outcome)
-            kind, why = _openness(lefts[key])
-            yield Finding("note", kind, where, f"{why}: the oracle chooses among {names}, {witness}")
+    for possible in outcomes:
+        if possible.outcome is None and not possible.left:
+            yield Finding("note", "gap", where, f"the trigger is dropped, {possible}")
+        elif isinstance(possible.outcome, tuple):
+            names = ", ".join(state.value for state in possible.outcome)
+            kind, why = _openness(possible.left)
+            yield Finding("note", kind, where, f"{why}: the oracle chooses among {names}, {possible}")
+
+
+def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:
+    """Return the transitions that matter: those that leave the choice open, and those that may be taken."""
+    yield from (t for t, value in possible.left if t.target is None or value == NEEDS)
+    if isinstance(possible.outcome, Transition):
+        yield possible.outcome
+    for option in possible.outcome if isinstance(possible.outcome, tuple) else ():
+        yield cell.arrow(option, possible.left)
 
 
 def _openness(left: list[tuple[Transition, int]]) -> tuple[str, str]:
@@ -190,11 +234,14 @@ def _openness(left: list[tuple[Transition, int]]) -> tuple[str, str]:
     return "overlap", "guards overlap"
 
 
-def _oracle(chart: "Statechart", asks: list[str]) -> Finding:
+def _oracle(chart: "Statechart", asks: dict[str, bool]) -> Finding:
     if not chart.oracle_enabled:
-        return Finding(
-            "note", "oracle", chart.name, "the oracle is disabled: an open choice takes its first option"
-        )
+        text = "the oracle is disabled: an open choice takes its first option"
+        return Finding("note", "oracle", chart.name, text)
     if not asks:
         return Finding("warning", "oracle", chart.name, "the oracle can never be reached")
-    return Finding("note", "oracle", chart.name, f"the oracle can be reached: {'; '.join(asks)}")
+    if not any(asks.values()):
+        text = f"the oracle can be reached only if callable guards say so: {'; '.join(asks)}"
+        return Finding("warning", "oracle", chart.name, text)
+    places = "; ".join(where for where, is_sure in asks.items() if is_sure)
+    return Finding("note", "oracle", chart.name, f"the oracle can be reached: {places}")

@@ -1,5 +1,6 @@
-"""Guards as data: expressions over fields, from which the scalar guard, the column kernel, the static
-checks and the label in diagrams are all made. An expression only reads.
+"""Guards as data: the scalar guard, the column kernel, the checks and the label all come from one expression.
+
+An expression only reads.
 
 >>> from types import SimpleNamespace as Row
 >>> keen = F.post.relevance > F.agent.high_threshold
@@ -12,8 +13,11 @@ post.relevance > agent.high_threshold or not post.velocity <= 100
 import ast
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from enum import Enum
 from math import isfinite
 from typing import Any, Final, NoReturn
+
+import numpy as np
 
 from prism_mesa.errors import ChartError
 
@@ -27,12 +31,12 @@ class Expression:
     """An expression over fields of the agent and of the context. Build it from `F` with operators.
 
     Comparisons, ``+ - * /``, and ``& | ~`` for and, or, not. Both sides of ``&`` and ``|`` are always
-    evaluated. ``a < F.post.x < b`` is refused: Python would drop half of it.
+    evaluated. ``a < F.post.x < b`` is refused: Python would drop half of it. Whole numbers are exact up
+    to 2**53.
     """
 
-    def __init__(self, tree: ast.expr, *, is_logical: bool = False) -> None:
+    def __init__(self, tree: ast.expr) -> None:
         self.tree = tree
-        self.is_logical = is_logical
         self._function: Callable[[Any, Any], Any] | None = None
 
     @property
@@ -40,19 +44,14 @@ class Expression:
         """``f(agent, context)`` by attribute access: on two objects one value, on columns an array."""
         if self._function is None:
             arguments = ast.arguments([], [ast.arg("agent"), ast.arg("post")], None, [], [], None, [])
-            source = ast.Expression(ast.Lambda(arguments, _BitwiseLogic().visit(deepcopy(self.tree))))
-            self._function = eval(compile(ast.fix_missing_locations(source), f"<guard {self}>", "eval"))
+            source = ast.Expression(ast.Lambda(arguments, _Elementwise().visit(deepcopy(self.tree))))
+            code = compile(ast.fix_missing_locations(source), f"<guard {self}>", "eval")
+            self._function = eval(code, {"truth": _truth})
         return self._function
 
     def __call__(self, agent: Any, context: Any = None) -> Any:
         """Evaluate for one agent; `context` may be an object or a mapping."""
         return self.function(agent, readable(context))
-
-    @property
-    def kernel(self) -> Callable[[Any, Any], Any]:
-        """`function` where it must fail on a mapping; self where it might read a dict's own attribute."""
-        confused = {f"post.{name}" for name in dir(dict)} & self.fields
-        return self if confused else self.function
 
     @property
     def fields(self) -> frozenset[str]:
@@ -130,63 +129,83 @@ class Expression:
         return _arithmetic("/", other, self)
 
     def __and__(self, other: object) -> "Expression":
-        return Expression(ast.BoolOp(ast.And(), [_truth(self), _truth(other)]), is_logical=True)
+        return Expression(ast.BoolOp(ast.And(), [self.tree, _tree(other)]))
 
     def __or__(self, other: object) -> "Expression":
-        return Expression(ast.BoolOp(ast.Or(), [_truth(self), _truth(other)]), is_logical=True)
+        return Expression(ast.BoolOp(ast.Or(), [self.tree, _tree(other)]))
 
     def __invert__(self) -> "Expression":
-        return Expression(ast.UnaryOp(ast.Not(), _truth(self)), is_logical=True)
+        return Expression(ast.UnaryOp(ast.Not(), self.tree))
 
     def _compare(self, operator: ast.cmpop, other: object) -> "Expression":
-        return Expression(ast.Compare(self.tree, [operator], [_tree(other)]), is_logical=True)
+        return Expression(ast.Compare(self.tree, [operator], [_tree(other)]))
 
 
 def _tree(value: object) -> ast.expr:
     if isinstance(value, Expression):
         return value.tree
-    if isinstance(value, str) or (isinstance(value, int | float) and isfinite(value)):
-        # plain values only: a str enum becomes its value
-        return ast.Constant(value.value if hasattr(value, "value") else value)
+    plain = value.value if isinstance(value, Enum) else value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str | bool | int) or (isinstance(plain, float) and isfinite(plain)):
+        return ast.Constant(plain)
     raise ChartError(f"a guard expression cannot hold {value!r}; use fields of F, finite numbers and strings")
-
-
-def _truth(value: object) -> ast.expr:
-    tree = _tree(value)
-    logical = isinstance(value, bool) or (isinstance(value, Expression) and value.is_logical)
-    return tree if logical else ast.Compare(tree, [ast.NotEq()], [ast.Constant(0)])
 
 
 def _arithmetic(symbol: str, left: object, right: object) -> Expression:
     return Expression(ast.BinOp(_tree(left), _NUMBER_OPERATORS[symbol](), _tree(right)))
 
 
-class _BitwiseLogic(ast.NodeTransformer):
-    """Write and, or, not as ``& | ^ True``: the same value on bools, and arrays understand it too."""
+def _truth(value: Any) -> Any:
+    """Return whether `value` is true, element by element for a column."""
+    if not isinstance(value, np.ndarray):
+        return bool(value)
+    if value.dtype.kind not in "biuf":
+        raise TypeError(f"a column of {value.dtype} is neither true nor false")
+    return value != 0
+
+
+class _Elementwise(ast.NodeTransformer):
+    """Write an expression so that it means the same on columns as on one row.
+
+    And, or, not become ``& | ^ True`` between truth values; in arithmetic a truth value becomes 0 or 1
+    (numpy's ``True + True`` is True).
+    """
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.expr:
-        self.generic_visit(node)
         operator = ast.BitAnd() if isinstance(node.op, ast.And) else ast.BitOr()
-        joined = node.values[0]
-        for value in node.values[1:]:
-            joined = ast.BinOp(joined, operator, value)
-        return joined
+        left, right = (self._as_truth(value) for value in node.values)
+        return ast.BinOp(left, operator, right)
 
     def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.expr:
-        self.generic_visit(node)
-        return ast.BinOp(node.operand, ast.BitXor(), ast.Constant(True)) if isinstance(node.op, ast.Not) else node
+        return ast.BinOp(self._as_truth(node.operand), ast.BitXor(), ast.Constant(True))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        return ast.BinOp(self._as_number(node.left), node.op, self._as_number(node.right))
+
+    def _as_truth(self, node: ast.expr) -> ast.expr:
+        value: ast.expr = self.visit(node)
+        return value if _is_logical(node) else ast.Call(ast.Name("truth", ast.Load()), [value], [])
+
+    def _as_number(self, node: ast.expr) -> ast.expr:
+        value: ast.expr = self.visit(node)
+        return ast.BinOp(value, ast.Mult(), ast.Constant(1)) if _is_logical(node) else value
+
+
+def _is_logical(node: ast.expr) -> bool:
+    # the only unary operator is `not`
+    is_bool = isinstance(node, ast.Constant) and isinstance(node.value, bool)
+    return is_bool or isinstance(node, ast.Compare | ast.BoolOp | ast.UnaryOp)
 
 
 class _Fields:
     """Attribute access makes a field: ``F.agent.energy``."""
 
     def __init__(self, root: str) -> None:
-        self._root = root
+        self.__root = root  # a mangled name, here and below: fields may be called anything
 
     def __getattr__(self, name: str) -> Expression:
         if name.startswith("__"):
             raise AttributeError(name)
-        return Expression(ast.Attribute(ast.Name(self._root, ast.Load()), name, ast.Load()))
+        return Expression(ast.Attribute(ast.Name(self.__root, ast.Load()), name, ast.Load()))
 
 
 class _Roots:
@@ -194,6 +213,9 @@ class _Roots:
 
     agent: Final = _Fields("agent")
     post: Final = _Fields("post")
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise AttributeError(f"F has no {name!r}; write F.agent.{name}, or F.post.{name} for the context")
 
 
 F: Final = _Roots()
@@ -203,14 +225,14 @@ F: Final = _Roots()
 class _Mapped:
     """A mapping read by attribute."""
 
-    __slots__ = ("_items",)
+    __slots__ = ("__items",)
 
     def __init__(self, items: Mapping[str, Any]) -> None:
-        self._items = items
+        self.__items = items
 
     def __getattr__(self, name: str) -> Any:
         try:
-            return self._items[name]
+            return self.__items[name]
         except KeyError:
             raise AttributeError(f"the context has no key {name!r}") from None
 

@@ -14,6 +14,8 @@ FALSE: Final = 0
 TRUE: Final = 1
 NEEDS: Final = 2
 
+type Arm = tuple[int, Transition, Guard]
+
 type Outcome = Transition | tuple[AgentState, ...] | None
 """The transition to take; the options of an ambiguous choice; or nothing."""
 
@@ -23,26 +25,30 @@ class Cell:
 
     Attributes:
         declared: The concrete targets, each once: what an oracle may choose from.
-        arms: Triples (weight, kernel, guard): the guards' values (0, 1, 2), each times its weight 3**i,
-            add up to the key of `outcomes`. The kernel is the guard as a bare function, which for an
-            expression cannot read mappings.
+        arms: Triples (weight, transition, guard): the guards' values (0, 1, 2), each times its weight
+            3**i, add up to the key of `outcomes`.
+        kernels: `arms` with the guards as bare functions, which for an expression cannot read mappings.
         always: The outcome, if no candidate has a guard.
         outcomes: What follows for each key; worked out when first asked for.
     """
 
-    __slots__ = ("always", "arms", "candidates", "declared", "oracle_enabled", "outcomes")
+    __slots__ = ("always", "arms", "candidates", "declared", "kernels", "oracle_enabled", "outcomes")
 
     def __init__(self, candidates: tuple[Transition, ...], oracle_enabled: bool) -> None:
         self.candidates = candidates
         self.oracle_enabled = oracle_enabled
         self.declared = tuple(dict.fromkeys(t.target for t in candidates if t.target is not None))
-        guarded = [t.guard for t in candidates if t.guard is not None]
-        self.arms: tuple[tuple[int, Guard, Guard], ...] = tuple(
-            (3**i, guard.kernel if isinstance(guard, Expression) else guard, guard)
-            for i, guard in enumerate(guarded)
+        guarded = [(t, t.guard) for t in candidates if t.guard is not None]
+        self.arms: tuple[Arm, ...] = tuple((3**i, t, guard) for i, (t, guard) in enumerate(guarded))
+        self.kernels: tuple[Arm, ...] = tuple(
+            (weight, t, guard.function if isinstance(guard, Expression) else guard)
+            for weight, t, guard in self.arms
         )
         self.outcomes = _Outcomes(self)
         self.always = None if guarded else self.outcomes[0]
+
+    def __reduce__(self) -> tuple[type["Cell"], tuple[tuple[Transition, ...], bool]]:
+        return Cell, (self.candidates, self.oracle_enabled)  # compiled guards cannot be pickled
 
     def values(self, key: int) -> list[int]:
         """Return the candidates' values; an unguarded one has TRUE."""
@@ -54,9 +60,9 @@ class Cell:
         alive = [(t, v) for t, v in zip(self.candidates, values, strict=True) if v != FALSE]
         return [(t, v) for t, v in alive if t.guard is not None] or alive
 
-    def to(self, target: AgentState) -> list[Transition]:
-        """Return the candidates that lead to `target`."""
-        return [t for t in self.candidates if t.target is target]
+    def arrow(self, target: AgentState, left: Sequence[tuple[Transition, int]]) -> Transition:
+        """Return the transition that enters `target`: the first that is left, else the first declared."""
+        return next(t for t in [*(t for t, _ in left), *self.candidates] if t.target is target)
 
     def select(self, left: Sequence[tuple[Transition, int]]) -> Outcome:
         """Return the outcome for the candidates that are left, with their values.
@@ -73,7 +79,7 @@ class Cell:
                 return left[0][0]
         if self.oracle_enabled or not options:
             return options or None
-        return next(t for t in [*(t for t, _ in left), *self.candidates] if t.target is options[0])
+        return self.arrow(options[0], left)
 
 
 class _Outcomes(dict[int, Outcome]):

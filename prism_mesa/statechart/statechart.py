@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, readable
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell
+from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Arm, Cell
 from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.transitions import Guard, Transition, recorded
+from prism_mesa.statechart.transitions import Transition, recorded
 
 if TYPE_CHECKING:
     from prism_mesa.statechart.checks import Finding
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 TIMEOUT: Final = "timeout"
 _NO_CELLS: Final[dict[AgentState, Cell]] = {}
+_PLAIN: Final[set[type]] = set()
+"""Classes of contexts seen so far that are no mappings: asking the set is faster than `isinstance`."""
 
 
 class Statechart:
     """States, and the transitions between them; shared by all agents.
 
     For a trigger in a state the candidates are the transitions in list order. A guard gives True, False
-    or `NEEDS_ORACLE`; one that raises counts as False and is counted in `guard_errors`. An unguarded
-    transition means *else*: it counts only if no guarded one is left.
+    or `NEEDS_ORACLE`; one that raises counts as False and is counted in `guard_errors`, by transition and
+    kind of error. An unguarded transition means *else*: it counts only if no guarded one is left.
 
     Args:
         states: The states of this chart, at least one.
@@ -35,11 +37,12 @@ class Statechart:
             agent's own `timeout_threshold` counts.
         invariant: An expression that holds for every agent (say ``F.agent.low <= F.agent.high``); only
             the static checks read it.
-        strict: Let a guard's exception pass, instead of counting it.
+        strict: When firing, let a guard's exception pass instead of counting it.
         name: What messages call the chart.
 
     Raises:
-        ChartError: (a ValueError) if a state is unknown or not in `states`, or a timeout is below 1.
+        ChartError: (a ValueError) if a state is unknown or not in `states`, a transition is no
+            `Transition`, or a timeout is below 1.
     """
 
     def __init__(
@@ -63,10 +66,13 @@ class Statechart:
         self.oracle_enabled = oracle_enabled
         self.strict = strict
         self.guard_errors: Counter[str] = Counter()
+        self._first_errors: dict[tuple[Transition, type[Exception]], str] = {}
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
         for transition in self.transitions:
+            if not isinstance(transition, Transition):
+                raise ChartError(f"{name}: transitions: {transition!r} is no Transition(trigger, source, target)")
             self._own(transition.source, str(transition))
             if transition.target is not None:
                 self._own(transition.target, str(transition))
@@ -103,6 +109,7 @@ class Statechart:
         Args:
             agent: Any object with the fields `state`, `state_history`, `ticks_in_state` and
                 `max_history_depth`.
+            trigger: The event; one that the chart does not know does nothing.
             context: What guards read as ``F.post``: an object or a mapping.
             now: Simulated time in UTC, for the history. Without it the agent's own `now` counts, and
                 without that the wall clock.
@@ -120,7 +127,7 @@ class Statechart:
             outcome = cell.outcomes[self._key(cell, agent, context)]
         if outcome.__class__ is not Transition:
             return outcome  # type: ignore[return-value]  # a tuple or None: mypy does not narrow on `__class__`
-        self._take(outcome, agent, context, now)
+        _take(outcome, agent, context, now)
         return outcome.target
 
     def apply(
@@ -139,67 +146,46 @@ class Statechart:
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
         """
-        cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
-        arrows = cell.to(target) if cell else []
-        if not cell or not arrows:
-            declared = ", ".join(s.value for s in cell.declared) if cell else "none"
+        state, target = AgentState(agent.state), AgentState(target)
+        cell = self.cells.get(trigger, _NO_CELLS).get(state)
+        if cell is None or target not in cell.declared:
+            declared = ", ".join(s.value for s in cell.declared) if cell else ""
             raise ChartError(
-                f"{self.name}: {agent.state} --{trigger}--> {target}: not declared (targets: {declared or 'none'})"
+                f"{self.name}: {state.value} --{trigger}--> {target.value}: not declared "
+                f"(targets: {declared or 'none'})"
             )
-        if len(arrows) > 1:
-            left = [t for t, _ in cell.left(cell.values(self._key(cell, agent, context)))]
-            arrows = [t for t in arrows if t in left] or arrows
-        self._take(arrows[0], agent, context, now)
+        left: list[tuple[Transition, int]] = []
+        if sum(t.target is target for t in cell.candidates) > 1:  # firing has counted the guards that raise
+            left = cell.left(cell.values(self._key(cell, agent, context, None if self.strict else {})))
+        _take(cell.arrow(target, left), agent, context, now)
         return target
 
-    def _key(self, cell: Cell, agent: Any, context: Any) -> int:
-        """Return the guards' values, packed as `Cell.outcome` wants them."""
+    def _key(self, cell: Cell, agent: Any, context: Any, errors: dict[Transition, Exception] | None = None) -> int:
+        """Return the guards' values, packed as `Cell.outcomes` wants them.
+
+        SCXML: a guard that fails is false. It is counted, or put into `errors` if those are given.
+        """
         key = 0
-        for weight, kernel, guard in cell.arms:
+        for weight, transition, guard in cell.kernels if context.__class__ in _PLAIN else _arms(cell, context):
             try:
-                value = kernel(agent, context)
+                value = guard(agent, context)
+                if value is True:
+                    key += weight
+                elif value is not False:
+                    key += weight * guard_value(value)
             except Exception as error:
-                value = self._retried(cell, guard, agent, context, error)
-            if value is True:
-                key += weight
-            elif value is not False:
-                key += weight * guard_value(value)
+                if errors is not None:
+                    errors[transition] = error
+                elif self.strict:
+                    raise
+                else:
+                    self.count_guard_error(transition, error)
         return key
 
-    def _retried(self, cell: Cell, guard: Guard, agent: Any, context: Any, error: Exception) -> Any:
-        """Return the value of a guard whose kernel raised: an expression may yet read a mapping.
-
-        SCXML: a guard that fails is false. It is counted, never silent.
-        """
-        try:
-            if isinstance(guard, Expression) and isinstance(context, Mapping):
-                return guard(agent, context)
-        except Exception as second:
-            error = second
-        if self.strict:
-            raise error
-        self.count_guard_error(cell, guard, error)
-        return False
-
-    def count_guard_error(self, cell: Cell, guard: Any, error: Exception, times: int = 1) -> None:
-        """Count a guard that raised, under its transition and the kind of error."""
-        transition = next(t for t in cell.candidates if t.guard is guard)
-        self.guard_errors[f"{transition}: {type(error).__name__}: {error}"] += times
-
-    @staticmethod
-    def _take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
-        if transition.action is not None:
-            transition.action(agent, context)
-        target = transition.target
-        agent.state = target
-        agent.ticks_in_state = 0
-        if agent.max_history_depth and target is not transition.source:
-            if now is None:
-                now = getattr(agent, "now", None) or datetime.now(UTC)
-            history = agent.state_history
-            history.append(recorded(transition, now, context))
-            while len(history) > agent.max_history_depth:
-                del history[0]
+    def count_guard_error(self, transition: Transition, error: Exception) -> None:
+        """Count a guard that raised, under its transition and kind of error; the first message stands for all."""
+        text = f"{transition}: {type(error).__name__}: {error}"
+        self.guard_errors[self._first_errors.setdefault((transition, type(error)), text)] += 1
 
     def fire_many(self, states: Any, triggers: Any, agents: "Columns", contexts: "Columns") -> "Fired":
         """Select for many agents at once, over columns; see `prism_mesa.statechart.tables.fire_many`."""
@@ -219,7 +205,7 @@ class Statechart:
     def enabled(self, agent: Any, trigger: str, context: Any = None) -> list[Transition]:
         """Return the transitions that the guards leave now, in list order; nothing is changed."""
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
-        return [t for t, _ in cell.left(cell.values(self._key(cell, agent, context)))] if cell else []
+        return [t for t, _ in cell.left(cell.values(self._key(cell, agent, context, {})))] if cell else []
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
         """Return why `trigger` would do nothing now, or an empty string if it would do something."""
@@ -230,12 +216,16 @@ class Statechart:
         if cell is None:
             known = ", ".join(self.valid_triggers(state)) or "none"
             return f"{state.value} has no transition on {trigger!r} (its triggers: {known})"
-        key = self._key(cell, agent, context)
+        errors: dict[Transition, Exception] = {}
+        key = self._key(cell, agent, context, errors)
         if cell.outcomes[key] is not None:
             return ""
         if cell.left(cell.values(key)):
             return f"{state.value} --{trigger}--> ?: no concrete target is declared to choose from"
-        return "; ".join(f"{t}: the guard is false{_field_values(t, agent, context)}" for t in cell.candidates)
+        said = {t: f"raised {type(error).__name__}: {error}" for t, error in errors.items()}
+        return "; ".join(
+            f"{t}: the guard {said.get(t, 'is false')}{_field_values(t, agent, context)}" for t in cell.candidates
+        )
 
     def timeout_threshold(self, agent: Any) -> int:
         """Return the ticks after which ``timeout`` fires: the state's own, else the agent's."""
@@ -259,6 +249,28 @@ class Statechart:
             strict=self.strict if strict is None else strict,
             name=self.name,
         )
+
+
+def _arms(cell: Cell, context: Any) -> tuple[Arm, ...]:
+    """Return the guards in the form that can read `context`, and remember its class if that is no mapping."""
+    if isinstance(context, Mapping):
+        return cell.arms
+    _PLAIN.add(context.__class__)
+    return cell.kernels
+
+
+def _take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
+    if transition.action is not None:
+        transition.action(agent, context)
+    target = transition.target
+    depth = agent.max_history_depth
+    if depth and target is not transition.source:
+        history = agent.state_history
+        history.append(recorded(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context))
+        while len(history) > depth:
+            del history[0]
+    agent.state = target
+    agent.ticks_in_state = 0
 
 
 def guard_value(value: Any) -> int:

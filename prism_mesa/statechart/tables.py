@@ -12,14 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import Cell
+from prism_mesa.statechart.selection import Arm, Cell
 from prism_mesa.statechart.statechart import Statechart, guard_value
 from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.transitions import Guard, Transition
+from prism_mesa.statechart.transitions import Transition
 
 type Codes = npt.NDArray[np.integer]
 
 NOTHING = -1
+_FEW_GUARDS = 8
 
 
 class Columns(Protocol):
@@ -111,7 +112,7 @@ def fire_many(
             continue
         rows = np.flatnonzero(place == where)
         keys = _keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), rowwise)
-        for key in np.flatnonzero(np.bincount(keys)):
+        for key in np.flatnonzero(np.bincount(keys)) if len(cell.arms) <= _FEW_GUARDS else np.unique(keys):
             here = rows[keys == key]
             outcome = cell.outcomes[int(key)]
             if isinstance(outcome, Transition):
@@ -124,15 +125,21 @@ def fire_many(
 def _keys(
     chart: Statechart, cell: Cell, agents: Columns, contexts: Columns, n: int, rowwise: set[str]
 ) -> npt.NDArray[np.int64]:
-    """Return the packed guard values of each row, as `Cell.outcome` wants them."""
-    keys = np.zeros(n, np.int64)
-    for weight, _, guard in cell.arms:
+    """Return the packed guard values of each row, as `Cell.outcomes` wants them."""
+    keys = zero_keys(cell, n)
+    for arm in cell.arms:
+        weight, transition, guard = arm
         values = column_values(guard, agents, contexts, n) if isinstance(guard, Expression) else None
         if values is None:
-            rowwise.add(next(str(t) for t in cell.candidates if t.guard is guard))
-            values = _row_values(chart, cell, guard, agents, contexts, n)
-        keys += weight * values
+            rowwise.add(str(transition))
+            values = _row_values(chart, arm, agents, contexts, n)
+        keys += weight * values.astype(keys.dtype)
     return keys
+
+
+def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
+    """Return `n` keys of a cell whose guards are all false, of a type that holds every key."""
+    return np.zeros(n, np.int64 if 3 ** len(cell.arms) < 2**63 else object)
 
 
 def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
@@ -151,9 +158,8 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
     return None if isinstance(values, np.ndarray | str) else np.full(n, int(bool(values)))
 
 
-def _row_values(
-    chart: Statechart, cell: Cell, guard: Guard, agents: Columns, contexts: Columns, n: int
-) -> npt.NDArray[np.int64]:
+def _row_values(chart: Statechart, arm: Arm, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64]:
+    _, transition, guard = arm
     values = np.zeros(n, np.int64)
     for i in range(n):
         try:
@@ -161,20 +167,21 @@ def _row_values(
         except Exception as error:  # as in Statechart._key: false, and counted
             if chart.strict:
                 raise
-            chart.count_guard_error(cell, guard, error)
+            chart.count_guard_error(transition, error)
     return values
 
 
 class Reader:
-    """Columns read by attribute, floats in double precision, as a row's Python floats are."""
+    """Columns read by attribute, with a row's Python numbers: floats in double precision, a bool as 0 or 1."""
 
-    __slots__ = ("_columns",)
+    __slots__ = ("__columns",)
 
     def __init__(self, columns: Columns) -> None:
-        self._columns = columns
+        self.__columns = columns
 
     def __getattr__(self, name: str) -> Any:
-        values = self._columns.column(name)
-        if isinstance(values, np.ndarray) and values.dtype.kind == "f":
+        values = self.__columns.column(name)
+        kind = values.dtype.kind if isinstance(values, np.ndarray) else ""
+        if kind == "f":
             return values.astype(np.float64, copy=False)
-        return values.astype(np.int64) if isinstance(values, np.ndarray) and values.dtype.kind in "iu" else values
+        return values.astype(np.int64, copy=False) if kind and kind in "biu" else values

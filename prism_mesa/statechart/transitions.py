@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
+
+import numpy as np
 
 from prism_mesa.errors import ChartError
 from prism_mesa.statechart.guards import Expression
@@ -101,8 +103,7 @@ class StateTransition:
             raise ChartError(
                 f"a StateTransition from {self.from_state.value!r} to itself: self-transitions are not recorded"
             )
-        if self.timestamp.utcoffset() != timedelta(0):
-            raise ChartError(f"StateTransition.timestamp {self.timestamp} is not in UTC; pass one with tzinfo=UTC")
+        _require_utc(self.timestamp)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the entry as plain JSON values; the timestamp ends in ``Z``."""
@@ -111,7 +112,7 @@ class StateTransition:
             "to_state": self.to_state.value,
             "trigger": self.trigger,
             "timestamp": self.timestamp.isoformat().replace("+00:00", "Z"),
-            "context": None if self.context is None else dict(self.context),
+            "context": _plain(self.context),
         }
 
 
@@ -120,7 +121,12 @@ def recorded(transition: Transition, timestamp: datetime, context: Any) -> State
 
     Of a mapping it keeps a copy, of any other context the `post_id`. A frozen dataclass sets each field
     through ``object.__setattr__``; writing them at once takes a third of the time.
+
+    Raises:
+        ChartError: If `timestamp` is not in UTC.
     """
+    if timestamp.tzinfo is not UTC:
+        _require_utc(timestamp)
     entry = object.__new__(StateTransition)
     fields = entry.__dict__
     fields["from_state"] = transition.source
@@ -132,3 +138,19 @@ def recorded(transition: Transition, timestamp: datetime, context: Any) -> State
     except AttributeError:
         fields["context"] = dict(context) if isinstance(context, Mapping) else None
     return entry
+
+
+def _require_utc(timestamp: datetime) -> None:
+    if not isinstance(timestamp, datetime) or timestamp.utcoffset() != timedelta(0):
+        raise ChartError(f"the timestamp {timestamp!r} of a transition is not in UTC; give one with tzinfo=UTC")
+
+
+def _plain(value: Any) -> Any:
+    """Return `value` as JSON knows it; what JSON does not know becomes text."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, np.generic):
+        return value.item()
+    return value if value is None or isinstance(value, str | int | float) else str(value)

@@ -1,0 +1,88 @@
+"""The seam to an LLM: a prompt goes in, a `Completion` comes out, and every failure is an `OracleError`.
+
+A plain function can play the LLM (`FunctionClient`). Clients know nothing of agents, states or ledgers.
+"""
+
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from prism_mesa.errors import OracleError
+
+type PromptFunction = Callable[[str], str | Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What an LLM said, and what it cost. A count that is not known is 0."""
+
+    text: str
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency_ms: float = 0.0
+
+
+@runtime_checkable
+class ChatClient(Protocol):
+    """What can be asked.
+
+    A client may also have `digest` (which build of the LLM; part of the ledger's key) and `label` (what
+    a summary calls it).
+
+    Attributes:
+        name: The LLM's name.
+        decoding: Every option that can change an answer (temperature, seed, ...), as JSON values.
+    """
+
+    name: str
+    decoding: dict[str, Any]
+
+    async def chat(self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0) -> Completion:
+        """Return the LLM's answer.
+
+        `schema` is the JSON schema that the answer should follow; a client may ignore it. `seed_offset` is
+        added to the sampling seed, so that a second attempt can differ from the first.
+
+        Raises:
+            OracleError: If there is no answer; its `reason` says why in one word.
+        """
+        ...
+
+
+class FunctionClient:
+    """An LLM that is played by a function of the prompt, plain or async. It has no seed and no schema."""
+
+    def __init__(self, function: PromptFunction, name: str = "") -> None:
+        self.function = function
+        self.name = name or getattr(function, "__qualname__", type(function).__name__)
+        self.digest = ""
+        self.decoding: dict[str, Any] = {}
+        self.label = f"function {self.name}"
+
+    async def chat(self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0) -> Completion:
+        """Return what the function says.
+
+        Raises:
+            OracleError: `empty` if it says nothing; whatever the function raises goes through.
+        """
+        said = self.function(prompt)
+        text = await said if inspect.isawaitable(said) else said
+        if not isinstance(text, str) or not text.strip():
+            raise OracleError("empty", f"{self.label} returned {text!r} instead of a text")
+        return Completion(text)
+
+
+def as_client(client: ChatClient | PromptFunction) -> ChatClient:
+    """Return `client`, or a client around it if it is a function.
+
+    Raises:
+        TypeError: If it is neither.
+    """
+    if isinstance(client, ChatClient):
+        return client
+    if callable(client):
+        return FunctionClient(client)
+    raise TypeError(
+        f"{client!r} cannot be asked: give a client with name, decoding and chat(), or a function of the prompt"
+    )

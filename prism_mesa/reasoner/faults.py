@@ -1,0 +1,106 @@
+"""What can go wrong between us and an Ollama server, each with its own word for the ledger.
+
+| reason | what happened |
+|---|---|
+| `refused` | nobody listens there, or the name is unknown |
+| `timeout` | no complete answer within `timeout_s` |
+| `dropped` | the connection broke, or the body was cut |
+| `http-404`, ... | the server refused the request (3xx, 4xx), by its status |
+| `busy` | 503, its queue is full |
+| `server-error` | another 5xx |
+| `error-body` | an error whose body is not of the form the `ollama` package reads |
+| `not-json` | 200, but no JSON |
+| `wrong-shape` | 200 and JSON, but no chat answer |
+| `transport` | anything else that HTTP can do wrong |
+| `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
+
+Nothing here decides whether to try again.
+"""
+
+import json
+from typing import TYPE_CHECKING
+
+from prism_mesa.errors import OracleError
+
+if TYPE_CHECKING:
+    from ollama import ResponseError
+
+
+def client_faults() -> tuple[type[Exception], ...]:
+    """Return the exceptions that the `ollama` package lets through (ConnectionError is an OSError)."""
+    import httpx
+    import pydantic
+    from ollama import ResponseError
+
+    return (
+        OSError,
+        httpx.HTTPError,
+        ResponseError,
+        pydantic.ValidationError,
+        json.JSONDecodeError,
+        UnicodeDecodeError,
+        RecursionError,
+        TypeError,
+        AttributeError,
+    )
+
+
+def ollama_fault(error: Exception, label: str, timeout_s: float) -> OracleError:
+    """Return one of `client_faults` as an `OracleError` that says which of the cases it is."""
+    reason, said = _named(error, timeout_s)
+    return OracleError(reason, f"{label}: {said}")
+
+
+def _named(error: Exception, timeout_s: float) -> tuple[str, str]:
+    """Return the reason and a sentence; the order of the cases matters, some are kinds of others."""
+    import httpx
+    import pydantic
+    from ollama import ResponseError
+
+    match error:
+        case TimeoutError() | httpx.TimeoutException():
+            return "timeout", f"no answer within {timeout_s:g} s"
+        case ResponseError():
+            return _status_reason(error), f"the server says {str(error.error)[:200]} (status {error.status_code})"
+        case httpx.NetworkError() | httpx.ProtocolError():
+            return "dropped", f"the connection broke ({error})"
+        case httpx.HTTPError():
+            return "transport", f"{type(error).__name__}: {error}"
+        case OSError():
+            return "refused", f"no connection ({connection_fault(error, timeout_s)})"
+        case AttributeError():
+            return "error-body", f"an error with status {_hidden_status(error)} and an unreadable body"
+        case TypeError() | pydantic.ValidationError():
+            return "wrong-shape", "the answer is JSON, but no chat answer"
+        case _:
+            return "not-json", "the answer is no JSON"
+
+
+def _status_reason(error: "ResponseError") -> str:
+    if error.status_code == 503:
+        return "busy"
+    return "server-error" if error.status_code >= 500 else f"http-{error.status_code}"
+
+
+def _hidden_status(error: Exception) -> int | str:
+    """Return the status of the reply whose body the `ollama` package could not read."""
+    response = getattr(error.__context__, "response", None)
+    return getattr(response, "status_code", "unknown")
+
+
+def connection_fault(error: Exception, timeout_s: float) -> str:
+    """Return in a few words why a server does not answer as an Ollama server would."""
+    import httpx
+    from ollama import ResponseError
+
+    if isinstance(error, TimeoutError | httpx.TimeoutException):
+        return f"nothing within {timeout_s:g} s"
+    if isinstance(error, ResponseError):
+        return f"status {error.status_code}"
+    if isinstance(error, httpx.HTTPError):
+        return f"the connection broke: {error}"
+    if not isinstance(error, OSError):
+        return "what it sends is not what an Ollama server sends"
+    cause = str(error.__context__ or error)
+    unknown = "Name or service" in cause or "name resolution" in cause or "nodename" in cause
+    return "the name is unknown" if unknown else "connection refused"

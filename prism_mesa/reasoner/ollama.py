@@ -1,0 +1,196 @@
+"""The client for an Ollama server. It asks once and names what went wrong; it never retries and never guesses.
+
+The `ollama` package costs more than a second of CPU to import, so that happens on first use.
+"""
+
+import asyncio
+import ipaddress
+import math
+import time
+from collections.abc import AsyncGenerator
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.reasoner.client import Completion
+from prism_mesa.reasoner.faults import client_faults, connection_fault, ollama_fault
+from prism_mesa.reasoner.loops import PerLoop, of_this_loop
+
+if TYPE_CHECKING:
+    from ollama import AsyncClient, ChatResponse, Client
+
+_CHECK_TIMEOUT_S = 10.0
+_PORTS = {"http": 80, "https": 443}
+_WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
+
+
+class OllamaChatClient:
+    """Asks one LLM on one Ollama server.
+
+    Each event loop has connections of its own, closed when the loop ends as `asyncio.run` ends it
+    (or by `aclose`). A call takes at most `timeout_s`, however slowly the server sends.
+
+    Attributes:
+        digest: Which build of the LLM the server has; empty until `check`.
+        server_version: Likewise.
+
+    Raises:
+        ConfigError: If `host` is no address, `model` is empty, or a number is out of range.
+    """
+
+    def __init__(
+        self,
+        model: str = "llama3.2",
+        host: str = "http://127.0.0.1:11434",
+        timeout_s: float = 30.0,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> None:
+        _check_settings(model, timeout_s, temperature)
+        self.name = model
+        self.host = _address(host)
+        self.timeout_s = timeout_s
+        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed}
+        self.digest = ""
+        self.server_version = ""
+        self._open: PerLoop[_Connections] = WeakKeyDictionary()
+
+    @property
+    def label(self) -> str:
+        """What a summary calls it."""
+        return f"Ollama {self.name} at {self.host}"
+
+    async def chat(self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0) -> Completion:
+        """Return the LLM's answer to `prompt`, held to `schema` where the LLM supports it.
+
+        Raises:
+            OracleError: With one of the reasons that `faults` lists.
+        """
+        client = await of_this_loop(self._open, self._connections).client()
+        options = {**self.decoding, "seed": self.decoding["seed"] + seed_offset}
+        messages = [{"role": "user", "content": prompt}]
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                response = await client.chat(self.name, messages, format=schema, options=options)
+        except client_faults() as error:
+            raise ollama_fault(error, self.label, self.timeout_s) from error
+        return self._completion(response, (time.perf_counter() - started) * 1000)
+
+    def _completion(self, response: "ChatResponse", latency_ms: float) -> Completion:
+        text = response.message.content or ""
+        if response.done is False:
+            raise OracleError("partial", f"{self.label} broke off: {text[:80]!r}")
+        if not text.strip():
+            raise OracleError("empty", f"{self.label} answered with an empty text")
+        return Completion(text, response.prompt_eval_count or 0, response.eval_count or 0, latency_ms)
+
+    def check(self) -> None:
+        """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
+
+        Raises:
+            ConfigError: If not; its one line says what to do.
+        """
+        from ollama import Client
+
+        timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
+        with Client(self.host, timeout=timeout_s, trust_env=not _is_local(self.host)) as client:
+            self._find_model(client, timeout_s)
+
+    def _find_model(self, client: "Client", timeout_s: float) -> None:
+        try:
+            models = {entry.model or "": entry.digest or "" for entry in client.list().models}
+        except client_faults() as error:
+            what = connection_fault(error, timeout_s)
+            raise ConfigError(f"reasoner.host: {self.host} does not answer ({what}): {_WAY_OUT}") from error
+        full_name = self.name if ":" in self.name.rsplit("/", 1)[-1] else f"{self.name}:latest"
+        if self.name not in models and full_name not in models:
+            has = ", ".join(sorted(models)[:10]) or "none"
+            raise ConfigError(
+                f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
+            )
+        self.digest = models.get(full_name) or models.get(self.name, "")
+        self.server_version = _server_version(self.host, timeout_s)
+
+    def _connections(self) -> "_Connections":
+        return _Connections(self.host, self.timeout_s)
+
+    async def aclose(self) -> None:
+        """Close the running loop's connections."""
+        connections = self._open.pop(asyncio.get_running_loop(), None)
+        if connections is not None:
+            await connections.aclose()
+
+
+class _Connections:
+    """The connections of one event loop.
+
+    They live in an asynchronous generator, because a loop closes its generators before it ends: nobody
+    has to remember to, and no socket outlives its loop.
+    """
+
+    def __init__(self, host: str, timeout_s: float) -> None:
+        self._life = _until_the_loop_ends(host, timeout_s)
+        self._client: AsyncClient | None = None
+
+    async def client(self) -> "AsyncClient":
+        if self._client is None:
+            self._client = await anext(self._life)
+        return self._client
+
+    async def aclose(self) -> None:
+        await self._life.aclose()
+
+
+async def _until_the_loop_ends(host: str, timeout_s: float) -> "AsyncGenerator[AsyncClient]":
+    import httpx
+    from ollama import AsyncClient
+
+    limits = httpx.Limits(max_connections=None)
+    proxy = not _is_local(host)
+    async with AsyncClient(host, timeout=timeout_s, limits=limits, trust_env=proxy) as client:
+        yield client
+
+
+def _server_version(host: str, timeout_s: float) -> str:
+    """Return the server's version, or an empty string if it does not say."""
+    import httpx
+
+    try:
+        reply = httpx.get(f"{host}/api/version", timeout=timeout_s, trust_env=not _is_local(host)).json()
+    except (httpx.HTTPError, ValueError):
+        return ""
+    return str(reply.get("version", "")) if isinstance(reply, dict) else ""
+
+
+def _is_local(host: str) -> bool:
+    """Whether `host` is this machine; as in Ollama's own program, a proxy is then passed by."""
+    name = urlsplit(host).hostname or ""
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost"
+
+
+def _address(host: str) -> str:
+    """Return `host` as ``scheme://name:port/path``, by Ollama's own rule for a missing scheme or port."""
+    try:
+        parts = urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")
+        name = (parts.hostname or "").encode("idna").decode()
+        port = parts.port or (_PORTS[parts.scheme] if "://" in host else 11434)
+    except (ValueError, KeyError):
+        name, port = "", 0
+    if not name or parts.scheme not in _PORTS or any(char.isspace() for char in name):
+        raise ConfigError(f"reasoner.host: {host!r} is no address; give one like http://127.0.0.1:11434")
+    shown = f"[{name}]" if ":" in name else name
+    return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
+
+
+def _check_settings(model: str, timeout_s: float, temperature: float) -> None:
+    if not model.strip():
+        raise ConfigError("reasoner.model: empty; give the name of an LLM, as in 'ollama list'")
+    if not 0 < timeout_s < math.inf:
+        raise ConfigError(f"reasoner.timeout_s: {timeout_s} is not a number of seconds above 0")
+    if not 0 <= temperature < math.inf:
+        raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")

@@ -1,0 +1,356 @@
+"""`SocialAgent`: the Mesa agent over one row of the population. It holds nothing of its own but the row number."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, overload
+
+import mesa
+import numpy as np
+
+from prism_mesa.errors import AgentError, StateTypeError
+from prism_mesa.records import ACTIONS, BIG_FIVE, ActionName, Post
+from prism_mesa.social.asking import STAY, ask
+from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
+from prism_mesa.social.columns import AgentColumns, PostColumns
+from prism_mesa.social.moves import follow_up, note_engagements, read_next
+from prism_mesa.social.population import NO_ACTION, NO_POST, Rows, action_name, packed_move, unpacked_move
+from prism_mesa.social.profiles import personality
+from prism_mesa.statechart import STATES, TIMEOUT, AgentState, StateTransition, export_agent
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+
+def _share(name: str, doc: str) -> property:
+    """Return a property over a column of numbers in 0..1."""
+
+    def get(agent: "SocialAgent") -> float:
+        return float(getattr(agent.model.population, name)[agent.row])
+
+    def put(agent: "SocialAgent", value: float) -> None:
+        if not 0.0 <= value <= 1.0:
+            raise AgentError(f"SocialAgent.{name}: {value!r} is not in 0..1")
+        getattr(agent.model.population, name)[agent.row] = value
+
+    return property(get, put, doc=doc)
+
+
+class SocialAgent(mesa.Agent):
+    """One user of the platform.
+
+    A subclass that overrides `step` is scheduled by Mesa in every tick, beside the columns, and does what
+    its author wrote; it may use `feed`, `read`, `fire`, `like`, `reply`, `reshare` and `write`.
+
+    Args:
+        model: The platform.
+        row: The row of the population to take over (the ordinary agent there is replaced); None makes a
+            new agent, who is on the platform from the next round on.
+        follows: Rows of the agents that a new agent follows.
+        followers: Rows of the agents that follow a new agent.
+        fields: Values for any settable field, for example ``engagement_threshold=0.7``.
+
+    Raises:
+        AgentError: (a ValueError) if a field is out of its range, or the row is not there.
+        StateTypeError: (a TypeError) if `state` is no `AgentState`.
+    """
+
+    model: "SocialModel"
+
+    def __init__(
+        self,
+        model: "SocialModel",
+        row: int | None = None,
+        *,
+        follows: Sequence[int] = (),
+        followers: Sequence[int] = (),
+        **fields: Any,
+    ) -> None:
+        self.row = model.add_row(follows, followers) if row is None else model.existing_row(row)
+        super().__init__(model)
+        model.adopt(self)
+        for name, value in fields.items():
+            if not isinstance(getattr(type(self), name, None), property):
+                raise AgentError(f"{type(self).__name__} has no field {name!r}")
+            setattr(self, name, value)
+
+    def step(self) -> None:
+        """Do one tick: count it, find the trigger that meets the agent, fire it. Idle agents do nothing."""
+        state = self.state
+        if state is IDLE:
+            return
+        self.ticks_in_state += 1
+        if self.ticks_in_state >= self.model.chart.timeout_threshold(self):
+            self.fire(TIMEOUT, self.current_post)
+            return
+        trigger = next_trigger(state, self, self.current_post)
+        if trigger is not None:
+            self.fire(trigger, self.next_post if trigger == SEES_POST else self.current_post)
+
+    def fire(self, trigger: str, context: Any = None) -> AgentState | None:
+        """Fire a trigger, ask the reasoner if the choice is open, and do what the transition entails.
+
+        Args:
+            trigger: Name of the event.
+            context: What guards read as ``F.post``; by default the post at hand.
+
+        Returns:
+            The new state, or None if nothing happened.
+        """
+        model, source = self.model, self.state
+        if context is None:
+            context = self.next_post if trigger == SEES_POST else self.current_post
+        outcome = model.chart.fire(self, trigger, context)
+        was_open = isinstance(outcome, tuple)
+        if isinstance(outcome, tuple):
+            outcome = self._ask(trigger, outcome, context)
+            if outcome is not None:
+                model.chart.apply(self, trigger, outcome, context)
+        if outcome is None:
+            return None
+        codes = (model.trigger_code(trigger), source.code, outcome.code)
+        follow_up(model, self._rows, *(np.array([code]) for code in codes), np.array([was_open]))
+        return outcome
+
+    def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
+        model = self.model
+        post_id = getattr(context, "post_id", NO_POST)
+        match = model.match(self.row, post_id)
+        posts = PostColumns(model, np.array([post_id]), np.array([match]))
+        codes = np.array([model.trigger_code(trigger)])
+        choice = int(ask(model, AgentColumns(model, self._rows), posts, codes, np.array([0]), (options,))[0])
+        return None if choice == STAY else STATES[choice]
+
+    @property
+    def feed(self) -> list[Post]:
+        """The posts of this round's feed that the agent has not read, best first."""
+        p = self.model.population
+        places = range(int(p.n_read[self.row]), int(p.n_feed[self.row]))
+        found = (self.model.post(int(p.feed[self.row, i]), int(p.feed_match[self.row, i])) for i in places)
+        return [post for post in found if post is not None]
+
+    def read(self) -> Post | None:
+        """Read the next post of the feed, which counts as an impression, and return it; None at its end."""
+        if not self.n_unread:
+            return None
+        read_next(self.model, self._rows)
+        return self.current_post
+
+    def like(self, post: Post) -> None:
+        """Like a post; it counts when the round is committed."""
+        self._engage(post, "like")
+
+    def reply(self, post: Post) -> None:
+        """Reply to a post; the reply appears in the next round."""
+        self._engage(post, "reply")
+
+    def reshare(self, post: Post) -> None:
+        """Reshare a post; the reshare appears in the next round."""
+        self._engage(post, "reshare")
+
+    def write(self, text: str) -> None:
+        """Write a post; it appears in the next round."""
+        self.model.events.written.append((self.row, self.model.posts.add_text(text)))
+
+    def _engage(self, post: Post, action: ActionName) -> None:
+        note_engagements(self.model, self._rows, np.array([post.post_id]), ACTIONS.index(action))
+
+    def remove(self) -> None:
+        """Leave the platform: from the next round on the agent is gone; its posts stay."""
+        self.model.leaving.append(self.row)
+        super().remove()
+
+    def is_interested(self, post: Any) -> bool:
+        """Return whether the post lies above the agent's band."""
+        return bool(IS_INTERESTED(self, post))
+
+    def should_engage(self, post: Any) -> bool:
+        """Return whether the post interests the agent, or is viral and inside its band."""
+        return bool(SHOULD_ENGAGE(self, post))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return id, state, ticks and history as plain JSON values."""
+        return export_agent(self)
+
+    @property
+    def _rows(self) -> Rows:
+        return np.array([self.row])
+
+    @property
+    def now(self) -> datetime:
+        """Simulated time."""
+        return self.model.now
+
+    @property
+    def agent_id(self) -> str:
+        """The user's id of this agent, as in the edge list."""
+        return self.model.population.ids[self.row]
+
+    @property
+    def name(self) -> str:
+        """What prompts call the agent."""
+        return self.model.population.names[self.row]
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self.model.population.names[self.row] = str(value)
+
+    @property
+    def interests(self) -> list[str]:
+        """Names of the topics nearest to the agent's interests, nearest first."""
+        return list(self.model.topics.words(self.model.population.interests[self.row]))
+
+    @property
+    def personality(self) -> str:
+        """The Big Five in words."""
+        return personality(self.model.population.traits[self.row])
+
+    @property
+    def traits(self) -> dict[str, float]:
+        """Big Five on 1..5."""
+        return dict(zip(BIG_FIVE, self.model.population.traits[self.row].tolist(), strict=True))
+
+    @property
+    def propensities(self) -> dict[ActionName, float]:
+        """Shares of like, reply and reshare among the agent's engagements; they add up to 1."""
+        return dict(zip(ACTIONS, self.model.population.propensities[self.row].tolist(), strict=True))
+
+    @property
+    def state(self) -> AgentState:
+        """What the agent is doing."""
+        return STATES[self.model.population.state[self.row]]
+
+    @state.setter
+    def state(self, value: AgentState) -> None:
+        if not isinstance(value, AgentState):
+            raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; write AgentState({value!r})")
+        self.model.population.state[self.row] = value.code
+
+    @property
+    def ticks_in_state(self) -> int:
+        """Ticks since the last transition, from 0."""
+        return int(self.model.population.ticks_in_state[self.row])
+
+    @ticks_in_state.setter
+    def ticks_in_state(self, value: int) -> None:
+        if value < 0:
+            raise AgentError(f"SocialAgent.ticks_in_state: {value} is below 0")
+        self.model.population.ticks_in_state[self.row] = value
+
+    engagement_threshold = _share("engagement_threshold", "Middle of the band of relevance, 0..1.")
+    activity = _share("activity", "Probability of coming online in a round, 0..1.")
+    post_rate = _share("post_rate", "Probability of posting in a round, 0..1.")
+
+    @property
+    def low_threshold(self) -> float:
+        """Relevance below which the agent ignores a post."""
+        return self.engagement_threshold - self.model.params.agents.band / 2
+
+    @property
+    def high_threshold(self) -> float:
+        """Relevance above which the agent engages."""
+        return self.engagement_threshold + self.model.params.agents.band / 2
+
+    @property
+    def timeout_threshold(self) -> int:
+        """Ticks after which the agent times out, where its state has no limit of its own."""
+        return int(self.model.population.timeout_threshold[self.row])
+
+    @timeout_threshold.setter
+    def timeout_threshold(self, value: int) -> None:
+        if value <= 0:
+            raise AgentError(f"SocialAgent.timeout_threshold: {value!r} is not above 0")
+        self.model.population.timeout_threshold[self.row] = value
+
+    @property
+    def pending_action(self) -> ActionName | None:
+        """What the agent is composing."""
+        return action_name(int(self.model.population.pending_action[self.row]))
+
+    @pending_action.setter
+    def pending_action(self, value: ActionName | None) -> None:
+        if value is not None and value not in ACTIONS:
+            raise AgentError(f"SocialAgent.pending_action: {value!r} is none of {', '.join(ACTIONS)}, None")
+        self.model.population.pending_action[self.row] = NO_ACTION if value is None else ACTIONS.index(value)
+
+    @property
+    def scripted(self) -> bool:
+        """Whether Mesa schedules the agent's own `step`."""
+        return bool(self.model.population.scripted[self.row])
+
+    @property
+    def n_unread(self) -> int:
+        """Posts of the feed that the agent has not read."""
+        return int(self.model.population.n_feed[self.row]) - int(self.model.population.n_read[self.row])
+
+    @property
+    def current_post(self) -> Post | None:
+        """The post that the agent is evaluating or engaging with."""
+        population = self.model.population
+        return self.model.post(int(population.current_post[self.row]), int(population.current_match[self.row]))
+
+    @property
+    def next_post(self) -> Post | None:
+        """The next unread post of the feed."""
+        return next(iter(self.feed[:1]), None)
+
+    @property
+    def max_history_depth(self) -> int:
+        """Most entries in `state_history`."""
+        return self.model.history.depth
+
+    @property
+    def state_history(self) -> "HistoryView":
+        """The last changes of state, oldest first."""
+        return HistoryView(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in BIG_FIVE:
+            return float(self.model.population.traits[self.row, BIG_FIVE.index(name)])
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+
+class HistoryView(Sequence[StateTransition]):
+    """An agent's history as a list; the entries live in the model's rings, which drop the oldest by themselves."""
+
+    def __init__(self, agent: SocialAgent) -> None:
+        self._model = agent.model
+        self._row = agent.row
+
+    def append(self, value: StateTransition) -> None:
+        """Record an entry, at the tick nearest to its timestamp."""
+        model = self._model
+        post = (value.context or {}).get("post_id", NO_POST)
+        move = packed_move(model.trigger_code(value.trigger), value.from_state.code, value.to_state.code)
+        columns = np.array([move], np.uint16), np.array([model.time_of_day.nearest(value.timestamp)], np.int32)
+        model.history.record(np.array([self._row]), *columns, np.array([post], np.int32))
+
+    def _entries(self) -> list[StateTransition]:
+        model = self._model
+        entries = []
+        for move, clock, post in model.history.entries(self._row):
+            trigger, source, target = unpacked_move(move)
+            context = None if post == NO_POST else {"post_id": post}
+            name = model.chart.triggers[trigger]
+            entries.append(StateTransition(source, target, name, model.time_of_day.at(clock), context))
+        return entries
+
+    def __len__(self) -> int:
+        return min(int(self._model.history.count[self._row]), self._model.history.depth)
+
+    @overload
+    def __getitem__(self, index: int) -> StateTransition: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[StateTransition]: ...
+    def __getitem__(self, index: int | slice) -> StateTransition | list[StateTransition]:
+        return self._entries()[index]
+
+    def __iter__(self) -> Iterator[StateTransition]:
+        return iter(self._entries())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self._entries())

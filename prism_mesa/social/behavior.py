@@ -1,0 +1,179 @@
+"""How agents behave: the default chart, and which trigger meets an agent in which state. Both are data.
+
+Nothing here touches an agent; `social.moves` carries out what the chart decides.
+"""
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import ChartError, ConfigError
+from prism_mesa.statechart import TIMEOUT, AgentState, Columns, Expression, F, Statechart, Transition, column_values
+from prism_mesa.statechart.tables import Codes
+
+IDLE, SCROLLING, EVALUATING, COMPOSING = (
+    AgentState.IDLE,
+    AgentState.SCROLLING,
+    AgentState.EVALUATING,
+    AgentState.COMPOSING,
+)
+RESTING: Final = AgentState.RESTING
+ENGAGING: Final = {
+    "like": AgentState.ENGAGING_LIKE,
+    "reply": AgentState.ENGAGING_REPLY,
+    "reshare": AgentState.ENGAGING_RESHARE,
+}
+
+FEED_READY: Final = "feed_ready"
+SEES_POST: Final = "sees_post"
+ROUND_ENDS: Final = "round_ends"
+
+IS_INTERESTED: Final = F.post.relevance > F.agent.high_threshold
+"""The post lies above the agent's band: what takes it to COMPOSING in the default chart."""
+
+IS_VIRAL: Final = F.post.velocity > 100
+"""The velocity guard of the contract: more than 100 engagements in the last rounds."""
+
+SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.relevance >= F.agent.low_threshold))
+"""Interest, or a viral post inside the band: what `viral_chart` settles without the oracle."""
+
+
+@dataclass(frozen=True)
+class TriggerRule:
+    """In `state`, `trigger` is fired when the condition holds; None always holds. The first rule that holds counts."""
+
+    state: AgentState
+    trigger: str
+    when: Expression | None = None
+
+
+TRIGGER_RULES: Final = (
+    TriggerRule(SCROLLING, SEES_POST, F.agent.n_unread > 0),
+    TriggerRule(EVALUATING, "ignores", F.post.relevance < F.agent.low_threshold),
+    TriggerRule(EVALUATING, "decides"),
+    TriggerRule(COMPOSING, "compose_done"),
+    *(TriggerRule(state, "action_done") for state in ENGAGING.values()),
+)
+
+FIRED: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for rule in TRIGGER_RULES})
+"""All triggers that a round fires."""
+
+
+def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTED, name: str = "social") -> Statechart:
+    """Return the chart of the default behaviour (`docs/design.md` shows it).
+
+    Args:
+        asks_action: Ask the oracle at `compose_done` for the kind of engagement, instead of drawing it.
+        engages: When an agent engages without asking; inside the band, else, the oracle is asked.
+        name: What messages call the chart.
+    """
+    transitions = [
+        Transition(FEED_READY, IDLE, SCROLLING),
+        Transition(SEES_POST, SCROLLING, EVALUATING),
+        Transition("ignores", EVALUATING, SCROLLING),
+        Transition("decides", EVALUATING, COMPOSING, guard=engages),
+        Transition("decides", EVALUATING, SCROLLING, guard=F.post.relevance < F.agent.low_threshold),
+        Transition("decides", EVALUATING, None),
+    ]
+    for action, state in ENGAGING.items():
+        drawn = None if asks_action else F.agent.pending_action == action
+        transitions.append(Transition("compose_done", COMPOSING, state, guard=drawn))
+    for state in ENGAGING.values():
+        transitions.append(Transition("action_done", state, RESTING))
+        transitions.append(Transition(TIMEOUT, state, RESTING))
+    transitions += [
+        Transition(TIMEOUT, SCROLLING, RESTING),
+        Transition(TIMEOUT, EVALUATING, SCROLLING),
+        Transition(TIMEOUT, COMPOSING, SCROLLING),
+        Transition(TIMEOUT, RESTING, SCROLLING),
+    ]
+    transitions += [Transition(ROUND_ENDS, state, IDLE) for state in AgentState if state is not IDLE]
+    return Statechart(
+        AgentState,
+        transitions,
+        IDLE,
+        timeouts={RESTING: 2},
+        invariant=F.agent.low_threshold <= F.agent.high_threshold,
+        name=name,
+    )
+
+
+social_chart: Final = build_chart()
+viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
+"""As the default, but a viral post inside the band is engaged with unasked (`statechart.chart`)."""
+
+
+def load_chart(where: str) -> Statechart:
+    """Return the chart that ``module:object`` names.
+
+    Raises:
+        ConfigError: If there is no such module or object, or it is no Statechart.
+    """
+    module_name, _, name = where.partition(":")
+    key = f"statechart.chart: {where}"
+    if not (module_name and name):
+        raise ConfigError(f"{key}: write it as module:object, for example prism_mesa.social.behavior:viral_chart")
+    try:
+        module = import_module(module_name)
+    except ChartError:
+        raise
+    except ImportError as error:
+        raise ConfigError(f"{key}: cannot import {module_name!r}: {error}") from None
+    chart = getattr(module, name, None)
+    if not isinstance(chart, Statechart):
+        found = sorted(k for k, v in vars(module).items() if isinstance(v, Statechart))
+        raise ConfigError(f"{key}: {name!r} is no Statechart (charts in {module_name}: {', '.join(found) or 'none'})")
+    return chart
+
+
+def checked(chart: Statechart) -> Statechart:
+    """Return `chart`, if its static check finds no error.
+
+    Raises:
+        ChartError: With the first error found.
+    """
+    for finding in chart.check(FIRED):
+        if finding.level == "error":
+            raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
+    return chart
+
+
+def next_triggers(chart: Statechart, states: Codes, timed_out: Codes, agents: Columns, posts: Columns) -> Codes:
+    """Return the trigger of each row as an index into ``chart.triggers``, -1 for none.
+
+    Args:
+        chart: Whose triggers.
+        states: State codes.
+        timed_out: Whether the row has been in its state for as long as it may.
+        agents: What rules read as ``F.agent``.
+        posts: What they read as ``F.post``.
+    """
+    place = {trigger: i for i, trigger in enumerate(chart.triggers)}
+    chosen = np.full(len(states), -1, np.int16)
+    done = np.asarray(timed_out, np.bool_).copy()
+    chosen[done] = place.get(TIMEOUT, -1)
+    for rule in TRIGGER_RULES:
+        rows = np.flatnonzero((states == rule.state.code) & ~done)
+        if rule.when is not None and len(rows):
+            rows = rows[_holds(rule.when, agents.take(rows), posts.take(rows), len(rows))]
+        chosen[rows] = place.get(rule.trigger, -1)
+        done[rows] = True
+    return chosen
+
+
+def next_trigger(state: AgentState, agent: object, post: object) -> str | None:
+    """Return the trigger that meets one agent that has not timed out, or None."""
+    for rule in TRIGGER_RULES:
+        if rule.state is state and (rule.when is None or rule.when(agent, post)):
+            return rule.trigger
+    return None
+
+
+def _holds(when: Expression, agents: Columns, posts: Columns, n: int) -> npt.NDArray[np.bool_]:
+    values = column_values(when, agents, posts, n)
+    if values is not None:
+        return values.astype(np.bool_)
+    return np.array([bool(when(agents.row(i), posts.row(i))) for i in range(n)], np.bool_)

@@ -1,0 +1,68 @@
+"""What a model tells about its rounds: the DataCollector, and the rows for a recorder. It computes no behaviour."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+from mesa import DataCollector
+
+from prism_mesa.social.publishing import COUNTERS
+from prism_mesa.statechart import STATES
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+ROUND_FIELDS: Final = ("online", "posts", "impressions", *COUNTERS, "open", "fallback")
+SHARE_FIELDS: Final = tuple(f"share_{state.value}" for state in STATES)
+TICK_FIELDS: Final = tuple(state.value for state in STATES)
+
+
+class Recorder(Protocol):
+    """Where a model's records go."""
+
+    def write(self, table: str, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Append rows to a table: `rounds`, `ticks`, `transitions` or `engagements`."""
+        ...
+
+
+def make_datacollector() -> DataCollector:
+    """Return the collector of every model: counts and shares per round, state counts per tick."""
+    reporters = {name: partial(_reported, name=name) for name in (*ROUND_FIELDS, *SHARE_FIELDS)}
+    return DataCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
+
+
+def _reported(model: "SocialModel", name: str) -> float:
+    return model.round_row[name]
+
+
+def collect(model: "SocialModel") -> None:
+    """Add the round's rows to the DataCollector, the totals and the recorder."""
+    counts = np.array(model.tick_counts)
+    shares = counts.sum(axis=0) / max(1, counts.sum())
+    numbers = {name: int(model.counts[name]) for name in ROUND_FIELDS}
+    model.round_row = {**numbers, **dict(zip(SHARE_FIELDS, shares.tolist(), strict=True))}
+    model.totals.update(numbers)
+    model.agent_ticks += counts.sum(axis=0)
+    model.datacollector.collect(model)
+    for tick, row in enumerate(counts.tolist(), start=1):
+        states = dict(zip(TICK_FIELDS, row, strict=True))
+        model.datacollector.add_table_row("ticks", {"round": model.round, "tick": tick, **states})
+    if model.recorder is not None:
+        row = {"round": model.round, **model.round_row}
+        model.recorder.write("rounds", {name: np.array([value]) for name, value in row.items()})
+        ticks = {"round": np.full(len(counts), model.round), "tick": np.arange(1, len(counts) + 1)}
+        model.recorder.write("ticks", ticks | {name: counts[:, i] for i, name in enumerate(TICK_FIELDS)})
+
+
+def record_moves(model: "SocialModel") -> None:
+    """Give the round's transitions to the recorder, by tick and agent."""
+    noted, model.events.moves = model.events.moves, []
+    if model.recorder is None or not noted:
+        return
+    tick, agent, move, post, was_open = (np.concatenate(column) for column in zip(*noted, strict=True))
+    order = np.lexsort((agent, tick))  # stable: what one agent did in one tick stays in its order
+    columns = {"tick": tick, "agent": agent, "move": move, "post": post, "open": was_open}
+    round_ = {"round": np.full(len(tick), model.round)}
+    model.recorder.write("transitions", round_ | {name: column[order] for name, column in columns.items()})

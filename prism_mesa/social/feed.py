@@ -1,0 +1,264 @@
+"""Feeds: which posts an agent is shown in a round, and in what order. Ranking reads the platform, never changes it.
+
+Every candidate gets an integer score and is packed with its agent and post into one 64-bit key, so that
+one sort orders all feeds at once and the result depends on no order of agents or edges.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import RunError
+from prism_mesa.social.network import FollowNetwork
+from prism_mesa.social.params import FeedParams, XAlgoParams
+from prism_mesa.social.population import NO_POST, Population
+from prism_mesa.social.posts import REPLY, Posts, matches, relevance_of
+from prism_mesa.streams import Streams
+
+type Ids = npt.NDArray[np.integer[Any]]
+type Scores = npt.NDArray[np.float64]
+
+BLOCK: Final = 1 << 14
+"""Agents ranked at a time: bounds the memory, not the result."""
+
+_AGENT_BITS, _SCORE_BITS, _POST_BITS = 14, 26, 24
+
+
+@dataclass(frozen=True)
+class Visible:
+    """The posts that can be shown in a round: ids `first` .. `first` + n - 1, with local numbers from 0.
+
+    Attributes:
+        by_author: Local numbers grouped by author; agent i's are ``by_author[start[i]:start[i] + count[i]]``.
+        root: Local numbers' roots, as ranks among the distinct roots.
+        copies: Visible posts of each root.
+    """
+
+    first: int
+    n: int
+    by_author: npt.NDArray[np.int32]
+    start: npt.NDArray[np.int64]
+    count: npt.NDArray[np.int64]
+    root: npt.NDArray[np.int64]
+    copies: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs of an agent (its place in the block) and a visible post (its local number)."""
+
+    agent: Ids
+    post: Ids
+    in_network: npt.NDArray[np.bool_]
+
+    def take(self, which: npt.NDArray[Any]) -> "Candidates":
+        """Return the pairs that a mask marks or indices name."""
+        return Candidates(self.agent[which], self.post[which], self.in_network[which])
+
+
+def rank_feeds(
+    agents: Ids,
+    population: Population,
+    posts: Posts,
+    network: FollowNetwork,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+) -> None:
+    """Write this round's feed of each of `agents` (row numbers, each once) into the population.
+
+    A feed holds up to `params.size` posts, best first: of the last `params.window` rounds, not the
+    agent's own, of a root that it has not seen lately, each root once (its best-ranked copy). Ties go to
+    the newer post.
+    """
+    visible = _visible(posts, params, len(population), now)
+    population.n_read[agents] = 0
+    population.n_feed[agents] = 0
+    if not visible.n:
+        return
+    for block in np.array_split(agents, max(1, -(-len(agents) // BLOCK))):
+        _rank_block(block, visible, population, posts, network, params, streams, now)
+
+
+def _visible(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Visible:
+    first = posts.first_visible(now, params.window)
+    author = posts.author[first:]
+    by_author = np.argsort(author, kind="stable").astype(np.int32)
+    count = np.bincount(author, minlength=n_agents)
+    root = np.unique(posts.root[first:], return_inverse=True)[1]
+    if len(author) >> _POST_BITS:
+        raise RunError(f"feed.window: {len(author)} posts are visible at once, more than 2**{_POST_BITS}; lower it")
+    return Visible(first, len(author), by_author, np.cumsum(count) - count, count, root, np.bincount(root))
+
+
+def _rank_block(
+    block: Ids,
+    visible: Visible,
+    population: Population,
+    posts: Posts,
+    network: FollowNetwork,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+) -> None:
+    found = _in_network(block, visible, network)
+    if params.mode == "x_algo" and params.x_algo.out_of_network:
+        found = _with_outsiders(found, block, visible, posts, network, params.x_algo, streams, now)
+    found = found.take(_unseen(found, block, visible, population, posts))
+    score = _scores(found, block, visible, population, posts, params, streams, now)
+    order = _ranked(found, score)
+    order = order[_first_copies(found.take(order), visible)]
+    if params.mode == "x_algo":
+        score[order] = _diverse(found.take(order), score[order], visible, posts, params.x_algo)
+        order = order[_ranked(found.take(order), score[order])]
+    agent = found.agent[order]
+    n_found = np.bincount(agent, minlength=len(block))
+    place = np.arange(len(agent)) - (np.cumsum(n_found) - n_found)[agent]
+    shown = place < params.size
+    rows, place, shown_posts = block[agent[shown]], place[shown], visible.first + found.post[order[shown]]
+    population.feed[rows, place] = shown_posts
+    population.feed_match[rows, place] = matches(population.interests[rows], posts.vectors(shown_posts))
+    population.n_feed[block] = np.minimum(n_found, params.size)
+
+
+def _ranked(found: Candidates, score: Scores) -> npt.NDArray[np.int64]:
+    """Return the order by agent, then best score, then newest post."""
+    key = found.agent.astype(np.uint64) << np.uint64(_SCORE_BITS + _POST_BITS)
+    key |= (np.uint64((1 << _SCORE_BITS) - 1) - _whole(score)) << np.uint64(_POST_BITS)
+    key |= np.uint64((1 << _POST_BITS) - 1) - found.post.astype(np.uint64)
+    return np.argsort(key)
+
+
+def _whole(score: Scores) -> npt.NDArray[np.uint64]:
+    """Return whole numbers below 2**26 in the order of `score`: its float32 bits, shortened."""
+    bits = score.astype(np.float32).view(np.uint32)
+    rising = np.where(bits >> np.uint32(31), ~bits, bits | np.uint32(1 << 31))
+    return (rising >> np.uint32(32 - _SCORE_BITS)).astype(np.uint64)
+
+
+def _first_copies(ranked: Candidates, visible: Visible) -> npt.NDArray[np.bool_]:
+    """Mark, among ranked pairs, the first of each agent with each root."""
+    first = np.ones(len(ranked.post), np.bool_)
+    root = visible.root[ranked.post]
+    several = np.flatnonzero((visible.copies[root] > 1) | ~ranked.in_network)  # outsiders may be drawn twice
+    _, kept = np.unique(ranked.agent[several] * np.int64(visible.n) + root[several], return_index=True)
+    first[several] = False
+    first[several[kept]] = True
+    return first
+
+
+def _in_network(block: Ids, visible: Visible, network: FollowNetwork) -> Candidates:
+    """Return each agent with each visible post of those it follows."""
+    edge_at, owner = _ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
+    followee = network.indices[edge_at]
+    wrote = np.flatnonzero(visible.count[followee])
+    followee, owner = followee[wrote], owner[wrote]
+    at, pair = _ragged(visible.start[followee], visible.count[followee])
+    return Candidates(owner[pair], visible.by_author[at], np.ones(len(at), np.bool_))
+
+
+def _ragged(start: Ids, length: Ids) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Return the positions ``start[i] .. start[i] + length[i] - 1`` for all i in turn, and each one's i."""
+    owner = np.repeat(np.arange(len(start)), length)
+    return np.arange(len(owner)) + np.repeat(start - (np.cumsum(length) - length), length), owner
+
+
+def _with_outsiders(
+    found: Candidates,
+    block: Ids,
+    visible: Visible,
+    posts: Posts,
+    network: FollowNetwork,
+    params: XAlgoParams,
+    streams: Streams,
+    now: int,
+) -> Candidates:
+    """Add posts drawn evenly from the whole platform, less own ones and those of followed agents."""
+    m = params.out_of_network
+    agent, index = np.repeat(np.arange(len(block)), m), np.tile(np.arange(m), len(block))
+    post = streams.integers("out of network", block[agent], visible.n, round_=now, index=index)
+    author = posts.author[visible.first + post]
+    n = network.n_agents
+    edge_at, owner = _ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
+    follows = owner * n + network.indices[edge_at]  # ascending: rows are sorted, and so are the agents
+    wanted = agent * n + author
+    at = np.minimum(np.searchsorted(follows, wanted), max(0, len(follows) - 1))
+    known = follows[at] == wanted if len(follows) else np.zeros(len(wanted), np.bool_)
+    keep = ~known & (author != block[agent])
+    return Candidates(
+        np.append(found.agent, agent[keep]),
+        np.append(found.post, post[keep]),
+        np.append(found.in_network, np.zeros(int(keep.sum()), np.bool_)),
+    )
+
+
+def _unseen(
+    found: Candidates, block: Ids, visible: Visible, population: Population, posts: Posts
+) -> npt.NDArray[np.bool_]:
+    """Mark the pairs whose root is neither among those the agent has seen nor its own post."""
+    root = posts.root[visible.first + found.post]
+    agent = block[found.agent]
+    keep = np.asarray(posts.author[root] != agent)
+    for slot in population.seen:
+        if slot[block].max(initial=NO_POST) != NO_POST:
+            keep &= slot[agent] != root
+    return keep
+
+
+def _scores(
+    found: Candidates,
+    block: Ids,
+    visible: Visible,
+    population: Population,
+    posts: Posts,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+) -> Scores:
+    """Return a score for each pair; more is better."""
+    if params.mode == "random":
+        return streams.uniform("feed order", block[found.agent], round_=now, index=visible.first + found.post)
+    if params.mode == "chronological":
+        return np.zeros(len(found.post))  # ties go to the newer post
+    match = matches(population.interests[block[found.agent]], posts.vectors(visible.first + found.post))
+    if params.mode == "preference":
+        return match.astype(np.float64)
+    good, bad = _predicted(np.arange(visible.first, visible.first + visible.n), posts, params.x_algo)
+    relevance = relevance_of(match)
+    score = 2.0 * (relevance * good[found.post] + (1.0 - relevance) * bad)
+    score *= np.where(found.in_network, 1.0, params.x_algo.out_of_network_factor)
+    is_reply = posts.kind[visible.first + found.post] == REPLY
+    return np.asarray(score * np.where(is_reply, params.x_algo.reply_factor, 1.0))
+
+
+def _predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
+    """Return each post's weighted predictions that grow with relevance, and those that shrink with it.
+
+    A probability is the observed rate per impression, held to the prior rate by `prior_impressions`.
+    """
+    root = posts.root[ids]
+    prior = params.prior_impressions
+    shown = posts.impressions[root] + prior
+    like = (posts.likes[root] + params.rate_like * prior) / shown
+    reply = (posts.replies[root] + params.rate_reply * prior) / shown
+    reshare = (posts.reshares[root] + params.rate_reshare * prior) / shown
+    good = params.weight_like * like + params.weight_reshare * reshare
+    good = good + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
+    good = good + params.weight_good_click * params.rate_good_click
+    good = good + params.weight_profile_click * params.rate_profile_click
+    return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
+
+
+def _diverse(
+    ranked: Candidates, score: Scores, visible: Visible, posts: Posts, params: XAlgoParams
+) -> Scores:
+    """Return the scores of ranked pairs, lowered for each better-ranked post of one author in one feed."""
+    group = ranked.agent * np.int64(1 << 32) + posts.author[visible.first + ranked.post]
+    order = np.argsort(group, kind="stable")
+    _, start, size = np.unique(group[order], return_index=True, return_counts=True)
+    before = np.empty(len(order), np.int64)
+    before[order] = np.arange(len(order)) - np.repeat(start, size)
+    factor = (1.0 - params.author_floor) * params.author_decay**before + params.author_floor
+    return np.where(score > 0, score * factor, score / factor)

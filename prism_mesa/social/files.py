@@ -1,0 +1,45 @@
+"""Reading users' tables. Whatever is wrong with a file ends as one DataError that names key, file and way out."""
+
+import zlib
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+
+from prism_mesa.errors import DataError, did_you_mean
+
+_READABLE = (".csv", ".csv.gz", ".gz", ".parquet", ".pq")
+
+
+def read_table(path: str | Path, key: str, needs: Sequence[str]) -> pd.DataFrame:
+    """Return the table in a CSV (also .gz) or Parquet file.
+
+    Args:
+        path: The file; relative paths are relative to the working directory.
+        key: The configuration key that named it, for messages.
+        needs: Columns it must have.
+
+    Raises:
+        DataError: If it is missing, of another kind, unreadable, empty, or lacks a column.
+    """
+    file = Path(path)
+    if not file.is_file():
+        what = "is a folder, not a file" if file.is_dir() else "no such file"
+        raise DataError(f"{key}: {path}: {what} (looked in {Path.cwd()})")
+    if not file.name.endswith(_READABLE):
+        raise DataError(f"{key}: {path}: not a kind of file PRISM reads ({', '.join(_READABLE)})")
+    try:
+        table = pd.read_parquet(file) if file.suffix in {".parquet", ".pq"} else pd.read_csv(file)
+    except pd.errors.EmptyDataError:
+        raise DataError(f"{key}: {path}: the file is empty; it needs the columns {', '.join(needs)}") from None
+    except (ValueError, OSError, EOFError, pa.ArrowException, zlib.error) as error:
+        raise DataError(f"{key}: {path}: cannot be read: {str(error).splitlines()[0]}") from None
+    for column in needs:
+        if column not in table.columns:
+            have = ", ".join(map(str, table.columns))
+            near = did_you_mean(column, map(str, table.columns))
+            raise DataError(f"{key}: {path}: no column {column!r} (it has: {have}).{near}")
+    if table.empty:
+        raise DataError(f"{key}: {path}: no rows below the header")
+    return table

@@ -1,0 +1,299 @@
+"""`SocialModel`: the simulated platform as a Mesa model.
+
+A round, which is one `step()`:
+
+1. publish: agents post with their own rate; scheduled posts appear; last round's replies and reshares
+   become visible.
+2. rank: each agent who will be there gets its feed, of posts it has not seen, from what stands now.
+3. open: idle agents that come online (own activity) get `feed_ready`; the others stay idle.
+4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
+5. commit: likes, replies and reshares reach the posts' counters and cascades.
+6. collect: the DataCollector and the recorder get the round's rows.
+7. close: `round_ends` brings every active agent to IDLE.
+
+Agents see the platform as it stood when the round opened and do not meet within it, so the result depends
+neither on their order nor on which answer arrives first.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import mesa
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import AgentError, ConfigError, did_you_mean
+from prism_mesa.params import leaves, merged, nested, validated
+from prism_mesa.reasoner import Reasoner, RuleReasoner, make_reasoner
+from prism_mesa.records import Post
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, build_chart, checked, load_chart
+from prism_mesa.social.clock import Clock
+from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
+from prism_mesa.social.feed import rank_feeds
+from prism_mesa.social.moves import Events
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.population import NO_POST, History, Rows
+from prism_mesa.social.posts import Posts, matches
+from prism_mesa.social.profiles import draw_interests, draw_profiles
+from prism_mesa.social.publishing import commit, publish
+from prism_mesa.social.ticks import fire_columns, tick_columns
+from prism_mesa.social.world import World, make_world
+from prism_mesa.statechart import STATES, AgentState
+from prism_mesa.streams import Streams
+
+
+class SocialModel(mesa.Model):
+    """A social platform whose agents are statecharts; see the module's text for the order of a round.
+
+    Args:
+        config: All parameters; by default those of `SocialParams`.
+        scenario: A Mesa scenario; its attributes are parameters.
+        rng: The seed (Mesa's name for it): a whole number, or text that holds one. Overrides `seed`.
+        recorder: Where records go; None keeps only what the DataCollector holds.
+        reasoner: Who answers open choices; None makes the one that the parameters name.
+        params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
+
+    Attributes:
+        datacollector: Model reporters per round: `online`, `posts`, `impressions`, `likes`, `replies`,
+            `reshares`, `open`, `fallback`, and `share_<state>`, the shares of agent-ticks; table `ticks`:
+            state counts at the end of each tick.
+
+    Raises:
+        ConfigError: If a parameter is unknown or out of range.
+    """
+
+    def __init__(
+        self,
+        config: SocialParams | None = None,
+        *,
+        scenario: mesa.experimental.scenarios.Scenario | None = None,
+        rng: Any = None,
+        recorder: Recorder | None = None,
+        reasoner: Reasoner | RuleReasoner | None = None,
+        **params: Any,
+    ) -> None:
+        given = dict(scenario.to_dict()) if scenario is not None else {}
+        given = {name: v for name, v in given.items() if name not in ("model", "rng", "_scenario_id")} | params
+        seed = rng if rng is not None else getattr(scenario, "rng", None)
+        self.params = with_keywords(config or SocialParams(), given, seed)
+        super().__init__(rng=self.params.seed)
+        if scenario is not None:
+            self.scenario = scenario
+        self.streams = Streams(self.params.seed)
+        self.round = -1
+        self.tick = 0
+        self._make(make_world(self.params, self.streams))
+        self.reasoner = reasoner or make_reasoner(self.params.reasoner)
+        self.recorder = recorder
+        self.datacollector = make_datacollector()
+
+    def _make(self, world: World) -> None:
+        own = self.params.statechart
+        chart = load_chart(own.chart) if own.chart else build_chart(asks_action=self.params.reasoner.asks_action)
+        self.chart = checked(chart).replaced(
+            oracle_enabled=chart.oracle_enabled and own.oracle_enabled, strict=own.strict
+        )
+        self._trigger_codes = {trigger: i for i, trigger in enumerate(self.chart.triggers)}
+        self.network, self.topics, self.schedule = world.network, world.topics, world.schedule
+        self.population = world.population
+        self.population.state[:] = self.chart.initial.code
+        self.posts = Posts(world.corpus, world.topics, self.params.feed.velocity_window)
+        self.history = History(len(self.population), own.max_history_depth)
+        self.notes = world.notes
+        self.time_of_day = Clock(
+            self.params.clock.start.astimezone(UTC),
+            timedelta(minutes=self.params.clock.round_minutes),
+            self.params.ticks_per_round,
+        )
+        self.events = Events()
+        self.leaving: list[int] = []
+        self.counts: Counter[str] = Counter()
+        self.totals: Counter[str] = Counter()
+        self.sources: Counter[str] = Counter()
+        self.rowwise: set[str] = set()
+        self.agent_ticks = np.zeros(len(STATES), np.int64)
+        self.round_row: dict[str, float] = {}
+        self._adopted: dict[int, SocialAgent] = {}
+        self.tick_counts: list[npt.NDArray[np.int64]] = []
+
+    def step(self) -> None:
+        """Run one round."""
+        self.round += 1
+        self.tick = 0
+        self.counts.clear()
+        self.tick_counts.clear()
+        self._admit()
+        publish(self)
+        online = self._rank()
+        self._open(online)
+        for self.tick in range(1, self.params.ticks_per_round + 1):
+            self._tick()
+        commit(self)
+        collect(self)
+        self._close()
+        self.running = self.round + 1 < self.params.rounds
+
+    def _admit(self) -> None:
+        """Let those go who have left since the last round opened."""
+        population = self.population
+        population.present[self.leaving] = False
+        population.scripted[self.leaving] = False
+        population.state[self.leaving] = IDLE.code
+        self.leaving.clear()
+        population.forget_seen(self.round)
+
+    def _rank(self) -> Rows:
+        """Rank feeds for those who will read one; return those who come online."""
+        population, agents = self.population, np.arange(len(self.population))
+        idle = population.state == IDLE.code
+        comes = self.streams.uniform("online", agents, round_=self.round) < population.activity
+        online = np.flatnonzero(comes & idle & population.present)
+        reads = np.flatnonzero(population.present & ((comes & idle) | ~idle | population.scripted))
+        population.n_feed[:] = 0
+        population.n_read[:] = 0
+        rank_feeds(reads, population, self.posts, self.network, self.params.feed, self.streams, self.round)
+        self.counts["online"] = len(online)
+        return online
+
+    def _open(self, online: Rows) -> None:
+        self._fire_all(FEED_READY, online)
+
+    def _fire_all(self, trigger: str, rows: Rows) -> None:
+        if trigger in self._trigger_codes and len(rows):
+            fire_columns(self, rows, np.full(len(rows), self.trigger_code(trigger), np.int16))
+
+    def _tick(self) -> None:
+        population = self.population
+        active = (population.state != IDLE.code) & population.present & ~population.scripted
+        if self.params.scheduler == "mesa":
+            self.agents.do("step")
+            active &= np.isin(np.arange(len(population)), self.leaving)  # Mesa no longer knows them
+        else:
+            for kind, agents in self._agents_by_type.items():
+                if overrides_step(kind):
+                    agents.do("step")
+        tick_columns(self, np.flatnonzero(active))
+        self.tick_counts.append(np.bincount(population.state[population.present], minlength=len(STATES)))
+
+    def _close(self) -> None:
+        self.tick = self.params.ticks_per_round + 1
+        active = self.population.present & (self.population.state != IDLE.code)
+        self._fire_all(ROUND_ENDS, np.flatnonzero(active))
+        record_moves(self)
+
+    @property
+    def agents(self) -> Any:
+        """All agents as a Mesa AgentSet; those that nobody asked for before are made now."""
+        for row in np.flatnonzero(self.population.present).tolist():
+            if row not in self._adopted and row not in self.leaving:
+                SocialAgent(self, row)
+        return super().agents
+
+    def agent(self, row: int) -> SocialAgent:
+        """Return the agent of a row; it is made when first asked for."""
+        return self._adopted.get(row) or SocialAgent(self, row)
+
+    def adopt(self, agent: SocialAgent) -> None:
+        """Make `agent` the one of its row; called by `SocialAgent` itself."""
+        before = self._adopted.get(agent.row)
+        if before is not None:
+            mesa.Agent.remove(before)
+        self._adopted[agent.row] = agent
+        agent.unique_id = agent.row + 1
+        self.population.scripted[agent.row] = overrides_step(type(agent))
+
+    def existing_row(self, row: int) -> int:
+        """Return `row` if an agent can be made over it.
+
+        Raises:
+            AgentError: If there is no such row, or its agent has left.
+        """
+        if not 0 <= row < len(self.population) or not self.population.present[row]:
+            raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(self.population) - 1})")
+        return int(row)
+
+    def add_row(self, follows: Sequence[int], followers: Sequence[int]) -> int:
+        """Add a drawn agent to the population and the network, and return its row."""
+        row = len(self.population)
+        for other in (*follows, *followers):
+            self.existing_row(other)
+        agents = np.array([row])
+        interests = draw_interests(agents, self.topics, self.streams)
+        self.population.append(draw_profiles(agents, [str(row)], interests, self.params, self.streams))
+        self.population.state[row] = self.chart.initial.code
+        self.network = self.network.with_agent(follows, followers)
+        self.history.grow(1)
+        return row
+
+    def post(self, post_id: int, match: int) -> Post | None:
+        """Return a post as a reader sees it whose interests have the similarity `match` with it; None for no post."""
+        if post_id == NO_POST:
+            return None
+        return self.posts.view(post_id, self.population.names[self.posts.author[post_id]], match)
+
+    def match(self, row: int, post_id: int) -> int:
+        """Return the similarity of an agent's interests and a post's topics, as a whole number."""
+        if post_id == NO_POST:
+            return 0
+        return int(matches(self.population.interests[[row]], self.posts.vectors(np.array([post_id])))[0])
+
+    def trigger_code(self, trigger: str) -> int:
+        """Return a trigger's place in the chart, or -1."""
+        return self._trigger_codes.get(trigger, -1)
+
+    def state_counts(self) -> dict[AgentState, int]:
+        """Return the number of agents in each state, for `state_distribution` and `agents_in_state`."""
+        return self.population.state_counts()
+
+    @property
+    def clock(self) -> int:
+        """Round and tick as one number."""
+        return self.time_of_day.number(max(self.round, 0), self.tick)
+
+    @property
+    def now(self) -> datetime:
+        """Simulated time, in UTC."""
+        return self.time_of_day.at(self.clock)
+
+    @property
+    def keeps_moves(self) -> bool:
+        """Whether transitions are noted down for a recorder."""
+        return self.recorder is not None
+
+
+def overrides_step(kind: type) -> bool:
+    """Return whether agents of a class are scheduled by Mesa."""
+    return getattr(kind, "step", None) is not SocialAgent.step
+
+
+def with_keywords(config: SocialParams, given: Mapping[str, Any], seed: Any) -> SocialParams:
+    """Return `config` with parameters given by keyword, dots written as _, and with Mesa's seed.
+
+    Raises:
+        ConfigError: If a name is unknown or a value is not allowed.
+    """
+    paths = {key.replace(".", "_"): key for key, _ in leaves(type(config))}
+    flat = {}
+    for name, value in given.items():
+        path = paths.get(name.replace(".", "_"))
+        if path is None:
+            raise ConfigError(f"SocialModel: no parameter {name!r}.{did_you_mean(name, paths)}")
+        flat[path] = value
+    if seed is not None:
+        flat["seed"] = _seed(seed)
+    if not flat:
+        return config
+    return validated(type(config), merged(config.model_dump(exclude_unset=True), nested(flat)), "SocialModel")
+
+
+def _seed(rng: Any) -> int:
+    """Return Mesa's rng as a seed: a whole number, text that holds one, or a generator to draw one from."""
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**31))
+    try:
+        return int(rng)
+    except (TypeError, ValueError):
+        raise ConfigError(f"SocialModel: rng: {rng!r} is no whole number") from None

@@ -1,0 +1,156 @@
+"""The parameters of the social platform, with defaults, units and sources."""
+
+from datetime import UTC, datetime
+from typing import Literal, Self
+
+from pydantic import AwareDatetime, Field, model_validator
+
+from prism_mesa.params import Params
+from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.statechart.params import StatechartParams
+
+
+class AgentsParams(Params):
+    """Who the agents are."""
+
+    n: int = Field(500, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
+    band: float = Field(0.2, ge=0, le=1, description="width of the band of relevance in which the oracle is asked")
+    threshold_mean: float = Field(0.55, ge=0, le=1, description="mean engagement threshold, in units of relevance")
+    threshold_sd: float = Field(0.06, ge=0, le=0.5, description="its standard deviation between agents")
+    activity: float = Field(0.5, ge=0, le=1, description="mean probability of coming online in a round")
+    post_rate: float = Field(0.15, ge=0, le=1, description="mean probability of posting in a round")
+    activity_sigma: float = Field(
+        1.6,
+        ge=0,
+        le=5,
+        description="spread of activity and posting between agents (sigma of a lognormal); "
+        "1.6 gives the Gini of .74 of VoterFraud2020 before probabilities are capped at 1",
+    )
+    like: float = Field(0.57, ge=0, le=1, description="mean share of likes among an agent's engagements")
+    reply: float = Field(0.18, ge=0, le=1, description="mean share of replies")
+    reshare: float = Field(0.25, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
+    propensity_sigma: float = Field(0.5, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)")
+    profiles: str | None = Field(None, description="file with agents' own profiles (CSV, .gz, Parquet)")
+
+    @model_validator(mode="after")
+    def _some_action(self) -> Self:
+        if self.like + self.reply + self.reshare <= 0:
+            raise ValueError("like, reply and reshare are all 0: give at least one of them a share")
+        return self
+
+
+class NetworkParams(Params):
+    """Who follows whom."""
+
+    kind: Literal[
+        "erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration", "edges"
+    ] = Field("configuration", description="how the network is made; edges: read from network.edges")
+    edges: str | None = Field(None, description="edge list with columns src,dst: dst follows src (CSV, .gz, Parquet)")
+    mean_degree: float = Field(20, gt=0, description="mean number of agents that an agent follows")
+    follower_sigma: float = Field(
+        1.5, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
+    )
+    reciprocity: float = Field(
+        0.33, ge=0, le=1, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
+    )
+    rewire: float = Field(0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge")
+    blocks: int = Field(4, ge=1, description="stochastic_block: number of equal blocks")
+    within: float = Field(0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _edges_imply_their_kind(cls, values: object) -> object:
+        if isinstance(values, dict) and values.get("edges") and "kind" not in values:
+            return values | {"kind": "edges"}
+        return values
+
+    @model_validator(mode="after")
+    def _edges_go_with_kind(self) -> Self:
+        if (self.kind == "edges") != (self.edges is not None):
+            raise ValueError(f"kind={self.kind} with edges={self.edges}: kind 'edges' and a file go together")
+        return self
+
+
+class PostsParams(Params):
+    """What is written."""
+
+    file: str | None = Field(None, description="posts with a column text (CSV, .gz, Parquet); null: the corpus inside")
+    authors: Literal["id", "rank"] = Field(
+        "id", description="how the file's authors become agents: by id, or most posts to most followers"
+    )
+    n_topics: int = Field(16, ge=2, le=512, description="dimensions of topics and interests")
+    embedder: Literal["hashing", "wordllama"] = Field(
+        "hashing", description="text to topics; wordllama needs the extra 'embeddings'"
+    )
+    label_weight: float = Field(
+        0.7, ge=0, le=1, description="weight of a post's topic label against its words, where the file has topics"
+    )
+
+
+class XAlgoParams(Params):
+    """The ranking published for Twitter's home timeline in 2023, on what this platform can observe.
+
+    Weights: github.com/twitter/the-algorithm-ml, projects/home/recap/README.md (2023); `reply` was 27 in a
+    later and 13.5 in the first copy. Factors: github.com/twitter/the-algorithm, home-mixer (2023). Rates
+    per impression: 9.7 million impressions of one account's posts, 2016-2021 (rOpenSci), as prior means.
+    """
+
+    out_of_network: int = Field(10, ge=0, le=1000, description="candidates drawn from the whole platform per agent")
+    weight_like: float = Field(0.5, description="weight of a predicted like")
+    weight_reshare: float = Field(1.0, description="weight of a predicted reshare")
+    weight_reply: float = Field(27.0, description="weight of a predicted reply")
+    weight_good_click: float = Field(11.0, description="weight of a predicted good click")
+    weight_profile_click: float = Field(12.0, description="weight of a predicted profile click")
+    weight_reply_engaged: float = Field(75.0, description="weight of a predicted reply that the author engages with")
+    weight_negative: float = Field(-74.0, description="weight of predicted negative feedback")
+    weight_report: float = Field(-369.0, description="weight of a predicted report")
+    rate_like: float = Field(0.00234, ge=0, le=1, description="likes per impression, before anything is observed")
+    rate_reshare: float = Field(0.00117, ge=0, le=1, description="reshares per impression")
+    rate_reply: float = Field(0.0001, ge=0, le=1, description="replies per impression")
+    rate_good_click: float = Field(0.00466, ge=0, le=1, description="clicks per impression")
+    rate_profile_click: float = Field(0.00114, ge=0, le=1, description="profile clicks per impression")
+    rate_negative: float = Field(0.0001, ge=0, le=1, description="negative feedback per impression (assumed)")
+    rate_report: float = Field(0.00001, ge=0, le=1, description="reports per impression (assumed)")
+    reply_engaged: float = Field(0.1, ge=0, le=1, description="share of replies the author engages with (assumed)")
+    prior_impressions: float = Field(20.0, gt=0, description="impressions that a prior rate is worth (assumed)")
+    out_of_network_factor: float = Field(0.75, ge=0, le=1, description="score factor of a post from outside the network")
+    reply_factor: float = Field(0.75, ge=0, le=1, description="score factor of a reply")
+    author_decay: float = Field(0.5, ge=0, le=1, description="score factor for each further post of one author")
+    author_floor: float = Field(0.25, ge=0, le=1, description="lowest such factor")
+
+
+class FeedParams(Params):
+    """What an agent is shown."""
+
+    mode: Literal["random", "chronological", "preference", "x_algo"] = Field(
+        "chronological", description="order of the feed; the first three hold posts of followed agents only"
+    )
+    size: int = Field(10, ge=1, le=255, description="most posts in a feed")
+    window: int = Field(3, ge=1, le=1000, description="rounds for which a post can be shown")
+    velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
+    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_algo")
+
+
+class ClockParams(Params):
+    """Simulated time."""
+
+    start: AwareDatetime = Field(datetime(2026, 1, 1, tzinfo=UTC), description="when round 0 opens")
+    round_minutes: float = Field(60, gt=0, description="simulated minutes in a round")
+
+
+class SocialParams(Params):
+    """Everything a `SocialModel` is made from."""
+
+    seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
+    rounds: int = Field(20, ge=1, description="rounds of a run")
+    ticks_per_round: int = Field(10, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
+    scheduler: Literal["columns", "mesa"] = Field(
+        "columns", description="mesa: every agent's step() is called one by one; same result, slower"
+    )
+    agents: AgentsParams = Field(default_factory=AgentsParams)
+    network: NetworkParams = Field(default_factory=NetworkParams)
+    posts: PostsParams = Field(default_factory=PostsParams)
+    feed: FeedParams = Field(default_factory=FeedParams)
+    clock: ClockParams = Field(default_factory=ClockParams)
+    statechart: StatechartParams = Field(default_factory=StatechartParams)
+    reasoner: ReasonerParams = Field(default_factory=ReasonerParams)

@@ -1,0 +1,185 @@
+"""All agents' fields, one array per field; row i is agent i. Nothing here fires a trigger."""
+
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.records import ACTIONS
+from prism_mesa.statechart import STATES, AgentState
+
+type Rows = npt.NDArray[np.integer[Any]]
+
+NO_POST: Final = -1
+NO_ACTION: Final = 255
+
+STATE_BITS: Final = 3
+"""A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""
+
+
+@dataclass
+class Population:
+    """Columns of n agents.
+
+    Attributes:
+        ids: The users' ids of the agents, as text.
+        names: What prompts call them.
+        interests: Shape (n, n_topics), int8, of length about 127.
+        traits: Big Five on 1..5, shape (n, 5).
+        engagement_threshold: Middle of the band, 0..1.
+        timeout_threshold: Ticks, above 0.
+        activity: Probability of coming online in a round.
+        post_rate: Probability of posting in a round.
+        propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
+        present: False once an agent has left the platform.
+        scripted: True for agents whose class overrides `step`; Mesa schedules them.
+        state: State codes.
+        ticks_in_state: Ticks since the last transition.
+        pending_action: Index into `ACTIONS`, or `NO_ACTION`.
+        current_post: The post under evaluation, or `NO_POST`; `current_match` is its similarity.
+        feed: This round's posts, best first, shape (n, feed size); `feed_match` their similarities.
+        n_feed: Posts in the feed; `n_read` how many of them the agent has seen.
+        seen: Roots of the posts seen in the last rounds, shape (window * feed size, n): what was read k-th
+            in round r stands in row ``r % window * feed_size + k``.
+    """
+
+    ids: list[str]
+    names: list[str]
+    interests: npt.NDArray[np.int8]
+    traits: npt.NDArray[np.float32]
+    engagement_threshold: npt.NDArray[np.float32]
+    timeout_threshold: npt.NDArray[np.int32]
+    activity: npt.NDArray[np.float32]
+    post_rate: npt.NDArray[np.float32]
+    propensities: npt.NDArray[np.float32]
+    present: npt.NDArray[np.bool_]
+    scripted: npt.NDArray[np.bool_]
+    state: npt.NDArray[np.uint8]
+    ticks_in_state: npt.NDArray[np.int32]
+    pending_action: npt.NDArray[np.uint8]
+    current_post: npt.NDArray[np.int32]
+    current_match: npt.NDArray[np.int16]
+    feed: npt.NDArray[np.int32]
+    feed_match: npt.NDArray[np.int16]
+    n_feed: npt.NDArray[np.uint8]
+    n_read: npt.NDArray[np.uint8]
+    seen: npt.NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def state_counts(self) -> dict[AgentState, int]:
+        """Return the number of present agents in each state."""
+        counts = np.bincount(self.state[self.present], minlength=len(STATES))
+        return dict(zip(STATES, counts.tolist(), strict=True))
+
+    def append(self, more: "Population") -> None:
+        """Add the agents of another population below the own ones."""
+        for column in fields(self):
+            mine, theirs = getattr(self, column.name), getattr(more, column.name)
+            if isinstance(mine, list):
+                mine.extend(theirs)
+            else:
+                setattr(self, column.name, np.concatenate([mine, theirs], axis=-1 if column.name == "seen" else 0))
+
+    def forget_seen(self, round_: int) -> None:
+        """Let go of what was seen so long ago that it can no longer be shown; `round_` opens now."""
+        self.seen[self._seen_from(round_) : self._seen_from(round_) + self.feed.shape[1]] = NO_POST
+
+    def mark_read(self, rows: Rows, roots: npt.NDArray[np.int32], round_: int) -> None:
+        """Note that each agent of `rows` (each once) has read the next post of its feed, of that root."""
+        self.seen[self._seen_from(round_) + self.n_read[rows], rows] = roots
+        self.n_read[rows] += 1
+
+    def _seen_from(self, round_: int) -> int:
+        size = self.feed.shape[1]
+        return round_ % (len(self.seen) // size) * size
+
+
+class Categories:
+    """A column of codes that compares with texts, as its rows do.
+
+    >>> (Categories(np.array([0, 2]), ("like", "reply", "reshare")) == "reshare").tolist()
+    [False, True]
+    """
+
+    def __init__(self, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> None:
+        self._codes = codes
+        self._names = names
+
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        code = self._names.index(other) if isinstance(other, str) and other in self._names else -1
+        return np.asarray(self._codes == code)
+
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        return ~(self == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+STATE_NAMES: Final = tuple(state.value for state in STATES)
+
+
+class History:
+    """The last changes of state of every agent, as rings; 10 bytes an entry.
+
+    Attributes:
+        moves: Packed trigger, source and target, shape (n, depth).
+        clocks: When: round * (ticks_per_round + 1) + tick.
+        posts: The post at hand, or `NO_POST`.
+        count: Changes so far, shape (n,).
+    """
+
+    def __init__(self, n: int, depth: int) -> None:
+        self.depth = depth
+        self.moves = np.zeros((n, depth), np.uint16)
+        self.clocks = np.zeros((n, depth), np.int32)
+        self.posts = np.full((n, depth), NO_POST, np.int32)
+        self.count = np.zeros(n, np.int64)
+
+    def grow(self, more: int) -> None:
+        """Make room for `more` agents."""
+        empty = History(more, self.depth)
+        for name in ("moves", "clocks", "posts", "count"):
+            setattr(self, name, np.concatenate([getattr(self, name), getattr(empty, name)]))
+
+    def record(
+        self,
+        rows: Rows,
+        moves: npt.NDArray[np.uint16],
+        clock: npt.NDArray[np.int32] | int,
+        posts: npt.NDArray[np.int32],
+    ) -> None:
+        """Append one entry to each of `rows` (each once)."""
+        if not self.depth:
+            return
+        place = self.count[rows] % self.depth
+        self.moves[rows, place] = moves
+        self.clocks[rows, place] = clock
+        self.posts[rows, place] = posts
+        self.count[rows] += 1
+
+    def entries(self, row: int) -> list[tuple[int, int, int]]:
+        """Return (move, clock, post) of one agent, oldest first."""
+        if not self.depth:
+            return []
+        first = max(0, int(self.count[row]) - self.depth)
+        places = np.arange(first, int(self.count[row])) % self.depth
+        columns = (self.moves, self.clocks, self.posts)
+        return list(zip(*(column[row, places].tolist() for column in columns), strict=True))
+
+
+def packed_move(trigger: int, source: int, target: int) -> int:
+    """Return a transition as one number below 2**16 (up to 1,023 triggers)."""
+    return trigger << 2 * STATE_BITS | source << STATE_BITS | target
+
+
+def unpacked_move(move: int) -> tuple[int, AgentState, AgentState]:
+    """Return the trigger's index, the source and the target."""
+    return move >> 2 * STATE_BITS, STATES[move >> STATE_BITS & 7], STATES[move & 7]
+
+
+def action_name(code: int) -> str | None:
+    """Return the name of a pending action, or None."""
+    return None if code == NO_ACTION else ACTIONS[code]

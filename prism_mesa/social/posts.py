@@ -1,0 +1,152 @@
+"""The posts of a run in columns, their counters and velocity. A post is added once and never moves."""
+
+from collections import deque
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.records import POST_KINDS, Post
+from prism_mesa.social.texts import UNIT, Corpus, Topics
+
+type Ids = npt.NDArray[np.integer[Any]]
+
+POST, REPLY, RESHARE = range(3)
+NO_PARENT: Final = -1
+
+_COLUMNS: Final[dict[str, type[np.generic]]] = {
+    "author": np.int32,
+    "text_id": np.int32,
+    "round": np.int32,
+    "kind": np.uint8,
+    "parent": np.int32,
+    "root": np.int32,
+    "likes": np.int32,
+    "replies": np.int32,
+    "reshares": np.int32,
+    "impressions": np.int32,
+    "velocity": np.int32,
+}
+
+
+def relevance_of(match: npt.NDArray[np.integer[Any]] | int) -> Any:
+    """Return the relevance, 0..1, of an integer similarity of two int8 vectors: (1 + cosine) / 2."""
+    return np.clip((np.asarray(match, np.float64) / (UNIT * UNIT) + 1.0) / 2.0, 0.0, 1.0)
+
+
+def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
+    """Return the similarity of each pair of rows: their exact integer product.
+
+    Sums of products of int8 fit float32's 24 bits, so any order of adding gives the same number.
+    """
+    return np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)).astype(np.int16)
+
+
+@dataclass
+class Posts:
+    """All posts so far; the id is the row, and ids grow with time.
+
+    Attributes:
+        corpus: Where the first texts come from; `topics` what they are about.
+        window: Rounds over which engagements make velocity.
+        texts: All texts, those written during the run too: what `text_id` points into.
+    """
+
+    corpus: Corpus
+    topics: Topics
+    window: int
+    texts: list[str] = field(init=False)
+    n: int = 0
+    _columns: dict[str, npt.NDArray[Any]] = field(init=False)
+    _recent: deque[Ids] = field(init=False)
+    _vectors: npt.NDArray[np.int8] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._columns = {name: np.zeros(1024, kind) for name, kind in _COLUMNS.items()}
+        self._recent = deque()
+        self.texts = list(self.corpus.texts)
+        self._vectors = self.topics.vectors
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        if name not in _COLUMNS:
+            raise AttributeError(f"posts have no column {name!r}")
+        return self._columns[name][: self.n]
+
+    def add(self, author: Ids, text_id: Ids, round_: int, kind: Ids | int, parent: Ids | int, root: Ids | None) -> Ids:
+        """Append posts and return their ids; a `root` of None or -1 means the post is its own root."""
+        first, self.n = self.n, self.n + len(author)
+        ids = np.arange(first, self.n)
+        while self.n > len(self._columns["author"]):
+            for name, column in self._columns.items():
+                self._columns[name] = np.concatenate([column, np.zeros_like(column)])
+        rows = slice(first, self.n)
+        own_root = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
+        given = {"author": author, "text_id": text_id, "round": round_, "kind": kind, "parent": parent, "root": own_root}
+        for name, values in given.items():
+            self._columns[name][rows] = values
+        return ids
+
+    def add_text(self, text: str) -> int:
+        """Keep a text written during the run and return its id."""
+        self.texts.append(text)
+        self._vectors = np.concatenate([self._vectors, self.topics.place([text])])
+        return len(self.texts) - 1
+
+    def media(self, text_id: int) -> tuple[str, str]:
+        """Return type and description of a text's media, empty if it has none."""
+        if text_id >= len(self.corpus.texts):
+            return "", ""
+        return self.corpus.media_types[text_id], self.corpus.media_descriptions[text_id]
+
+    def first_visible(self, now: int, window: int) -> int:
+        """Return the first id that appeared in the last `window` rounds, this one included."""
+        return int(np.searchsorted(self.round, now - window + 1))
+
+    def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
+        """Return the topic vectors of posts, shape (len(ids), n_topics)."""
+        return self._vectors[self.text_id[ids]]
+
+    def count(self, column: str, roots: Ids, step: int = 1) -> None:
+        """Add `step` to a counter for each entry of `roots` (repetitions count)."""
+        if len(roots):
+            first = int(roots.min())
+            added = np.bincount(roots - first).astype(np.int32)
+            self._columns[column][first : first + len(added)] += step * added
+
+    def count_velocity(self, roots: Ids) -> None:
+        """Add this round's engagements to the velocity, and let go of those that left its window."""
+        self.count("velocity", roots)
+        self._recent.append(roots)
+        if len(self._recent) > self.window:
+            self.count("velocity", self._recent.popleft(), -1)
+
+    def view(self, post_id: int, author_name: str, match: int) -> Post:
+        """Return one post as a reader sees it whose interests have the similarity `match` with it."""
+        root = int(self.root[post_id])
+        text_id = int(self.text_id[post_id])
+        kind = POST_KINDS[self.kind[post_id]]
+        parent = int(self.parent[post_id])
+        text = self.texts[text_id]
+        media_type, media_description = self.media(text_id)
+        return Post(
+            post_id=int(post_id),
+            text=f"(in reply to: {text})" if kind == "reply" else text,
+            author=int(self.author[post_id]),
+            author_name=author_name,
+            relevance=float(relevance_of(match)),
+            round=int(self.round[post_id]),
+            kind=kind,
+            parent=None if parent == NO_PARENT else parent,
+            root=root,
+            likes=int(self.likes[root]),
+            replies=int(self.replies[root]),
+            reshares=int(self.reshares[root]),
+            impressions=int(self.impressions[root]),
+            velocity=int(self.velocity[root]),
+            media_type=media_type,
+            media_description=media_description,
+        )

@@ -1,0 +1,243 @@
+"""Who the agents are: profiles drawn from the seed, and profiles read from a file. Agent i's draws depend on i only."""
+
+from collections.abc import Sequence
+from math import log
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.errors import DataError, did_you_mean
+from prism_mesa.records import ACTIONS, BIG_FIVE
+from prism_mesa.social.files import read_table
+from prism_mesa.social.params import AgentsParams, SocialParams
+from prism_mesa.social.population import NO_ACTION, NO_POST, Population
+from prism_mesa.social.texts import Topics, quantised
+from prism_mesa.statechart import AgentState
+from prism_mesa.streams import Streams
+
+type Rows = npt.NDArray[np.integer[Any]]
+
+# Means, standard deviations and correlations of 252 US Twitter users on 1..5: Oldemburgo de Mello, Cheung,
+# Inzlicht 2024, Communications Psychology 2:15. Order: BIG_FIVE.
+TRAIT_MEANS: Final = (3.1, 3.86, 3.64, 2.68, 3.91)
+TRAIT_SDS: Final = (0.78, 0.59, 0.77, 0.87, 0.7)
+TRAIT_CORRELATIONS: Final = (
+    (1.0, 0.32, 0.37, -0.44, 0.45),
+    (0.32, 1.0, 0.38, -0.44, 0.26),
+    (0.37, 0.38, 1.0, -0.52, 0.19),
+    (-0.44, -0.44, -0.52, 1.0, -0.2),
+    (0.45, 0.26, 0.19, -0.2, 1.0),
+)
+_ADJECTIVES: Final = (
+    ("outgoing", "reserved"),
+    ("kind", "blunt"),
+    ("organised", "spontaneous"),
+    ("easily worried", "calm"),
+    ("curious", "down-to-earth"),
+)
+_FIRST: Final = (
+    "Ada Amir Ana Ben Bo Carla Chidi Dana Dmitri Elif Emil Fatima Finn Gita Hana Hugo Ines Ivan Jana Jon Kai Keiko "
+    "Lars Leila Lucia Malik Mei Mina Nadia Noor Omar Pia Priya Rafa Rosa Sami Sven Tariq Uma Vera Wen Yara Yusuf Zoe"
+).split()
+_LAST: Final = (
+    "Abe Adler Bauer Bello Castro Chen Costa Cruz Dahl Diaz Eze Farah Fischer Gupta Haas Hill Ito Jensen Kaya Khan "
+    "Kim Klein Kovac Lam Lopez Mbeki Meyer Moreau Nagy Nair Novak Okafor Olsen Park Petrov Quinn Rao Rossi Sato Silva "
+    "Singh Sosa Tanaka Torres Vogel Wagner Weber Yilmaz Zhang"
+).split()
+
+_NUMBERS: Final = {
+    "engagement_threshold": (0.0, 1.0),
+    "timeout_threshold": (1, 2**31 - 1),
+    "activity": (0.0, 1.0),
+    "post_rate": (0.0, 1.0),
+    **dict.fromkeys(ACTIONS, (0.0, 1.0)),
+    **dict.fromkeys(BIG_FIVE, (1.0, 5.0)),
+}
+
+
+def draw_profiles(
+    agents: Rows, ids: Sequence[str], interests: npt.NDArray[np.int8], params: SocialParams, streams: Streams
+) -> Population:
+    """Return the population of `agents` (their row numbers key the draws), all idle."""
+    own, n = params.agents, len(agents)
+    traits = draw_traits(agents, streams)
+    return Population(
+        ids=list(ids),
+        names=_names(agents, streams),
+        interests=interests,
+        traits=traits,
+        engagement_threshold=_thresholds(agents, own, streams),
+        timeout_threshold=np.full(n, params.statechart.default_timeout_ticks, np.int32),
+        activity=_rates(agents, own.activity, own, streams),
+        post_rate=_rates(agents, own.post_rate, own, streams),
+        propensities=_propensities(agents, own, streams),
+        present=np.ones(n, np.bool_),
+        scripted=np.zeros(n, np.bool_),
+        **_empty(n, params),
+    )
+
+
+def _empty(n: int, params: SocialParams) -> dict[str, Any]:
+    size = params.feed.size
+    return {
+        "state": np.full(n, AgentState.IDLE.code, np.uint8),
+        "ticks_in_state": np.zeros(n, np.int32),
+        "pending_action": np.full(n, NO_ACTION, np.uint8),
+        "current_post": np.full(n, NO_POST, np.int32),
+        "current_match": np.zeros(n, np.int16),
+        "feed": np.full((n, size), NO_POST, np.int32),
+        "feed_match": np.zeros((n, size), np.int16),
+        "n_feed": np.zeros(n, np.uint8),
+        "n_read": np.zeros(n, np.uint8),
+        "seen": np.full((size * params.feed.window, n), NO_POST, np.int32),
+    }
+
+
+def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
+    """Return Big Five scores, shape (n, 5), clipped to 1..5, with the measured means and correlations."""
+    lower = np.linalg.cholesky(np.array(TRAIT_CORRELATIONS))
+    normal = np.stack([streams.normal("traits", agents, index=k) for k in range(5)], axis=1)
+    mixed = (normal[:, None, :] * lower).sum(axis=2)  # not a matrix product: rows must not depend on n
+    return np.clip(TRAIT_MEANS + mixed * TRAIT_SDS, 1, 5).astype(np.float32)
+
+
+def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
+    """Return Big Five scores in words: what is half a standard deviation or more off the mean.
+
+    >>> personality(np.array([4.5, 3.86, 3.64, 1.0, 3.91]))
+    'outgoing and calm'
+    """
+    words = []
+    for score, mean, sd, (high, low) in zip(traits.tolist(), TRAIT_MEANS, TRAIT_SDS, _ADJECTIVES, strict=True):
+        if abs(score - mean) >= sd / 2:
+            words.append(high if score > mean else low)
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "average in every respect"
+
+
+def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArray[np.int8]:
+    """Return interests: the mean of the topics of three texts that each agent likes best, drawn from the corpus."""
+    texts = streams.integers("interests", np.repeat(agents, 3), len(topics.vectors), index=np.tile([0, 1, 2], len(agents)))
+    chosen = topics.vectors[texts].astype(np.float64).reshape(len(agents), 3, -1)
+    return quantised((chosen * np.array([1.0, 0.6, 0.3])[:, None]).sum(axis=1))
+
+
+def _names(agents: Rows, streams: Streams) -> list[str]:
+    first = streams.integers("first name", agents, len(_FIRST)).tolist()
+    last = streams.integers("last name", agents, len(_LAST)).tolist()
+    return [f"{_FIRST[i]} {_LAST[j]}" for i, j in zip(first, last, strict=True)]
+
+
+def _thresholds(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    drawn = own.threshold_mean + own.threshold_sd * streams.normal("threshold", agents)
+    return np.clip(drawn, 0, 1).astype(np.float32)
+
+
+def _rates(agents: Rows, mean: float, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    """Return probabilities with the given mean: lognormal between agents, capped at 1.
+
+    The same draw serves being online and posting: who is often there also writes more.
+    """
+    sigma = own.activity_sigma
+    drawn = np.exp(sigma * streams.normal("activity", agents) - sigma * sigma / 2)
+    return np.minimum(drawn * capped_scale(mean, sigma), 1).astype(np.float32)
+
+
+def capped_scale(mean: float, sigma: float) -> float:
+    """Return the factor c with which min(1, c X) has the given mean, for lognormal X of mean 1.
+
+    >>> 0.5 < capped_scale(0.5, 0.01) < 0.501
+    True
+    """
+    if sigma == 0 or mean == 0:
+        return mean
+    normal = NormalDist()
+    low, high = 0.0, 1e6
+    for _ in range(100):
+        c = (low + high) / 2
+        below = normal.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
+        above = 1 - normal.cdf((-log(c) + sigma * sigma / 2) / sigma)
+        low, high = (c, high) if c * below + above < mean else (low, c)
+    return high
+
+
+def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    means = np.array([own.like, own.reply, own.reshare])
+    noise = np.stack([streams.normal("propensity", agents, index=k) for k in range(3)], axis=1)
+    drawn = means * np.exp(own.propensity_sigma * noise)
+    return (drawn / drawn.sum(axis=1, keepdims=True)).astype(np.float32)
+
+
+def read_profiles(path: str, population: Population, topics: Topics) -> None:
+    """Write the profiles of a file over the drawn ones.
+
+    Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by
+    ;), engagement_threshold, timeout_threshold, activity, post_rate, like, reply, reshare, and the Big
+    Five. A blank cell keeps what was drawn.
+
+    Raises:
+        DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
+    """
+    key = "agents.profiles"
+    table = read_table(path, key, needs=("agent",))
+    known = ["agent", "name", "interests", *_NUMBERS]
+    for column in table.columns:
+        if column not in known:
+            near = did_you_mean(column, known)
+            raise DataError(f"{key}: {path}: unknown column {column!r} (allowed: {', '.join(known)}).{near}")
+    rows = _rows_of(table["agent"], path, population)
+    for column, (low, high) in _NUMBERS.items():
+        if column in table:
+            _write(column, _numbers(table[column], f"{key}: {path}: {column}", low, high), rows, population)
+    for row, name in zip(rows, table.get("name", []), strict=False):
+        if isinstance(name, str):
+            population.names[row] = name
+    for row, words in zip(rows, table.get("interests", []), strict=False):
+        if isinstance(words, str):
+            population.interests[row] = _interests(words, topics, f"{key}: {path}: agent {population.ids[row]}")
+    population.propensities /= population.propensities.sum(axis=1, keepdims=True)
+
+
+def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> list[int]:
+    place = {agent: row for row, agent in enumerate(population.ids)}
+    rows = []
+    for agent in agents.astype(str).str.strip():
+        if agent not in place:
+            raise DataError(f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(place)} agents)")
+        rows.append(place[agent])
+    if len(set(rows)) < len(rows):
+        twice = agents[agents.duplicated()].iloc[0]
+        raise DataError(f"agents.profiles: {path}: agent {str(twice)!r} is named twice")
+    return rows
+
+
+def _numbers(values: "pd.Series[Any]", where: str, low: float, high: float) -> npt.NDArray[np.float64]:
+    numbers = pd.to_numeric(values, errors="coerce")
+    bad = (numbers.isna() & values.notna()) | (numbers < low) | (numbers > high)
+    if bad.any():
+        line = int(np.flatnonzero(bad.to_numpy())[0]) + 2
+        raise DataError(f"{where}: line {line}: {values[bad].iloc[0]!r} is not a number in {low:g} .. {high:g}")
+    return numbers.to_numpy(np.float64)
+
+
+def _write(column: str, values: npt.NDArray[np.float64], rows: list[int], population: Population) -> None:
+    given = ~np.isnan(values)
+    where = np.array(rows)[given]
+    if column in BIG_FIVE:
+        population.traits[where, BIG_FIVE.index(column)] = values[given]
+    elif column in ACTIONS:
+        population.propensities[where, ACTIONS.index(column)] = values[given]
+    else:
+        getattr(population, column)[where] = values[given]
+
+
+def _interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:
+    total = np.zeros(topics.name_vectors.shape[1])
+    for word in filter(None, map(str.strip, words.split(";"))):
+        if word not in topics.names:
+            near = did_you_mean(word, topics.names)
+            raise DataError(f"{where}: no topic is called {word!r} (topics: {', '.join(topics.names)}).{near}")
+        total += topics.name_vectors[topics.names.index(word)]
+    return quantised(total)

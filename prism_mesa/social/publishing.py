@@ -1,0 +1,82 @@
+"""What enters the table of posts, and when: the first and the fifth step of a round."""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.records import ACTIONS
+from prism_mesa.social.moves import Events
+from prism_mesa.social.population import Rows
+from prism_mesa.social.posts import NO_PARENT, POST, REPLY, RESHARE, matches
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+COUNTERS: Final = ("likes", "replies", "reshares")
+"""The counters of posts, in the order of `records.ACTIONS`."""
+
+N_TEXTS_CONSIDERED: Final = 4
+_KIND_OF_ACTION: Final = np.array([{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS])
+
+
+def publish(model: "SocialModel") -> None:
+    """Add the posts that agents write of themselves and those that are scheduled for this round.
+
+    They get their ids in a keyed order: the newest post comes first in a feed, and no agent should
+    always be the newest.
+    """
+    population = model.population
+    will = model.streams.uniform("posts", np.arange(len(population)), round_=model.round) < population.post_rate
+    own = np.flatnonzero(will & population.present)
+    author, text = model.schedule.of_round(model.round)
+    here = population.present[author]
+    author = np.concatenate([own, author[here]])
+    text = np.concatenate([_texts_of(model, own), text[here]])
+    chance = model.streams.bits("order of posts", author, round_=model.round, index=text)
+    order = np.argsort(chance, kind="stable")
+    model.posts.add(author[order], text[order], model.round, POST, NO_PARENT, None)
+    model.counts["posts"] = len(author)
+
+
+def _texts_of(model: "SocialModel", authors: Rows) -> npt.NDArray[np.int64]:
+    """Return what each author posts: of some texts of the corpus, the one nearest to its interests."""
+    n = N_TEXTS_CONSIDERED
+    index = np.tile(np.arange(n), len(authors))
+    texts = len(model.posts.corpus.texts)
+    drawn = model.streams.integers("text", np.repeat(authors, n), texts, round_=model.round, index=index)
+    near = matches(np.repeat(model.population.interests[authors], n, axis=0), model.topics.vectors[drawn])
+    best = near.reshape(-1, n).argmax(axis=1)
+    return drawn.reshape(-1, n)[np.arange(len(authors)), best]
+
+
+def commit(model: "SocialModel") -> None:
+    """Let the round's events reach counters and cascades; the order in which they came about does not matter.
+
+    Replies and reshares become posts, which appear in the next round.
+    """
+    posts, events = model.posts, model.events
+    tick, agent, post, action = events.engaged()
+    roots = posts.root[post]
+    impressions = np.concatenate([np.zeros(0, np.int32), *events.impressions])
+    posts.count("impressions", impressions)
+    model.counts["impressions"] = len(impressions)
+    for code, counter in enumerate(COUNTERS):
+        posts.count(counter, roots[action == code])
+        model.counts[counter] = int((action == code).sum())
+    posts.count_velocity(roots)
+    spreads = np.flatnonzero(_KIND_OF_ACTION[action] != POST)
+    chance = model.streams.bits(
+        "order of reshares", agent[spreads], round_=model.round, tick=tick[spreads], index=post[spreads]
+    )
+    order = spreads[np.lexsort((chance, tick[spreads]))]
+    kind = _KIND_OF_ACTION[action[order]]
+    own_root = np.where(kind == RESHARE, roots[order], NO_PARENT)
+    posts.add(agent[order], posts.text_id[post[order]], model.round + 1, kind, post[order], own_root)
+    if events.written:
+        author, text = np.array(sorted(events.written)).T
+        posts.add(author, text, model.round + 1, POST, NO_PARENT, None)
+    if model.recorder is not None:
+        columns = {"tick": tick, "agent": agent, "post": post, "root": roots, "action": action}
+        model.recorder.write("engagements", {"round": np.full(len(tick), model.round)} | columns)
+    model.events = Events(moves=events.moves)

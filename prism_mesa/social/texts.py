@@ -1,0 +1,269 @@
+"""Texts and what they are about: the corpus of a run, and its topic vectors. Embedders only read texts."""
+
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from hashlib import blake2b
+from importlib import resources
+from os import environ
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.social.files import read_table
+from prism_mesa.social.params import PostsParams
+
+type Embedder = Callable[[Sequence[str]], npt.NDArray[np.float64]]
+"""Texts to vectors: shape (n texts, any number of dimensions)."""
+
+UNIT = 127
+"""Length of a topic vector: vectors are int8, so every similarity is an exact integer."""
+
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_STOP = frozenset(
+    "the and for that with this from are was not have has had but you your all can its it's our out one get got "
+    "will who how what when where why into about more than then they them their there been were would could should "
+    "just like over after before some any own off too very her his him she let's don't i'm it is in on of to at by "
+    "be as an or if we my me so do no up us he vs via am did does only still every again back new now".split()
+)
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts to post, in order of time where the file has one.
+
+    Attributes:
+        authors: The file's author ids, or None: then agents draw what they post.
+        rounds: The file's rounds, or None: then scheduled posts are spread evenly.
+        labels: Topic labels of each text; empty tuples where the file has none.
+        dropped: What could not be used, in words -> count.
+    """
+
+    texts: list[str]
+    authors: list[str] | None = None
+    rounds: npt.NDArray[np.int64] | None = None
+    labels: list[tuple[str, ...]] = field(default_factory=list)
+    media_types: list[str] = field(default_factory=list)
+    media_descriptions: list[str] = field(default_factory=list)
+    dropped: tuple[tuple[str, int], ...] = ()
+
+
+def load_corpus(path: str | None) -> Corpus:
+    """Read posts from a file, or the corpus that comes with PRISM.
+
+    Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are
+    sorted by it), `topic` (labels, separated by ;), `media_type`, `media_description`.
+
+    Raises:
+        DataError: If the file is missing, has no column `text`, or no usable row.
+    """
+    if path is None:
+        with resources.as_file(resources.files("prism_mesa.social") / "corpus.csv") as inside:
+            return load_corpus(str(inside))
+    table = read_table(path, "posts.file", needs=("text",))
+    text = table["text"].fillna("").astype(str).str.strip()
+    usable, dropped = text != "", {"rows without text": int((text == "").sum())}
+    order = pd.Series(np.arange(len(table)), index=table.index)
+    if "created_at" in table:
+        times = pd.to_datetime(table["created_at"], errors="coerce", format="mixed", utc=True)
+        dropped["rows whose created_at is no time"] = int((times.isna() & usable).sum())
+        usable &= times.notna()
+        order = times.rank(method="first")
+    if "round" in table:
+        rounds = pd.to_numeric(table["round"], errors="coerce")
+        bad = ~((rounds >= 0) & (rounds == rounds.round()))
+        dropped["rows whose round is no whole number from 0"] = int((bad & usable).sum())
+        usable &= ~bad
+        order = rounds
+    if "author" in table:
+        dropped["rows without author"] = int((table["author"].isna() & usable).sum())
+        usable &= table["author"].notna()
+    if not usable.any():
+        raise DataError(f"posts.file: {path}: none of the {len(table)} rows can be used ({_said(dropped)})")
+    rows = table.assign(text=text)[usable].iloc[np.argsort(order[usable].to_numpy(), kind="stable")]
+    return Corpus(
+        texts=rows["text"].tolist(),
+        authors=_ids(rows["author"]) if "author" in rows else None,
+        rounds=rows["round"].to_numpy(np.int64) if "round" in rows else None,
+        labels=[tuple(filter(None, map(str.strip, value.split(";")))) for value in _strings(rows, "topic")],
+        media_types=_strings(rows, "media_type"),
+        media_descriptions=_strings(rows, "media_description"),
+        dropped=tuple((what, count) for what, count in dropped.items() if count),
+    )
+
+
+def _said(dropped: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in dropped.items() if count)
+
+
+def _strings(rows: pd.DataFrame, column: str) -> list[str]:
+    if column not in rows:
+        return [""] * len(rows)
+    return [str(value).strip() for value in rows[column].fillna("")]
+
+
+def _ids(values: "pd.Series[object]") -> list[str]:
+    whole = pd.api.types.is_float_dtype(values) and bool((values == values.round()).all())
+    return [str(value).strip() for value in (values.astype("int64") if whole else values)]
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Topic vectors of a corpus and names for directions among them.
+
+    Attributes:
+        vectors: Shape (n texts, n_topics), int8, of length about `UNIT` (or 0 for a text without words).
+        names: Words for some directions: the labels, or the commonest words along each dimension.
+        name_vectors: Their directions, shape (n names, n_topics), int8.
+        place: Texts to vectors, as the corpus was placed; for texts that are written during a run.
+    """
+
+    vectors: npt.NDArray[np.int8]
+    names: list[str]
+    name_vectors: npt.NDArray[np.int8]
+    place: Callable[[Sequence[str]], npt.NDArray[np.int8]]
+
+    def words(self, interests: npt.NDArray[np.int8], most: int = 3) -> tuple[str, ...]:
+        """Return the names nearest to a vector of interests, nearest first; ties in order of names."""
+        nearness = self.name_vectors.astype(np.int32) @ interests.astype(np.int32)
+        best = np.argsort(-nearness, kind="stable")[:most]
+        return tuple(self.names[i] for i in best if nearness[i] > 0)
+
+
+def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
+    """Return the topics of a corpus.
+
+    A text's vector is its embedding in `n_topics` dimensions, mixed with the axes of its labels where
+    the file has labels, less the corpus mean, scaled to length `UNIT`.
+
+    Raises:
+        ConfigError: If there are more labels than topics, or the embedder is not installed.
+    """
+    k = params.n_topics
+    embed = _embedder(params.embedder, corpus.texts, k)
+    raw = _unit(embed(corpus.texts))
+    labels = sorted({label for labels in corpus.labels for label in labels})
+    if len(labels) > k:
+        raise ConfigError(f"posts.n_topics: {k} is fewer than the {len(labels)} topic labels in posts.file")
+    if labels:
+        raw = params.label_weight * _label_axes(corpus, labels, k) + (1 - params.label_weight) * raw
+    centre = raw.mean(axis=0)
+    own_words = 1 - params.label_weight if labels else 1.0
+    vectors = quantised(raw - centre)
+
+    def place(texts: Sequence[str]) -> npt.NDArray[np.int8]:
+        return quantised(own_words * _unit(embed(texts)) - centre)
+
+    if labels:
+        means = [vectors[[label in own for own in corpus.labels]].mean(axis=0) for label in labels]
+        return Topics(vectors, labels, quantised(np.array(means)), place)
+    names, axes = _word_axes(corpus.texts, embed, k)
+    return Topics(vectors, names, axes, place)
+
+
+def quantised(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
+    """Return vectors scaled to length `UNIT` and rounded; a zero vector stays zero."""
+    return np.rint(_unit(vectors) * UNIT).astype(np.int8)
+
+
+def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    length = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
+    return vectors / np.where(length > 1e-12, length, 1.0)
+
+
+def _label_axes(corpus: Corpus, labels: list[str], k: int) -> npt.NDArray[np.float64]:
+    axes = np.zeros((len(corpus.texts), k))
+    place = {label: i for i, label in enumerate(labels)}
+    for row, own in enumerate(corpus.labels):
+        axes[row, [place[label] for label in own]] = 1.0
+    return _unit(axes)
+
+
+def _word_axes(texts: Sequence[str], embed: Embedder, k: int) -> tuple[list[str], npt.NDArray[np.int8]]:
+    """Return names for the 2 k directions along the axes: the commonest words that point there."""
+    counts = Counter(word for text in texts for word in set(words_of(text)) if word not in _STOP and len(word) > 2)
+    common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:2000]]
+    vectors = _unit(embed(common))
+    names, axes = [], []
+    for axis in range(k):
+        for sign in (1.0, -1.0):
+            nearest = [word for word, v in zip(common, vectors[:, axis] * sign, strict=True) if v > 0.5][:2]
+            if nearest:
+                names.append(" and ".join(nearest))
+                axes.append(sign * np.eye(k)[axis])
+    return names, quantised(np.array(axes).reshape(-1, k))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, lowercase."""
+    return _WORD.findall(text.lower())
+
+
+def _embedder(name: str, texts: Sequence[str], k: int) -> Embedder:
+    return _hashing(texts, k) if name == "hashing" else _wordllama(texts, k)
+
+
+def _hashing(texts: Sequence[str], k: int) -> Embedder:
+    """Return signed feature hashing of words, weighted by inverse document frequency.
+
+    Weinberger et al. 2009, doi:10.1145/1553374.1553516.
+    """
+    documents = Counter(word for text in texts for word in set(words_of(text)))
+
+    @cache
+    def place(word: str) -> tuple[int, float]:
+        bits = zlib.crc32(word.encode())
+        weight = np.log((1 + len(texts)) / (1 + documents[word]))
+        return (bits >> 1) % k, float(weight if bits & 1 else -weight)
+
+    def embed(batch: Sequence[str]) -> npt.NDArray[np.float64]:
+        vectors = np.zeros((len(batch), k))
+        for row, text in enumerate(batch):
+            for word in words_of(text):
+                axis, weight = place(word)
+                vectors[row, axis] += weight
+        return vectors
+
+    return embed
+
+
+def _wordllama(texts: Sequence[str], k: int) -> Embedder:
+    """Return WordLlama's 256 dimensions on the `k` principal axes of `texts`; computed once and cached."""
+    try:
+        import wordllama
+    except ImportError:
+        raise ConfigError(
+            "posts.embedder: wordllama is not installed: uv sync --extra embeddings, or use hashing"
+        ) from None
+    model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+
+    def vectors(batch: Sequence[str]) -> npt.NDArray[np.float64]:
+        return cached_vectors("wordllama", batch, lambda b: np.asarray(model.embed(list(b)), np.float64))
+
+    mean = vectors(texts).mean(axis=0)
+    _, axes = np.linalg.eigh(np.cov(vectors(texts).T))
+    axes = axes[:, ::-1][:, :k]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    return lambda batch: (vectors(batch) - mean) @ axes
+
+
+def cached_vectors(name: str, texts: Sequence[str], embed: Embedder) -> npt.NDArray[np.float64]:
+    """Return ``embed(texts)``, from the user's cache folder if it was computed before."""
+    digest = blake2b("\x1e".join([name, *texts]).encode(), digest_size=16).hexdigest()
+    folder = Path(environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "prism-mesa" / "embeddings"
+    file = folder / f"{name}-{digest}.npy"
+    if file.is_file():
+        return np.asarray(np.load(file, allow_pickle=False), np.float64)
+    vectors = embed(texts)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f".{file.name}")
+    with part.open("wb") as handle:
+        np.save(handle, vectors, allow_pickle=False)
+    part.replace(file)
+    return vectors

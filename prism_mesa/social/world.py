@@ -1,0 +1,123 @@
+"""Making the world that a model starts with: network, texts, population, and the schedule of posts."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import DataError
+from prism_mesa.social.network import FollowNetwork, generate_network, load_network
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.population import Population
+from prism_mesa.social.profiles import draw_interests, draw_profiles, read_profiles
+from prism_mesa.social.texts import Corpus, Topics, load_corpus, quantised, topics_of
+from prism_mesa.streams import Streams
+
+type Ids = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Posts that the corpus brings: text i is posted by row ``author[i]`` in round ``round[i]``; rounds ascend."""
+
+    author: npt.NDArray[np.int64]
+    text_id: npt.NDArray[np.int64]
+    round: npt.NDArray[np.int64]
+
+    def of_round(self, round_: int) -> tuple[Ids, Ids]:
+        """Return authors and texts of one round."""
+        first, last = np.searchsorted(self.round, [round_, round_ + 1])
+        return self.author[first:last], self.text_id[first:last]
+
+
+@dataclass(frozen=True)
+class World:
+    """What a model starts with. `notes` says in words what input did not fit."""
+
+    network: FollowNetwork
+    corpus: Corpus
+    topics: Topics
+    population: Population
+    schedule: Schedule
+    notes: tuple[str, ...]
+
+
+def make_world(params: SocialParams, streams: Streams) -> World:
+    """Return the world of `params`.
+
+    Raises:
+        ConfigError: If parameters contradict each other.
+        DataError: If a file cannot be used.
+    """
+    if params.network.edges is not None:
+        network, ids = load_network(params.network.edges)
+    else:
+        network = generate_network(params.network, params.agents.n, streams)
+        ids = [str(i) for i in range(network.n_agents)]
+    corpus = load_corpus(params.posts.file)
+    topics = topics_of(corpus, params.posts)
+    schedule, unmatched = _schedule(corpus, network, ids, params)
+    agents = np.arange(network.n_agents)
+    interests = draw_interests(agents, topics, streams)
+    without = 0
+    if len(schedule.author):
+        interests, without = _observed_interests(interests, schedule, topics, network)
+    population = draw_profiles(agents, ids, interests, params, streams)
+    if params.agents.profiles is not None:
+        read_profiles(params.agents.profiles, population, topics)
+    notes = [f"network.edges: {count} {what} left out" for what, count in network.dropped]
+    notes += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
+    if without:
+        notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
+    return World(network, corpus, topics, population, schedule, tuple(notes))
+
+
+def _schedule(
+    corpus: Corpus, network: FollowNetwork, ids: list[str], params: SocialParams
+) -> tuple[Schedule, tuple[tuple[str, int], ...]]:
+    """Return who posts which text when, and what found no place."""
+    none = np.zeros(0, np.int64)
+    if corpus.authors is None:
+        return Schedule(none, none, none), ()
+    place = _by_rank(corpus.authors, network) if params.posts.authors == "rank" else {a: i for i, a in enumerate(ids)}
+    rows = np.array([place.get(author, -1) for author in corpus.authors])
+    matched = rows >= 0
+    if not matched.any():
+        raise DataError(
+            f"posts.file: {params.posts.file}: none of its {len(set(corpus.authors))} authors is an agent of the "
+            "network; give posts.authors=rank to match them by activity and followers"
+        )
+    text_id = np.flatnonzero(matched)
+    if corpus.rounds is None:
+        rounds = np.arange(len(text_id)) * params.rounds // len(text_id)
+    else:
+        rounds = corpus.rounds[text_id]
+    late = int((rounds >= params.rounds).sum())
+    unmatched = (("posts whose author is no agent", int((~matched).sum())), ("posts after the last round", late))
+    return Schedule(rows[text_id], text_id, rounds), unmatched
+
+
+def _by_rank(authors: list[str], network: FollowNetwork) -> dict[str, int]:
+    """Return author -> row: the author with the most posts is the agent with the most followers, and so on."""
+    names, first, counts = np.unique(np.array(authors), return_index=True, return_counts=True)
+    by_posts = names[np.lexsort((first, -counts))]
+    by_followers = np.argsort(-network.n_followers, kind="stable")
+    return dict(zip(by_posts.tolist(), by_followers.tolist(), strict=False))
+
+
+def _observed_interests(
+    drawn: npt.NDArray[np.int8], schedule: Schedule, topics: Topics, network: FollowNetwork
+) -> tuple[npt.NDArray[np.int8], int]:
+    """Return each agent's mean topics of what it and those it follows post, and how many have none of these."""
+    n, k = drawn.shape
+    own = np.zeros((n, k))
+    np.add.at(own, schedule.author, topics.vectors[schedule.text_id].astype(np.float64))
+    posts = np.bincount(schedule.author, minlength=n)
+    src, dst = network.edges()
+    total = own.copy()
+    np.add.at(total, dst, own[src])
+    n_read = posts + np.bincount(dst, weights=posts[src], minlength=n)
+    found = quantised(total / np.maximum(n_read, 1)[:, None])
+    some = np.abs(found).max(axis=1) > 0
+    return np.where(some[:, None], found, drawn).astype(np.int8), int((~some).sum())

@@ -1,0 +1,377 @@
+"""Firing over columns selects for each row what firing on one agent selects, and both follow the rule."""
+
+from collections import Counter
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism_mesa.statechart import NEEDS_ORACLE, AgentState, ArrayColumns, F, Statechart, Transition, column_values
+
+EVALUATING, COMPOSING, SCROLLING = AgentState.EVALUATING, AgentState.COMPOSING, AgentState.SCROLLING
+
+
+# The rule, written from the text of the design and from nothing else.
+
+
+def expected_outcome(arrows, values, oracle_enabled):
+    """Return ("takes", target, index or None), ("asks", options) or ("nothing",).
+
+    Args:
+        arrows: The candidates of (trigger, state) in list order: pairs (target or None, has a guard).
+        values: True, False or "needs_oracle" for each; of an unguarded one it is not looked at.
+    """
+    left = [i for i, (_, is_guarded) in enumerate(arrows) if is_guarded and values[i] is not False]
+    if not left:
+        left = [i for i, (_, is_guarded) in enumerate(arrows) if not is_guarded]
+    if not left:
+        return ("nothing",)
+    is_open = any(arrows[i][0] is None or (arrows[i][1] and values[i] == "needs_oracle") for i in left)
+    options = []
+    for i in range(len(arrows)) if is_open else left:
+        if arrows[i][0] is not None and arrows[i][0] not in options:
+            options.append(arrows[i][0])
+    if len(options) == 1 and not is_open:
+        return ("takes", options[0], left[0])
+    if not options:
+        return ("nothing",)
+    return ("asks", tuple(options)) if oracle_enabled else ("takes", options[0], None)
+
+
+# Random guards, each with what it means in plain Python.
+
+AGENT_FIELDS = {
+    "energy": st.sampled_from([0.0, 0.25, 0.5, 1.0, 3.0]),
+    "limit": st.sampled_from([-1, 0, 2, 100]),
+    "is_bot": st.booleans(),
+    "mood": st.sampled_from(["calm", "angry", ""]),
+}
+POST_FIELDS = {
+    "relevance": st.sampled_from([0.0, 0.25, 0.5, 0.75, float("nan"), float("inf")]),
+    "views": st.sampled_from([0, 1, 2, 120]),
+    "is_pinned": st.booleans(),
+}
+NUMBERS = [("agent", "energy"), ("agent", "limit"), ("agent", "is_bot")] + [("post", name) for name in POST_FIELDS]
+
+
+def field(place):
+    root, name = place
+    return getattr(getattr(F, root), name), lambda a, p: getattr(a if root == "agent" else p, name)
+
+
+def constant(value):
+    return value, lambda a, p: value
+
+
+def arithmetic(symbol, left, right):
+    sums = {
+        "+": (left[0] + right[0], lambda a, p: left[1](a, p) + right[1](a, p)),
+        "-": (left[0] - right[0], lambda a, p: left[1](a, p) - right[1](a, p)),
+        "*": (left[0] * right[0], lambda a, p: left[1](a, p) * right[1](a, p)),
+    }
+    return sums[symbol] if symbol in sums else (left[0] / right[0], lambda a, p: left[1](a, p) / right[1](a, p))
+
+
+def comparison(symbol, left, right):
+    return {
+        ">": (left[0] > right[0], lambda a, p: left[1](a, p) > right[1](a, p)),
+        "<=": (left[0] <= right[0], lambda a, p: left[1](a, p) <= right[1](a, p)),
+        "==": (left[0] == right[0], lambda a, p: left[1](a, p) == right[1](a, p)),
+        "!=": (left[0] != right[0], lambda a, p: left[1](a, p) != right[1](a, p)),
+    }[symbol]
+
+
+def logic(symbol, left, right):
+    def mean(a, p):
+        both = bool(left[1](a, p)), bool(right[1](a, p))
+        return all(both) if symbol == "&" else any(both)
+
+    return (left[0] & right[0] if symbol == "&" else left[0] | right[0]), mean
+
+
+def negation(term):
+    return ~term[0], lambda a, p: not term[1](a, p)
+
+
+FIELDS = st.sampled_from(NUMBERS).map(field)
+CONSTANTS = st.sampled_from([-1, 0, 1, 2, 0.25, 0.5]).map(constant)
+TERMS = st.recursive(
+    FIELDS, lambda terms: st.builds(arithmetic, st.sampled_from("+-*/"), terms, terms | CONSTANTS), max_leaves=3
+)
+COMPARISONS = st.builds(comparison, st.sampled_from([">", "<=", "==", "!="]), TERMS, TERMS | CONSTANTS)
+TEXTS = st.builds(
+    comparison,
+    st.sampled_from(["==", "!="]),
+    st.just(field(("agent", "mood"))),
+    st.sampled_from(["calm", "angry"]).map(constant),
+)
+MISSPELLED = st.sampled_from(
+    [
+        comparison(">", field(("post", "relevence")), constant(0.5)),  # no such field: always raises
+        comparison(">", field(("agent", "mood")), constant(0.5)),  # a text is not above a number: always raises
+        (F.agent.mood & (F.post.views > 0), lambda a, p: bool(a.mood) and p.views > 0),  # no column for its truth
+    ]
+)
+EXPRESSIONS = st.recursive(
+    COMPARISONS | TERMS | TEXTS | MISSPELLED,
+    lambda guards: guards.map(negation) | st.builds(logic, st.sampled_from("&|"), guards, guards),
+    max_leaves=4,
+)
+
+
+def plainly(function):
+    return function, function
+
+
+CALLABLES = st.sampled_from(
+    [
+        plainly(lambda agent, post: True),
+        plainly(lambda agent, post: False),
+        plainly(lambda agent, post: None),
+        plainly(lambda agent, post: post.views > 1),
+        plainly(lambda agent, post: np.bool_(agent.is_bot)),
+        plainly(lambda agent, post: NEEDS_ORACLE),
+        plainly(lambda agent, post: NEEDS_ORACLE if agent.energy > 0.3 else agent.limit),
+        plainly(lambda agent, post: 1 / post.views),
+        plainly(lambda agent, post: {"calm": True, "angry": False}[agent.mood]),
+        plainly(lambda agent, post: post.no_such_field),
+        plainly(lambda agent, post: bool(np.array([1, 2]))),
+    ]
+)
+GUARDS = st.none() | EXPRESSIONS | CALLABLES
+TRIGGERS = ["decides", "timeout"]
+
+
+ROWS = st.tuples(
+    st.integers(0, 2), st.integers(0, 3), st.fixed_dictionaries(AGENT_FIELDS), st.fixed_dictionaries(POST_FIELDS)
+)
+
+
+@st.composite
+def scenes(draw, guards=GUARDS):
+    """Return a chart whose actions note which transition ran, what its guards mean, and rows to fire it on.
+
+    A row is (state, index of the trigger or -1, fields of the agent, fields of the post).
+    """
+    states = draw(st.lists(st.sampled_from(list(AgentState)), min_size=2, max_size=4, unique=True))
+    meanings, transitions = [], []
+    for i in range(draw(st.integers(0, 7))):
+        guard, meaning = draw(guards) or (None, None)
+        source = states[draw(st.sampled_from([0, 0, 0, 1]))]  # few places: several transitions at each
+        target = draw(st.sampled_from([*states, None]))
+        trigger = draw(st.sampled_from(["decides", "decides", "timeout"]))
+        meanings.append(meaning)
+        transitions.append(Transition(trigger, source, target, guard, lambda a, p, i=i: a.ran.append(i)))
+    chart = Statechart(states, transitions, states[0], oracle_enabled=draw(st.booleans()))
+    elsewhere = [state for state in AgentState if state not in states[:2]]
+    rows = [
+        ([*states[:2], elsewhere[0]][place], min(trigger, len(chart.triggers)) - 1, agent, post)
+        for place, trigger, agent, post in draw(st.lists(ROWS, min_size=1, max_size=6))
+    ]
+    return chart, meanings, rows
+
+
+TYPES = st.fixed_dictionaries(
+    {
+        "energy": st.sampled_from([np.float64, np.float32, np.float16]),
+        "limit": st.sampled_from([np.int64, np.int8]),
+        "relevance": st.sampled_from([np.float64, np.float32]),
+        "views": st.sampled_from([np.int64, np.uint8, np.float64]),
+    }
+)
+
+
+def columns(rows, types):
+    return ArrayColumns({name: np.array([row[name] for row in rows], types.get(name)) for name in rows[0]})
+
+
+def by_rule(chart, meanings, state, trigger, agent, post, errors):
+    """Return the expected outcome for one row, with indices into the chart's transitions; count guard errors."""
+    places = [i for i, t in enumerate(chart.transitions) if (t.trigger, t.source) == (trigger, state)]
+    values = []
+    for i in places:
+        try:
+            value = meanings[i](agent, post) if meanings[i] else True
+            values.append("needs_oracle" if isinstance(value, str) and value == "needs_oracle" else bool(value))
+        except Exception as error:
+            values.append(False)
+            errors[str(chart.transitions[i]), type(error).__name__] += 1
+    arrows = [(chart.transitions[i].target, meanings[i] is not None) for i in places]
+    outcome = expected_outcome(arrows, values, chart.oracle_enabled)
+    if outcome[0] == "takes":
+        return outcome[:2], None if outcome[2] is None else places[outcome[2]]
+    return outcome, None
+
+
+def by_fire(chart, state, trigger, agent, post):
+    who = SimpleNamespace(state=state, state_history=[], ticks_in_state=1, max_history_depth=5, ran=[], **agent)
+    result = chart.fire(who, trigger, post)
+    if isinstance(result, AgentState):
+        assert who.state is result
+        assert who.ticks_in_state == 0
+        return ("takes", result), who.ran[0]
+    assert (who.state, who.ticks_in_state, who.state_history, who.ran) == (state, 1, [], [])
+    return (("nothing",) if result is None else ("asks", result)), None
+
+
+def by_columns(fired, row):
+    taken, opened = fired.taken[row], fired.open[row]
+    assert taken < 0 or opened < 0
+    if taken >= 0:
+        return ("takes", fired.transitions[taken].target), int(taken)
+    return (("asks", fired.option_sets[opened]) if opened >= 0 else ("nothing",)), None
+
+
+def counted(chart):
+    """Return the guard errors by (transition, kind of error)."""
+    counts = Counter()
+    for key, n in chart.guard_errors.items():
+        label = next(str(t) for t in chart.transitions if key.startswith(f"{t}: "))
+        counts[label, key.removeprefix(f"{label}: ").split(":")[0]] += n
+    return counts
+
+
+@settings(max_examples=300, deadline=None)
+@given(scenes(), TYPES)
+def test_the_rule_and_fire_and_fire_many_agree_on_every_row(scene, types):
+    chart, meanings, rows = scene
+    many = chart.replaced(oracle_enabled=chart.oracle_enabled)
+    fired = many.fire_many(
+        np.array([state.code for state, *_ in rows], np.int8),
+        np.array([trigger for _, trigger, *_ in rows], np.int8),
+        columns([agent for *_, agent, _ in rows], types),
+        columns([post for *_, post in rows], types),
+    )
+    errors = Counter()
+    for row, (state, code, agent, post) in enumerate(rows):
+        trigger = chart.triggers[code] if code >= 0 else "nothing happens"
+        who, what = SimpleNamespace(**agent), SimpleNamespace(**post)
+        expected, index = by_rule(chart, meanings, state, trigger, who, what, errors)
+        scalar = by_fire(chart, state, trigger, agent, what)
+        assert scalar[0] == expected
+        assert index is None or scalar[1] == index
+        assert by_columns(fired, row) == scalar
+    assert counted(chart) == counted(many) == errors
+
+
+@settings(max_examples=100, deadline=None)
+@given(scenes(guards=st.none() | EXPRESSIONS))
+def test_a_mapping_is_as_good_a_context_as_an_object(scene):
+    chart, _, rows = scene
+    for state, _, agent, post in rows:
+        for trigger in TRIGGERS:
+            as_object = by_fire(chart, state, trigger, agent, SimpleNamespace(**post))
+            assert by_fire(chart, state, trigger, agent, post) == as_object
+
+
+@settings(max_examples=100, deadline=None)
+@given(scenes(), st.randoms())
+def test_the_order_of_the_rows_does_not_matter(scene, random):
+    chart, _, rows = scene
+    shuffled = list(range(len(rows)))
+    random.shuffle(shuffled)
+    for trigger in TRIGGERS:
+        straight, mixed = (
+            chart.fire_many(
+                np.array([rows[i][0].code for i in order]),
+                trigger,
+                columns([rows[i][2] for i in order], {}),
+                columns([rows[i][3] for i in order], {}),
+            )
+            for order in (range(len(rows)), shuffled)
+        )
+        for place, row in enumerate(shuffled):
+            assert by_columns(mixed, place) == by_columns(straight, row)
+
+
+# Single things that a random chart seldom meets.
+
+
+def a_chart(*arrows, **settings_):
+    return Statechart(AgentState, [Transition("decides", EVALUATING, *arrow) for arrow in arrows], "idle", **settings_)
+
+
+def fire_rows(chart, n=1, *, agents=None, **posts):
+    states = np.full(n, EVALUATING.code)
+    return chart.fire_many(states, "decides", ArrayColumns(agents or {}), ArrayColumns(posts))
+
+
+def test_rows_without_a_trigger_or_with_an_unknown_one_or_in_another_state_do_nothing():
+    chart = a_chart((COMPOSING,))
+    states = np.array([EVALUATING.code, EVALUATING.code, SCROLLING.code])
+    nothing = ArrayColumns({})
+    assert chart.fire_many(states, np.array([0, -1, 0]), nothing, nothing).taken.tolist() == [0, -1, -1]
+    assert chart.fire_many(states, "decide", nothing, nothing).taken.tolist() == [-1, -1, -1]
+    assert chart.fire_many(states[:0], "decides", nothing, nothing).taken.tolist() == []
+
+
+def test_only_guards_that_cannot_run_over_columns_are_named():
+    chart = a_chart((COMPOSING, F.post.relevance > 0.5), (SCROLLING, lambda agent, post: post.relevance < 0.2))
+    fired = fire_rows(chart, 2, relevance=np.array([0.6, 0.1]))
+    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING]
+    assert fired.rowwise == {"evaluating --decides--> scrolling [lambda]"}
+    assert fire_rows(a_chart((COMPOSING, F.post.relevance > 0.5)), relevance=np.array([1.0])).rowwise == set()
+
+
+def test_firing_over_columns_changes_no_agent_and_runs_no_action():
+    def fail(agent, post):
+        raise AssertionError("an action ran")
+
+    states = np.array([EVALUATING.code])
+    fired = a_chart((COMPOSING, None, fail)).fire_many(states, "decides", ArrayColumns({}), ArrayColumns({}))
+    assert fired.taken.tolist() == [0]
+    assert states.tolist() == [EVALUATING.code]
+
+
+def test_a_strict_chart_lets_the_exception_of_a_row_pass():
+    for guard in (1 / F.post.views > 0.5, lambda agent, post: 1 / post.views > 0.5):
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            fire_rows(a_chart((COMPOSING, guard), strict=True), 2, views=np.array([1, 0]))
+
+
+def test_one_row_that_divides_by_zero_spoils_only_itself():
+    chart = a_chart((COMPOSING, F.post.likes / F.post.views > 0.5), (SCROLLING,))
+    fired = fire_rows(chart, 3, likes=np.array([1, 1, 0]), views=np.array([1, 0, 2]))
+    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING, SCROLLING]
+    assert chart.guard_errors.total() == 1
+
+
+def test_floats_of_single_precision_are_compared_in_double_as_a_row_does():
+    tenth = np.array([0.1], np.float32)
+    assert tenth.item() > 0.1
+    assert column_values(F.post.x > 0.1, ArrayColumns({}), ArrayColumns({"x": tenth}), 1).tolist() == [1]
+
+
+def test_small_integers_do_not_wrap_around():
+    posts = {"a": np.array([200], np.uint8), "b": np.array([100], np.uint8)}
+    for guard in (F.post.a + F.post.b == 300, F.post.b - F.post.a == -100):
+        assert column_values(guard, ArrayColumns({}), ArrayColumns(posts), 1).tolist() == [1]
+
+
+def test_truth_values_add_up_as_in_python():
+    flags = {"a": np.array([True, True]), "b": np.array([True, False])}
+    for guard in (F.post.a + F.post.b == 2, (F.post.a == 1) + (F.post.b == 1) == 2):
+        assert column_values(guard, ArrayColumns({}), ArrayColumns(flags), 2).tolist() == [1, 0]
+
+
+def test_a_field_that_holds_the_marker_itself_needs_the_oracle_on_both_ways():
+    chart = a_chart((COMPOSING, F.post.verdict), (SCROLLING,))
+    fired = fire_rows(chart, 2, verdict=np.array(["needs_oracle", ""]))
+    assert fired.option_sets[fired.open[0]] == (COMPOSING, SCROLLING)
+    assert fired.transitions[fired.taken[1]].target is SCROLLING
+    agent = SimpleNamespace(state=EVALUATING)
+    assert chart.fire(agent, "decides", {"verdict": "needs_oracle"}) == (COMPOSING, SCROLLING)
+
+
+@pytest.mark.parametrize("n_guards", [1, 8, 9, 20, 39, 40, 60])
+def test_a_place_may_have_any_number_of_guards(n_guards):
+    chart = a_chart(*[(COMPOSING if i % 2 else SCROLLING, F.post.views == i) for i in range(n_guards)], (None,))
+    last = n_guards - 1
+    target = COMPOSING if last % 2 else SCROLLING
+    fired = fire_rows(chart, 2, views=np.array([last, -1]))
+    assert fired.transitions[fired.taken[0]].target is target
+    assert fired.open.tolist() == [-1, 0]
+    agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
+    assert chart.fire(agent, "decides", {"views": last}) is target

@@ -1,0 +1,416 @@
+"""The Ollama client against a small server that speaks the real protocol and breaks it on request."""
+
+import asyncio
+import gc
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+import pytest
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.reasoner import (
+    Ask,
+    Ledger,
+    OllamaChatClient,
+    Persona,
+    Question,
+    Reasoner,
+    ReasonerParams,
+    RuleReasoner,
+    make_reasoner,
+)
+from prism_mesa.statechart import AgentState
+
+C, S = AgentState.COMPOSING, AgentState.SCROLLING
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        self.server.gets[self.path](self)
+
+    def do_POST(self):
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.server.sent.append(body)
+        self.server.connections.add(self.client_address)
+        self.server.replies.pop(0)(self)
+
+    def send(self, status, body, announced=None):
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(announced or len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def raw(status, body, announced=None):
+    def reply(handler):
+        handler.send(status, body, announced)
+        handler.close_connection = announced is not None
+
+    return reply
+
+
+def as_json(status, value):
+    return raw(status, json.dumps(value).encode())
+
+
+def chat_answer(content, **extra):
+    message = {"role": "assistant", "content": content}
+    counts = {"prompt_eval_count": 90, "eval_count": 8}
+    return as_json(200, {"model": "llama3.2", "message": message, "done": True, **counts, **extra})
+
+
+def drop(handler):
+    handler.close_connection = True
+    handler.connection.shutdown(socket.SHUT_RDWR)
+
+
+def late(handler):
+    handler.server.released.wait(5)
+    drop(handler)
+
+
+def drip(handler):
+    """Send a byte now and then, so that no single read ever times out."""
+    handler.send_response(200)
+    handler.send_header("Content-Length", "1000")
+    handler.end_headers()
+    try:
+        while not handler.server.released.wait(0.02):
+            handler.wfile.write(b" ")
+            handler.wfile.flush()
+    except OSError:
+        pass
+    handler.close_connection = True
+
+
+def models(*names):
+    return as_json(200, {"models": [{"model": name, "digest": f"digest of {name}"} for name in names]})
+
+
+@contextmanager
+def serving(*replies, tags=None):
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    server.handle_error = lambda *args: None
+    server.replies, server.sent, server.connections = list(replies), [], set()
+    server.gets = {
+        "/api/tags": tags or models("llama3.2:latest"),
+        "/api/version": as_json(200, {"version": "0.99"}),
+    }
+    server.released = threading.Event()
+    server.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.released.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def nobody():
+    """An address where nobody listens."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    return f"http://127.0.0.1:{port}"
+
+
+def chat(client, **given):
+    return asyncio.run(client.chat("Which?", **given))
+
+
+# -- asking ------------------------------------------------------------------------------------------
+
+
+def test_an_answer_comes_with_its_tokens_and_its_time():
+    with serving(chat_answer("hello")) as server:
+        completion = chat(OllamaChatClient(host=server.url))
+    assert (completion.text, completion.prompt_tokens, completion.completion_tokens) == ("hello", 90, 8)
+    assert completion.latency_ms > 0
+
+
+def test_the_server_is_sent_the_model_the_schema_and_every_decoding_option():
+    schema = {"type": "object"}
+    with serving(chat_answer("a"), chat_answer("b")) as server:
+        client = OllamaChatClient("tiny", server.url, temperature=0.5, seed=40)
+        chat(client, schema=schema)
+        chat(client, seed_offset=2)
+    first, second = server.sent
+    assert (first["model"], first["format"], first["stream"]) == ("tiny", schema, False)
+    assert first["options"] == {"temperature": 0.5, "seed": 40}
+    assert first["messages"] == [{"role": "user", "content": "Which?"}]
+    assert second["options"]["seed"] == 42
+    assert client.decoding == {"temperature": 0.5, "seed": 40}
+
+
+FAULTS = [
+    ("timeout", late, r"no answer within 0\.3 s"),
+    ("timeout", drip, r"no answer within 0\.3 s"),
+    ("dropped", drop, "the connection broke"),
+    ("dropped", raw(200, b'{"mess', announced=500), "the connection broke"),
+    ("http-404", as_json(404, {"error": "model 'llama3.2' not found"}), r"not found \(status 404\)"),
+    ("http-400", as_json(400, {"error": {"code": 7, "message": "bad format"}}), "bad format"),
+    ("http-429", raw(429, b"slow down"), "slow down"),
+    ("busy", as_json(503, {"error": "server busy, please try again"}), "server busy"),
+    ("server-error", as_json(500, {"error": "out of memory"}), "out of memory"),
+    ("server-error", raw(502, b"<html>Bad Gateway</html>"), "Bad Gateway"),
+    ("error-body", as_json(500, ["out", "of", "memory"]), "status 500 and an unreadable body"),
+    ("not-json", raw(200, b"<html>Welcome</html>"), "the answer is no JSON"),
+    ("not-json", raw(200, b'"\xff\xfe\xff"'), "the answer is no JSON"),
+    ("wrong-shape", as_json(200, {"error": "something"}), "no chat answer"),
+    ("wrong-shape", as_json(200, {"message": "hi", "done": True}), "no chat answer"),
+    ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
+    ("wrong-shape", as_json(200, None), "no chat answer"),
+    ("empty", chat_answer(""), "empty text"),
+    ("empty", chat_answer(None, thinking="hm"), "empty text"),
+    ("partial", chat_answer('{"next_', done=False), "broke off"),
+    ("transport", raw(200, b"not gzip"), "transport"),
+]
+
+
+@pytest.mark.parametrize(
+    ("reason", "reply", "said"), FAULTS[:-1], ids=[f"{i}-{f[0]}" for i, f in enumerate(FAULTS[:-1])]
+)
+def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, said):
+    with serving(reply) as server, pytest.raises(OracleError, match=said) as caught:
+        chat(OllamaChatClient(host=server.url, timeout_s=0.3))
+    assert caught.value.reason == reason
+    assert str(caught.value).startswith(f"Ollama llama3.2 at {server.url}: ") or reason in ("empty", "partial")
+
+
+def test_a_body_that_cannot_be_unpacked_is_a_transport_fault():
+    def packed(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Encoding", "gzip")
+        handler.send_header("Content-Length", "4")
+        handler.end_headers()
+        handler.wfile.write(b"oops")
+
+    with serving(packed) as server, pytest.raises(OracleError, match="DecodingError") as caught:
+        chat(OllamaChatClient(host=server.url))
+    assert caught.value.reason == "transport"
+
+
+def test_a_server_that_is_not_there_is_refused(nobody):
+    with pytest.raises(OracleError, match="no connection") as caught:
+        chat(OllamaChatClient(host=nobody))
+    assert caught.value.reason == "refused"
+
+
+def test_connections_are_kept_within_a_loop_and_closed_with_it():
+    with serving(*[chat_answer("x")] * 6) as server:
+        client = OllamaChatClient(host=server.url)
+
+        async def thrice():
+            for _ in range(3):
+                await client.chat("p")
+
+        asyncio.run(thrice())
+        assert len(server.connections) == 1
+        asyncio.run(thrice())
+        assert len(server.connections) == 2
+        del client
+        gc.collect()  # a socket left open would warn here, and warnings are errors
+
+
+def test_a_client_can_be_closed_and_used_again():
+    with serving(*[chat_answer("x")] * 2) as server:
+        client = OllamaChatClient(host=server.url)
+
+        async def twice():
+            await client.chat("p")
+            await client.aclose()
+            await client.aclose()
+            await client.chat("p")
+
+        asyncio.run(twice())
+        assert len(server.connections) == 2
+
+
+@pytest.mark.parametrize(
+    ("wrong", "complaint"),
+    [
+        ({"host": "ftp://x"}, r"reasoner.host: 'ftp://x' is no address; give one like http://"),
+        ({"host": "http://"}, "is no address"),
+        ({"host": "http://a b"}, "is no address"),
+        ({"host": "http://x:99999"}, "is no address"),
+        ({"host": "http://" + "a" * 64}, "is no address"),
+        ({"model": " "}, "reasoner.model: empty"),
+        ({"timeout_s": 0}, "reasoner.timeout_s: 0 is not"),
+        ({"timeout_s": float("inf")}, "reasoner.timeout_s: inf is not"),
+        ({"temperature": -1}, "reasoner.temperature: -1 is below 0"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(wrong, complaint):
+    with pytest.raises(ConfigError, match=complaint):
+        OllamaChatClient(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("host", "address"),
+    [
+        ("gpu01", "http://gpu01:11434"),
+        ("gpu01:80/", "http://gpu01:80"),
+        ("http://gpu01", "http://gpu01:80"),
+        ("https://me:secret@gpu01/ollama/", "https://gpu01:443/ollama"),
+        ("[::1]", "http://[::1]:11434"),
+    ],
+)
+def test_an_address_is_completed_as_ollama_does_and_shows_no_password(host, address):
+    assert OllamaChatClient(host=host).host == address
+
+
+def test_a_proxy_does_not_stand_between_us_and_this_machine(monkeypatch, nobody):
+    monkeypatch.setenv("HTTP_PROXY", nobody)
+    monkeypatch.setenv("http_proxy", nobody)
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    with serving(chat_answer("x")) as server:
+        client = OllamaChatClient(host=server.url)
+        client.check()
+        assert chat(client).text == "x"
+
+
+# -- checking ----------------------------------------------------------------------------------------
+
+
+def test_a_check_keeps_the_digest_and_the_servers_version():
+    with serving(tags=models("llama3.2:1b", "llama3.2:latest")) as server:
+        client = OllamaChatClient("llama3.2", server.url)
+        client.check()
+    assert (client.digest, client.server_version) == ("digest of llama3.2:latest", "0.99")
+
+
+def test_a_model_with_a_tag_is_looked_up_by_its_tag():
+    with serving(tags=models("llama3.2:1b", "llama3.2:latest")) as server:
+        client = OllamaChatClient("llama3.2:1b", server.url)
+        client.check()
+    assert client.digest == "digest of llama3.2:1b"
+
+
+@pytest.mark.parametrize("version", [raw(404, b"no such page"), as_json(200, ["0.99"])])
+def test_a_server_that_does_not_tell_its_version_still_passes(version):
+    with serving() as server:
+        server.gets["/api/version"] = version
+        client = OllamaChatClient(host=server.url)
+        client.check()
+    assert client.server_version == ""
+
+
+def test_a_server_that_is_not_there_fails_the_check_in_one_line_that_says_what_to_do(nobody):
+    line = rf"^reasoner.host: {nobody} does not answer \(connection refused\): start it with 'ollama serve', or "
+    with pytest.raises(ConfigError, match=line + "set reasoner.kind=rule$"):
+        OllamaChatClient(host=nobody).check()
+
+
+def test_a_missing_model_fails_the_check_with_what_there_is():
+    with serving(tags=models("phi3:latest", "gemma:2b")) as server:
+        line = r"^reasoner.model: 'x' is not on the server \(it has: gemma:2b, phi3:latest\): 'ollama pull x'$"
+        with pytest.raises(ConfigError, match=line):
+            OllamaChatClient("x", server.url).check()
+
+
+def test_a_server_without_any_model_says_none():
+    with serving(tags=models()) as server, pytest.raises(ConfigError, match=r"\(it has: none\)"):
+        OllamaChatClient(host=server.url).check()
+
+
+@pytest.mark.parametrize(
+    ("tags", "said"),
+    [
+        (late, r"nothing within 0\.2 s"),
+        (drop, "the connection broke"),
+        (as_json(500, {"error": "x"}), "status 500"),
+        (raw(200, b"<html>"), "not what an Ollama server sends"),
+        (as_json(200, {"data": []}), "not what an Ollama server sends"),
+        (as_json(200, ["x"]), "not what an Ollama server sends"),
+        (as_json(404, ["x"]), "not what an Ollama server sends"),
+    ],
+)
+def test_a_server_that_answers_wrongly_fails_the_check(tags, said):
+    with serving(tags=tags) as server, pytest.raises(ConfigError, match=rf"does not answer \({said}"):
+        OllamaChatClient(host=server.url, timeout_s=0.2).check()
+
+
+# -- as a reasoner -----------------------------------------------------------------------------------
+
+
+def test_auto_takes_ollama_where_it_has_the_model_and_says_so():
+    with serving(chat_answer('{"next_state": "scrolling"}')) as server:
+        reasoner = make_reasoner(ReasonerParams(kind="auto", host=server.url, fallback="stay", max_concurrency=2))
+        assert isinstance(reasoner, Reasoner)
+        assert reasoner.label == f"Ollama llama3.2 at {server.url}"
+        assert (reasoner.fallback, reasoner.max_concurrency) == ("stay", 2)
+        agent = SimpleNamespace(name="Ann")
+        assert asyncio.run(reasoner.decide(agent, AgentState.EVALUATING, "decides", [C, S])) is S
+    assert server.sent[0]["format"]["properties"]["next_state"]["enum"] == ["composing", "scrolling"]
+
+
+def test_auto_takes_the_rule_where_ollama_is_not_and_notes_why(nobody):
+    reasoner = make_reasoner(ReasonerParams(kind="auto", host=nobody))
+    assert isinstance(reasoner, RuleReasoner)
+    assert reasoner.label == "rule-based reasoner"
+    assert "does not answer (connection refused)" in reasoner.note
+
+
+def test_ollama_by_name_is_not_replaced_by_anything(nobody):
+    with pytest.raises(ConfigError, match="does not answer"):
+        make_reasoner(ReasonerParams(kind="ollama", host=nobody))
+
+
+def test_a_wrong_address_is_an_error_even_with_auto():
+    with pytest.raises(ConfigError, match="is no address"):
+        make_reasoner(ReasonerParams(kind="auto", host="http://"))
+
+
+def test_a_batch_over_the_real_protocol_survives_faults_and_is_recorded(tmp_path, caplog):
+    good = chat_answer('{"next_state": "scrolling"}')
+    asks = [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(6)]
+    with serving(good, drop, good, as_json(500, {"error": "x"}), good, chat_answer("Sure!")) as server:
+        with Ledger(tmp_path / "d.sqlite") as ledger:
+            params = ReasonerParams(kind="ollama", host=server.url, max_concurrency=1)
+            with make_reasoner(params, ledger) as reasoner:
+                answers = reasoner.answer(asks)
+            [digest] = {row.digest for row in ledger.answers()}
+            assert len(ledger.answers()) == 3
+            assert [row.reason for row in ledger.asked()] == ["", "dropped", "", "server-error", "", "unparsable"]
+    assert [answer.choice for answer in answers] == [S, C, S, C, S, C]
+    assert digest == "digest of llama3.2:latest"
+    assert len(caplog.records) == 3
+
+
+def test_answers_are_asked_at_the_same_time():
+    def slow(handler):
+        time.sleep(0.1)
+        chat_answer('{"next_state": "scrolling"}')(handler)
+
+    asks = [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
+    with (
+        serving(*[slow] * 8) as server,
+        Reasoner(OllamaChatClient(host=server.url), max_concurrency=8) as reasoner,
+    ):
+        reasoner.answer(asks)
+        assert len(server.connections) == 8
+
+
+def test_importing_the_room_imports_no_http_library():
+    code = "import sys, prism_mesa.reasoner; print([m for m in ('ollama', 'httpx', 'mesa') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

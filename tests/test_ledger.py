@@ -54,7 +54,7 @@ def test_asked_rows_keep_their_order_and_fallbacks_are_no_answers(ledger):
 
 def test_a_tick_is_written_whole_or_not_at_all(ledger):
     without_an_agent = AskedRow(1, 1, None, "k", "llm")
-    with pytest.raises(sqlite3.IntegrityError, match="asked.agent"):
+    with pytest.raises(sqlite3.IntegrityError, match=r"asked\.agent"):
         ledger.write([stored()], [AskedRow(1, 1, 1, "k", "llm"), without_an_agent])
     assert ledger.answers() == ledger.asked() == []
 

@@ -100,11 +100,17 @@ def models(*names):
     return as_json(200, {"models": [{"model": name, "digest": f"digest of {name}"} for name in names]})
 
 
+class Server(ThreadingHTTPServer):
+    daemon_threads = True
+    request_queue_size = 64
+
+    def handle_error(self, request, client_address):
+        pass
+
+
 @contextmanager
 def serving(*replies, tags=None):
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    server.handle_error = lambda *args: None
+    server = Server(("127.0.0.1", 0), Handler)
     server.replies, server.sent, server.connections = list(replies), [], set()
     server.gets = {
         "/api/tags": tags or models("llama3.2:latest"),
@@ -178,21 +184,20 @@ FAULTS = [
     ("wrong-shape", as_json(200, {"message": "hi", "done": True}), "no chat answer"),
     ("wrong-shape", as_json(200, [1, 2]), "no chat answer"),
     ("wrong-shape", as_json(200, None), "no chat answer"),
-    ("empty", chat_answer(""), "empty text"),
-    ("empty", chat_answer(None, thinking="hm"), "empty text"),
+    ("empty", chat_answer(""), "the answer is empty"),
+    ("empty", chat_answer(None, thinking="hm"), "the answer is empty"),
     ("partial", chat_answer('{"next_', done=False), "broke off"),
-    ("transport", raw(200, b"not gzip"), "transport"),
 ]
 
 
 @pytest.mark.parametrize(
-    ("reason", "reply", "said"), FAULTS[:-1], ids=[f"{i}-{f[0]}" for i, f in enumerate(FAULTS[:-1])]
+    ("reason", "reply", "said"), FAULTS, ids=[f"{i}-{fault[0]}" for i, fault in enumerate(FAULTS)]
 )
 def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, said):
     with serving(reply) as server, pytest.raises(OracleError, match=said) as caught:
         chat(OllamaChatClient(host=server.url, timeout_s=0.3))
     assert caught.value.reason == reason
-    assert str(caught.value).startswith(f"Ollama llama3.2 at {server.url}: ") or reason in ("empty", "partial")
+    assert str(caught.value).startswith(f"Ollama llama3.2 at {server.url}: ")
 
 
 def test_a_body_that_cannot_be_unpacked_is_a_transport_fault():
@@ -216,15 +221,15 @@ def test_a_server_that_is_not_there_is_refused(nobody):
 
 def test_connections_are_kept_within_a_loop_and_closed_with_it():
     with serving(*[chat_answer("x")] * 6) as server:
-        client = OllamaChatClient(host=server.url)
 
-        async def thrice():
+        async def thrice(client):
             for _ in range(3):
                 await client.chat("p")
 
-        asyncio.run(thrice())
+        client = OllamaChatClient(host=server.url)
+        asyncio.run(thrice(client))
         assert len(server.connections) == 1
-        asyncio.run(thrice())
+        asyncio.run(thrice(client))
         assert len(server.connections) == 2
         del client
         gc.collect()  # a socket left open would warn here, and warnings are errors
@@ -338,10 +343,10 @@ def test_a_server_without_any_model_says_none():
         (late, r"nothing within 0\.2 s"),
         (drop, "the connection broke"),
         (as_json(500, {"error": "x"}), "status 500"),
-        (raw(200, b"<html>"), "not what an Ollama server sends"),
-        (as_json(200, {"data": []}), "not what an Ollama server sends"),
-        (as_json(200, ["x"]), "not what an Ollama server sends"),
-        (as_json(404, ["x"]), "not what an Ollama server sends"),
+        (raw(200, b"<html>"), "something else than an Ollama"),
+        (as_json(200, {"data": []}), "something else than an Ollama"),
+        (as_json(200, ["x"]), "something else than an Ollama"),
+        (as_json(404, ["x"]), "something else than an Ollama"),
     ],
 )
 def test_a_server_that_answers_wrongly_fails_the_check(tags, said):
@@ -383,14 +388,14 @@ def test_a_wrong_address_is_an_error_even_with_auto():
 def test_a_batch_over_the_real_protocol_survives_faults_and_is_recorded(tmp_path, caplog):
     good = chat_answer('{"next_state": "scrolling"}')
     asks = [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(6)]
-    with serving(good, drop, good, as_json(500, {"error": "x"}), good, chat_answer("Sure!")) as server:
-        with Ledger(tmp_path / "d.sqlite") as ledger:
-            params = ReasonerParams(kind="ollama", host=server.url, max_concurrency=1)
-            with make_reasoner(params, ledger) as reasoner:
-                answers = reasoner.answer(asks)
-            [digest] = {row.digest for row in ledger.answers()}
-            assert len(ledger.answers()) == 3
-            assert [row.reason for row in ledger.asked()] == ["", "dropped", "", "server-error", "", "unparsable"]
+    replies = (good, drop, good, as_json(500, {"error": "x"}), good, chat_answer("Sure!"))
+    with serving(*replies) as server, Ledger(tmp_path / "d.sqlite") as ledger:
+        params = ReasonerParams(kind="ollama", host=server.url, max_concurrency=1)
+        with make_reasoner(params, ledger) as reasoner:
+            answers = reasoner.answer(asks)
+        [digest] = {row.digest for row in ledger.answers()}
+        assert len(ledger.answers()) == 3
+        assert [row.reason for row in ledger.asked()] == ["", "dropped", "", "server-error", "", "unparsable"]
     assert [answer.choice for answer in answers] == [S, C, S, C, S, C]
     assert digest == "digest of llama3.2:latest"
     assert len(caplog.records) == 3

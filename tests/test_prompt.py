@@ -242,7 +242,7 @@ def test_anything_but_one_of_the_options_is_refused(text, complaint):
 
 @given(st.text() | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps))
 def test_no_answer_leads_outside_the_options(text):
-    with pytest.raises(ValueError, match="not JSON|not an object|invalid state"):
+    with pytest.raises(ValueError, match=r"not JSON|not an object|invalid state"):
         parse_reasoner_response(text, OPTIONS)
 
 
@@ -275,5 +275,5 @@ def test_an_agent_with_thresholds_of_its_own_keeps_them():
 
 
 def test_a_wrong_number_of_traits_is_said():
-    with pytest.raises(ValueError, match="2 numbers given, but extraversion, .* are 5"):
+    with pytest.raises(ValueError, match=r"2 numbers given, but extraversion, .* are 5"):
         question_of(SimpleNamespace(traits=[1, 2]), AgentState.EVALUATING, "decides", OPTIONS)

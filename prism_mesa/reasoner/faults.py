@@ -100,7 +100,7 @@ def connection_fault(error: Exception, timeout_s: float) -> str:
     if isinstance(error, httpx.HTTPError):
         return f"the connection broke: {error}"
     if not isinstance(error, OSError):
-        return "what it sends is not what an Ollama server sends"
+        return "something else than an Ollama server answers"
     cause = str(error.__context__ or error)
     unknown = "Name or service" in cause or "name resolution" in cause or "nodename" in cause
     return "the name is unknown" if unknown else "connection refused"

@@ -81,9 +81,9 @@ class OllamaChatClient:
     def _completion(self, response: "ChatResponse", latency_ms: float) -> Completion:
         text = response.message.content or ""
         if response.done is False:
-            raise OracleError("partial", f"{self.label} broke off: {text[:80]!r}")
+            raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
         if not text.strip():
-            raise OracleError("empty", f"{self.label} answered with an empty text")
+            raise OracleError("empty", f"{self.label}: the answer is empty")
         return Completion(text, response.prompt_eval_count or 0, response.eval_count or 0, latency_ms)
 
     def check(self) -> None:

@@ -2,36 +2,32 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from prism_mesa.params import Params
 
 type Fallback = Literal["first", "rule", "stay"]
 
 
-class RuleParams(BaseModel):
+class RuleParams(Params):
     """The two weights of the rule that no data stand behind."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     slope: float = Field(
         default=1.5,
         ge=-100,
         le=100,
-        allow_inf_nan=False,
         description="Log-odds of engaging per half width of the agent's band (an assumption)",
     )
     velocity: float = Field(
         default=0.3,
         ge=-100,
         le=100,
-        allow_inf_nan=False,
         description="Log-odds of engaging per log(1 + velocity of the post) (an assumption)",
     )
 
 
-class ReasonerParams(BaseModel):
+class ReasonerParams(Params):
     """Who decides what the chart leaves open, and what happens when nobody answers."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["auto", "ollama", "rule"] = Field(
         default="rule",
@@ -42,13 +38,11 @@ class ReasonerParams(BaseModel):
     timeout_s: float = Field(
         default=30.0,
         gt=0,
-        allow_inf_nan=False,
         description="Seconds after which a question counts as not answered",
     )
     temperature: float = Field(
         default=0.0,
         ge=0,
-        allow_inf_nan=False,
         description="Sampling temperature of the LLM; 0 takes the likeliest",
     )
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")

@@ -109,6 +109,12 @@ def _option_lines(options: Iterable[AgentState]) -> str:
     return f"Choose your next state from these options:\n{lines}"
 
 
+def _profile(interests: Sequence[str], personality: str) -> str:
+    named = ", ".join(plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])
+    character = plain(personality, PERSONALITY_CAP)
+    return f"Your interests: {named or 'none in particular'}\nYour personality: {character or 'not known'}"
+
+
 def build_reasoner_prompt(
     agent_name: str,
     agent_interests: Sequence[str],
@@ -125,14 +131,12 @@ def build_reasoner_prompt(
     Of the interests the first 12 are named, of `history` (oldest first) the last 5 lines are told. For
     `context` see `format_context`.
     """
-    interests = ", ".join(plain(interest, NAME_CAP) for interest in agent_interests[:MAX_INTERESTS])
-    personality = plain(agent_personality, PERSONALITY_CAP)
     parts = (
         _ROLE,
         _option_lines(options),
         _FORMAT,
         f"You are {plain(agent_name, NAME_CAP) or 'a person'}, a social media user.",
-        f"Your interests: {interests or 'none in particular'}\nYour personality: {personality or 'not known'}",
+        _profile(agent_interests, agent_personality),
         f'You are currently in the "{current_state.value}" state and received the'
         f' "{plain(trigger, NAME_CAP)}" event.',
         _history(history),

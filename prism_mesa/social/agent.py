@@ -197,7 +197,7 @@ class SocialAgent(mesa.Agent):
     @property
     def interests(self) -> list[str]:
         """Names of the topics nearest to the agent's interests, nearest first."""
-        return list(self.model.topics.words(self.model.population.interests[self.row]))
+        return list(self.model.topics.words_of(self.model.population.interests[[self.row]])[0])
 
     @property
     def personality(self) -> str:

@@ -11,7 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import ChartError, ConfigError
-from prism_mesa.statechart import TIMEOUT, AgentState, Columns, Expression, F, Statechart, Transition, column_values
+from prism_mesa.statechart import (
+    TIMEOUT,
+    AgentState,
+    Columns,
+    Expression,
+    F,
+    Statechart,
+    Transition,
+    column_values,
+)
 from prism_mesa.statechart.tables import Codes
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = (
@@ -62,7 +71,9 @@ FIRED: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for r
 """All triggers that a round fires."""
 
 
-def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTED, name: str = "social") -> Statechart:
+def build_chart(
+    *, asks_action: bool = False, engages: Expression = IS_INTERESTED, name: str = "social"
+) -> Statechart:
     """Return the chart of the default behaviour (`docs/design.md` shows it).
 
     Args:
@@ -125,7 +136,9 @@ def load_chart(where: str) -> Statechart:
     chart = getattr(module, name, None)
     if not isinstance(chart, Statechart):
         found = sorted(k for k, v in vars(module).items() if isinstance(v, Statechart))
-        raise ConfigError(f"{key}: {name!r} is no Statechart (charts in {module_name}: {', '.join(found) or 'none'})")
+        raise ConfigError(
+            f"{key}: {name!r} is no Statechart (charts in {module_name}: {', '.join(found) or 'none'})"
+        )
     return chart
 
 

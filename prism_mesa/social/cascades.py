@@ -42,7 +42,9 @@ def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
     roots = np.flatnonzero(kind != RESHARE)
     size = np.bincount(root, weights=(kind == RESHARE), minlength=n).astype(np.int64)[roots] + 1
     # the edge above a node lies on the way between every pair that it parts
-    parted = np.bincount(root[order], weights=under[order] * (size_of(size, roots, root[order]) - under[order]), minlength=n)
+    parted = np.bincount(
+        root[order], weights=under[order] * (size_of(size, roots, root[order]) - under[order]), minlength=n
+    )
     pairs = size * (size - 1) / 2
     farthest = np.zeros(n, np.int64)
     np.maximum.at(farthest, root, depth)

@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from mesa import DataCollector
 
+from prism_mesa.social.population import STATE_BITS, STATE_NAMES
 from prism_mesa.social.publishing import COUNTERS
 from prism_mesa.statechart import STATES
 
@@ -22,7 +24,7 @@ TICK_FIELDS: Final = tuple(state.value for state in STATES)
 class Recorder(Protocol):
     """Where a model's records go."""
 
-    def write(self, table: str, columns: Mapping[str, npt.NDArray[Any]]) -> None:
+    def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
         """Append rows to a table: `rounds`, `ticks`, `transitions` or `engagements`."""
         ...
 
@@ -63,6 +65,15 @@ def record_moves(model: "SocialModel") -> None:
         return
     tick, agent, move, post, was_open = (np.concatenate(column) for column in zip(*noted, strict=True))
     order = np.lexsort((agent, tick))  # stable: what one agent did in one tick stays in its order
-    columns = {"tick": tick, "agent": agent, "move": move, "post": post, "open": was_open}
-    round_ = {"round": np.full(len(tick), model.round)}
-    model.recorder.write("transitions", round_ | {name: column[order] for name, column in columns.items()})
+    move = move[order].astype(np.int64)
+    columns = {
+        "round": np.full(len(tick), model.round),
+        "tick": tick[order],
+        "agent": agent[order],
+        "trigger": pd.Categorical.from_codes(move >> 2 * STATE_BITS, list(model.chart.triggers)),
+        "from_state": pd.Categorical.from_codes(move >> STATE_BITS & 7, list(STATE_NAMES)),
+        "to_state": pd.Categorical.from_codes(move & 7, list(STATE_NAMES)),
+        "post": post[order],
+        "open": was_open[order],
+    }
+    model.recorder.write("transitions", columns)

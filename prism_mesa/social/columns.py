@@ -13,7 +13,14 @@ if TYPE_CHECKING:
     from prism_mesa.social.agent import SocialAgent
     from prism_mesa.social.model import SocialModel
 
-_PLAIN: Final = ("engagement_threshold", "timeout_threshold", "activity", "post_rate", "ticks_in_state", "scripted")
+_PLAIN: Final = (
+    "engagement_threshold",
+    "timeout_threshold",
+    "activity",
+    "post_rate",
+    "ticks_in_state",
+    "scripted",
+)
 _DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
     "n_unread": lambda p, rows: p.n_feed[rows].astype(np.int64) - p.n_read[rows],
     "state": lambda p, rows: Categories(p.state[rows], STATE_NAMES),

@@ -89,7 +89,9 @@ def _visible(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Visib
     count = np.bincount(author, minlength=n_agents)
     root = np.unique(posts.root[first:], return_inverse=True)[1]
     if len(author) >> _POST_BITS:
-        raise RunError(f"feed.window: {len(author)} posts are visible at once, more than 2**{_POST_BITS}; lower it")
+        raise RunError(
+            f"feed.window: {len(author)} posts are visible at once, more than 2**{_POST_BITS}; lower it"
+        )
     return Visible(first, len(author), by_author, np.cumsum(count) - count, count, root, np.bincount(root))
 
 
@@ -251,9 +253,7 @@ def _predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, flo
     return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
 
 
-def _diverse(
-    ranked: Candidates, score: Scores, visible: Visible, posts: Posts, params: XAlgoParams
-) -> Scores:
+def _diverse(ranked: Candidates, score: Scores, visible: Visible, posts: Posts, params: XAlgoParams) -> Scores:
     """Return the scores of ranked pairs, lowered for each better-ranked post of one author in one feed."""
     group = ranked.agent * np.int64(1 << 32) + posts.author[visible.first + ranked.post]
     order = np.argsort(group, kind="stable")

@@ -76,7 +76,9 @@ class Posts:
             raise AttributeError(f"posts have no column {name!r}")
         return self._columns[name][: self.n]
 
-    def add(self, author: Ids, text_id: Ids, round_: int, kind: Ids | int, parent: Ids | int, root: Ids | None) -> Ids:
+    def add(
+        self, author: Ids, text_id: Ids, round_: int, kind: Ids | int, parent: Ids | int, root: Ids | None
+    ) -> Ids:
         """Append posts and return their ids; a `root` of None or -1 means the post is its own root."""
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
@@ -85,7 +87,14 @@ class Posts:
                 self._columns[name] = np.concatenate([column, np.zeros_like(column)])
         rows = slice(first, self.n)
         own_root = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
-        given = {"author": author, "text_id": text_id, "round": round_, "kind": kind, "parent": parent, "root": own_root}
+        given = {
+            "author": author,
+            "text_id": text_id,
+            "round": round_,
+            "kind": kind,
+            "parent": parent,
+            "root": own_root,
+        }
         for name, values in given.items():
             self._columns[name][rows] = values
         return ids

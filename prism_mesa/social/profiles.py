@@ -114,12 +114,16 @@ def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
     for score, mean, sd, (high, low) in zip(traits.tolist(), TRAIT_MEANS, TRAIT_SDS, _ADJECTIVES, strict=True):
         if abs(score - mean) >= sd / 2:
             words.append(high if score > mean else low)
-    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "average in every respect"
+    return (
+        " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "average in every respect"
+    )
 
 
 def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArray[np.int8]:
     """Return interests: the mean of the topics of three texts that each agent likes best, drawn from the corpus."""
-    texts = streams.integers("interests", np.repeat(agents, 3), len(topics.vectors), index=np.tile([0, 1, 2], len(agents)))
+    texts = streams.integers(
+        "interests", np.repeat(agents, 3), len(topics.vectors), index=np.tile([0, 1, 2], len(agents))
+    )
     chosen = topics.vectors[texts].astype(np.float64).reshape(len(agents), 3, -1)
     return quantised((chosen * np.array([1.0, 0.6, 0.3])[:, None]).sum(axis=1))
 
@@ -205,7 +209,9 @@ def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> lis
     rows = []
     for agent in agents.astype(str).str.strip():
         if agent not in place:
-            raise DataError(f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(place)} agents)")
+            raise DataError(
+                f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(place)} agents)"
+            )
         rows.append(place[agent])
     if len(set(rows)) < len(rows):
         twice = agents[agents.duplicated()].iloc[0]

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
 from prism_mesa.records import ACTIONS
 from prism_mesa.social.moves import Events
@@ -77,6 +78,12 @@ def commit(model: "SocialModel") -> None:
         author, text = np.array(sorted(events.written)).T
         posts.add(author, text, model.round + 1, POST, NO_PARENT, None)
     if model.recorder is not None:
-        columns = {"tick": tick, "agent": agent, "post": post, "root": roots, "action": action}
-        model.recorder.write("engagements", {"round": np.full(len(tick), model.round)} | columns)
+        columns = {
+            "round": np.full(len(tick), model.round),
+            "tick": tick,
+            "agent": agent,
+            "post": post,
+            "root": roots,
+        }
+        model.recorder.write("engagements", columns | {"action": pd.Categorical.from_codes(action, list(ACTIONS))})
     model.events = Events(moves=events.moves)

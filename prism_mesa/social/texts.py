@@ -129,11 +129,15 @@ class Topics:
     name_vectors: npt.NDArray[np.int8]
     place: Callable[[Sequence[str]], npt.NDArray[np.int8]]
 
-    def words(self, interests: npt.NDArray[np.int8], most: int = 3) -> tuple[str, ...]:
-        """Return the names nearest to a vector of interests, nearest first; ties in order of names."""
-        nearness = self.name_vectors.astype(np.int32) @ interests.astype(np.int32)
-        best = np.argsort(-nearness, kind="stable")[:most]
-        return tuple(self.names[i] for i in best if nearness[i] > 0)
+    def words_of(self, interests: npt.NDArray[np.int8], most: int = 3) -> list[tuple[str, ...]]:
+        """Return, for each row of `interests`, the nearest names, nearest first; ties in order of names."""
+        nearness = interests.astype(np.int32) @ self.name_vectors.astype(np.int32).T
+        best = np.argsort(-nearness, axis=1, kind="stable")[:, :most]
+        near = np.take_along_axis(nearness, best, axis=1) > 0
+        return [
+            tuple(self.names[i] for i, is_near in zip(row, close, strict=True) if is_near)
+            for row, close in zip(best.tolist(), near.tolist(), strict=True)
+        ]
 
 
 def topics_of(corpus: Corpus, params: PostsParams) -> Topics:

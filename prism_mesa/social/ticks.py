@@ -85,5 +85,3 @@ def _arrows_to(
             arrow = chart.arrow_to(agents.row(i), chart.triggers[triggers[i]], STATES[target], posts.row(i))
             found[i] = index[id(arrow)]
     return found
-
-

@@ -1,6 +1,7 @@
 """Pictures of a chart: Mermaid text, and a figure for a paper. Nothing is fired or changed here."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from html.entities import codepoint2name
 from textwrap import fill
@@ -18,6 +19,7 @@ from prism_mesa.statechart.transitions import Transition
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
 
 type Array = npt.NDArray[np.float64]
 type Nodes = dict[str, Array]
@@ -115,13 +117,10 @@ def mermaid(chart: Statechart) -> str:
 
 
 def _line(source: str, target: str, *words: str) -> str:
-    label = re.sub(r"[^\w .,()\[\]'=!/+-]", _entity, " ".join(" ".join(words).split()))
-    return f"{source} --> {target}: {label}"
-
-
-def _entity(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"#{codepoint2name.get(code, code)};"
+    plain = re.compile(r"[\w .,()\[\]'=!/+-]")
+    label = " ".join(" ".join(words).split())
+    safe = (c if plain.match(c) else f"#{codepoint2name.get(ord(c), ord(c))};" for c in label)
+    return f"{source} --> {target}: {''.join(safe)}"
 
 
 @dataclass
@@ -185,9 +184,11 @@ def _nodes(chart: Statechart, choices: dict[tuple[str, AgentState], _Choice], ar
     if len(chart.states) < 6 or chart.initial is not min(chart.states, key=STATES.index):
         places = _layers(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
     nodes = {state.value: np.array([*places[state], 0.76, 0.22]) for state in STATES if state in chart.states}
+    x, y = places[chart.initial]
+    nodes["initial"] = np.array([x, y + 0.7, 0.07, 0.07])
     for (_, state), choice in choices.items():
         nodes[choice.node] = np.array([*_free_place(choice, nodes[state.value], nodes, arrows), 0.26, 0.26])
-    return nodes | {"initial": nodes[chart.initial.value] * (1, 1, 0, 0) + (0, 0.7, 0.07, 0.07)}
+    return nodes
 
 
 def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, float]]:
@@ -212,17 +213,22 @@ def _free_place(choice: _Choice, source: Array, nodes: Nodes, arrows: list[_Arro
     def cost(at: Array) -> float:
         far = np.hypot(*(ends - at).T)
         crowded = (np.hypot(*(taken - at).T) < 0.8).sum()
-        return float(far.max() + 0.1 * far.sum() + 0.3 * crowded + 9 * _hits(at[None], _stack(nodes), 0.5).sum())
+        return float(
+            far.max() + 0.1 * far.sum() + 0.3 * crowded + 9 * _hits(at[None], _stack(nodes.values()), 0.5).sum()
+        )
 
     angles = np.arange(12) * np.pi / 6
-    return min((source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost)
+    return min(
+        (source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost
+    )
 
 
 def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
-    """Return the points of an arrow that swings out by `bend` inches, to its left if above 0; none inside its ends."""
+    """Return an arrow's points outside its ends; it swings out by `bend` inches, to its left if above 0."""
     ends = nodes[arrow.source], nodes[arrow.target]
     start, chord = ends[0][:2], (ends[1] - ends[0])[:2]
-    steps = np.array([(0, 0), (bend, 0.7), (bend, -0.7), (0, 0)])
+    loop = [(bend, 0.7), (bend, -0.7)] if bend > 0 else [(-0.7, bend / 2), (0.7, bend / 2)]
+    steps = np.array([(0, 0), *loop, (0, 0)])
     if chord.any():
         side, along = bend * np.array([-chord[1], chord[0]]) / np.hypot(*chord), (0.25 - 0.09 * abs(bend)) * chord
         steps = np.array([0 * chord, along + side, chord - along + side, chord])
@@ -242,9 +248,9 @@ def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
     for arrow in arrows * 3:
         others = [a for a in arrows if a is not arrow]
         lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in others)]), ((0, 0), (0, 2)))
-        labels = _stack({i: np.append(a.label_at, a.size) for i, a in enumerate(others) if a.label})
+        labels = _stack(np.append(a.label_at, a.size) for a in others if a.label)
         ends = np.array([nodes[arrow.source], nodes[arrow.target]])
-        foreign = _stack({name: box for name, box in nodes.items() if name not in (arrow.source, arrow.target)})
+        foreign = _stack(box for name, box in nodes.items() if name not in (arrow.source, arrow.target))
         best, stiff = np.inf, 5 / (1 + np.hypot(*(ends[0] - ends[1])[:2]))
         for bend in _BENDS:
             points = _curve(nodes, arrow, bend)
@@ -264,7 +270,9 @@ def _label_costs(ats: Array, size: Array, points: Array, lines: Array, boxes: Ar
         return np.zeros(len(ats))
     hidden = _hits(ats, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
     off_centre = np.hypot(*(ats - points[len(points) // 2]).T)
-    taken = 100 * _hits(ats, boxes, size + np.array([0.15, 0.06])).sum(1) + 8 * _hits(ats, lines, size + 0.06).sum(1)
+    taken = 100 * _hits(ats, boxes, size + np.array([0.15, 0.06])).sum(1) + 8 * _hits(ats, lines, size + 0.06).sum(
+        1
+    )
     return np.asarray(taken + 40 * np.maximum(0, hidden - 0.5) + off_centre)
 
 
@@ -275,8 +283,8 @@ def _hits(points: Array, boxes: Array, margin: float | Array = 0.0) -> npt.NDArr
     return np.asarray(in_x & (np.abs(points[:, 1:] - boxes[:, 1]) < reach[:, 1]))
 
 
-def _stack(boxes: dict[str, Array] | dict[int, Array]) -> Array:
-    return np.array(list(boxes.values())).reshape(-1, 4)
+def _stack(boxes: Iterable[Array]) -> Array:
+    return np.array([*boxes]).reshape(-1, 4)
 
 
 def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
@@ -286,6 +294,7 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     from the diamond. An unguarded trigger from many states to one is a note in the legend.
 
     Args:
+        chart: What to draw.
         figure: What to draw into; it is emptied first, and the picture scaled to it. Default: a new figure.
     """
     from matplotlib.figure import Figure
@@ -293,13 +302,14 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
 
     choices = _choices(chart)
     arrows = _arrows(chart, choices)
+    scratch = Figure(dpi=100)
     for arrow in arrows:
-        text = Figure(dpi=100).text(0, 0, arrow.label, fontsize=_FONT, linespacing=1.1).get_window_extent()
-        arrow.size = np.array([text.width, text.height]) / 200 if arrow.label else arrow.size
+        text = scratch.text(0, 0, arrow.label, fontsize=_FONT, linespacing=1.1, parse_math=False)
+        arrow.size = np.array(text.get_window_extent().size) / 200 * bool(arrow.label)
     nodes = _nodes(chart, choices, arrows)
     _route(arrows, nodes)
     legend = _legend(chart, {c.asks for c in choices.values()}, has_timeouts=any(a.color == _GREY for a in arrows))
-    low, high = _frame(arrows, nodes, len(legend))
+    low, high = _frame(arrows, nodes, "\n".join(legend).count("\n") + 1)
     figure = Figure(figsize=tuple(high - low)) if figure is None else figure
     figure.clear()
     scale = float(min(figure.get_size_inches() / (high - low)))
@@ -316,15 +326,15 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     return figure
 
 
-def _frame(arrows: list[_Arrow], nodes: Nodes, n_entries: int) -> tuple[Array, Array]:
+def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
     """Return the lower left and the upper right corner, with room for the legend below."""
     labels = [np.append(arrow.label_at, arrow.size) for arrow in arrows if arrow.label]
     lines = [np.pad(arrow.points, ((0, 0), (0, 2))) for arrow in arrows]
-    boxes = np.vstack([_stack(nodes), *labels, *lines])
+    boxes = np.vstack([_stack(nodes.values()), *labels, *lines])
     low, high = (boxes[:, :2] - boxes[:, 2:]).min(0) - 0.15, (boxes[:, :2] + boxes[:, 2:]).max(0) + 0.15
     spare = max(0.0, 4.4 - (high - low)[0]) / 2
-    rows = n_entries if high[0] - low[0] < _WIDE else (n_entries + 1) // 2
-    return low - (spare, 0.3 + 0.2 * rows), high + np.array([spare, 0])
+    rows = n_rows if high[0] - low[0] < _WIDE else (n_rows + 1) // 2
+    return low - np.array([spare, 0.3 + 0.2 * rows]), high + np.array([spare, 0])
 
 
 def _legend(chart: Statechart, asks: set[str], *, has_timeouts: bool) -> dict[str, dict[str, Any]]:
@@ -342,25 +352,26 @@ def _draw_arrow(axes: "Axes", arrow: _Arrow, scale: float) -> None:
 
     color, points = arrow.color, arrow.points
     axes.plot(*points[:-1].T, color=color, lw=1.1 * scale, ls="--" if color == _GREY else "-", zorder=2)
-    head = {"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0, "mutation_scale": 11 * scale}
-    axes.add_patch(FancyArrowPatch(points[-min(4, len(points))], points[-1], color=color, lw=0, **head))
+    head = FancyArrowPatch(
+        tuple(points[-4]), tuple(points[-1]), arrowstyle="-|>", shrinkA=0, shrinkB=0, color=color
+    )
+    head.set(linewidth=0, mutation_scale=11 * scale)
+    axes.add_patch(head)
     if arrow.label:
-        box = {"facecolor": "white", "edgecolor": "none", "pad": scale}
-        style = {"ha": "center", "va": "center", "linespacing": 1.1, "zorder": 3}
-        axes.text(*arrow.label_at, arrow.label, fontsize=_FONT * scale, color=color, bbox=box, **style)
+        (x, y), box = arrow.label_at, {"facecolor": "white", "edgecolor": "none", "pad": scale}
+        words = axes.text(x, y, arrow.label, ha="center", va="center", color=color, bbox=box, parse_math=False)
+        words.set(fontsize=_FONT * scale, linespacing=1.1, zorder=3)
 
 
 def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: float) -> None:
-    from matplotlib.patches import Circle, FancyBboxPatch, Patch, Polygon
+    from matplotlib.patches import Circle, FancyBboxPatch, Polygon
 
     x, y, w, h = box
     if name == "initial":
         axes.add_patch(Circle((x, y), w, color=_INK, zorder=4))
         return
-    color, words = "#14304d", name
-    shape: Patch = FancyBboxPatch(
-        (x - w, y - h), 2 * w, 2 * h, "round,pad=0,rounding_size=0.14", fc="#eaf1f8", ec="#2f5d8a"
-    )
+    color, words, corners = "#14304d", name, "round,pad=0,rounding_size=0.14"
+    shape: Patch = FancyBboxPatch((x - w, y - h), 2 * w, 2 * h, corners, fc="#eaf1f8", ec="#2f5d8a")
     if name not in AgentState:
         shape = Polygon([(x - w, y), (x, y + h), (x + w, y), (x, y - h)], fc=fill_color, ec=_ACCENT)
         color, words = "white" if fill_color == _ACCENT else _ACCENT, "?"

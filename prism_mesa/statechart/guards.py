@@ -46,7 +46,7 @@ class Expression:
             arguments = ast.arguments([], [ast.arg("agent"), ast.arg("post")], None, [], [], None, [])
             source = ast.Expression(ast.Lambda(arguments, _Elementwise().visit(deepcopy(self.tree))))
             code = compile(ast.fix_missing_locations(source), f"<guard {self}>", "eval")
-            self._function = eval(code, {"truth": _truth})
+            self._function = eval(code, {"truth": _truth, "quotient": _quotient})
         return self._function
 
     def __call__(self, agent: Any, context: Any = None) -> Any:
@@ -163,6 +163,14 @@ def _truth(value: Any) -> Any:
     return value != 0
 
 
+def _quotient(left: Any, right: Any) -> Any:
+    """Return left / right; raise if a divisor is 0, also where numpy would not (nan / 0)."""
+    is_zero = right == 0
+    if is_zero.any() if isinstance(is_zero, np.ndarray) else is_zero:
+        raise ZeroDivisionError("division by zero")
+    return left / right
+
+
 class _Elementwise(ast.NodeTransformer):
     """Write an expression so that it means the same on columns as on one row.
 
@@ -179,7 +187,10 @@ class _Elementwise(ast.NodeTransformer):
         return ast.BinOp(self._as_truth(node.operand), ast.BitXor(), ast.Constant(True))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
-        return ast.BinOp(self._as_number(node.left), node.op, self._as_number(node.right))
+        left, right = self._as_number(node.left), self._as_number(node.right)
+        if isinstance(node.op, ast.Div):
+            return ast.Call(ast.Name("quotient", ast.Load()), [left, right], [])
+        return ast.BinOp(left, node.op, right)
 
     def _as_truth(self, node: ast.expr) -> ast.expr:
         value: ast.expr = self.visit(node)

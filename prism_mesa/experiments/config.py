@@ -1,0 +1,76 @@
+"""The configuration of a run: one model composed of the packages' own parameters, YAML, and overrides."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.params import merged, nested, validated
+from prism_mesa.social.params import SocialParams
+
+DEFAULT_FILE = Path("configs/default.yaml")
+
+
+class Config(SocialParams):
+    """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
+
+    name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
+
+
+def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
+    """Return nested values as a `Config`.
+
+    Raises:
+        ConfigError: One line that names the key, what was given and what is allowed.
+    """
+    return validated(Config, values, where)
+
+
+def load_config(path: str | Path | None, overrides: Sequence[str] = ()) -> Config:
+    """Return the configuration of a YAML file with overrides ``a.b=c`` on top.
+
+    Args:
+        path: The file. None takes configs/default.yaml from the working directory, and where that is
+            missing the defaults, with ``reasoner.kind: auto``.
+        overrides: ``key=value``, the value in YAML.
+
+    Raises:
+        ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
+    """
+    if path is None and not DEFAULT_FILE.is_file():
+        values: dict[str, Any] = {"reasoner": {"kind": "auto"}}
+    else:
+        values = _read_yaml(Path(path or DEFAULT_FILE))
+    top = nested(dict(_override(text) for text in overrides))
+    return make_config(merged(values, top), str(path or "default") if not overrides else "config with overrides")
+
+
+def _read_yaml(file: Path) -> dict[str, Any]:
+    if not file.is_file():
+        raise ConfigError(f"{file}: no such config file (looked in {Path.cwd()})")
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        place = f" line {mark.line + 1}" if mark else ""
+        raise ConfigError(f"{file}:{place} is not YAML: {getattr(error, 'problem', error)}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{file}: is not text in UTF-8") from None
+    if values is None:
+        return {}
+    if not isinstance(values, dict):
+        raise ConfigError(f"{file}: holds a {type(values).__name__}, not keys and values")
+    return values
+
+
+def _override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"{text!r}: an override is written key=value, for example agents.n=100")
+    try:
+        return key.strip(), yaml.safe_load(value)
+    except yaml.YAMLError:
+        return key.strip(), value

@@ -1,0 +1,234 @@
+"""One execution of a configuration: the model is stepped, its records are kept, and a summary is made of them."""
+
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from prism_mesa.errors import PrismError, RunError
+from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.experiments.measures import cascade_summary
+from prism_mesa.experiments.store import RunFolder, read_table
+from prism_mesa.reasoner import Ledger, Reasoner
+from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.social.cascades import cascades
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.posts import NO_PARENT, POST
+from prism_mesa.statechart import STATES
+
+_PACKAGES = ("prism-mesa", "mesa", "numpy", "pandas", "pyarrow", "networkx", "ollama", "pydantic")
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that has ended; `summary` is what ``prism run --json`` prints."""
+
+    run_dir: Path
+    status: str
+    summary: dict[str, Any]
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Return a table: rounds, ticks, transitions, posts, engagements, cascades or agents."""
+        return read_table(self.run_dir, name)
+
+
+def run(
+    config: Config | Mapping[str, Any] | None = None,
+    *,
+    out: str | Path = "results",
+    on_round: Callable[[int], None] | None = None,
+) -> RunResult:
+    """Run a configuration and keep its records in ``out/<run-id>``.
+
+    Args:
+        config: A `Config`, nested values for one, or None for the default run.
+        out: Parent folder of the run's folder; made if missing.
+        on_round: Called with the number of rounds done, after each round.
+
+    Returns:
+        The result; its status is `failed` if more answers were fallbacks than
+        `reasoner.max_fallback_share` allows (the tables are kept).
+
+    Raises:
+        PrismError: If input is bad (before a folder is made), or the run cannot go on: then the folder
+            says so, and keeps what was recorded.
+    """
+    if not isinstance(config, Config):
+        config = make_config(config or {})
+    model = SocialModel(config)
+    folder = RunFolder(Path(out), config.name)
+    model.recorder = folder
+    manifest = _manifest(config, model)
+    folder.write_manifest(manifest)
+    ledger = Ledger(folder.path / "decisions.sqlite")
+    if isinstance(model.reasoner, Reasoner):
+        model.reasoner.ledger = ledger
+    started, cpu, round_cpu = time.time(), time.process_time(), []
+    try:
+        for done in range(1, config.rounds + 1):
+            at = time.process_time()
+            model.step()
+            round_cpu.append(time.process_time() - at)
+            folder.round_done()
+            if on_round is not None:
+                on_round(done)
+        error = _too_many_fallbacks(model, config)
+    except BaseException as fault:
+        text = "interrupted" if isinstance(fault, KeyboardInterrupt) else f"{type(fault).__name__}: {fault}"
+        _finish(folder, model, manifest | {"status": "failed", "error": f"round {model.round}: {text}"})
+        if isinstance(fault, PrismError | KeyboardInterrupt):
+            raise
+        raise RunError(f"{folder.path}: round {model.round}: {text} (what was recorded is kept there)") from fault
+    finally:
+        ledger.close()
+        model.reasoner.close()
+    timing = {
+        "cpu_s": time.process_time() - cpu,
+        "wall_s": time.time() - started,
+        "round_cpu_s": median(round_cpu[1:] or round_cpu),
+    }
+    status = {"status": "failed", "error": error} if error else {"status": "done"}
+    summary = _finish(folder, model, manifest | status, timing)
+    return RunResult(folder.path, str(status["status"]), summary)
+
+
+def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
+    share = model.totals["fallback"] / max(1, model.totals["open"])
+    if share <= config.reasoner.max_fallback_share:
+        return ""
+    reasons = ", ".join(f"{n} {why}" for why, n in getattr(model.reasoner, "reasons", {}).items())
+    return (
+        f"{share:.1%} of {model.totals['open']} open choices were answered by the fallback ({reasons}); "
+        f"reasoner.max_fallback_share allows {config.reasoner.max_fallback_share:.1%}"
+    )
+
+
+def _finish(
+    folder: RunFolder, model: SocialModel, manifest: dict[str, Any], timing: Mapping[str, float] | None = None
+) -> dict[str, Any]:
+    """Write the last tables and the manifest, and return the summary."""
+    trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
+    folder.write("posts", _post_columns(model))
+    folder.write("cascades", {name: trees[name].to_numpy() for name in trees.columns})
+    folder.write("agents", _agent_columns(model))
+    folder.close()
+    summary = {"run_dir": str(folder.path), "status": manifest["status"]}
+    summary |= {"error": manifest["error"]} if manifest.get("error") else {}
+    summary |= _summary(model, trees) | dict(timing or {})
+    folder.write_manifest(manifest | {"ended": _wall_clock(), "summary": summary})
+    return summary
+
+
+def _summary(model: SocialModel, trees: pd.DataFrame) -> dict[str, Any]:
+    shares = model.agent_ticks / max(1, model.agent_ticks.sum())
+    totals = model.totals
+    return {
+        "seed": model.params.seed,
+        "agents": int(model.population.present.sum()),
+        "follows": model.network.n_edges,
+        "rounds": model.round + 1,
+        "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
+        "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
+        "impressions": totals["impressions"],
+        "cascades": cascade_summary(trees),
+        "decisions": {
+            "open": totals["open"],
+            "by_source": dict(sorted(model.sources.items())),
+            "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
+            "decided_by": model.reasoner.label,
+            "note": getattr(model.reasoner, "note", ""),
+        },
+        "guard_errors": dict(model.chart.guard_errors),
+        "guards_by_row": sorted(model.rowwise),
+        "notes": list(model.notes),
+    }
+
+
+def _post_columns(model: SocialModel) -> dict[str, Any]:
+    posts = model.posts
+    media = [posts.media(i) for i in range(len(posts.texts))]
+    texts = {"text": posts.texts, "media_type": [m[0] for m in media], "media_description": [m[1] for m in media]}
+    columns: dict[str, Any] = {"post": np.arange(len(posts)), "round": posts.round, "author": posts.author}
+    columns["kind"] = pd.Categorical.from_codes(posts.kind, list(POST_KINDS))
+    for name in ("parent", "root"):
+        values = getattr(posts, name)
+        columns[name] = pd.Series(values, dtype="Int32").mask(values == NO_PARENT)
+    for name in ("likes", "replies", "reshares", "impressions", "velocity"):
+        columns[name] = getattr(posts, name)
+    for name, values in texts.items():
+        codes, distinct = pd.factorize(np.array(values, dtype=object))
+        columns[name] = pd.Categorical.from_codes(codes[posts.text_id], list(distinct))
+    return columns
+
+
+def _agent_columns(model: SocialModel) -> dict[str, Any]:
+    people = model.population
+    agents = np.arange(len(people))
+    columns: dict[str, Any] = {"agent": agents, "id": pd.Series(people.ids), "name": pd.Series(people.names)}
+    columns["interests"] = pd.Series([";".join(words) for words in model.topics.words_of(people.interests)])
+    columns |= {trait: people.traits[:, i] for i, trait in enumerate(BIG_FIVE)}
+    for name in ("engagement_threshold", "timeout_threshold", "activity", "post_rate"):
+        columns[name] = getattr(people, name)
+    columns |= {action: people.propensities[:, i] for i, action in enumerate(ACTIONS)}
+    columns["followers"], columns["followees"] = model.network.n_followers, model.network.n_followees
+    own = model.posts.author[model.posts.kind == POST]
+    columns["posts"] = np.bincount(own, minlength=len(people))
+    columns["scripted"], columns["present"] = people.scripted, people.present
+    return columns
+
+
+def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
+    client = getattr(model.reasoner, "client", None)
+    llm = None if client is None else {"name": client.name, "digest": getattr(client, "digest", "")}
+    return {
+        "status": "running",
+        "started": _wall_clock(),
+        "seed": config.seed,
+        "config": config.model_dump(mode="json"),
+        "decided_by": model.reasoner.label,
+        "llm": llm,
+        "notes": list(model.notes),
+        "packages": {name: _version(name) for name in _PACKAGES},
+        "python": platform.python_version(),
+        "machine": platform.platform(),
+        "git": _git_revision(),
+    }
+
+
+def _wall_clock() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _git_revision() -> str | None:
+    """Return the revision of the checkout that PRISM runs from, with ``-dirty`` if it was changed; None without git."""
+    command = [
+        "git",
+        "-C",
+        str(Path(__file__).parent),
+        "describe",
+        "--always",
+        "--dirty",
+        "--abbrev=40",
+        "--exclude=*",
+    ]
+    try:
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return found.stdout.strip() or None

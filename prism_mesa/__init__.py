@@ -1,1 +1,91 @@
-"""PRISM on Mesa."""
+"""PRISM on Mesa: social platforms whose agents are statecharts, with an LLM only for what the chart leaves open."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from prism_mesa.errors import ChartError, ConfigError, DataError, PrismError
+    from prism_mesa.experiments.config import Config, load_config
+    from prism_mesa.experiments.run import RunResult, run
+    from prism_mesa.experiments.store import read_manifest, read_table
+    from prism_mesa.plots import draw_run
+    from prism_mesa.reasoner import Ledger, OllamaChatClient, Reasoner, RuleReasoner
+    from prism_mesa.records import Post
+    from prism_mesa.social.agent import SocialAgent
+    from prism_mesa.social.cascades import cascades
+    from prism_mesa.social.model import SocialModel
+    from prism_mesa.statechart import (
+        NEEDS_ORACLE,
+        AgentState,
+        F,
+        Statechart,
+        StateTransition,
+        Transition,
+        agents_in_state,
+        export_agent,
+        state_distribution,
+    )
+
+_HOMES = {
+    "errors": ("ChartError", "ConfigError", "DataError", "PrismError"),
+    "experiments.config": ("Config", "load_config"),
+    "experiments.run": ("RunResult", "run"),
+    "experiments.store": ("read_manifest", "read_table"),
+    "plots": ("draw_run",),
+    "reasoner": ("Ledger", "OllamaChatClient", "Reasoner", "RuleReasoner"),
+    "records": ("Post",),
+    "social.agent": ("SocialAgent",),
+    "social.cascades": ("cascades",),
+    "social.model": ("SocialModel",),
+    "statechart": (
+        "NEEDS_ORACLE",
+        "AgentState",
+        "F",
+        "StateTransition",
+        "Statechart",
+        "Transition",
+        "agents_in_state",
+        "export_agent",
+        "state_distribution",
+    ),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "NEEDS_ORACLE",
+    "AgentState",
+    "ChartError",
+    "Config",
+    "ConfigError",
+    "DataError",
+    "F",
+    "Ledger",
+    "OllamaChatClient",
+    "Post",
+    "PrismError",
+    "Reasoner",
+    "RuleReasoner",
+    "RunResult",
+    "SocialAgent",
+    "SocialModel",
+    "StateTransition",
+    "Statechart",
+    "Transition",
+    "agents_in_state",
+    "cascades",
+    "draw_run",
+    "export_agent",
+    "load_config",
+    "read_manifest",
+    "read_table",
+    "run",
+    "state_distribution",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used: ``prism --help`` need not load Mesa and pandas."""
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'prism_mesa' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"prism_mesa.{_HOME_OF[name]}"), name)
+    return value

@@ -28,9 +28,7 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         if fault["type"] == "extra_forbidden":
             known = sorted(key for key, _ in leaves(kind))
-            near = did_you_mean(path, known) or did_you_mean(
-                path.split(".")[-1], [k.split(".")[-1] for k in known]
-            )
+            near = did_you_mean(path, known) or did_you_mean(path.split(".")[-1], [k.split(".")[-1] for k in known])
             siblings = ", ".join(_siblings(kind, path))
             raise ConfigError(f"{where}: {path}: no such key (allowed here: {siblings}).{near}{more}") from None
         raise ConfigError(f"{where}: {path}: {fault['msg']}, not {fault['input']!r}{more}") from None

@@ -11,9 +11,6 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.social.params import SocialParams
 
-DEFAULT_FILE = Path("configs/default.yaml")
-
-
 class Config(SocialParams):
     """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
 
@@ -29,23 +26,26 @@ def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
     return validated(Config, values, where)
 
 
-def load_config(path: str | Path | None, overrides: Sequence[str] = ()) -> Config:
+def load_config(
+    path: str | Path | None, overrides: Sequence[str] = (), *, below: Mapping[str, Any] | None = None
+) -> Config:
     """Return the configuration of a YAML file with overrides ``a.b=c`` on top.
 
     Args:
-        path: The file. None takes configs/default.yaml from the working directory, and where that is
-            missing the defaults, with ``reasoner.kind: auto``.
+        path: The file; None for the defaults.
         overrides: ``key=value``, the value in YAML.
+        below: Nested values that count where the file says nothing.
 
     Raises:
         ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
     """
-    if path is None and not DEFAULT_FILE.is_file():
-        values: dict[str, Any] = {"reasoner": {"kind": "auto"}}
-    else:
-        values = _read_yaml(Path(path or DEFAULT_FILE))
+    values = merged(below or {}, {} if path is None else _read_yaml(Path(path)))
+    where = str(path or "config")
+    make_config(values, where)  # so that a fault of the file is not put down to an override
+    if not overrides:
+        return make_config(values, where)
     top = nested(dict(_override(text) for text in overrides))
-    return make_config(merged(values, top), str(path or "default") if not overrides else "config with overrides")
+    return make_config(merged(values, top), "override")
 
 
 def _read_yaml(file: Path) -> dict[str, Any]:

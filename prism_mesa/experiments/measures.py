@@ -14,7 +14,7 @@ def ccdf(values: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.float6
     [[1, 5], [1.0, 0.25]]
     """
     distinct, counts = np.unique(np.asarray(values), return_counts=True)
-    return distinct, counts[::-1].cumsum()[::-1] / max(1, counts.sum())
+    return distinct, counts[::-1].cumsum()[::-1] / max(1, int(counts.sum()))
 
 
 def cascade_summary(cascades: pd.DataFrame) -> dict[str, float]:

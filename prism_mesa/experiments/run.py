@@ -129,7 +129,7 @@ def _finish(
 
 
 def _summary(model: SocialModel, trees: pd.DataFrame) -> dict[str, Any]:
-    shares = model.agent_ticks / max(1, model.agent_ticks.sum())
+    shares = model.agent_ticks / max(1, int(model.agent_ticks.sum()))
     totals = model.totals
     return {
         "seed": model.params.seed,
@@ -216,7 +216,7 @@ def _version(package: str) -> str | None:
 
 
 def _git_revision() -> str | None:
-    """Return the revision of the checkout that PRISM runs from, with ``-dirty`` if it was changed; None without git."""
+    """Return the revision of the checkout that PRISM runs from (``-dirty`` if changed); None without git."""
     command = [
         "git",
         "-C",

@@ -34,9 +34,7 @@ class RunFolder:
         self._parts: dict[str, int] = {}
         self._rounds = 0
 
-    def write(
-        self, table: str, columns: Mapping[str, "npt.NDArray[Any] | pd.Categorical | pd.Series[Any]"]
-    ) -> None:
+    def write(self, table: str, columns: Mapping[str, "npt.NDArray[Any] | pd.Categorical | pd.Series[Any]"]) -> None:
         """Append rows to a table; columns are arrays of one length."""
         rows = pa.table({name: pa.array(_small(values)) for name, values in columns.items()})
         waiting = self._waiting.setdefault(table, [])
@@ -80,16 +78,27 @@ class RunFolder:
         part.replace(self.path / "manifest.json")
 
 
+def make_folder(out: Path) -> None:
+    """Make a folder and its parents, if they are missing.
+
+    Raises:
+        DataError: If that cannot be done.
+    """
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"--out: {out}: cannot make that folder: {error.strerror}") from None
+
+
 def _new_folder(out: Path, name: str) -> Path:
     """Make and return ``out/<name>-<date>-<time>``, with a number if that is taken."""
+    make_folder(out)
     stem = f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
     for number in range(1000):
         folder = out / (stem if not number else f"{stem}-{number}")
         try:
-            folder.mkdir(parents=True)
+            folder.mkdir()
         except FileExistsError:
-            if not out.is_dir():
-                raise DataError(f"--out: {out} is a file, not a folder") from None
             continue
         except OSError as error:
             raise DataError(f"--out: {out}: cannot make a folder there: {error.strerror}") from None

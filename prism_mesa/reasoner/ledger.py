@@ -33,9 +33,7 @@ CREATE TABLE IF NOT EXISTS asked (
 _WAIT_MS = 30_000
 
 
-def answer_key(
-    prompt: str, options: Sequence[AgentState], llm: str, digest: str, decoding: Mapping[str, Any]
-) -> str:
+def answer_key(prompt: str, options: Sequence[AgentState], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
     """Return the SHA-256, in hexadecimal, of everything that can change an answer."""
     parts = [prompt, [option.value for option in options], llm, digest, dict(decoding)]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

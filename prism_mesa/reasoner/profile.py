@@ -35,9 +35,7 @@ def question_of(
     """
     states = tuple(dict.fromkeys(AgentState(option) for option in options))
     if not states:
-        raise ValueError(
-            f"no options for {trigger!r} in {current_state!s}: give at least one state to choose from"
-        )
+        raise ValueError(f"no options for {trigger!r} in {current_state!s}: give at least one state to choose from")
     history = tuple(_told(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_RECENT:])
     return Question(persona_of(agent), AgentState(current_state), trigger, states, post_of(context), history)
 

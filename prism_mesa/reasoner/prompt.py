@@ -137,8 +137,7 @@ def build_reasoner_prompt(
         _FORMAT,
         f"You are {plain(agent_name, NAME_CAP) or 'a person'}, a social media user.",
         _profile(agent_interests, agent_personality),
-        f'You are currently in the "{current_state.value}" state and received the'
-        f' "{plain(trigger, NAME_CAP)}" event.',
+        f'You are currently in the "{current_state.value}" state and received the "{plain(trigger, NAME_CAP)}" event.',
         _history(history),
         format_context(context),
     )

@@ -51,9 +51,7 @@ def _table(values: Iterable[float]) -> Floats:
     return np.array([round(value * 2**30) / 2**30 for value in values])
 
 
-_LOGISTIC = _table(
-    1 / (1 + math.exp(-step / STEPS)) for step in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1)
-)
+_LOGISTIC = _table(1 / (1 + math.exp(-step / STEPS)) for step in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1))
 _LOG1P = _table(math.log1p(velocity) for velocity in range(MAX_VELOCITY + 1))
 
 
@@ -176,8 +174,7 @@ def _columns(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoice
     low = np.array([persona.low for persona in personas], np.float64)
     high = np.array([persona.high for persona in personas], np.float64)
     seen = [
-        (who.low + who.high) / 2 if post is None else post.relevance
-        for who, post in zip(personas, posts, strict=True)
+        (who.low + who.high) / 2 if post is None else post.relevance for who, post in zip(personas, posts, strict=True)
     ]
     return OpenChoices(
         options=options,
@@ -186,8 +183,6 @@ def _columns(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoice
         high=high,
         velocity=np.array([0 if post is None else post.velocity for post in posts], np.int64),
         traits=np.array([persona.traits for persona in personas], np.float64).reshape(-1, len(BIG_FIVE)),
-        propensities=np.array([persona.propensities for persona in personas], np.float64).reshape(
-            -1, len(ACTIONS)
-        ),
+        propensities=np.array([persona.propensities for persona in personas], np.float64).reshape(-1, len(ACTIONS)),
         draws=np.array([ask.draw for ask in asks], np.float64),
     )

@@ -107,8 +107,8 @@ class SocialAgent(mesa.Agent):
                 model.chart.apply(self, trigger, outcome, context)
         if outcome is None:
             return None
-        codes = (model.trigger_code(trigger), source.code, outcome.code)
-        follow_up(model, self._rows, *(np.array([code]) for code in codes), np.array([was_open]))
+        fired, left, entered = (np.array([c]) for c in (model.trigger_code(trigger), source.code, outcome.code))
+        follow_up(model, self._rows, fired, left, entered, np.array([was_open]))
         return outcome
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
@@ -217,7 +217,7 @@ class SocialAgent(mesa.Agent):
     @property
     def state(self) -> AgentState:
         """What the agent is doing."""
-        return STATES[self.model.population.state[self.row]]
+        return STATES[int(self.model.population.state[self.row])]
 
     @state.setter
     def state(self, value: AgentState) -> None:
@@ -243,12 +243,12 @@ class SocialAgent(mesa.Agent):
     @property
     def low_threshold(self) -> float:
         """Relevance below which the agent ignores a post."""
-        return self.engagement_threshold - self.model.params.agents.band / 2
+        return float(self.engagement_threshold) - self.model.params.agents.band / 2
 
     @property
     def high_threshold(self) -> float:
         """Relevance above which the agent engages."""
-        return self.engagement_threshold + self.model.params.agents.band / 2
+        return float(self.engagement_threshold) + self.model.params.agents.band / 2
 
     @property
     def timeout_threshold(self) -> int:

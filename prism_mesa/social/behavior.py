@@ -52,7 +52,7 @@ SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.relevance >= F.agent.
 
 @dataclass(frozen=True)
 class TriggerRule:
-    """In `state`, `trigger` is fired when the condition holds; None always holds. The first rule that holds counts."""
+    """In `state`, `trigger` is fired when the condition holds (None: always); the first such rule counts."""
 
     state: AgentState
     trigger: str
@@ -71,9 +71,7 @@ FIRED: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for r
 """All triggers that a round fires."""
 
 
-def build_chart(
-    *, asks_action: bool = False, engages: Expression = IS_INTERESTED, name: str = "social"
-) -> Statechart:
+def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTED, name: str = "social") -> Statechart:
     """Return the chart of the default behaviour (`docs/design.md` shows it).
 
     Args:
@@ -136,9 +134,7 @@ def load_chart(where: str) -> Statechart:
     chart = getattr(module, name, None)
     if not isinstance(chart, Statechart):
         found = sorted(k for k, v in vars(module).items() if isinstance(v, Statechart))
-        raise ConfigError(
-            f"{key}: {name!r} is no Statechart (charts in {module_name}: {', '.join(found) or 'none'})"
-        )
+        raise ConfigError(f"{key}: {name!r} is no Statechart (charts in {module_name}: {', '.join(found) or 'none'})")
     return chart
 
 
@@ -154,7 +150,9 @@ def checked(chart: Statechart) -> Statechart:
     return chart
 
 
-def next_triggers(chart: Statechart, states: Codes, timed_out: Codes, agents: Columns, posts: Columns) -> Codes:
+def next_triggers(
+    chart: Statechart, states: Codes, timed_out: npt.NDArray[np.bool_], agents: Columns, posts: Columns
+) -> Codes:
     """Return the trigger of each row as an index into ``chart.triggers``, -1 for none.
 
     Args:
@@ -166,7 +164,7 @@ def next_triggers(chart: Statechart, states: Codes, timed_out: Codes, agents: Co
     """
     place = {trigger: i for i, trigger in enumerate(chart.triggers)}
     chosen = np.full(len(states), -1, np.int16)
-    done = np.asarray(timed_out, np.bool_).copy()
+    done = timed_out.copy()
     chosen[done] = place.get(TIMEOUT, -1)
     for rule in TRIGGER_RULES:
         rows = np.flatnonzero((states == rule.state.code) & ~done)

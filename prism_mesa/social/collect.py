@@ -1,4 +1,4 @@
-"""What a model tells about its rounds: the DataCollector, and the rows for a recorder. It computes no behaviour."""
+"""What a model tells about its rounds, to the DataCollector and to a recorder. It changes no agent."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -42,7 +42,7 @@ def _reported(model: "SocialModel", name: str) -> float:
 def collect(model: "SocialModel") -> None:
     """Add the round's rows to the DataCollector, the totals and the recorder."""
     counts = np.array(model.tick_counts)
-    shares = counts.sum(axis=0) / max(1, counts.sum())
+    shares = counts.sum(axis=0) / max(1, int(counts.sum()))
     numbers = {name: int(model.counts[name]) for name in ROUND_FIELDS}
     model.round_row = {**numbers, **dict(zip(SHARE_FIELDS, shares.tolist(), strict=True))}
     model.totals.update(numbers)

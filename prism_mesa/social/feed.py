@@ -1,4 +1,4 @@
-"""Feeds: which posts an agent is shown in a round, and in what order. Ranking reads the platform, never changes it.
+"""Feeds: which posts an agent is shown in a round, and in what order. Ranking only reads the platform.
 
 Every candidate gets an integer score and is packed with its agent and post into one 64-bit key, so that
 one sort orders all feeds at once and the result depends on no order of agents or edges.
@@ -89,9 +89,7 @@ def _visible(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Visib
     count = np.bincount(author, minlength=n_agents)
     root = np.unique(posts.root[first:], return_inverse=True)[1]
     if len(author) >> _POST_BITS:
-        raise RunError(
-            f"feed.window: {len(author)} posts are visible at once, more than 2**{_POST_BITS}; lower it"
-        )
+        raise RunError(f"feed.window: {len(author)} posts are visible at once, more than 2**{_POST_BITS}; lower it")
     return Visible(first, len(author), by_author, np.cumsum(count) - count, count, root, np.bincount(root))
 
 

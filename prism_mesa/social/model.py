@@ -129,7 +129,8 @@ class SocialModel(mesa.Model):
         publish(self)
         online = self._rank()
         self._open(online)
-        for self.tick in range(1, self.params.ticks_per_round + 1):
+        for _ in range(self.params.ticks_per_round):
+            self.tick += 1
             self._tick()
         commit(self)
         collect(self)
@@ -229,7 +230,7 @@ class SocialModel(mesa.Model):
         return row
 
     def post(self, post_id: int, match: int) -> Post | None:
-        """Return a post as a reader sees it whose interests have the similarity `match` with it; None for no post."""
+        """Return a post as a reader sees it whose interests match it so well; None for `NO_POST`."""
         if post_id == NO_POST:
             return None
         return self.posts.view(post_id, self.population.names[self.posts.author[post_id]], match)

@@ -17,7 +17,7 @@ from prism_mesa.social.population import NO_ACTION, NO_POST, STATE_BITS, Rows
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
-_ENGAGING: Final = {state.code: ACTIONS.index(action) for action, state in ENGAGING.items()}  # type: ignore[arg-type]
+_ENGAGING: Final = {state.code: ACTIONS.index(action) for action, state in ENGAGING.items()}
 _LETS_GO: Final = [state.code for state in (IDLE, SCROLLING, RESTING)]
 
 
@@ -35,7 +35,7 @@ class Events:
     impressions: list[npt.NDArray[np.int32]] = field(default_factory=list)
     engagements: list[tuple[Rows, Rows, Rows, Rows]] = field(default_factory=list)
     written: list[tuple[int, int]] = field(default_factory=list)
-    moves: list[tuple[Rows, Rows, Rows, Rows, Rows]] = field(default_factory=list)
+    moves: list[tuple[Rows, Rows, Rows, Rows, npt.NDArray[np.bool_]]] = field(default_factory=list)
 
     def engaged(self) -> tuple[Rows, Rows, Rows, Rows]:
         """Return (tick, agent, post, action) in this order, each (agent, post, action) once, at its first tick."""

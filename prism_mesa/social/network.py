@@ -79,9 +79,7 @@ def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(packed // n, minlength=n), out=indptr[1:])
     loops, repeats = int(len(src) - keep.sum()), int(keep.sum() - len(packed))
-    dropped = tuple(
-        (what, count) for what, count in (("self-follows", loops), ("repeated follows", repeats)) if count
-    )
+    dropped = tuple((what, count) for what, count in (("self-follows", loops), ("repeated follows", repeats)) if count)
     return FollowNetwork(indptr, (packed % n).astype(np.int32), dropped)
 
 
@@ -112,9 +110,7 @@ def load_network(path: str) -> tuple[FollowNetwork, list[str]]:
 def _whole_numbers(ids: "pd.Series[Any]") -> "pd.Series[Any]":
     """Return ids as integers where all are whole numbers (a blank cell makes pandas read floats), else as text."""
     numbers = pd.to_numeric(ids, errors="coerce")
-    whole = (
-        numbers.notna().all() and bool((numbers == numbers.round()).all()) and bool((numbers.abs() < 2**53).all())
-    )
+    whole = numbers.notna().all() and bool((numbers == numbers.round()).all()) and bool((numbers.abs() < 2**53).all())
     same = whole and (
         pd.api.types.is_float_dtype(ids) or bool((ids.astype(str) == numbers.astype("int64").astype(str)).all())
     )

@@ -28,9 +28,7 @@ class AgentsParams(Params):
     )
     like: float = Field(0.57, ge=0, le=1, description="mean share of likes among an agent's engagements")
     reply: float = Field(0.18, ge=0, le=1, description="mean share of replies")
-    reshare: float = Field(
-        0.25, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1"
-    )
+    reshare: float = Field(0.25, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
     propensity_sigma: float = Field(
         0.5, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
@@ -46,12 +44,10 @@ class AgentsParams(Params):
 class NetworkParams(Params):
     """Who follows whom."""
 
-    kind: Literal[
-        "erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration", "edges"
-    ] = Field("configuration", description="how the network is made; edges: read from network.edges")
-    edges: str | None = Field(
-        None, description="edge list with columns src,dst: dst follows src (CSV, .gz, Parquet)"
+    kind: Literal["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration", "edges"] = (
+        Field("configuration", description="how the network is made; edges: read from network.edges")
     )
+    edges: str | None = Field(None, description="edge list with columns src,dst: dst follows src (CSV, .gz, Parquet)")
     mean_degree: float = Field(20, gt=0, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(
         1.5, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
@@ -78,9 +74,7 @@ class NetworkParams(Params):
 class PostsParams(Params):
     """What is written."""
 
-    file: str | None = Field(
-        None, description="posts with a column text (CSV, .gz, Parquet); null: the corpus inside"
-    )
+    file: str | None = Field(None, description="posts with a column text (CSV, .gz, Parquet); null: the corpus inside")
     authors: Literal["id", "rank"] = Field(
         "id", description="how the file's authors become agents: by id, or most posts to most followers"
     )
@@ -101,17 +95,13 @@ class XAlgoParams(Params):
     per impression: 9.7 million impressions of one account's posts, 2016-2021 (rOpenSci), as prior means.
     """
 
-    out_of_network: int = Field(
-        10, ge=0, le=1000, description="candidates drawn from the whole platform per agent"
-    )
+    out_of_network: int = Field(10, ge=0, le=1000, description="candidates drawn from the whole platform per agent")
     weight_like: float = Field(0.5, description="weight of a predicted like")
     weight_reshare: float = Field(1.0, description="weight of a predicted reshare")
     weight_reply: float = Field(27.0, description="weight of a predicted reply")
     weight_good_click: float = Field(11.0, description="weight of a predicted good click")
     weight_profile_click: float = Field(12.0, description="weight of a predicted profile click")
-    weight_reply_engaged: float = Field(
-        75.0, description="weight of a predicted reply that the author engages with"
-    )
+    weight_reply_engaged: float = Field(75.0, description="weight of a predicted reply that the author engages with")
     weight_negative: float = Field(-74.0, description="weight of predicted negative feedback")
     weight_report: float = Field(-369.0, description="weight of a predicted report")
     rate_like: float = Field(0.00234, ge=0, le=1, description="likes per impression, before anything is observed")

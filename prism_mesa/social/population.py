@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.records import ACTIONS
+from prism_mesa.records import ACTIONS, ActionName
 from prism_mesa.statechart import STATES, AgentState
 
 type Rows = npt.NDArray[np.integer[Any]]
@@ -94,7 +94,7 @@ class Population:
 
     def _seen_from(self, round_: int) -> int:
         size = self.feed.shape[1]
-        return round_ % (len(self.seen) // size) * size
+        return int(round_ % (len(self.seen) // size) * size)
 
 
 class Categories:
@@ -149,7 +149,7 @@ class History:
         rows: Rows,
         moves: npt.NDArray[np.uint16],
         clock: npt.NDArray[np.int32] | int,
-        posts: npt.NDArray[np.int32],
+        posts: Rows,
     ) -> None:
         """Append one entry to each of `rows` (each once)."""
         if not self.depth:
@@ -180,6 +180,6 @@ def unpacked_move(move: int) -> tuple[int, AgentState, AgentState]:
     return move >> 2 * STATE_BITS, STATES[move >> STATE_BITS & 7], STATES[move & 7]
 
 
-def action_name(code: int) -> str | None:
+def action_name(code: int) -> ActionName | None:
     """Return the name of a pending action, or None."""
     return None if code == NO_ACTION else ACTIONS[code]

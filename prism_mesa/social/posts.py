@@ -40,7 +40,7 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 
     Sums of products of int8 fit float32's 24 bits, so any order of adding gives the same number.
     """
-    return np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)).astype(np.int16)
+    return np.asarray(np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)), np.int16)
 
 
 @dataclass
@@ -76,9 +76,7 @@ class Posts:
             raise AttributeError(f"posts have no column {name!r}")
         return self._columns[name][: self.n]
 
-    def add(
-        self, author: Ids, text_id: Ids, round_: int, kind: Ids | int, parent: Ids | int, root: Ids | None
-    ) -> Ids:
+    def add(self, author: Ids, text_id: Ids, round_: int, kind: Ids | int, parent: Ids | int, root: Ids | None) -> Ids:
         """Append posts and return their ids; a `root` of None or -1 means the post is its own root."""
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
@@ -117,7 +115,7 @@ class Posts:
 
     def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
         """Return the topic vectors of posts, shape (len(ids), n_topics)."""
-        return self._vectors[self.text_id[ids]]
+        return np.asarray(self._vectors[self.text_id[ids]])
 
     def count(self, column: str, roots: Ids, step: int = 1) -> None:
         """Add `step` to a counter for each entry of `roots` (repetitions count)."""

@@ -1,4 +1,4 @@
-"""Who the agents are: profiles drawn from the seed, and profiles read from a file. Agent i's draws depend on i only."""
+"""Who the agents are: profiles drawn from the seed (agent i's depend on i only), or read from a file."""
 
 from collections.abc import Sequence
 from math import log
@@ -48,7 +48,7 @@ _LAST: Final = (
     "Singh Sosa Tanaka Torres Vogel Wagner Weber Yilmaz Zhang"
 ).split()
 
-_NUMBERS: Final = {
+_NUMBERS: Final[dict[str, tuple[float, float]]] = {
     "engagement_threshold": (0.0, 1.0),
     "timeout_threshold": (1, 2**31 - 1),
     "activity": (0.0, 1.0),
@@ -114,9 +114,7 @@ def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
     for score, mean, sd, (high, low) in zip(traits.tolist(), TRAIT_MEANS, TRAIT_SDS, _ADJECTIVES, strict=True):
         if abs(score - mean) >= sd / 2:
             words.append(high if score > mean else low)
-    return (
-        " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "average in every respect"
-    )
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "average in every respect"
 
 
 def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArray[np.int8]:
@@ -171,7 +169,7 @@ def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDAr
     means = np.array([own.like, own.reply, own.reshare])
     noise = np.stack([streams.normal("propensity", agents, index=k) for k in range(3)], axis=1)
     drawn = means * np.exp(own.propensity_sigma * noise)
-    return (drawn / drawn.sum(axis=1, keepdims=True)).astype(np.float32)
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float32)
 
 
 def read_profiles(path: str, population: Population, topics: Topics) -> None:
@@ -209,9 +207,7 @@ def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> lis
     rows = []
     for agent in agents.astype(str).str.strip():
         if agent not in place:
-            raise DataError(
-                f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(place)} agents)"
-            )
+            raise DataError(f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(place)} agents)")
         rows.append(place[agent])
     if len(set(rows)) < len(rows):
         twice = agents[agents.duplicated()].iloc[0]
@@ -225,7 +221,7 @@ def _numbers(values: "pd.Series[Any]", where: str, low: float, high: float) -> n
     if bad.any():
         line = int(np.flatnonzero(bad.to_numpy())[0]) + 2
         raise DataError(f"{where}: line {line}: {values[bad].iloc[0]!r} is not a number in {low:g} .. {high:g}")
-    return numbers.to_numpy(np.float64)
+    return np.asarray(numbers, np.float64)
 
 
 def _write(column: str, values: npt.NDArray[np.float64], rows: list[int], population: Population) -> None:

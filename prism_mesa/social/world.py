@@ -80,9 +80,7 @@ def _schedule(
     none = np.zeros(0, np.int64)
     if corpus.authors is None:
         return Schedule(none, none, none), ()
-    place = (
-        _by_rank(corpus.authors, network) if params.posts.authors == "rank" else {a: i for i, a in enumerate(ids)}
-    )
+    place = _by_rank(corpus.authors, network) if params.posts.authors == "rank" else {a: i for i, a in enumerate(ids)}
     rows = np.array([place.get(author, -1) for author in corpus.authors])
     matched = rows >= 0
     if not matched.any():

@@ -1,16 +1,18 @@
 """Statecharts of eight states: the engine, its tables for columns, its checks and pictures. No Mesa here."""
 
 from prism_mesa.statechart.checks import Finding
+from prism_mesa.statechart.diagram import draw_chart, mermaid
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
 from prism_mesa.statechart.queries import agents_in_state, export_agent, state_distribution
 from prism_mesa.statechart.statechart import TIMEOUT, Statechart
-from prism_mesa.statechart.states import STATES, AgentState
+from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
 from prism_mesa.statechart.tables import ArrayColumns, Columns, Fired, column_values
 from prism_mesa.statechart.transitions import StateTransition, Transition
 
 __all__ = [
     "NEEDS_ORACLE",
     "STATES",
+    "STATE_COLORS",
     "TIMEOUT",
     "AgentState",
     "ArrayColumns",
@@ -24,6 +26,8 @@ __all__ = [
     "Transition",
     "agents_in_state",
     "column_values",
+    "draw_chart",
     "export_agent",
+    "mermaid",
     "state_distribution",
 ]

@@ -95,9 +95,7 @@ def _structure(chart: "Statechart") -> Iterator[Finding]:
         yield Finding("warning", "dead-end", state.value, "no transition leaves this state")
     timed = {t.source for t in chart.transitions if t.trigger == "timeout"}
     for state in sorted(chart.states - timed - {chart.initial}, key=names.__getitem__):
-        yield Finding(
-            "warning", "no-timeout", state.value, "no transition on 'timeout': an agent may stay for ever"
-        )
+        yield Finding("warning", "no-timeout", state.value, "no transition on 'timeout': an agent may stay for ever")
 
 
 def _never_fired(chart: "Statechart", fired: set[str]) -> Iterator[Finding]:

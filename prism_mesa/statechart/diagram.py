@@ -27,8 +27,8 @@ type Nodes = dict[str, Array]
 
 _ASKED: Final = "oracle (LLM) is asked"
 _OVERLAP: Final = "oracle (LLM) is asked where guards overlap"
-_CODE: Final = "oracle (LLM) may be asked: guards are code"
-_DISABLED: Final = "oracle disabled: the first option is taken"
+_CODE: Final = "oracle (LLM) may be asked, guards are code"
+_DISABLED: Final = "oracle disabled, the first option is taken"
 _INK, _GREY, _ACCENT = "#222222", "#6f6f6f", "#d1610d"
 _FILLS: Final = {_ASKED: _ACCENT, _OVERLAP: "#f7d3b5", _CODE: "white", _DISABLED: "#e3e3e3"}
 _FONT: Final = 8.0
@@ -47,8 +47,8 @@ _BENDS: Final = (0.0, *(sign * size for size in _SIZES for sign in (1, -1)))
 _T: Final = np.linspace(0, 1, 401)[:, None]
 _BEZIER: Final = np.hstack([(1 - _T) ** 3, 3 * _T * (1 - _T) ** 2, 3 * _T**2 * (1 - _T), _T**3])
 _SPACING: Final = 0.05  # inches between the points of a curve
-_WIDE: Final = 7.0  # inches from which the legend has two columns
 _STEP: Final = 3  # of which every third is looked at
+_WIDE: Final = 7.0  # inches from which the legend has two columns
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ def mermaid(chart: Statechart) -> str:
             lines.append(_line(t.source.value, t.target.value, *words))
         else:
             choice = choices[t.trigger, t.source]
-            lines.append(_line(t.source.value, choice.node, *words, f"({choice.asks})"))
+            lines.append(_line(t.source.value, choice.node, *words, f"/ {choice.asks}"))
     for (trigger, state), choice in choices.items():
         if choice.is_fork:
-            lines.append(_line(state.value, choice.node, trigger, f"({choice.asks})"))
+            lines.append(_line(state.value, choice.node, trigger, f"/ {choice.asks}"))
         lines += [_line(choice.node, option.value, "oracle") for option in choice.options]
     return "\n    ".join(["stateDiagram-v2", *lines]) + "\n"
 
@@ -146,6 +146,7 @@ def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], _Choice]) -
         if label not in arrow.label.split("\nor "):
             arrow.label += f"\nor {label}" if arrow.label else label
 
+    notes = _notes(chart)
     add("initial", chart.initial.value, _INK)
     for t in chart.transitions:
         choice = choices.get((t.trigger, t.source))
@@ -154,7 +155,7 @@ def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], _Choice]) -
             add(t.source.value, choice.node, _ACCENT, trigger, "" if choice.is_fork else guard)
             if t.target is not None:
                 add(choice.node, t.target.value, _ACCENT, guard)
-        elif t.target is not None and t.trigger not in _notes(chart):
+        elif t.target is not None and t.trigger not in notes:
             add(t.source.value, t.target.value, _GREY if t.trigger == TIMEOUT else _INK, trigger, guard)
     for choice in choices.values():
         for option in () if choice.is_fork else choice.options:
@@ -205,22 +206,21 @@ def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, floa
 
 
 def _free_place(choice: _Choice, source: Array, nodes: Nodes, arrows: list[_Arrow]) -> Array:
-    """Return a place near the source and the options, off the boxes and the straight lines between them."""
+    """Return a place near the source and the options, off the boxes and the short straight lines between them."""
     ends = np.array([source[:2], *(nodes[option.value][:2] for option in choice.options)])
     pairs = [(nodes[a.source], nodes[a.target]) for a in arrows if {a.source, a.target} <= set(nodes)]
-    taken = np.vstack([*((start + (end - start) * _T[::8])[:, :2] for start, end in pairs), ends])
+    lines = [(start + (end - start) * _T[::8])[:, :2] for start, end in pairs if np.hypot(*(end - start)[:2]) < 3]
+    taken = np.vstack([*lines, ends])
 
     def cost(at: Array) -> float:
         far = np.hypot(*(ends - at).T)
-        crowded = (np.hypot(*(taken - at).T) < 0.8).sum()
+        crowded = (np.hypot(*(taken - at).T) < 0.7).sum()
         return float(
             far.max() + 0.1 * far.sum() + 0.3 * crowded + 9 * _hits(at[None], _stack(nodes.values()), 0.5).sum()
         )
 
     angles = np.arange(12) * np.pi / 6
-    return min(
-        (source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost
-    )
+    return min((source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost)
 
 
 def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
@@ -270,9 +270,7 @@ def _label_costs(ats: Array, size: Array, points: Array, lines: Array, boxes: Ar
         return np.zeros(len(ats))
     hidden = _hits(ats, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
     off_centre = np.hypot(*(ats - points[len(points) // 2]).T)
-    taken = 100 * _hits(ats, boxes, size + np.array([0.15, 0.06])).sum(1) + 8 * _hits(ats, lines, size + 0.06).sum(
-        1
-    )
+    taken = 100 * _hits(ats, boxes, size + np.array([0.15, 0.06])).sum(1) + 8 * _hits(ats, lines, size + 0.06).sum(1)
     return np.asarray(taken + 40 * np.maximum(0, hidden - 0.5) + off_centre)
 
 
@@ -352,9 +350,7 @@ def _draw_arrow(axes: "Axes", arrow: _Arrow, scale: float) -> None:
 
     color, points = arrow.color, arrow.points
     axes.plot(*points[:-1].T, color=color, lw=1.1 * scale, ls="--" if color == _GREY else "-", zorder=2)
-    head = FancyArrowPatch(
-        tuple(points[-4]), tuple(points[-1]), arrowstyle="-|>", shrinkA=0, shrinkB=0, color=color
-    )
+    head = FancyArrowPatch(tuple(points[-4]), tuple(points[-1]), arrowstyle="-|>", shrinkA=0, shrinkB=0, color=color)
     head.set(linewidth=0, mutation_scale=11 * scale)
     axes.add_patch(head)
     if arrow.label:

@@ -41,8 +41,7 @@ class Cell:
         guarded = [(t, t.guard) for t in candidates if t.guard is not None]
         self.arms: tuple[Arm, ...] = tuple((3**i, t, guard) for i, (t, guard) in enumerate(guarded))
         self.kernels: tuple[Arm, ...] = tuple(
-            (weight, t, guard.function if isinstance(guard, Expression) else guard)
-            for weight, t, guard in self.arms
+            (weight, t, guard.function if isinstance(guard, Expression) else guard) for weight, t, guard in self.arms
         )
         self.outcomes = _Outcomes(self)
         self.always = None if guarded else self.outcomes[0]

@@ -139,9 +139,14 @@ class Statechart:
         *,
         now: datetime | None = None,
     ) -> AgentState:
-        """Enter `target`, one of the options of an ambiguous fire, and return it.
+        """Enter `target`, one of the options of an ambiguous fire, and return it; see `arrow_to`."""
+        _take(self.arrow_to(agent, trigger, target, context), agent, context, now)
+        return AgentState(target)
 
-        The first transition to `target` whose guard holds runs its action, else the first one declared.
+    def arrow_to(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
+        """Return the transition that `apply` takes; nothing is changed.
+
+        It is the first transition to `target` whose guard holds, else the first one declared.
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
@@ -157,8 +162,7 @@ class Statechart:
         left: list[tuple[Transition, int]] = []
         if sum(t.target is target for t in cell.candidates) > 1:  # firing has counted the guards that raise
             left = cell.left(cell.values(self._key(cell, agent, context, None if self.strict else {})))
-        _take(cell.arrow(target, left), agent, context, now)
-        return target
+        return cell.arrow(target, left)
 
     def _key(self, cell: Cell, agent: Any, context: Any, errors: dict[Transition, Exception] | None = None) -> int:
         """Return the guards' values, packed as `Cell.outcomes` wants them.

@@ -1,7 +1,7 @@
 """The eight states an agent can be in. This module never changes one."""
 
 from enum import Enum
-from typing import NoReturn
+from typing import Final, NoReturn
 
 from prism_mesa.errors import ChartError, did_you_mean
 
@@ -26,10 +26,20 @@ class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum
     @classmethod
     def _missing_(cls, value: object) -> NoReturn:
         names = [state.value for state in cls]
-        raise ChartError(
-            f"{value!r} is not a state (allowed: {', '.join(names)}).{did_you_mean(str(value), names)}"
-        )
+        raise ChartError(f"{value!r} is not a state (allowed: {', '.join(names)}).{did_you_mean(str(value), names)}")
 
 
-STATES: tuple[AgentState, ...] = tuple(AgentState)
+STATES: Final = tuple(AgentState)
+STATE_COLORS: Final = {
+    AgentState.IDLE: "#e3e3e3",
+    AgentState.RESTING: "#b8b8b8",
+    AgentState.SCROLLING: "#a9cbe6",
+    AgentState.EVALUATING: "#4f8fc0",
+    AgentState.COMPOSING: "#7a5ba6",
+    AgentState.ENGAGING_LIKE: "#e0607e",
+    AgentState.ENGAGING_REPLY: "#3a9d6e",
+    AgentState.ENGAGING_RESHARE: "#ec8f1c",
+}
+"""One colour per state for all pictures, from the least to the most that an agent can do."""
+
 _CODES = {state: code for code, state in enumerate(STATES)}

@@ -82,9 +82,7 @@ class Fired:
     rowwise: frozenset[str]
 
 
-def fire_many(
-    chart: Statechart, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns
-) -> Fired:
+def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> Fired:
     """Select a transition, or the options, for each row; nothing is changed.
 
     Args:

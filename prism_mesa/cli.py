@@ -1,0 +1,232 @@
+"""The command `prism`. It reads arguments and prints; what it does is done elsewhere, and imported when needed."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prism_mesa.errors import BadInputError, PrismError
+
+if TYPE_CHECKING:
+    from prism_mesa.experiments.config import Config
+    from prism_mesa.statechart import Statechart
+
+app = typer.Typer(
+    help="Simulate a social platform whose agents are statecharts; an LLM decides only what the chart leaves open.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+# typer brings its own copy of click, whose names are private: this is its click.UsageError
+_UsageError: Any = typer.BadParameter.__base__
+
+DEFAULT_FILE = Path("configs/default.yaml")
+"""What the commands take where no file is named, if it is there; it says the same as the defaults."""
+
+Configured = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="[CONFIG] [KEY=VALUE]...", help="a YAML file, and keys to override, as agents.n=100"),
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
+
+
+def main() -> None:
+    """Run the command line; every known error ends as one line on stderr and its exit code."""
+    try:
+        code = app(standalone_mode=False)
+    except PrismError as error:
+        _say(f"prism: {error}")
+        sys.exit(error.exit_code)
+    except _UsageError as error:
+        _say(f"prism: {error.format_message()} (see prism --help)")
+        sys.exit(BadInputError.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        _say("prism: interrupted")
+        sys.exit(130)
+    except BrokenPipeError:
+        sys.exit(1)
+    sys.exit(code or 0)
+
+
+def _say(text: str) -> None:
+    print(" ".join(text.split("\n")), file=sys.stderr)
+
+
+@app.command()
+def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+    """Run a simulation; keep its tables and pictures in OUT/<run-id>."""
+    from prism_mesa.experiments.run import run as run_config
+    from prism_mesa.plots import draw_run
+
+    config = _config(arguments)
+    with _progress(config.rounds, "rounds") as advance:
+        result = run_config(config, out=out, on_round=lambda done: advance())
+    draw_run(result.run_dir)
+    if as_json:
+        print(json.dumps(result.summary))
+    else:
+        _print_summary(result.summary)
+    if result.status != "done":
+        raise _failed(result.summary)
+
+
+@app.command()
+def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+    """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
+    from prism_mesa.social.behavior import FIRED
+
+    drawn = _chart(_config(arguments))
+    findings = drawn.check(FIRED)
+    picture, text = _draw_chart(drawn, out)
+    errors = [finding for finding in findings if finding.level == "error"]
+    if as_json:
+        found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
+        print(json.dumps({"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)}))
+    else:
+        print(text.read_text(encoding="utf-8"))
+        for finding in findings:
+            print(finding)
+        print(f"drawn: {picture}, {text}")
+    if errors:
+        raise BadInputError(f"chart {drawn.name}: {errors[0].where}: {errors[0].message}")
+
+
+@app.command(name="app")
+def browser_page(
+    arguments: Configured = None,
+    port: Annotated[int, typer.Option(help="port of the page")] = 8765,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
+) -> None:
+    """Open Mesa's browser page on the model; ends with Ctrl-C."""
+    import os
+    import subprocess
+    import tempfile
+
+    import yaml
+
+    config = _config(arguments)
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+        yaml.safe_dump(config.model_dump(mode="json"), file)
+        file.flush()
+        command = [sys.executable, "-m", "solara", "run", str(Path(__file__).with_name("app.py")), f"--port={port}"]
+        command += ["--production"] + ([] if open_browser else ["--no-open"])
+        print(f"the page is at http://localhost:{port} (end with Ctrl-C)", file=sys.stderr)
+        done = subprocess.run(command, env=os.environ | {"PRISM_APP_CONFIG": file.name}, check=False)
+    sys.exit(done.returncode)
+
+
+def _config(arguments: list[str] | None) -> "Config":
+    """Return the configuration that arguments name: at most one file, first, then overrides."""
+    from prism_mesa.experiments.config import load_config
+
+    given = arguments or []
+    file: str | Path | None = None
+    if given and "=" not in given[0]:
+        file, *given = given
+    elif DEFAULT_FILE.is_file():
+        file = DEFAULT_FILE
+    return load_config(file, given, below={"reasoner": {"kind": "auto"}})
+
+
+def _chart(config: "Config") -> "Statechart":
+    from prism_mesa.social.behavior import build_chart, load_chart
+
+    own = config.statechart
+    chart = load_chart(own.chart) if own.chart else build_chart(asks_action=config.reasoner.asks_action)
+    return chart.replaced(oracle_enabled=chart.oracle_enabled and own.oracle_enabled)
+
+
+def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
+    from prism_mesa.experiments.store import make_folder
+    from prism_mesa.plots import DPI
+    from prism_mesa.statechart import draw_chart, mermaid
+
+    make_folder(out)
+    picture, text = out / f"{chart.name}-chart.png", out / f"{chart.name}-chart.mmd"
+    draw_chart(chart).savefig(picture, dpi=DPI)
+    text.write_text(mermaid(chart), encoding="utf-8")
+    return picture, text
+
+
+@contextmanager
+def _progress(total: int, unit: str) -> Iterator[Any]:
+    """Show a progress bar on stderr while the block runs; yields what advances it by one."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=Console(stderr=True))
+    task = progress.add_task(unit, total=total)
+
+    def advance() -> None:
+        progress.start()  # only now: what fails before the first round is not half a bar
+        progress.advance(task)
+
+    try:
+        yield advance
+    finally:
+        progress.stop()
+
+
+def _failed(summary: dict[str, Any]) -> PrismError:
+    from prism_mesa.errors import RunError
+
+    return RunError(f"{summary['run_dir']}: the run failed: {summary.get('error', '')}")
+
+
+def _print_summary(summary: dict[str, Any]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    console = Console()
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, text in _lines(summary):
+        table.add_row(name, text)
+    console.print(table)
+
+
+def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the summary as (what, text)."""
+    engagement, trees, decisions = summary["engagement"], summary["cascades"], summary["decisions"]
+    yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
+    yield "platform", f"{summary['agents']:,} agents, {summary['follows']:,} follows, {summary['rounds']} rounds"
+    yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
+    yield (
+        "engagement",
+        f"{engagement['posts']:,} posts, {summary['impressions']:,} impressions, {engagement['likes']:,} likes, "
+        f"{engagement['replies']:,} replies, {engagement['reshares']:,} reshares",
+    )
+    if trees["n"]:
+        yield (
+            "cascades",
+            f"{trees['n']:,}, {trees['share_never_reshared']:.0%} never reshared, mean size {trees['mean_size']:.2f}, "
+            f"largest {trees['max_size']}, deepest {trees['max_depth']}",
+        )
+    answered = ", ".join(f"{n:,} by {source}" for source, n in decisions["by_source"].items()) or "nobody was asked"
+    yield "decisions", f"{decisions['open']:,} open choices: {answered}"
+    fallbacks = decisions["by_source"].get("fallback", 0)
+    reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
+    yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")
+    yield "fallbacks", f"{fallbacks:,}" + (f" ({reasons})" if reasons else "")
+    for fault, n in summary["guard_errors"].items():
+        yield "guard error", f"{n:,} times: {fault}"
+    for guard in summary["guards_by_row"]:
+        yield "row by row", f"{guard} cannot run over columns: evaluated agent by agent"
+    for note in summary["notes"]:
+        yield "input", note
+    yield (
+        "time",
+        f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s), {summary['round_cpu_s'] * 1000:.0f} ms a round",
+    )
+    yield "pictures", "states.png, cascades.png, engagement.png"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,315 @@
+"""What the static check finds in a chart without running it."""
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
+
+IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
+RESTING = AgentState.RESTING
+HIGH = F.post.relevance > F.agent.high
+LOW = F.post.relevance < F.agent.low
+
+
+def a_chart(*arrows, **settings_):
+    """Return a chart of EVALUATING and the targets of arrows (target, guard) on "decides"; all lead back."""
+    transitions = [Transition("decides", EVALUATING, *arrow) for arrow in arrows]
+    others = sorted({t.target for t in transitions if t.target not in (None, EVALUATING)})
+    transitions += [Transition("timeout", state, EVALUATING) for state in others]
+    return Statechart({EVALUATING, *others}, transitions, EVALUATING, **settings_)
+
+
+def found(chart, kind, **fired):
+    return [finding for finding in chart.check(**fired) if finding.kind == kind]
+
+
+def wheres(chart, kind, **fired):
+    return [finding.where for finding in found(chart, kind, **fired)]
+
+
+def oracle(chart):
+    (finding,) = found(chart, "oracle")
+    return finding.level, finding.message
+
+
+def test_a_chart_without_faults_has_nothing_but_a_word_on_the_oracle():
+    (finding,) = a_chart((COMPOSING, HIGH), (SCROLLING,)).check()
+    assert str(finding) == "warning: chart: the oracle can never be reached"
+
+
+def test_states_that_no_path_leads_to_are_found_also_if_transitions_lead_to_them():
+    chart = Statechart(
+        {IDLE, SCROLLING, RESTING, COMPOSING},
+        [
+            Transition("feed_ready", IDLE, SCROLLING),
+            Transition("timeout", RESTING, COMPOSING),
+            Transition("timeout", COMPOSING, RESTING),
+        ],
+        IDLE,
+    )
+    assert wheres(chart, "unreachable") == ["composing", "resting"]
+    assert {finding.level for finding in found(chart, "unreachable")} == {"error"}
+
+
+def test_states_that_no_transition_leaves_are_found_also_if_they_lead_to_themselves():
+    chart = Statechart(
+        {IDLE, SCROLLING, RESTING},
+        [
+            Transition("feed_ready", IDLE, SCROLLING),
+            Transition("timeout", IDLE, RESTING),
+            Transition("timeout", RESTING, RESTING),
+        ],
+        IDLE,
+    )
+    assert wheres(chart, "dead-end") == ["resting", "scrolling"]
+
+
+def test_an_open_transition_leaves_its_state():
+    assert wheres(a_chart((COMPOSING, HIGH), (None,)), "dead-end") == []
+
+
+def test_states_where_an_agent_never_times_out_are_found_but_the_initial_one_may_wait():
+    transitions = [Transition("feed_ready", IDLE, SCROLLING), Transition("round_ends", SCROLLING, IDLE)]
+    assert wheres(Statechart({IDLE, SCROLLING}, transitions, IDLE), "no-timeout") == ["scrolling"]
+
+
+def test_triggers_that_nobody_fires_are_found_with_the_nearest_one_that_is():
+    chart = a_chart((COMPOSING, HIGH), (SCROLLING,))
+    assert wheres(chart, "never-fired", fired=["decides", "timeout"]) == []
+    assert wheres(chart, "never-fired", fired=[]) == ["decides", "timeout"]
+    (finding,) = found(chart, "never-fired", fired=["decide", "timeout"])
+    assert finding.message == "the round never fires this trigger. Did you mean 'decide'?"
+    assert wheres(chart, "never-fired") == []
+
+
+def test_triggers_that_are_fired_at_no_transition_are_found():
+    assert wheres(a_chart((COMPOSING,)), "dropped", fired=["decides", "timeout", "decide"]) == ["decide"]
+
+
+# Guards
+
+
+@pytest.mark.parametrize(
+    ("arrows", "shadowed"),
+    [
+        ([(COMPOSING,), (COMPOSING,)], ["evaluating --decides--> composing"]),
+        ([(COMPOSING,), (SCROLLING,), (COMPOSING,)], ["evaluating --decides--> composing"]),
+        (
+            [(COMPOSING, F.post.x > 0.5), (COMPOSING, F.post.x > 0.7)],
+            ["evaluating --decides--> composing [post.x > 0.7]"],
+        ),
+        ([(COMPOSING, F.post.x > 0.7), (COMPOSING, F.post.x > 0.5)], []),
+        (
+            [(COMPOSING, (F.post.x > 5) & (F.post.x < 3)), (SCROLLING,)],
+            ["evaluating --decides--> composing [post.x > 5 and post.x < 3]"],
+        ),
+        ([(COMPOSING, HIGH | ~HIGH), (SCROLLING,)], ["evaluating --decides--> scrolling"]),
+        ([(COMPOSING, HIGH), (SCROLLING, ~HIGH), (None,)], ["evaluating --decides--> ?"]),
+        ([(COMPOSING, HIGH), (None,)], []),
+        ([(COMPOSING, lambda a, p: True), (SCROLLING,), (COMPOSING, lambda a, p: True)], []),
+    ],
+)
+def test_transitions_that_no_agent_takes_are_shadowed(arrows, shadowed):
+    assert wheres(a_chart(*arrows), "shadowed") == shadowed
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        (F.post.x > 0.3) & (F.post.x < 0.3001),
+        (F.agent.mood == "calm") & (F.post.x > 0.5),
+        (F.post.x == 41) & (F.agent.y == 42) & (F.agent.z == 43),
+        (F.post.x == F.agent.y) & (F.agent.y == F.agent.z) & (F.agent.z == 1234),
+        F.post.likes / F.post.views > 0.9,
+        F.post.x - 12345 == 0,
+        F.post.x * F.agent.y > 50,
+        F.agent.is_bot & ~F.post.is_pinned,
+        F.agent.mood == F.post.mood,
+        F.agent.energy,
+        ~(F.agent.energy - 7777),
+    ],
+    ids=str,
+)
+def test_a_guard_that_can_hold_and_can_fail_is_seen_to_do_both(guard):
+    chart = a_chart((COMPOSING, guard), (SCROLLING,))
+    assert wheres(chart, "shadowed") == []
+    assert oracle(chart) == ("warning", "the oracle can never be reached")
+
+
+def test_guards_that_overlap_are_found_with_an_example():
+    chart = a_chart((COMPOSING, F.post.x > 0.4), (SCROLLING, F.post.x < 0.6))
+    (finding,) = found(chart, "overlap")
+    assert (finding.level, finding.where) == ("note", "evaluating --decides-->")
+    assert finding.message.startswith("guards overlap: the oracle chooses among composing, scrolling, for example")
+    x = float(re.search(r"post\.x = (\S+)$", finding.message)[1])
+    assert 0.4 < x < 0.6
+
+
+def test_guards_that_touch_or_lead_to_the_same_state_do_not_overlap():
+    assert wheres(a_chart((COMPOSING, F.post.x > 0.5), (SCROLLING, F.post.x <= 0.5)), "overlap") == []
+    assert wheres(a_chart((COMPOSING, F.post.x > 0.4), (COMPOSING, F.post.x < 0.6)), "overlap") == []
+
+
+def test_an_invariant_leaves_out_agents_that_do_not_exist():
+    crossing = (COMPOSING, HIGH), (SCROLLING, LOW), (None,)
+    assert wheres(a_chart(*crossing), "overlap") == ["evaluating --decides-->"]
+    assert wheres(a_chart(*crossing, invariant=F.agent.low <= F.agent.high), "overlap") == []
+
+
+def test_the_constants_of_the_invariant_are_tried_too():
+    chart = a_chart((COMPOSING, HIGH), (SCROLLING,), invariant=F.agent.age >= 18)
+    assert wheres(chart, "shadowed") == wheres(chart, "unprobed") == []
+
+
+def test_an_invariant_that_no_probe_meets_is_said_and_nothing_is_claimed():
+    chart = a_chart((COMPOSING, HIGH), (SCROLLING,), invariant=F.agent.x > F.agent.x)
+    assert set(wheres(chart, "unprobed")) == {
+        "evaluating --decides-->", "composing --timeout-->", "scrolling --timeout-->"
+    }  # fmt: skip
+    assert wheres(chart, "shadowed") == []
+
+
+def test_a_gap_where_the_trigger_is_dropped_is_found_with_an_example():
+    (finding,) = found(a_chart((COMPOSING, F.post.x > 0.6), (SCROLLING, F.post.x < 0.4)), "gap")
+    assert (finding.level, finding.where) == ("note", "evaluating --decides-->")
+    assert 0.4 <= float(re.search(r"the trigger is dropped, for example post\.x = (\S+)$", finding.message)[1]) <= 0.6
+
+
+def test_there_is_no_gap_with_an_else_or_where_the_guards_cover_everything():
+    assert wheres(a_chart((COMPOSING, HIGH), (SCROLLING,)), "gap") == []
+    assert wheres(a_chart((COMPOSING, F.post.x > 0.5), (SCROLLING, F.post.x <= 0.5)), "gap") == []
+    assert wheres(a_chart((COMPOSING, F.post.x > 0.5), (None,)), "gap") == []
+
+
+def test_an_oracle_without_options_is_an_error():
+    (finding,) = found(a_chart((None,)), "no-options")
+    assert str(finding) == (
+        "error: evaluating --decides-->: the oracle is asked, and no concrete target is declared"
+    )
+
+
+# Whether the oracle can ever be reached
+
+
+def test_the_band_reaches_the_oracle():
+    chart = a_chart((COMPOSING, HIGH), (SCROLLING, LOW), (None,), invariant=F.agent.low <= F.agent.high)
+    assert oracle(chart) == ("note", "the oracle can be reached: evaluating --decides-->")
+    (finding,) = found(chart, "open")
+    assert "left open by the chart: the oracle chooses among composing, scrolling, for example" in finding.message
+
+
+def test_a_chart_whose_guards_settle_everything_never_reaches_the_oracle():
+    never = ("warning", "the oracle can never be reached")
+    assert oracle(a_chart((COMPOSING, HIGH), (SCROLLING,))) == never
+    assert oracle(a_chart((COMPOSING, HIGH), (SCROLLING, ~HIGH), (None,))) == never
+    assert oracle(a_chart((COMPOSING, 1 / F.post.views > 0.5), (SCROLLING,))) == never
+
+
+def test_callables_cannot_be_looked_into_and_that_is_said():
+    level, message = oracle(a_chart((COMPOSING, lambda a, p: p.relevance > a.high), (SCROLLING,)))
+    assert level == "warning"
+    assert message == "the oracle can be reached only if callable guards say so: evaluating --decides-->"
+
+
+def test_the_oracle_is_not_reached_from_a_state_that_is_not_reached():
+    chart = Statechart(
+        {IDLE, EVALUATING, SCROLLING},
+        [Transition("decides", EVALUATING, IDLE), Transition("decides", EVALUATING, SCROLLING)],
+        IDLE,
+    )
+    assert oracle(chart) == ("warning", "the oracle can never be reached")
+
+
+def test_a_chart_without_the_oracle_says_so():
+    chart = a_chart((COMPOSING, HIGH), (SCROLLING, LOW), (None,), oracle_enabled=False)
+    assert oracle(chart) == ("note", "the oracle is disabled: an open choice takes its first option")
+
+
+@pytest.mark.parametrize("n", [1, 6, 7, 12, 45])
+def test_any_number_of_callables_can_each_be_true_or_false(n):
+    chart = a_chart(*[(COMPOSING, lambda a, p: NEEDS_ORACLE)] * n, (SCROLLING,))
+    assert wheres(chart, "shadowed") == []
+    assert wheres(chart, "gap") == []
+    mixed = a_chart((COMPOSING, HIGH), *[(SCROLLING, lambda a, p: True)] * n)
+    assert wheres(mixed, "shadowed") == []
+    assert "evaluating --decides-->" in wheres(mixed, "gap")
+
+
+def test_many_expressions_at_one_place_are_no_problem():
+    chart = a_chart(*[(COMPOSING, F.post.x == i) for i in range(45)], (SCROLLING,))
+    assert wheres(chart, "shadowed") == []
+
+
+# Laws
+
+
+def test_errors_come_first_then_warnings_then_notes():
+    chart = Statechart(
+        AgentState,
+        [Transition("decides", IDLE, COMPOSING, HIGH), Transition("decides", IDLE, SCROLLING, LOW)],
+        IDLE,
+    )
+    levels = [finding.level for finding in chart.check(fired=["decides", "wakes"])]
+    assert levels == sorted(levels, key=["error", "warning", "note"].index)
+    assert set(levels) == {"error", "warning", "note"}
+
+
+def test_checking_twice_finds_the_same():
+    chart = a_chart((COMPOSING, HIGH), (SCROLLING, LOW), (None,))
+    assert chart.check() == chart.check()
+
+
+FIELDS = st.sampled_from([F.agent.high, F.post.x])
+GUARDS = st.builds(
+    lambda left, right, above: left > right if above else left <= right,
+    FIELDS,
+    FIELDS | st.sampled_from([-3, 0, 0.3, 0.5, 20]),
+    st.booleans(),
+)
+ARROWS = st.lists(
+    st.tuples(st.sampled_from([COMPOSING, SCROLLING, EVALUATING, None]), st.none() | GUARDS), min_size=1, max_size=5
+)
+VALUES = st.sampled_from([-4.0, -3.0, -1.0, 0.0, 0.1, 0.3, 0.4, 0.5, 0.9, 20.0, 21.0])
+
+
+def fired_on(chart, **fields):
+    ran = []
+    for t in chart.transitions:
+        object.__setattr__(t, "action", lambda agent, post, t=t: ran.append(t))
+    agent = SimpleNamespace(
+        state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0, high=fields.get("agent.high", 0)
+    )
+    return chart.fire(agent, "decides", {"x": fields.get("post.x", 0)}), ran
+
+
+@settings(max_examples=60, deadline=None)
+@given(ARROWS)
+def test_every_example_that_is_given_comes_out_as_it_says(arrows):
+    chart = a_chart(*arrows)
+    for finding in chart.check():
+        if finding.where == "evaluating --decides-->" and finding.kind in ("gap", "open", "overlap"):
+            example = {name: float(value) for name, value in re.findall(r"(\w+\.\w+) = ([^\s,]+)", finding.message)}
+            outcome, _ = fired_on(chart, **example)
+            if finding.kind == "gap":
+                assert outcome is None
+            else:
+                assert "chooses among " + ", ".join(state.value for state in outcome) + "," in finding.message
+
+
+@settings(max_examples=60, deadline=None)
+@given(ARROWS, VALUES, VALUES)
+def test_what_a_random_agent_meets_was_found(arrows, high, x):
+    chart = a_chart(*arrows)
+    kinds = {finding.kind for finding in chart.check() if finding.where == "evaluating --decides-->"}
+    shadowed = wheres(chart, "shadowed")
+    outcome, ran = fired_on(chart, **{"agent.high": high, "post.x": x})
+    if isinstance(outcome, tuple):
+        assert kinds & {"open", "overlap"}
+    elif outcome is None:
+        assert kinds & {"gap", "no-options"}
+    else:
+        assert shadowed.count(str(ran[0])) < [str(t) for t in chart.transitions].count(str(ran[0]))

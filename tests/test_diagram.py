@@ -1,0 +1,194 @@
+"""Pictures of a chart: Mermaid text and the figure say everything that the chart says."""
+
+import re
+from itertools import combinations
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
+from prism_mesa.statechart.diagram import draw_chart, mermaid
+
+IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
+LIKE, REPLY, RESHARE, RESTING = list(AgentState)[4:]
+ARROW = re.compile(r"    (\S+) --> (\w+)(?:: (.+))?")
+
+
+@pytest.fixture
+def social():
+    """The eight states: an open choice in `decides`, guards that exclude each other in `compose_done`."""
+    arrows = [
+        Transition("feed_ready", IDLE, SCROLLING),
+        Transition("sees_post", SCROLLING, EVALUATING),
+        Transition("ignores", EVALUATING, SCROLLING),
+        Transition("decides", EVALUATING, COMPOSING, F.post.relevance > F.agent.high_threshold),
+        Transition("decides", EVALUATING, SCROLLING, F.post.relevance < F.agent.low_threshold),
+        Transition("decides", EVALUATING, None),
+        Transition("timeout", EVALUATING, SCROLLING),
+        Transition("timeout", COMPOSING, SCROLLING),
+        Transition("timeout", SCROLLING, RESTING),
+        Transition("timeout", RESTING, SCROLLING),
+    ]
+    for name, state in (("like", LIKE), ("reply", REPLY), ("reshare", RESHARE)):
+        arrows.append(Transition("compose_done", COMPOSING, state, F.agent.pending_action == name))
+        arrows += [Transition("action_done", state, RESTING), Transition("timeout", state, RESTING)]
+    arrows += [Transition("round_ends", state, IDLE) for state in AgentState if state is not IDLE]
+    return Statechart(AgentState, arrows, IDLE, timeouts={RESTING: 2})
+
+
+def a_chart(*arrows, **settings):
+    """Return a chart of arrows (target, guard) from EVALUATING on "decides", with three states."""
+    transitions = [Transition("decides", EVALUATING, *arrow) for arrow in arrows]
+    return Statechart([EVALUATING, COMPOSING, RESTING], transitions, EVALUATING, **settings)
+
+
+def arrows_of(chart):
+    return [match.groups() for match in map(ARROW.fullmatch, mermaid(chart).splitlines()) if match]
+
+
+def texts_of(figure):
+    """Return what is written in the figure, each text on one line."""
+    texts = (text.get_text() for text in figure.findobj(Text))
+    return [" ".join(text.split()) for text in texts if text]
+
+
+def diamonds_of(figure):
+    return texts_of(figure).count("?")
+
+
+# Mermaid
+
+
+def test_mermaid_begins_with_the_kind_of_diagram_and_the_initial_state(social):
+    lines = mermaid(social).splitlines()
+    assert lines[0] == "stateDiagram-v2"
+    assert "    [*] --> idle" in lines
+
+
+def test_mermaid_has_one_arrow_for_each_transition_between_two_states(social):
+    expected = sorted((t.source.value, t.target.value) for t in social.transitions if t.target is not None)
+    states = {state.value for state in AgentState}
+    drawn = sorted((source, target) for source, target, _ in arrows_of(social) if {source, target} <= states)
+    assert drawn == expected
+
+
+def test_mermaid_labels_an_arrow_with_its_trigger_and_its_guard(social):
+    found = arrows_of(social)
+    assert ("idle", "scrolling", "feed_ready") in found
+    assert ("composing", "engaging_like", "compose_done [agent.pending_action == 'like']") in found
+    assert ("evaluating", "composing", "decides [post.relevance #gt; agent.high_threshold]") in found
+
+
+def test_mermaid_shows_the_open_choice_with_all_its_options(social):
+    assert "    state oracle_1 <<choice>>\n" in mermaid(social)
+    assert ("evaluating", "oracle_1", "decides [else] / oracle (LLM) is asked") in arrows_of(social)
+    assert [target for source, target, _ in arrows_of(social) if source == "oracle_1"] == ["composing", "scrolling"]
+
+
+def test_mermaid_tells_the_ticks_of_a_timeout(social):
+    found = arrows_of(social)
+    assert ("resting", "scrolling", "timeout after 2 ticks") in found
+    assert ("composing", "scrolling", "timeout after agent.timeout_threshold") in found
+    once = Statechart([IDLE, RESTING], [Transition("timeout", RESTING, IDLE)], IDLE, timeouts={RESTING: 1})
+    assert ("resting", "idle", "timeout after 1 tick") in arrows_of(once)
+
+
+def test_mermaid_lists_a_state_without_arrows():
+    assert "    resting\n" in mermaid(a_chart((COMPOSING,)))
+
+
+def test_signs_that_end_a_label_in_mermaid_are_written_as_entities():
+    chart = a_chart((COMPOSING, F.agent.pending_action == 'a:b;c#d<e>"f"%%'))
+    [(_, _, label)] = [arrow for arrow in arrows_of(chart) if arrow[0] == "evaluating"]
+    assert label == "decides [agent.pending_action == 'a#58;b#59;c#35;d#lt;e#gt;#quot;f#quot;#37;#37;']"
+
+
+@pytest.mark.parametrize(
+    ("arrows", "says"),
+    [
+        ([(COMPOSING,), (RESTING,)], "oracle (LLM) is asked"),
+        (
+            [(COMPOSING, F.post.relevance > 0.2), (RESTING, F.post.relevance < 0.6)],
+            "oracle (LLM) is asked where guards overlap",
+        ),
+        ([(COMPOSING, lambda agent, post: NEEDS_ORACLE), (RESTING,)], "oracle (LLM) may be asked, guards are code"),
+    ],
+)
+def test_both_pictures_say_why_the_oracle_is_asked_where_every_transition_has_a_target(arrows, says):
+    chart = a_chart(*arrows)
+    assert ("evaluating", "oracle_1", f"decides / {says}") in arrows_of(chart)
+    figure = draw_chart(chart)
+    assert says in texts_of(figure)
+    assert diamonds_of(figure) == 1
+
+
+def test_guards_that_exclude_each_other_ask_no_oracle():
+    chart = a_chart((COMPOSING, F.post.relevance > 0.6), (RESTING, F.post.relevance < 0.2))
+    assert "oracle" not in mermaid(chart)
+    assert diamonds_of(draw_chart(chart)) == 0
+
+
+def test_without_an_oracle_the_open_choice_leads_to_its_first_option_only():
+    chart = a_chart((COMPOSING, F.post.relevance > 0.6), (RESTING, F.post.relevance < 0.2), (None,))
+    chart = chart.replaced(oracle_enabled=False)
+    assert [target for source, target, _ in arrows_of(chart) if source == "oracle_1"] == ["composing"]
+    assert "oracle disabled, the first option is taken" in texts_of(draw_chart(chart))
+
+
+# The figure
+
+
+def test_the_figure_names_every_state_trigger_and_guard(social):
+    figure = draw_chart(social)
+    written = texts_of(figure)
+    assert {state.value for state in AgentState} <= set(written)
+    for transition in social.transitions:
+        assert any(transition.trigger in text and transition.guard_label in text for text in written), transition
+
+
+def test_the_figure_shows_the_oracle_the_ticks_and_the_end_of_the_round(social):
+    figure = draw_chart(social)
+    written = texts_of(figure)
+    assert diamonds_of(figure) == 1
+    assert {"oracle (LLM) is asked", "initial state", "decides [else]", "timeout after 2 ticks"} <= set(written)
+    assert [text for text in written if "round_ends" in text] == ["round_ends: any active state \u2192 idle"]
+
+
+def test_a_chart_of_three_states_is_drawn_with_these_three_only():
+    chart = Statechart(
+        [IDLE, SCROLLING, RESTING],
+        [
+            Transition("feed_ready", IDLE, SCROLLING),
+            Transition("sees_post", SCROLLING, SCROLLING, F.agent.energy > 0.5),
+            Transition("sees_post", SCROLLING, RESTING),
+            Transition("round_ends", RESTING, IDLE),
+        ],
+        IDLE,
+    )
+    written = texts_of(draw_chart(chart))
+    assert {"idle", "scrolling", "resting", "sees_post [agent.energy > 0.5]", "sees_post [else]"} <= set(written)
+    assert {state.value for state in AgentState} & set(written) == {"idle", "scrolling", "resting"}
+
+
+def test_no_two_texts_overlap(social):
+    figure = draw_chart(social)
+    figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in figure.findobj(Text) if text.get_text()]
+    assert not [pair for pair in combinations(boxes, 2) if pair[0].overlaps(pair[1])]
+
+
+def test_a_long_guard_is_broken_before_and_and_or():
+    guard = (F.post.relevance > F.agent.high_threshold) & (F.post.velocity > F.agent.timeout_threshold)
+    [label] = [
+        text.get_text() for text in draw_chart(a_chart((COMPOSING, guard))).findobj(Text) if "[" in text.get_text()
+    ]
+    assert label == ("decides\n[post.relevance > agent.high_threshold\nand post.velocity > agent.timeout_threshold]")
+
+
+def test_a_given_figure_is_emptied_and_drawn_into(social):
+    figure = Figure(figsize=(6, 4))
+    figure.suptitle("what was here")
+    assert draw_chart(social, figure) is figure
+    assert "what was here" not in texts_of(figure)
+    assert tuple(figure.get_size_inches()) == (6, 4)

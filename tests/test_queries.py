@@ -1,0 +1,145 @@
+"""Counting agents by state, and one agent as JSON."""
+
+import json
+from datetime import UTC, datetime
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa.statechart import (
+    AgentState,
+    Statechart,
+    StateTransition,
+    Transition,
+    agents_in_state,
+    export_agent,
+    state_distribution,
+)
+
+IDLE, SCROLLING, EVALUATING = AgentState.IDLE, AgentState.SCROLLING, AgentState.EVALUATING
+
+
+def in_states(*states):
+    return [SimpleNamespace(state=state) for state in states]
+
+
+def test_agents_are_counted_by_state():
+    agents = in_states(IDLE, SCROLLING, IDLE)
+    assert agents_in_state(IDLE, agents) == 2
+    assert agents_in_state("scrolling", agents) == 1
+    assert agents_in_state(EVALUATING, agents) == 0
+
+
+def test_the_distribution_has_every_state_in_order_zeros_included():
+    counts = state_distribution(in_states(SCROLLING, IDLE, SCROLLING))
+    assert list(counts) == list(AgentState)
+    assert counts == dict.fromkeys(AgentState, 0) | {IDLE: 1, SCROLLING: 2}
+    assert state_distribution([]) == dict.fromkeys(AgentState, 0)
+
+
+def test_any_iterable_of_agents_will_do_and_none_is_changed():
+    agents = in_states(SCROLLING, IDLE)
+    assert state_distribution(agent for agent in agents)[IDLE] == 1
+    assert [vars(agent) for agent in agents] == [{"state": SCROLLING}, {"state": IDLE}]
+
+
+def test_states_given_by_value_are_counted_too():
+    assert agents_in_state(SCROLLING, in_states("scrolling", SCROLLING)) == 2
+
+
+def test_something_that_counts_its_own_states_is_asked():
+    model = SimpleNamespace(state_counts=lambda: {IDLE: 5, SCROLLING: 2})
+    assert agents_in_state(SCROLLING, model) == 2
+    assert state_distribution(model) == {IDLE: 5, SCROLLING: 2}
+
+
+def test_an_unknown_state_is_a_value_error():
+    with pytest.raises(ValueError, match="'idel' is not a state.*Did you mean 'idle'"):
+        agents_in_state("idel", [])
+
+
+@given(st.lists(st.sampled_from(list(AgentState))))
+def test_the_counts_add_up_to_the_agents_in_any_order(states):
+    counts = state_distribution(in_states(*states))
+    assert sum(counts.values()) == len(states)
+    assert counts == state_distribution(in_states(*reversed(states)))
+    assert all(agents_in_state(state, in_states(*states)) == n == states.count(state) for state, n in counts.items())
+
+
+# The JSON of the data model.
+
+CONTRACT = """
+{
+  "agent_id": "agent_001",
+  "current_state": "evaluating",
+  "ticks_in_state": 2,
+  "state_history": [
+    {
+      "from_state": "idle",
+      "to_state": "scrolling",
+      "trigger": "feed_ready",
+      "timestamp": "2026-01-30T10:00:00Z",
+      "context": null
+    },
+    {
+      "from_state": "scrolling",
+      "to_state": "evaluating",
+      "trigger": "sees_post",
+      "timestamp": "2026-01-30T10:00:01Z",
+      "context": {"post_id": "post_123"}
+    }
+  ]
+}
+"""
+
+
+def an_agent(**fields):
+    return SimpleNamespace(state=IDLE, ticks_in_state=0, state_history=[], max_history_depth=50, **fields)
+
+
+def test_an_agent_that_was_fired_exports_as_in_the_contract():
+    chart = Statechart(
+        AgentState,
+        [Transition("feed_ready", IDLE, SCROLLING), Transition("sees_post", SCROLLING, EVALUATING)],
+        IDLE,
+    )
+    agent = an_agent(agent_id="agent_001")
+    chart.fire(agent, "feed_ready", now=datetime(2026, 1, 30, 10, 0, 0, tzinfo=UTC))
+    chart.fire(agent, "sees_post", {"post_id": "post_123"}, now=datetime(2026, 1, 30, 10, 0, 1, tzinfo=UTC))
+    agent.ticks_in_state = 2
+    assert json.loads(json.dumps(export_agent(agent))) == json.loads(CONTRACT)
+
+
+def test_an_agent_of_mesa_is_called_by_its_unique_id():
+    assert export_agent(an_agent(unique_id=17))["agent_id"] == "17"
+    assert export_agent(an_agent())["agent_id"] == ""
+
+
+def test_numbers_from_columns_become_plain():
+    agent = an_agent(unique_id=np.int64(3))
+    agent.ticks_in_state = np.int16(4)
+    exported = json.loads(json.dumps(export_agent(agent)))
+    assert (exported["agent_id"], exported["ticks_in_state"]) == ("3", 4)
+
+
+def test_a_context_is_exported_whatever_is_in_it():
+    context = {
+        "post_id": np.int64(3),
+        "share": np.float32(0.5),
+        "options": (IDLE, SCROLLING),
+        "author": {"name": "Ada", 1: None},
+        "seen": True,
+        "at": datetime(2026, 1, 30, tzinfo=UTC),
+    }
+    entry = StateTransition(IDLE, SCROLLING, "feed_ready", datetime(2026, 1, 30, tzinfo=UTC), context)
+    assert json.loads(json.dumps(entry.to_dict()))["context"] == {
+        "post_id": 3,
+        "share": 0.5,
+        "options": ["idle", "scrolling"],
+        "author": {"name": "Ada", "1": None},
+        "seen": True,
+        "at": "2026-01-30 00:00:00+00:00",
+    }

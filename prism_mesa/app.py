@@ -7,11 +7,12 @@
 # (solara's components are only partly annotated)
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, get_args
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -19,13 +20,14 @@ from matplotlib.ticker import MaxNLocator
 from mesa.visualization import Slider, SolaraViz
 from mesa.visualization.utils import update_counter
 from reacton.core import Element, use_memo
-from solara.components.alert import Info
+from solara.components.columns import ColumnsResponsive
 from solara.components.matplotlib import FigureMatplotlib
+from solara.components.misc import Text
 from solara.core import component
+from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.experiments.config import load_config
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.network import FollowNetwork
 from prism_mesa.social.params import AgentsParams, FeedParams, SocialParams
 from prism_mesa.social.population import STATE_BITS
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
@@ -34,65 +36,73 @@ CONFIG_VARIABLE: Final = "PRISM_APP_CONFIG"
 NETWORK_LIMIT: Final = 300
 """Most agents that the network view draws; more are a blot and take seconds."""
 
-ENGAGEMENTS: Final = {
-    "likes": AgentState.ENGAGING_LIKE,
-    "replies": AgentState.ENGAGING_REPLY,
-    "reshares": AgentState.ENGAGING_RESHARE,
+_COLORS: Final = {state.value: color for state, color in STATE_COLORS.items()}
+_ENGAGEMENT: Final = {
+    "likes": STATE_COLORS[AgentState.ENGAGING_LIKE],
+    "replies": STATE_COLORS[AgentState.ENGAGING_REPLY],
+    "reshares": STATE_COLORS[AgentState.ENGAGING_RESHARE],
 }
+
+
+def caption(model: SocialModel) -> str:
+    """Return where the model on show stands and what it was made with."""
+    p = model.params
+    oracle = "on" if p.statechart.oracle_enabled else "off"
+    return (
+        f"Round {model.round + 1} of {p.rounds}: {len(model.population)} agents, {p.feed.mode} feed, band "
+        f"{p.agents.band:g}, post rate {p.agents.post_rate:g}, oracle {oracle}, seed {p.seed}."
+    )
 
 
 def draw_states(model: SocialModel) -> Figure:
     """Return the shares of agent-ticks in each state, a round being a step of width 1."""
-    figure, axes = _axes(model, "share of agent-ticks", "states")
+    figure, axes = _axes(model, "what agents are doing", "share of agent-ticks", _COLORS)
+    shares = _collected(model, [f"share_{state}" for state in _COLORS])
+    steps = np.append(shares, shares[:, -1:], axis=1)  # the last one again, so that one round is an area too
+    axes.stackplot(np.arange(steps.shape[1]), steps, step="post", colors=list(_COLORS.values()))
     axes.set_ylim(0, 1)
-    shares = _collected(model, [f"share_{state.value}" for state in STATE_COLORS])
-    if shares.shape[1]:
-        edges = np.arange(shares.shape[1] + 1)
-        steps = np.append(shares, shares[:, -1:], axis=1)  # so that one round already is an area
-        labels = [state.value for state in STATE_COLORS]
-        axes.stackplot(edges, steps, step="post", colors=list(STATE_COLORS.values()), labels=labels)
-        axes.legend(loc="upper left", bbox_to_anchor=(1, 1), reverse=True, frameon=False)
     return figure
 
 
 def draw_engagement(model: SocialModel) -> Figure:
     """Return likes, replies and reshares per round."""
-    figure, axes = _axes(model, "per round", "engagement")
-    for (name, state), counts in zip(ENGAGEMENTS.items(), _collected(model, list(ENGAGEMENTS)), strict=True):
-        middles = np.arange(len(counts)) + 0.5
-        axes.plot(middles, counts, color=STATE_COLORS[state], marker="o", markersize=3, label=name)
-    axes.set_ylim(bottom=0)
-    axes.legend(loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    figure, axes = _axes(model, "engagement", "per round", _ENGAGEMENT)
+    counts = _collected(model, list(_ENGAGEMENT))
+    for row, color in zip(counts, _ENGAGEMENT.values(), strict=True):
+        axes.plot(np.arange(len(row)) + 0.5, row, color=color, marker="o", markersize=3)
+    axes.set_ylim(0, 1.05 * counts.max(initial=10))
     return figure
 
 
 def draw_network(model: SocialModel) -> Figure | str:
-    """Return who follows whom, or why it is not drawn: color is what an agent did last round, area its followers."""
-    if len(model.population) > NETWORK_LIMIT:
-        return f"The network is drawn for up to {NETWORK_LIMIT} agents; this one has {len(model.population)}."
+    """Return who follows whom, or why it is not drawn; colour: what an agent did last round, area: its followers.
+
+    A sunflower (Vogel 1979, doi:10.1016/0025-5564(79)90080-4) with the most followed in the middle, ties by row,
+    each with room in proportion to its area. It takes microseconds, so nothing is kept between drawings.
+    """
+    network, n = model.network, len(model.population)
+    if n > NETWORK_LIMIT:
+        return f"The network is drawn for up to {NETWORK_LIMIT} agents; this one has {n}."
     if not model.history.depth:
         return "The network is not drawn: with statechart.max_history_depth=0 nothing tells what agents did."
-    places = layout(model.network)
-    src, dst = model.network.edges()
-    shown = np.flatnonzero(model.population.present)
-    colors = list(STATE_COLORS.values())
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-    axes = figure.add_subplot(title="who did what in the last round" if model.round >= 0 else "before the first round")
+    area = 4.0 + network.n_followers
+    order = np.argsort(-area, kind="stable")
+    radius = np.sqrt(np.cumsum(area[order]) - area[order] / 2)
+    angle = np.arange(n) * math.pi * (3 - math.sqrt(5))
+    places = np.empty((n, 2))
+    places[order] = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+    src, dst = network.edges()
     lines = np.stack([places[src], places[dst]], axis=1)
-    axes.add_collection(LineCollection(list(lines), colors="#333333", alpha=0.06, linewidths=0.4))
-    x, y = places[shown].T
-    axes.scatter(
-        x,
-        y,
-        s=12 + 3 * model.network.n_followers[shown],
-        c=[colors[i] for i in furthest(model)[shown]],
-        edgecolors="#444444",
-        linewidths=0.4,
-    )
-    axes.set_axis_off()
+    figure, axes = _axes(model, "the most that each did in the last round", "", _COLORS)
+    axes.add_collection(LineCollection(list(lines), colors="#333333", alpha=0.05, linewidths=0.4, zorder=0))
+    colors = np.array(list(_COLORS.values()))[furthest(model)]
+    sizes = 20_000 * area / area.sum()
+    here = model.population.present
+    x, y = places[here].T
+    axes.scatter(x, y, s=sizes[here], c=colors[here].tolist(), edgecolors="#555555", linewidths=0.4)
+    axes.autoscale()
     axes.set_aspect("equal")
-    dots = [Line2D([], [], ls="", marker="o", color=color, label=state.value) for state, color in STATE_COLORS.items()]
-    axes.legend(handles=dots[::-1], loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    axes.set_axis_off()
     return figure
 
 
@@ -107,38 +117,25 @@ def furthest(model: SocialModel) -> npt.NDArray[np.int64]:
     return most
 
 
-def layout(network: FollowNetwork) -> npt.NDArray[np.float64]:
-    """Return a place for each agent, shape (n, 2): a sunflower with the most followed in the middle.
-
-    Seeds of equal area at the golden angle (Vogel 1979, doi:10.1016/0025-5564(79)90080-4); ties go to the
-    lower row. It takes microseconds, so nothing is kept between drawings.
-    """
-    n = network.n_agents
-    rank = np.empty(n)
-    rank[np.argsort(-network.n_followers, kind="stable")] = np.arange(n)
-    angle = rank * math.pi * (3 - math.sqrt(5))
-    return np.stack([np.cos(angle), np.sin(angle)], axis=1) * np.sqrt(rank)[:, None]
-
-
-def view(draw: Callable[[SocialModel], Figure | str]) -> Callable[[SocialModel], Element]:
-    """Return a component that shows what `draw` returns, a figure or one line of text, anew after every step."""
+def view(draw: Callable[[SocialModel], Figure | str]) -> Callable[[SocialModel], "Element[Any]"]:
+    """Return a component that shows what `draw` returns, a figure or a line of text, anew after every step."""
 
     @component
     def drawn(model: SocialModel) -> None:
         update_counter.get()
         shown = draw(model)
         if isinstance(shown, str):
-            Info(shown)
+            Text(shown)
         else:
             FigureMatplotlib(shown, format="png")
 
     return drawn
 
 
-VIEWS: Final = (view(draw_states), view(draw_engagement), view(draw_network))
+VIEWS: Final = (view(caption), view(draw_states), view(draw_engagement), view(draw_network))
 
 
-def make_page(config: SocialParams | None = None) -> Element:
+def make_page(config: SocialParams | None = None) -> "Element[Any]":
     """Return the page on a model of `config`; by default of 200 agents, few enough to draw their network.
 
     Each browser tab has a model of its own. Changed parameters count from the next Reset on.
@@ -148,9 +145,16 @@ def make_page(config: SocialParams | None = None) -> Element:
 
 @component
 def social_page(config: SocialParams) -> None:
-    """Mesa's page with the inputs and figures of this module."""
-    model = use_memo(lambda: SocialModel(config), [])
-    SolaraViz(model, components=[(shown, 0) for shown in VIEWS], model_params=inputs(config), name="PRISM")
+    """Mesa's page with the inputs and views of this module.
+
+    The views stand below Mesa's components, not among them: those go into a draggable grid that stays blank
+    with ipyvuetify 3 (github.com/mesa/mesa/issues/3806).
+    """
+    model = use_reactive(use_memo(lambda: SocialModel(config), []))  # type: ignore[var-annotated]
+    SolaraViz(model, components=[], model_params=inputs(config), name="PRISM")
+    with ColumnsResponsive(12, large=[12, 6, 6, 6]):
+        for show in VIEWS:
+            show(model.value)
 
 
 def inputs(config: SocialParams) -> dict[str, Any]:
@@ -158,33 +162,19 @@ def inputs(config: SocialParams) -> dict[str, Any]:
 
     A graph from a file brings its own number of agents, so there is no slider for it then.
     """
-    agents, least = config.agents, max(50, math.ceil(config.network.mean_degree / 50 + 1) * 50)
+    agents, chart, least = config.agents, config.statechart, max(50, math.ceil(config.network.mean_degree) + 1)
     modes = list(get_args(FeedParams.model_fields["mode"].annotation))
-    n = Slider("Agents", agents.n, min(least, agents.n), max(1000, agents.n), 50, dtype=int)
+    n = Slider("Agents", agents.n, min(least, agents.n), max(1000, agents.n), 1, dtype=int)
     return {
         "config": config,
         "rng": {"type": "InputText", "label": "Seed", "value": str(config.seed)},
         **({} if config.network.edges else {"agents_n": n}),
         "rounds": Slider("Rounds", config.rounds, 1, max(100, config.rounds), 1, dtype=int),
         "feed_mode": {"type": "Select", "label": "Feed", "value": config.feed.mode, "values": modes},
-        "agents_band": Slider("Band in which the oracle is asked", agents.band, 0.0, 1.0, 0.05),
-        "agents_post_rate": Slider("Posts per agent and round", agents.post_rate, 0.0, 1.0, 0.05),
-        "statechart_oracle_enabled": {
-            "type": "Checkbox",
-            "label": "Ask the oracle",
-            "value": config.statechart.oracle_enabled,
-        },
+        "agents_band": Slider("Band", agents.band, 0.0, 1.0, 0.01),
+        "agents_post_rate": Slider("Post rate", agents.post_rate, 0.0, 1.0, 0.01),
+        "statechart_oracle_enabled": {"type": "Checkbox", "label": "Oracle", "value": chart.oracle_enabled},
     }
-
-
-def configured() -> SocialParams | None:
-    """Return the config that the environment names, or None.
-
-    Raises:
-        ConfigError: If it cannot be used.
-    """
-    path = os.environ.get(CONFIG_VARIABLE)
-    return load_config(path) if path else None
 
 
 def _collected(model: SocialModel, names: list[str]) -> npt.NDArray[np.float64]:
@@ -194,13 +184,14 @@ def _collected(model: SocialModel, names: list[str]) -> npt.NDArray[np.float64]:
     return np.array([column[:rounds] for column in columns], np.float64)
 
 
-def _axes(model: SocialModel, ylabel: str, title: str) -> tuple[Figure, Any]:
+def _axes(model: SocialModel, title: str, ylabel: str, colors: Mapping[str, str]) -> tuple[Figure, Axes]:
     figure = Figure(figsize=(7.2, 4.8), layout="constrained")
-    axes = figure.add_subplot(title=title, xlabel="round", ylabel=ylabel)
-    axes.set_xlim(0, max(10, model.round + 1))
+    axes = figure.add_subplot(title=title, xlabel="round", ylabel=ylabel, xlim=(0, max(10, model.round + 1)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.spines[["top", "right"]].set_visible(False)
+    handles = [Line2D([], [], ls="", marker="o", color=color, label=name) for name, color in colors.items()]
+    axes.legend(handles=handles[::-1], loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return figure, axes
 
 
-page = make_page(configured())
+page = make_page(load_config(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)

@@ -26,13 +26,13 @@ from solara.components.misc import Text
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
+from prism_mesa.errors import PrismError
 from prism_mesa.experiments.config import load_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import AgentsParams, FeedParams, SocialParams
 from prism_mesa.social.population import STATE_BITS
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 
-CONFIG_VARIABLE: Final = "PRISM_APP_CONFIG"
 NETWORK_LIMIT: Final = 300
 """Most agents that the network view draws; more are a blot and take seconds."""
 
@@ -44,13 +44,37 @@ _ENGAGEMENT: Final = {
 }
 
 
-def caption(model: SocialModel) -> str:
-    """Return where the model on show stands and what it was made with."""
+class PageModel(SocialModel):
+    """A social model that says its errors on the page, where an exception would take the page's place.
+
+    Inputs that do not fit, for example a seed that is no number, leave the page with its own config; a round that
+    fails ends the run. `fault` says why.
+    """
+
+    def __init__(self, config: SocialParams, **inputs: Any) -> None:
+        try:
+            super().__init__(config, **inputs)
+            self.fault = ""
+        except PrismError as error:
+            self.__dict__.clear()  # what was half made
+            super().__init__(config)
+            self.fault = f"{error}; the page's own values are used. "
+
+    def step(self) -> None:
+        """Run one round."""
+        try:
+            super().step()
+        except PrismError as error:
+            self.fault, self.running = f"Stopped: {error}. ", False
+
+
+def caption(model: PageModel) -> str:
+    """Return where the model on show stands, what it was made with, and what went wrong."""
     p = model.params
     oracle = "on" if p.statechart.oracle_enabled else "off"
     return (
-        f"Round {model.round + 1} of {p.rounds}: {len(model.population)} agents, {p.feed.mode} feed, band "
-        f"{p.agents.band:g}, post rate {p.agents.post_rate:g}, oracle {oracle}, seed {p.seed}."
+        f"{model.fault}Round {model.round + 1} of {p.rounds}: {len(model.population)} agents, {p.feed.mode} feed, "
+        f"band {p.agents.band:g}, post rate {p.agents.post_rate:g}, oracle {oracle}, seed {p.seed}."
     )
 
 
@@ -117,11 +141,11 @@ def furthest(model: SocialModel) -> npt.NDArray[np.int64]:
     return most
 
 
-def view(draw: Callable[[SocialModel], Figure | str]) -> Callable[[SocialModel], "Element[Any]"]:
+def view(draw: Callable[[PageModel], Figure | str]) -> Callable[[PageModel], "Element[Any]"]:
     """Return a component that shows what `draw` returns, a figure or a line of text, anew after every step."""
 
     @component
-    def drawn(model: SocialModel) -> None:
+    def drawn(model: PageModel) -> None:
         update_counter.get()
         shown = draw(model)
         if isinstance(shown, str):
@@ -150,7 +174,7 @@ def social_page(config: SocialParams) -> None:
     The views stand below Mesa's components, not among them: those go into a draggable grid that stays blank
     with ipyvuetify 3 (github.com/mesa/mesa/issues/3806).
     """
-    model = use_reactive(use_memo(lambda: SocialModel(config), []))  # type: ignore[var-annotated]
+    model: Any = use_reactive(use_memo(lambda: PageModel(config), []))
     SolaraViz(model, components=[], model_params=inputs(config), name="PRISM")
     with ColumnsResponsive(12, large=[12, 6, 6, 6]):
         for show in VIEWS:
@@ -194,4 +218,5 @@ def _axes(model: SocialModel, title: str, ylabel: str, colors: Mapping[str, str]
     return figure, axes
 
 
-page = make_page(load_config(os.environ[CONFIG_VARIABLE]) if os.environ.get(CONFIG_VARIABLE) else None)
+_file = os.environ.get("PRISM_APP_CONFIG")
+page = make_page(load_config(_file) if _file else None)

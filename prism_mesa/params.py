@@ -1,17 +1,29 @@
 """The base of all parameter models, and their validation with errors that name the key. It holds no parameter."""
 
-from collections.abc import Iterator, Mapping
+import reprlib
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
+
+
+_shown = reprlib.Repr()
+_shown.maxstring = _shown.maxother = 60
 
 
 class Params(BaseModel):
     """Frozen parameters; an unknown key is an error at every level."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _truth_is_no_number(cls, value: object, info: ValidationInfo) -> object:
+        if isinstance(value, bool) and cls.model_fields[info.field_name or ""].annotation in (int, float):
+            raise ValueError("Input should be a number")
+        return value
 
 
 def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -> P:
@@ -26,12 +38,28 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
         fault = error.errors()[0]
         path = ".".join(str(part) for part in fault["loc"])
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        if fault["type"] == "extra_forbidden":
-            known = sorted(key for key, _ in leaves(kind))
-            near = did_you_mean(path, known) or did_you_mean(path.split(".")[-1], [k.split(".")[-1] for k in known])
-            siblings = ", ".join(_siblings(kind, path))
-            raise ConfigError(f"{where}: {path}: no such key (allowed here: {siblings}).{near}{more}") from None
-        raise ConfigError(f"{where}: {path}: {fault['msg']}, not {fault['input']!r}{more}") from None
+        raise ConfigError(f"{where}: {path}: {_told(kind, path, fault)}{more}") from None
+
+
+def _told(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
+    """Return what is wrong with the value at `path`, what was given, and what is allowed."""
+    given = _shown.repr(fault["input"])
+    match fault["type"]:
+        case "extra_forbidden" | "invalid_key":
+            *groups, last = path.split(".")
+            siblings = list(_group_at(kind, groups).model_fields)
+            known = [key for key, _ in leaves(kind)]
+            near = did_you_mean(last, siblings) or did_you_mean(path, known)
+            near = near or did_you_mean(last, [key.split(".")[-1] for key in known])
+            return f"no such key (allowed here: {', '.join(siblings)}).{near}"
+        case "model_type":
+            keys = ", ".join(_group_at(kind, path.split(".")).model_fields)
+            return f"a group of keys ({keys}), not {given}"
+        case "value_error" if isinstance(fault["input"], Mapping):  # what a group's own validator says
+            return str(fault["ctx"]["error"])
+        case "value_error":
+            return f"{fault['ctx']['error']}, not {given}"
+    return f"{fault['msg']}, not {given}"
 
 
 def leaves(kind: type[Params], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -75,11 +103,8 @@ def _group(annotation: Any) -> type[Params] | None:
     return annotation if isinstance(annotation, type) and issubclass(annotation, Params) else None
 
 
-def _siblings(kind: type[Params], path: str) -> list[str]:
-    for name in path.split(".")[:-1]:
+def _group_at(kind: type[Params], path: Sequence[str]) -> type[Params]:
+    for name in path:
         field = kind.model_fields.get(name)
-        group = _group(field.annotation) if field else None
-        if group is None:
-            break
-        kind = group
-    return list(kind.model_fields)
+        kind = (_group(field.annotation) if field else None) or kind
+    return kind

@@ -187,9 +187,7 @@ def test_there_is_no_gap_with_an_else_or_where_the_guards_cover_everything():
 
 def test_an_oracle_without_options_is_an_error():
     (finding,) = found(a_chart((None,)), "no-options")
-    assert str(finding) == (
-        "error: evaluating --decides-->: the oracle is asked, and no concrete target is declared"
-    )
+    assert str(finding) == ("error: evaluating --decides-->: the oracle is asked, and no concrete target is declared")
 
 
 # Whether the oracle can ever be reached

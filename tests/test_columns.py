@@ -145,7 +145,10 @@ TRIGGERS = ["decides", "timeout"]
 
 
 ROWS = st.tuples(
-    st.sampled_from([0, 0, 0, 1, 2]), st.sampled_from([1, 1, 1, 2, 0]), st.fixed_dictionaries(AGENT_FIELDS), st.fixed_dictionaries(POST_FIELDS)
+    st.sampled_from([0, 0, 0, 1, 2]),
+    st.sampled_from([1, 1, 1, 2, 0]),
+    st.fixed_dictionaries(AGENT_FIELDS),
+    st.fixed_dictionaries(POST_FIELDS),
 )
 
 
@@ -336,6 +339,16 @@ def test_one_row_that_divides_by_zero_spoils_only_itself():
     fired = fire_rows(chart, 3, likes=np.array([1, 1, 0]), views=np.array([1, 0, 2]))
     assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING, SCROLLING]
     assert chart.guard_errors.total() == 1
+
+
+@pytest.mark.parametrize("likes", [1.0, 0.0, float("nan"), float("inf")])
+def test_dividing_by_zero_raises_whatever_is_divided(likes):
+    chart = a_chart((COMPOSING, ~(F.post.likes / F.post.views > 0.5)), (SCROLLING,))
+    fired = fire_rows(chart, likes=np.array([likes]), views=np.array([0.0]))
+    assert fired.transitions[fired.taken[0]].target is SCROLLING
+    agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
+    assert chart.fire(agent, "decides", {"likes": likes, "views": 0}) is SCROLLING
+    assert chart.guard_errors.total() == 2
 
 
 def test_floats_of_single_precision_are_compared_in_double_as_a_row_does():

@@ -7,8 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
-from prism_mesa.statechart.diagram import draw_chart, mermaid
+from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition, draw_chart, mermaid
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
 LIKE, REPLY, RESHARE, RESTING = list(AgentState)[4:]

@@ -97,9 +97,7 @@ def test_selection(arrows, outcome):
     [(0.9, COMPOSING), (0.1, SCROLLING), (0.5, (COMPOSING, SCROLLING)), (0.6, (COMPOSING, SCROLLING))],
 )
 def test_inside_the_band_the_choice_is_open_and_outside_it_is_not(relevance, outcome):
-    chart = a_chart(
-        (COMPOSING, F.post.relevance > F.agent.high), (SCROLLING, F.post.relevance < F.agent.low), (None,)
-    )
+    chart = a_chart((COMPOSING, F.post.relevance > F.agent.high), (SCROLLING, F.post.relevance < F.agent.low), (None,))
     agent = an_agent(high=0.6, low=0.4)
     assert chart.fire(agent, "decides", {"relevance": relevance}) == outcome
     assert not chart.guard_errors
@@ -298,9 +296,7 @@ def test_a_history_of_depth_0_keeps_nothing():
 @given(depth=st.integers(0, 6), n=st.integers(0, 20))
 def test_the_history_is_the_last_entries_first_in_first_out(depth, n):
     ring = [IDLE, SCROLLING, EVALUATING]
-    chart = Statechart(
-        ring, [Transition("next", s, t) for s, t in zip(ring, ring[1:] + ring[:1], strict=True)], IDLE
-    )
+    chart = Statechart(ring, [Transition("next", s, t) for s, t in zip(ring, ring[1:] + ring[:1], strict=True)], IDLE)
     agent = an_agent(IDLE, depth)
     every = []
     for i in range(n):

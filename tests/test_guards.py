@@ -259,9 +259,7 @@ FINITE = [-2.0, -1.0, 0.0, 0.5, 1.0, 1.5, 3.0]
 
 
 def _rows(floats):
-    return st.fixed_dictionaries(
-        {"energy": floats, "limit": floats, "views": st.integers(0, 3), "flag": st.booleans()}
-    )
+    return st.fixed_dictionaries({"energy": floats, "limit": floats, "views": st.integers(0, 3), "flag": st.booleans()})
 
 
 def _truth(meaning, agent, post):

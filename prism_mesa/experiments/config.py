@@ -11,6 +11,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.social.params import SocialParams
 
+
 class Config(SocialParams):
     """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
 
@@ -48,19 +49,39 @@ def load_config(
     return make_config(merged(values, top), "override")
 
 
+class _Loader(yaml.SafeLoader):
+    """YAML in which a key that stands twice is an error, where PyYAML would drop the first in silence."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen: set[str] = set()
+        for key, _ in node.value:
+            if key.tag != _MERGE and key.value in seen:
+                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands here twice", key.start_mark)
+            if isinstance(key.value, str):
+                seen.add(key.value)
+        return super().construct_mapping(node, deep)
+
+
+_MERGE = "tag:yaml.org,2002:merge"
+
+
 def _read_yaml(file: Path) -> dict[str, Any]:
     if not file.is_file():
-        raise ConfigError(f"{file}: no such config file (looked in {Path.cwd()})")
+        what = "is a folder, not a config file" if file.is_dir() else "no such config file"
+        raise ConfigError(f"{file}: {what} (looked in {Path.cwd()})")
     try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8"))
+        values = yaml.load(file.read_text(encoding="utf-8"), _Loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" line {mark.line + 1}" if mark else ""
-        raise ConfigError(f"{file}:{place} is not YAML: {getattr(error, 'problem', error)}") from None
+        what = getattr(error, "problem", None) or str(error).splitlines()[0]
+        raise ConfigError(f"{file}:{place} is not YAML: {what}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{file}: is not text in UTF-8") from None
+    except OSError as error:
+        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
     if values is None:
-        return {}
+        raise ConfigError(f"{file}: is empty; write at least one key, or name no file to take the defaults")
     if not isinstance(values, dict):
         raise ConfigError(f"{file}: holds a {type(values).__name__}, not keys and values")
     return values

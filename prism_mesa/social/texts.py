@@ -1,6 +1,8 @@
 """Texts and what they are about: the corpus of a run, and its topic vectors. Embedders only read texts."""
 
+import logging
 import re
+import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -71,7 +73,7 @@ def load_corpus(path: str | None) -> Corpus:
     usable, dropped = text != "", {"rows without text": int((text == "").sum())}
     order = pd.Series(np.arange(len(table)), index=table.index)
     if "created_at" in table:
-        times = pd.to_datetime(table["created_at"], errors="coerce", format="mixed", utc=True)
+        times = _times(table["created_at"])
         dropped["rows whose created_at is no time"] = int((times.isna() & usable).sum())
         usable &= times.notna()
         order = times.rank(method="first")
@@ -96,6 +98,16 @@ def load_corpus(path: str | None) -> Corpus:
         media_descriptions=_strings(rows, "media_description"),
         dropped=tuple((what, count) for what, count in dropped.items() if count),
     )
+
+
+def _times(values: "pd.Series[object]") -> "pd.Series[pd.Timestamp]":
+    """Return times in UTC, NaT where a value is none: all in the format of the first one, or each in its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that no one format fits; then each is tried by itself
+        times = pd.to_datetime(values, errors="coerce", utc=True)
+    if times.isna().any():
+        times = times.fillna(pd.to_datetime(values[times.isna()], errors="coerce", format="mixed", utc=True))
+    return times
 
 
 def _said(dropped: dict[str, int]) -> str:
@@ -239,22 +251,31 @@ def _hashing(texts: Sequence[str], k: int) -> Embedder:
 
 def _wordllama(texts: Sequence[str], k: int) -> Embedder:
     """Return WordLlama's 256 dimensions on the `k` principal axes of `texts`; computed once and cached."""
+
+    def vectors(batch: Sequence[str]) -> npt.NDArray[np.float64]:
+        return cached_vectors("wordllama", batch, _wordllama_vectors)
+
+    known = vectors(texts)
+    mean = known.mean(axis=0)
+    _, axes = np.linalg.eigh(np.cov(known.T))
+    axes = axes[:, ::-1][:, :k]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    return lambda batch: (vectors(batch) - mean) @ axes
+
+
+def _wordllama_vectors(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    root = logging.getLogger()
+    before = root.level, root.handlers[:]
     try:
         import wordllama
     except ImportError:
         raise ConfigError(
             "posts.embedder: wordllama is not installed: uv sync --extra embeddings, or use hashing"
         ) from None
+    root.setLevel(before[0])  # importing it sends everybody's logging to the terminal
+    root.handlers[:] = before[1]
     model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-
-    def vectors(batch: Sequence[str]) -> npt.NDArray[np.float64]:
-        return cached_vectors("wordllama", batch, lambda b: np.asarray(model.embed(list(b)), np.float64))
-
-    mean = vectors(texts).mean(axis=0)
-    _, axes = np.linalg.eigh(np.cov(vectors(texts).T))
-    axes = axes[:, ::-1][:, :k]
-    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    return lambda batch: (vectors(batch) - mean) @ axes
+    return np.asarray(model.embed(list(texts)), np.float64)
 
 
 def cached_vectors(name: str, texts: Sequence[str], embed: Embedder) -> npt.NDArray[np.float64]:

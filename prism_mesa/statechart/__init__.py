@@ -1,8 +1,9 @@
 """Statecharts of eight states: the engine, its tables for columns, its checks and pictures. No Mesa here."""
 
 from prism_mesa.statechart.checks import Finding
-from prism_mesa.statechart.diagram import draw_chart, mermaid
+from prism_mesa.statechart.diagram import mermaid
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
+from prism_mesa.statechart.picture import draw_chart
 from prism_mesa.statechart.queries import agents_in_state, export_agent, state_distribution
 from prism_mesa.statechart.statechart import TIMEOUT, Statechart
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState

@@ -4,14 +4,14 @@ import ast
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, NEEDS, Cell, Outcome
+from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome
 from prism_mesa.statechart.statechart import guard_value
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.tables import ArrayColumns, column_values, zero_keys
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 type Level = Literal["error", "warning", "note"]
 
 N_PROBES: Final = 4096
-_MANY_GUARDS: Final = 6
+_FEW_CALLABLES: Final = 5
 _ORDER: Final = {"error": 0, "warning": 1, "note": 2}
 
 
@@ -115,34 +115,38 @@ class _Possible:
     left: list[tuple[Transition, int]]
     witness: str | None
 
-    def __str__(self) -> str:
-        return "if its callable guards say so" if self.witness is None else self.witness
-
 
 def _possible(chart: "Statechart", cell: Cell) -> list[_Possible]:
     """Return what can come about in a cell, each once."""
     expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
     columns = _probes([*expressions, chart.invariant] if chart.invariant is not None else expressions)
     keep = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_values(chart.invariant, columns))
-    keys = [(zero_keys(cell, N_PROBES), True)]
-    for i, (weight, _, guard) in enumerate(cell.arms):
-        if isinstance(guard, Expression):
-            values = weight * _values(guard, columns).astype(keys[0][0].dtype)
-            keys = [(key + values, known) for key, known in keys]
-        elif len(keys) < 3**_MANY_GUARDS:  # a callable may give anything
-            keys = [(key + weight * value, False) for key, _ in keys for value in (0, 1, 2)]
-        else:  # too many to try all their values together: false in half of the probes, anything in the others
-            values = Streams(0).integers(f"callable {i}", np.arange(N_PROBES), 3).astype(keys[0][0].dtype)
-            values[: N_PROBES // 2] = 0
-            keys = [(key + weight * values, False) for key, _ in keys]
+    has_callables = len(expressions) < len(cell.arms)
     found: dict[int, _Possible] = {}
-    for key, known in keys:
+    for key in _keys(cell, columns):
         for value, at in zip(*np.unique(key[keep], return_index=True), strict=True):
             if int(value) not in found:
                 left = cell.left(cell.values(int(value)))
-                witness = _witness(columns, int(keep[at])) if known else None
+                witness = None if has_callables else _witness(columns, int(keep[at]))
                 found[int(value)] = _Possible(cell.outcomes[int(value)], left, witness)
     return list(found.values())
+
+
+def _keys(cell: Cell, columns: dict[str, ArrayColumns]) -> list[npt.NDArray[Any]]:
+    """Return the packed guard values of all probes, once for each combination of what callables may give."""
+    keys = [zero_keys(cell, N_PROBES)]
+    few = sum(not isinstance(guard, Expression) for _, _, guard in cell.arms) <= _FEW_CALLABLES
+    for i, (weight, _, guard) in enumerate(cell.arms):
+        if not isinstance(guard, Expression) and few:
+            keys = [key + weight * value for key in keys for value in (FALSE, TRUE, NEEDS)]
+            continue
+        if isinstance(guard, Expression):
+            values = _values(guard, columns)
+        else:  # too many to combine: false in half of the probes, anything in the others
+            values = Streams(0).integers(f"callable {i}", np.arange(N_PROBES), 3)
+            values[: N_PROBES // 2] = FALSE
+        keys = [key + weight * values.astype(key.dtype) for key in keys]
+    return keys
 
 
 def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[np.int64]:
@@ -170,8 +174,9 @@ def _probes(expressions: list[Expression]) -> dict[str, ArrayColumns]:
         exact = {constant for constant in constants if not isinstance(constant, str)}
         beside = {constant + step for constant in exact for step in (-1.0, -0.01, 0.01, 1.0)}
         between = {(low + high) / 2 for low, high in pairwise(sorted(exact))}
-        numbers = {0.0, 0.25, 0.5, 0.75, 1.0} | exact | beside | between
-        values = np.array(sorted(texts | {"something else"}) if texts else sorted(numbers))
+        numbers = sorted({0.0, 0.25, 0.5, 0.75, 1.0} | exact | beside | between)
+        often = sorted(exact) * (len(numbers) // max(1, len(exact)))  # half of the values: equality is rare
+        values = np.array(sorted(texts | {"something else"}) if texts else numbers + often)
         root, field = name.split(".", 1)
         arrays[root][field] = values[draws.integers(name, np.arange(N_PROBES), len(values))]
     return {root: ArrayColumns(columns) for root, columns in arrays.items()}
@@ -208,13 +213,16 @@ def _cell_findings(cell: Cell, where: str, outcomes: list[_Possible]) -> Iterato
             yield Finding("warning", "shadowed", str(transition), "found no agent that takes this transition")
     if any(t.target is None for t in cell.candidates) and not cell.declared:
         yield Finding("error", "no-options", where, "the oracle is asked, and no concrete target is declared")
+    said: dict[tuple[str, str], _Possible] = {}
     for possible in outcomes:
         if possible.outcome is None and not possible.left:
-            yield Finding("note", "gap", where, f"the trigger is dropped, {possible}")
+            said.setdefault(("gap", "the trigger is dropped"), possible)
         elif isinstance(possible.outcome, tuple):
             names = ", ".join(state.value for state in possible.outcome)
             kind, why = _openness(possible.left)
-            yield Finding("note", kind, where, f"{why}: the oracle chooses among {names}, {possible}")
+            said.setdefault((kind, f"{why}: the oracle chooses among {names}"), possible)
+    for (kind, text), possible in said.items():
+        yield Finding("note", kind, where, f"{text}, {possible.witness or 'if its callable guards say so'}")
 
 
 def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:

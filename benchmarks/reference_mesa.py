@@ -17,7 +17,6 @@ Run as a script it checks that the two models agree: `python benchmarks/referenc
 
 import argparse
 import math
-import sys
 from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -109,7 +108,8 @@ class Person(mesa.Agent):
         super().__init__(model)
         them, half = world.population, world.params.agents.band / 2
         threshold = float(them.engagement_threshold[row])
-        self.low, self.high = threshold - half, threshold + half
+        self.low: float = threshold - half
+        self.high: float = threshold + half
         self.activity, self.post_rate = float(them.activity[row]), float(them.post_rate[row])
         self.timeout_threshold = int(them.timeout_threshold[row])
         self.like, self.reply, _ = them.propensities[row].tolist()
@@ -129,7 +129,7 @@ class Person(mesa.Agent):
         self.state = IDLE
         self.ticks_in_state = 0
         self.post: Message | None = None
-        self.relevance = 0.0
+        self.relevance: float = 0.0
         self.pending: str | None = None
 
     def step(self) -> None:
@@ -228,7 +228,8 @@ class Person(mesa.Agent):
     def relevances(self, posts: list[Message]) -> list[float]:
         """Return the relevance of posts, (1 + cosine) / 2."""
         cosines = self.model.vectors.take([post.text for post in posts], axis=0).dot(self.interests)
-        return (cosines * (0.5 / UNIT**2) + 0.5).tolist()
+        relevances: list[float] = (cosines * (0.5 / UNIT**2) + 0.5).tolist()
+        return relevances
 
 
 class ReferenceModel(mesa.Model):
@@ -399,7 +400,7 @@ def assert_agreement(model: SocialModel, reference: ReferenceModel) -> float:
 
 def main() -> None:
     """Run both models over the same world, print their numbers and assert that they agree."""
-    options = argparse.ArgumentParser(description=sys.modules[__name__].__doc__.splitlines()[0])
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     options.add_argument("--agents", type=int, default=5000)
     options.add_argument("--rounds", type=int, default=15)
     given = options.parse_args()

@@ -75,10 +75,12 @@ def say(what: str) -> None:
 
 def measured(n: int, rounds: int) -> Size:
     """Measure both models at `n` agents, a round of one after a round of the other."""
-    size, made = Size(n), {}
-    size.build_s = cpu_s(lambda: made.update(columns=columns_model(n)))
-    size.reference_build_s = cpu_s(lambda: made.update(reference=ReferenceModel(made["columns"])))
-    model, reference = made["columns"], made["reference"]
+    size = Size(n)
+    models: list[SocialModel] = []
+    references: list[ReferenceModel] = []
+    size.build_s = cpu_s(lambda: models.append(columns_model(n)))
+    size.reference_build_s = cpu_s(lambda: references.append(ReferenceModel(models[0])))
+    [model], [reference] = models, references
     for i in range(rounds):
         size.columns.all.append(cpu_s(model.step))
         size.reference.all.append(cpu_s(reference.step))

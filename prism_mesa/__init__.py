@@ -89,3 +89,8 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'prism_mesa' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"prism_mesa.{_HOME_OF[name]}"), name)
     return value
+
+
+def __dir__() -> list[str]:
+    """Return the public names, imported or not: what completion in a notebook offers."""
+    return list(__all__)

@@ -1,7 +1,4 @@
-"""Mesa's page on a social model, for `solara run` and notebooks: figures, sliders, Reset. It decides nothing.
-
-`page` shows the config that the environment variable PRISM_APP_CONFIG names, or a small default model.
-"""
+"""Mesa's page on a social model: of the config that PRISM_APP_CONFIG names, else a small one. It decides nothing."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
@@ -19,7 +16,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from mesa.visualization import Slider, SolaraViz
 from mesa.visualization.utils import update_counter
-from reacton.core import Element, use_memo
+from reacton.core import use_memo
 from solara.components.columns import ColumnsResponsive
 from solara.components.matplotlib import FigureMatplotlib
 from solara.components.misc import Text
@@ -33,10 +30,8 @@ from prism_mesa.social.params import AgentsParams, FeedParams, SocialParams
 from prism_mesa.social.population import STATE_BITS
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 
-NETWORK_LIMIT: Final = 300
-"""Most agents that the network view draws; more are a blot and take seconds."""
-
-_COLORS: Final = {state.value: color for state, color in STATE_COLORS.items()}
+NETWORK_LIMIT: Final = 300  # agents; more are a blot, and slow to draw
+_STATES: Final = {state.value: color for state, color in STATE_COLORS.items()}
 _ENGAGEMENT: Final = {
     "likes": STATE_COLORS[AgentState.ENGAGING_LIKE],
     "replies": STATE_COLORS[AgentState.ENGAGING_REPLY],
@@ -47,8 +42,7 @@ _ENGAGEMENT: Final = {
 class PageModel(SocialModel):
     """A social model that says its errors on the page, where an exception would take the page's place.
 
-    Inputs that do not fit, for example a seed that is no number, leave the page with its own config; a round that
-    fails ends the run. `fault` says why.
+    With inputs that do not fit (a seed that is no number) it takes the config alone; a failing round ends the run.
     """
 
     def __init__(self, config: SocialParams, **inputs: Any) -> None:
@@ -80,10 +74,10 @@ def caption(model: PageModel) -> str:
 
 def draw_states(model: SocialModel) -> Figure:
     """Return the shares of agent-ticks in each state, a round being a step of width 1."""
-    figure, axes = _axes(model, "what agents are doing", "share of agent-ticks", _COLORS)
-    shares = _collected(model, [f"share_{state}" for state in _COLORS])
+    figure, axes = _axes(model, "what agents are doing", "share of agent-ticks", _STATES)
+    shares = _collected(model, [f"share_{state}" for state in _STATES])[::-1]  # idle on top
     steps = np.append(shares, shares[:, -1:], axis=1)  # the last one again, so that one round is an area too
-    axes.stackplot(np.arange(steps.shape[1]), steps, step="post", colors=list(_COLORS.values()))
+    axes.stackplot(np.arange(steps.shape[1]), steps, step="post", colors=list(_STATES.values())[::-1])
     axes.set_ylim(0, 1)
     return figure
 
@@ -107,23 +101,22 @@ def draw_network(model: SocialModel) -> Figure | str:
     network, n = model.network, len(model.population)
     if n > NETWORK_LIMIT:
         return f"The network is drawn for up to {NETWORK_LIMIT} agents; this one has {n}."
-    if not model.history.depth:
-        return "The network is not drawn: with statechart.max_history_depth=0 nothing tells what agents did."
+    if model.history.depth < model.params.ticks_per_round + 2:
+        return "The network is not drawn: statechart.max_history_depth is below ticks_per_round + 2, a round's moves."
     area = 4.0 + network.n_followers
     order = np.argsort(-area, kind="stable")
     radius = np.sqrt(np.cumsum(area[order]) - area[order] / 2)
     angle = np.arange(n) * math.pi * (3 - math.sqrt(5))
     places = np.empty((n, 2))
     places[order] = np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
-    src, dst = network.edges()
-    lines = np.stack([places[src], places[dst]], axis=1)
-    figure, axes = _axes(model, "the most that each did in the last round", "", _COLORS)
-    axes.add_collection(LineCollection(list(lines), colors="#333333", alpha=0.05, linewidths=0.4, zorder=0))
-    colors = np.array(list(_COLORS.values()))[furthest(model)]
-    sizes = 20_000 * area / area.sum()
-    here = model.population.present
+    here, (src, dst) = model.population.present, network.edges()
+    ends = np.stack([places[src], places[dst]], axis=1)[here[src] & here[dst]]
+    figure, axes = _axes(model, "the most that each agent did in the last round", "", _STATES)
+    axes.add_collection(LineCollection(list(ends), colors="#333333", alpha=0.05, linewidths=0.4, zorder=0))
+    colors = np.array(list(_STATES.values()))[furthest(model)][here]
+    sizes = (20_000 * area / area.sum())[here]
     x, y = places[here].T
-    axes.scatter(x, y, s=sizes[here], c=colors[here].tolist(), edgecolors="#555555", linewidths=0.4)
+    axes.scatter(x, y, sizes, colors.tolist(), edgecolors="#555555", linewidths=0.4)
     axes.autoscale()
     axes.set_aspect("equal")
     axes.set_axis_off()
@@ -137,48 +130,33 @@ def furthest(model: SocialModel) -> npt.NDArray[np.int64]:
     kept = np.arange(history.depth) < history.count[:, None]
     recent = kept & (history.clocks >= model.time_of_day.number(model.round, 0))
     entered = np.where(recent, rank[history.moves & (1 << STATE_BITS) - 1], 0)
-    most: npt.NDArray[np.int64] = np.maximum(entered.max(axis=1), rank[model.population.state])
-    return most
-
-
-def view(draw: Callable[[PageModel], Figure | str]) -> Callable[[PageModel], "Element[Any]"]:
-    """Return a component that shows what `draw` returns, a figure or a line of text, anew after every step."""
-
-    @component
-    def drawn(model: PageModel) -> None:
-        update_counter.get()
-        shown = draw(model)
-        if isinstance(shown, str):
-            Text(shown)
-        else:
-            FigureMatplotlib(shown, format="png")
-
-    return drawn
-
-
-VIEWS: Final = (view(caption), view(draw_states), view(draw_engagement), view(draw_network))
-
-
-def make_page(config: SocialParams | None = None) -> "Element[Any]":
-    """Return the page on a model of `config`; by default of 200 agents, few enough to draw their network.
-
-    Each browser tab has a model of its own. Changed parameters count from the next Reset on.
-    """
-    return social_page(config or SocialParams(agents=AgentsParams(n=200)))
+    return np.asarray(np.maximum(entered.max(axis=1), rank[model.population.state]), np.int64)
 
 
 @component
-def social_page(config: SocialParams) -> None:
-    """Mesa's page with the inputs and views of this module.
+def view(model: PageModel, draw: Callable[[PageModel], Figure | str]) -> None:
+    """What `draw` returns, a figure or a line of text, anew after every step."""
+    update_counter.get()
+    shown = draw(model)
+    if isinstance(shown, str):
+        Text(shown)
+    else:
+        FigureMatplotlib(shown, format="png")
 
-    The views stand below Mesa's components, not among them: those go into a draggable grid that stays blank
-    with ipyvuetify 3 (github.com/mesa/mesa/issues/3806).
+
+@component
+def make_page(config: SocialParams | None = None) -> None:
+    """Mesa's page on a model of `config`; by default of 200 agents, few enough to draw their network.
+
+    Each browser tab has a model of its own. Changed parameters count from the next Reset on. The views stand below
+    Mesa's components, not among them: its draggable grid stays blank with ipyvuetify 3 (mesa/mesa issue 3806).
     """
+    config = config or SocialParams(agents=AgentsParams(n=200))
     model: Any = use_reactive(use_memo(lambda: PageModel(config), []))
     SolaraViz(model, components=[], model_params=inputs(config), name="PRISM")
     with ColumnsResponsive(12, large=[12, 6, 6, 6]):
-        for show in VIEWS:
-            show(model.value)
+        for draw in (caption, draw_states, draw_engagement, draw_network):
+            view(model.value, draw)
 
 
 def inputs(config: SocialParams) -> dict[str, Any]:
@@ -208,13 +186,14 @@ def _collected(model: SocialModel, names: list[str]) -> npt.NDArray[np.float64]:
     return np.array([column[:rounds] for column in columns], np.float64)
 
 
-def _axes(model: SocialModel, title: str, ylabel: str, colors: Mapping[str, str]) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7.2, 4.8), layout="constrained")
+def _axes(model: SocialModel, title: str, ylabel: str, legend: Mapping[str, str]) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(7.2, 4.8))
     axes = figure.add_subplot(title=title, xlabel="round", ylabel=ylabel, xlim=(0, max(10, model.round + 1)))
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.spines[["top", "right"]].set_visible(False)
-    handles = [Line2D([], [], ls="", marker="o", color=color, label=name) for name, color in colors.items()]
-    axes.legend(handles=handles[::-1], loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    handles = [Line2D([], [], ls="", marker="o", color=color, label=name) for name, color in legend.items()]
+    figure.subplots_adjust(left=0.1, right=0.72, bottom=0.11, top=0.93)
+    axes.legend(handles=handles, loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return figure, axes
 
 

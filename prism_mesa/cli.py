@@ -1,7 +1,10 @@
 """The command `prism`. It reads arguments and prints; what it does is done elsewhere, and imported when needed."""
 
 import json
+import logging
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,12 +15,13 @@ import typer
 from prism_mesa.errors import BadInputError, PrismError
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from prism_mesa.experiments.config import Config
     from prism_mesa.statechart import Statechart
 
 app = typer.Typer(
     help="Simulate a social platform whose agents are statecharts; an LLM decides only what the chart leaves open.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -31,16 +35,23 @@ DEFAULT_FILE = Path("configs/default.yaml")
 
 Configured = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[CONFIG] [KEY=VALUE]...", help="a YAML file, and keys to override, as agents.n=100"),
+    typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys to override: agents.n=100"),
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
 
 
+class _InterruptedError(PrismError):
+    """Ctrl-C ended something that has more to say about it than that."""
+
+    exit_code = 130
+
+
 def main() -> None:
     """Run the command line; every known error ends as one line on stderr and its exit code."""
+    sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed
     try:
-        code = app(standalone_mode=False)
+        code = app(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False)
     except PrismError as error:
         _say(f"prism: {error}")
         sys.exit(error.exit_code)
@@ -48,10 +59,14 @@ def main() -> None:
         _say(f"prism: {error.format_message()} (see prism --help)")
         sys.exit(BadInputError.exit_code)
     except (KeyboardInterrupt, typer.Abort):
-        _say("prism: interrupted")
-        sys.exit(130)
+        code = _InterruptedError.exit_code
+    except MemoryError as error:
+        _say(f"prism: not enough memory: {error} (fewer agents, or a smaller feed.size or feed.window, need less)")
+        sys.exit(1)
     except BrokenPipeError:
         sys.exit(1)
+    if code == _InterruptedError.exit_code:  # typer itself makes that of an interrupt
+        _say("prism: interrupted")
     sys.exit(code or 0)
 
 
@@ -128,7 +143,7 @@ def _config(arguments: list[str] | None) -> "Config":
 
     given = arguments or []
     file: str | Path | None = None
-    if given and "=" not in given[0]:
+    if given and ("=" not in given[0] or Path(given[0]).is_file()):
         file, *given = given
     elif DEFAULT_FILE.is_file():
         file = DEFAULT_FILE
@@ -155,6 +170,21 @@ def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
     return picture, text
 
 
+class _Warnings(logging.Handler):
+    """Shows the first warning of each kind; how many there were stands in the summary and in the ledger."""
+
+    def __init__(self, console: "Console") -> None:
+        super().__init__(logging.WARNING)
+        self._console = console
+        self._shown: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.msg not in self._shown:
+            self._shown.add(record.msg)
+            text = f"prism: {record.getMessage()} (more of this kind are counted, not shown)"
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
 @contextmanager
 def _progress(total: int, unit: str) -> Iterator[Any]:
     """Show a progress bar on stderr while the block runs; yields what advances it by one."""
@@ -164,6 +194,8 @@ def _progress(total: int, unit: str) -> Iterator[Any]:
     columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=Console(stderr=True))
     task = progress.add_task(unit, total=total)
+    warnings = _Warnings(progress.console)
+    logging.getLogger("prism_mesa").addHandler(warnings)
 
     def advance() -> None:
         progress.start()  # only now: what fails before the first round is not half a bar
@@ -171,8 +203,12 @@ def _progress(total: int, unit: str) -> Iterator[Any]:
 
     try:
         yield advance
+    except KeyboardInterrupt as stop:
+        raise _InterruptedError(str(stop) or "interrupted") from stop
     finally:
-        progress.stop()
+        if progress.live.is_started:  # else stopping would print an empty line
+            progress.stop()
+        logging.getLogger("prism_mesa").removeHandler(warnings)
 
 
 def _failed(summary: dict[str, Any]) -> PrismError:
@@ -182,14 +218,13 @@ def _failed(summary: dict[str, Any]) -> PrismError:
 
 
 def _print_summary(summary: dict[str, Any]) -> None:
-    from rich.console import Console
-    from rich.table import Table
-
-    console = Console()
-    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for name, text in _lines(summary):
-        table.add_row(name, text)
-    console.print(table)
+        print(
+            textwrap.fill(
+                f"{name:<12}{text}", width, subsequent_indent=" " * 12, break_long_words=False, break_on_hyphens=False
+            )
+        )
 
 
 def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, fie
 
 from prism_mesa.errors import ConfigError, did_you_mean
 
-
 _shown = reprlib.Repr()
 _shown.maxstring = _shown.maxother = 60
 
@@ -54,7 +53,7 @@ def _told(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
             return f"no such key (allowed here: {', '.join(siblings)}).{near}"
         case "model_type":
             keys = ", ".join(_group_at(kind, path.split(".")).model_fields)
-            return f"a group of keys ({keys}), not {given}"
+            return f"Input should be a group of keys ({keys}), not {given}"
         case "value_error" if isinstance(fault["input"], Mapping):  # what a group's own validator says
             return str(fault["ctx"]["error"])
         case "value_error":

@@ -27,6 +27,10 @@ def _axes(title: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
+def _whole_numbers() -> MaxNLocator:
+    return MaxNLocator(integer=True, min_n_ticks=1)
+
+
 def states_figure(rounds: pd.DataFrame) -> Figure:
     """Return the shares of agent-ticks in each state per round, stacked, idle on top.
 
@@ -41,7 +45,7 @@ def states_figure(rounds: pd.DataFrame) -> Figure:
     colors, labels = [STATE_COLORS[s] for s in order], [s.value for s in order]
     axes.stackplot(edges, steps, step="post", colors=colors, labels=labels, lw=0)
     axes.set(xlabel="round", ylabel="share of agent-ticks", xlim=(edges[0], edges[-1]), ylim=(0, 1))
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.xaxis.set_major_locator(_whole_numbers())
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
     return figure
@@ -58,6 +62,8 @@ def cascades_figure(cascades: pd.DataFrame) -> Figure:
     axes.loglog(sizes, shares, "o-", color="#4c72b0", ms=4, lw=1)
     axes.set(xlabel="cascade size s (post and its reshares)", ylabel="share of posts with size ≥ s")
     axes.grid(alpha=0.25, which="both")
+    if not len(sizes):
+        axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center")
     return figure
 
 
@@ -69,10 +75,19 @@ def engagement_figure(rounds: pd.DataFrame) -> Figure:
     """
     figure, axes = _axes("Engagement per round")
     for name, (state, marker) in _ENGAGEMENT.items():
-        axes.plot(rounds["round"], rounds[name], marker=marker, color=STATE_COLORS[state], ms=4, lw=1.2, label=name)
-    axes.set(xlabel="round", ylabel="engagements")
-    axes.set_ylim(bottom=0)
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.plot(
+            rounds["round"],
+            rounds[name],
+            marker=marker,
+            color=STATE_COLORS[state],
+            ms=4,
+            lw=1.2,
+            label=name,
+            clip_on=False,
+        )
+    axes.set(xlabel="round", ylabel="engagements", ylim=(0, max(1, axes.get_ylim()[1])))
+    axes.xaxis.set_major_locator(_whole_numbers())
+    axes.yaxis.set_major_locator(_whole_numbers())
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
     return figure

@@ -334,6 +334,32 @@ def test_a_strict_chart_lets_the_exception_of_a_row_pass():
             fire_rows(a_chart((COMPOSING, guard), strict=True), 2, views=np.array([1, 0]))
 
 
+class Same:
+    """Columns whose every row has the same fields, held once."""
+
+    def __init__(self, **fields):
+        self.fields = fields
+
+    def take(self, rows):
+        return self
+
+    def column(self, name):
+        return self.fields[name]
+
+    def row(self, i):
+        return SimpleNamespace(**self.fields)
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome"), [(1, COMPOSING), (0.0, SCROLLING), ("", SCROLLING), ("needs_oracle", (COMPOSING, SCROLLING))]
+)
+def test_a_field_held_once_for_all_rows_decides_for_all_rows(value, outcome):
+    chart = a_chart((COMPOSING, F.post.x), (SCROLLING,))
+    fired = chart.fire_many(np.full(3, EVALUATING.code), "decides", Same(), Same(x=value))
+    shown = ("takes", outcome) if isinstance(outcome, AgentState) else ("asks", outcome)
+    assert [by_columns(fired, row)[0] for row in range(3)] == [shown] * 3
+
+
 def test_one_row_that_divides_by_zero_spoils_only_itself():
     chart = a_chart((COMPOSING, F.post.likes / F.post.views > 0.5), (SCROLLING,))
     fired = fire_rows(chart, 3, likes=np.array([1, 1, 0]), views=np.array([1, 0, 2]))
@@ -378,7 +404,7 @@ def test_a_field_that_holds_the_marker_itself_needs_the_oracle_on_both_ways():
     assert chart.fire(agent, "decides", {"verdict": "needs_oracle"}) == (COMPOSING, SCROLLING)
 
 
-@pytest.mark.parametrize("n_guards", [1, 8, 9, 20, 39, 40, 60])
+@pytest.mark.parametrize("n_guards", [1, 8, 9, 20, 39, 40, 41, 60])
 def test_a_place_may_have_any_number_of_guards(n_guards):
     chart = a_chart(*[(COMPOSING if i % 2 else SCROLLING, F.post.views == i) for i in range(n_guards)], (None,))
     last = n_guards - 1

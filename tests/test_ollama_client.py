@@ -2,17 +2,14 @@
 
 import asyncio
 import gc
-import json
 import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
 import pytest
+from ollama_server import as_json, chat_answer, drip, drop, late, models, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner import (
@@ -29,104 +26,6 @@ from prism_mesa.reasoner import (
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
-
-
-class Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *args):
-        pass
-
-    def do_GET(self):
-        self.server.gets[self.path](self)
-
-    def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self.server.sent.append(body)
-        self.server.connections.add(self.client_address)
-        self.server.replies.pop(0)(self)
-
-    def send(self, status, body, announced=None):
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(announced or len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-
-def raw(status, body, announced=None):
-    def reply(handler):
-        handler.send(status, body, announced)
-        handler.close_connection = announced is not None
-
-    return reply
-
-
-def as_json(status, value):
-    return raw(status, json.dumps(value).encode())
-
-
-def chat_answer(content, **extra):
-    message = {"role": "assistant", "content": content}
-    counts = {"prompt_eval_count": 90, "eval_count": 8}
-    return as_json(200, {"model": "llama3.2", "message": message, "done": True, **counts, **extra})
-
-
-def drop(handler):
-    handler.close_connection = True
-    handler.connection.shutdown(socket.SHUT_RDWR)
-
-
-def late(handler):
-    handler.server.released.wait(5)
-    drop(handler)
-
-
-def drip(handler):
-    """Send a byte now and then, so that no single read ever times out."""
-    handler.send_response(200)
-    handler.send_header("Content-Length", "1000")
-    handler.end_headers()
-    try:
-        while not handler.server.released.wait(0.02):
-            handler.wfile.write(b" ")
-            handler.wfile.flush()
-    except OSError:
-        pass
-    handler.close_connection = True
-
-
-def models(*names):
-    return as_json(200, {"models": [{"model": name, "digest": f"digest of {name}"} for name in names]})
-
-
-class Server(ThreadingHTTPServer):
-    daemon_threads = True
-    request_queue_size = 64
-
-    def handle_error(self, request, client_address):
-        pass
-
-
-@contextmanager
-def serving(*replies, tags=None):
-    server = Server(("127.0.0.1", 0), Handler)
-    server.replies, server.sent, server.connections = list(replies), [], set()
-    server.gets = {
-        "/api/tags": tags or models("llama3.2:latest"),
-        "/api/version": as_json(200, {"version": "0.99"}),
-    }
-    server.released = threading.Event()
-    server.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.released.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
 @pytest.fixture
@@ -190,9 +89,7 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("reason", "reply", "said"), FAULTS, ids=[f"{i}-{fault[0]}" for i, fault in enumerate(FAULTS)]
-)
+@pytest.mark.parametrize(("reason", "reply", "said"), FAULTS, ids=[f"{i}-{fault[0]}" for i, fault in enumerate(FAULTS)])
 def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, said):
     with serving(reply) as server, pytest.raises(OracleError, match=said) as caught:
         chat(OllamaChatClient(host=server.url, timeout_s=0.3))

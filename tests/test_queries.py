@@ -57,7 +57,7 @@ def test_something_that_counts_its_own_states_is_asked():
 
 
 def test_an_unknown_state_is_a_value_error():
-    with pytest.raises(ValueError, match="'idel' is not a state.*Did you mean 'idle'"):
+    with pytest.raises(ValueError, match=r"'idel' is not a state.*Did you mean 'idle'"):
         agents_in_state("idel", [])
 
 

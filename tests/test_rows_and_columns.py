@@ -227,7 +227,8 @@ def test_a_script_that_only_calls_the_inherited_step_changes_nothing():
         def step(self):
             super().step()
 
-    scripted, plain = small(), small()
+    everyone_online = {"agents_activity": 1.0, "agents_activity_sigma": 0.0}
+    scripted, plain = small(**everyone_online), small(**everyone_online)
     for row in range(0, 30, 3):
         Inheriting(scripted, row)
     ran(scripted), ran(plain)

@@ -50,7 +50,7 @@ def test_a_value_that_is_no_state_is_a_value_error_that_lists_the_states(value):
 
 
 def test_a_misspelled_state_is_told_the_nearest_one():
-    with pytest.raises(ValueError, match="'scroling' is not a state.*Did you mean 'scrolling'"):
+    with pytest.raises(ValueError, match=r"'scroling' is not a state.*Did you mean 'scrolling'"):
         AgentState("scroling")
 
 
@@ -79,7 +79,7 @@ def test_a_trigger_must_be_a_non_empty_string(trigger):
 
 
 def test_an_unknown_source_or_target_is_a_value_error_that_names_the_transition():
-    with pytest.raises(ValueError, match="transition idel --feed_ready-->.*'idel' is not a state.*mean 'idle'"):
+    with pytest.raises(ValueError, match=r"transition idel --feed_ready-->.*'idel' is not a state.*mean 'idle'"):
         Transition("feed_ready", "idel", SCROLLING)
     with pytest.raises(ValueError, match="--feed_ready--> scroling: 'scroling' is not a state"):
         Transition("feed_ready", "idle", "scroling")
@@ -184,7 +184,7 @@ def test_changing_the_given_list_does_not_change_the_chart():
 def test_the_initial_state_must_be_in_the_states():
     with pytest.raises(ValueError, match=r"chart: initial: 'resting' is not a state of this chart \(idle\)"):
         Statechart({IDLE}, [], AgentState.RESTING)
-    with pytest.raises(ValueError, match="chart: initial: 'idel' is not a state.*Did you mean 'idle'"):
+    with pytest.raises(ValueError, match=r"chart: initial: 'idel' is not a state.*Did you mean 'idle'"):
         Statechart({IDLE}, [], "idel")
     with pytest.raises(ValueError, match="initial: 'idle' is not a state of this chart"):
         Statechart(set(), [], IDLE)
@@ -209,7 +209,7 @@ def test_something_else_among_the_transitions_is_refused():
 
 @pytest.mark.parametrize("ticks", [0, -1, 2.5, "2"])
 def test_a_timeout_must_be_a_whole_number_of_ticks(ticks):
-    with pytest.raises(ValueError, match="timeouts: idle is .*; give whole ticks, at least 1"):
+    with pytest.raises(ValueError, match=r"timeouts: idle is .*; give whole ticks, at least 1"):
         Statechart({IDLE}, [], IDLE, timeouts={IDLE: ticks})
 
 

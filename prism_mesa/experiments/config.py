@@ -55,10 +55,11 @@ class _Loader(yaml.SafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen: set[str] = set()
         for key, _ in node.value:
-            if key.tag != _MERGE and key.value in seen:
+            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
+                continue
+            if key.value in seen:
                 raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands here twice", key.start_mark)
-            if isinstance(key.value, str):
-                seen.add(key.value)
+            seen.add(key.value)
         return super().construct_mapping(node, deep)
 
 

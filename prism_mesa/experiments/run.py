@@ -4,6 +4,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -59,46 +60,66 @@ def run(
         `reasoner.max_fallback_share` allows (the tables are kept).
 
     Raises:
-        PrismError: If input is bad (before a folder is made), or the run cannot go on: then the folder
-            says so, and keeps what was recorded.
+        BadInputError: If input is bad; no folder is made.
+        RunError: If the run cannot go on; its folder says so, and keeps what was recorded. The same holds
+            for KeyboardInterrupt.
     """
+    watch = _Watch()
     if not isinstance(config, Config):
         config = make_config(config or {})
     model = SocialModel(config)
-    folder = RunFolder(Path(out), config.name)
-    model.recorder = folder
     manifest = _manifest(config, model)
+    folder = RunFolder(Path(out), config.name)
     folder.write_manifest(manifest)
-    ledger = Ledger(folder.path / "decisions.sqlite")
-    if isinstance(model.reasoner, Reasoner):
-        model.reasoner.ledger = ledger
-    started, cpu, round_cpu = time.time(), time.process_time(), []
     try:
-        for done in range(1, config.rounds + 1):
-            at = time.process_time()
+        _run_rounds(model, config.rounds, folder, watch, on_round)
+        error = _too_many_fallbacks(model, config)
+        status = {"status": "failed", "error": error} if error else {"status": "done"}
+        summary = _finish(folder, model, manifest | status, watch)
+    except BaseException as fault:
+        interrupted = isinstance(fault, KeyboardInterrupt)
+        text = "interrupted" if interrupted else str(fault)
+        text = text if interrupted or isinstance(fault, PrismError) else f"{type(fault).__name__}: {text}"
+        text = f"round {model.round}: {text}"
+        with suppress(OSError):  # whatever broke the run may also stand in the way of its records
+            folder.write_manifest(manifest | {"status": "failed", "error": text})
+            _finish(folder, model, manifest | {"status": "failed", "error": text}, watch)
+        kept = f"{folder.path}: {text} (what was recorded is kept there)"
+        raise (KeyboardInterrupt(kept) if interrupted else RunError(kept)) from fault
+    return RunResult(folder.path, str(status["status"]), summary)
+
+
+class _Watch:
+    """The clocks of a run, from when it is made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.time(), time.process_time()
+        self.rounds: list[float] = []
+        """CPU seconds of each completed round, without what went into records."""
+
+    def read(self) -> dict[str, float]:
+        return {
+            "cpu_s": time.process_time() - self._cpu,
+            "wall_s": time.time() - self._wall,
+            "round_cpu_s": median(self.rounds[1:] or self.rounds or [0.0]),
+        }
+
+
+def _run_rounds(
+    model: SocialModel, rounds: int, folder: RunFolder, watch: _Watch, on_round: Callable[[int], None] | None
+) -> None:
+    """Step the model, with its records going to the folder."""
+    model.recorder = folder
+    with closing(model.reasoner), Ledger(folder.path / "decisions.sqlite") as ledger:
+        if isinstance(model.reasoner, Reasoner):
+            model.reasoner.ledger = ledger
+        for done in range(1, rounds + 1):
+            at = time.process_time() - folder.cpu_s
             model.step()
-            round_cpu.append(time.process_time() - at)
+            watch.rounds.append(time.process_time() - folder.cpu_s - at)
             folder.round_done()
             if on_round is not None:
                 on_round(done)
-        error = _too_many_fallbacks(model, config)
-    except BaseException as fault:
-        text = "interrupted" if isinstance(fault, KeyboardInterrupt) else f"{type(fault).__name__}: {fault}"
-        _finish(folder, model, manifest | {"status": "failed", "error": f"round {model.round}: {text}"})
-        if isinstance(fault, PrismError | KeyboardInterrupt):
-            raise
-        raise RunError(f"{folder.path}: round {model.round}: {text} (what was recorded is kept there)") from fault
-    finally:
-        ledger.close()
-        model.reasoner.close()
-    timing = {
-        "cpu_s": time.process_time() - cpu,
-        "wall_s": time.time() - started,
-        "round_cpu_s": median(round_cpu[1:] or round_cpu),
-    }
-    status = {"status": "failed", "error": error} if error else {"status": "done"}
-    summary = _finish(folder, model, manifest | status, timing)
-    return RunResult(folder.path, str(status["status"]), summary)
 
 
 def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
@@ -112,30 +133,28 @@ def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
     )
 
 
-def _finish(
-    folder: RunFolder, model: SocialModel, manifest: dict[str, Any], timing: Mapping[str, float] | None = None
-) -> dict[str, Any]:
+def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: _Watch) -> dict[str, Any]:
     """Write the last tables and the manifest, and return the summary."""
     trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
-    folder.write("posts", _post_columns(model))
-    folder.write("cascades", {name: trees[name].to_numpy() for name in trees.columns})
-    folder.write("agents", _agent_columns(model))
+    folder.write_whole("posts", _post_columns(model))
+    folder.write_whole("cascades", {name: trees[name].to_numpy() for name in trees.columns})
+    folder.write_whole("agents", _agent_columns(model))
     folder.close()
     summary = {"run_dir": str(folder.path), "status": manifest["status"]}
     summary |= {"error": manifest["error"]} if manifest.get("error") else {}
-    summary |= _summary(model, trees) | dict(timing or {})
+    summary |= _summary(model, trees, len(watch.rounds)) | watch.read()
     folder.write_manifest(manifest | {"ended": _wall_clock(), "summary": summary})
     return summary
 
 
-def _summary(model: SocialModel, trees: pd.DataFrame) -> dict[str, Any]:
+def _summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
     shares = model.agent_ticks / max(1, int(model.agent_ticks.sum()))
     totals = model.totals
     return {
         "seed": model.params.seed,
         "agents": int(model.population.present.sum()),
         "follows": model.network.n_edges,
-        "rounds": model.round + 1,
+        "rounds": rounds,
         "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
         "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
         "impressions": totals["impressions"],

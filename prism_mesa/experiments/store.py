@@ -2,6 +2,7 @@
 
 import json
 import re
+import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +20,8 @@ TABLES = ("rounds", "ticks", "transitions", "posts", "engagements", "cascades", 
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 
+type Column = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any]"
+
 
 class RunFolder:
     """A run's folder while it is written.
@@ -26,50 +29,55 @@ class RunFolder:
     A table is one file, or a folder of parts once it has grown: a part is written when it holds
     `PART_ROWS` rows or `PART_ROUNDS` rounds, under a name with a leading dot that is then taken off, so
     that a crash loses at most the part that was being filled.
+
+    Attributes:
+        cpu_s: CPU seconds that went into writing so far.
     """
 
     def __init__(self, out: Path, name: str) -> None:
         self.path = _new_folder(out, name)
-        self._waiting: dict[str, list[pa.Table]] = {}
-        self._parts: dict[str, int] = {}
+        self._open: dict[str, tuple[int, list[pa.Table]]] = {}
+        """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
+        self.cpu_s = 0.0
 
-    def write(self, table: str, columns: Mapping[str, "npt.NDArray[Any] | pd.Categorical | pd.Series[Any]"]) -> None:
+    def write(self, table: str, columns: "Mapping[str, Column]") -> None:
         """Append rows to a table; columns are arrays of one length."""
-        rows = pa.table({name: pa.array(_small(values)) for name, values in columns.items()})
-        waiting = self._waiting.setdefault(table, [])
-        waiting.append(rows)
+        at = time.process_time()
+        _, waiting = self._open.setdefault(table, (0, []))
+        waiting.append(_rows(columns))
         if sum(len(rows) for rows in waiting) >= PART_ROWS:
             self._flush(table)
+        self.cpu_s += time.process_time() - at
+
+    def write_whole(self, table: str, columns: "Mapping[str, Column]") -> None:
+        """Write a table in one file, in place of what it held."""
+        _write_file(_rows(columns), self.path / f"{table}.parquet")
 
     def round_done(self) -> None:
         """Count a round; every `PART_ROUNDS` rounds what waits is written."""
         self._rounds += 1
         if self._rounds % PART_ROUNDS == 0:
-            for table in list(self._waiting):
+            for table in self._open:
                 self._flush(table)
 
     def close(self) -> None:
         """Write what waits."""
-        for table, waiting in self._waiting.items():
-            if not waiting:
-                continue
-            if self._parts.get(table):
+        for table, (_, waiting) in self._open.items():
+            if (self.path / f"{table}.parquet").is_dir():
                 self._flush(table)
-            else:
+            elif waiting:
                 _write_file(pa.concat_tables(waiting), self.path / f"{table}.parquet")
-        self._waiting.clear()
+                waiting.clear()
 
     def _flush(self, table: str) -> None:
-        waiting = self._waiting[table]
+        part, waiting = self._open[table]
         if not waiting:
             return
         folder = self.path / f"{table}.parquet"
         folder.mkdir(exist_ok=True)
-        part = self._parts.get(table, 0)
         _write_file(pa.concat_tables(waiting), folder / f"part-{part:05d}.parquet")
-        self._parts[table] = part + 1
-        waiting.clear()
+        self._open[table] = part + 1, []
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write manifest.json, in one piece."""
@@ -106,6 +114,10 @@ def _new_folder(out: Path, name: str) -> Path:
     raise DataError(f"--out: {out}: no free name for {stem}")
 
 
+def _rows(columns: "Mapping[str, Column]") -> pa.Table:
+    return pa.table({name: pa.array(_small(values)) for name, values in columns.items()})
+
+
 def _small(values: Any) -> Any:
     """Return whole numbers as int32 where all fit."""
     if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
@@ -130,7 +142,7 @@ def read_table(run: str | Path, table: str) -> pd.DataFrame:
     """Return one table of a run's folder.
 
     Raises:
-        DataError: If there is no such run or table.
+        DataError: If there is no such run or table, or it cannot be read.
     """
     if table not in TABLES:
         raise DataError(f"{table!r} is no table of a run ({', '.join(TABLES)}).{did_you_mean(table, TABLES)}")
@@ -138,17 +150,23 @@ def read_table(run: str | Path, table: str) -> pd.DataFrame:
     if not file.exists():
         have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
         raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
-    return pd.read_parquet(file)
+    try:
+        return pd.read_parquet(file)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:
     """Return the manifest of a run's folder.
 
     Raises:
-        DataError: If the folder holds no run.
+        DataError: If the folder holds no run, or its manifest cannot be read.
     """
     file = Path(run) / "manifest.json"
     if not file.is_file():
         raise DataError(f"{run}: no run there: manifest.json is missing")
-    manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    try:
+        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DataError(f"{file}: cannot be read: {error}") from None
     return manifest

@@ -21,6 +21,13 @@ if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
 
+def _whole(name: str, value: int, least: int) -> int:
+    """Return `value` as a whole number that fits its column."""
+    if not isinstance(value, int | np.integer) or not least <= value < 2**31:
+        raise AgentError(f"SocialAgent.{name}: {value!r} is no whole number from {least} on")
+    return int(value)
+
+
 def _share(name: str, doc: str) -> property:
     """Return a property over a column of numbers in 0..1."""
 
@@ -65,13 +72,21 @@ class SocialAgent(mesa.Agent):
         followers: Sequence[int] = (),
         **fields: Any,
     ) -> None:
+        for name in fields:
+            if getattr(getattr(type(self), name, None), "fset", None) is None:
+                raise AgentError(f"{type(self).__name__} has no field {name!r} that can be set")
+        is_new = row is None
         self.row = model.add_row(follows, followers) if row is None else model.existing_row(row)
+        self.model = model
+        try:
+            for name, value in fields.items():
+                setattr(self, name, value)
+        except (AgentError, StateTypeError):
+            if is_new:
+                model.population.present[self.row] = False  # no agent was made: the row stays empty
+            raise
         super().__init__(model)
         model.adopt(self)
-        for name, value in fields.items():
-            if not isinstance(getattr(type(self), name, None), property):
-                raise AgentError(f"{type(self).__name__} has no field {name!r}")
-            setattr(self, name, value)
 
     def step(self) -> None:
         """Do one tick: count it, find the trigger that meets the agent, fire it. Idle agents do nothing."""
@@ -149,7 +164,7 @@ class SocialAgent(mesa.Agent):
 
     def write(self, text: str) -> None:
         """Write a post; it appears in the next round."""
-        self.model.events.written.append((self.row, self.model.posts.add_text(text)))
+        self.model.events.written.append((self.row, text))
 
     def _engage(self, post: Post, action: ActionName) -> None:
         note_engagements(self.model, self._rows, np.array([post.post_id]), ACTIONS.index(action))
@@ -232,9 +247,7 @@ class SocialAgent(mesa.Agent):
 
     @ticks_in_state.setter
     def ticks_in_state(self, value: int) -> None:
-        if value < 0:
-            raise AgentError(f"SocialAgent.ticks_in_state: {value} is below 0")
-        self.model.population.ticks_in_state[self.row] = value
+        self.model.population.ticks_in_state[self.row] = _whole("ticks_in_state", value, 0)
 
     engagement_threshold = _share("engagement_threshold", "Middle of the band of relevance, 0..1.")
     activity = _share("activity", "Probability of coming online in a round, 0..1.")
@@ -257,9 +270,7 @@ class SocialAgent(mesa.Agent):
 
     @timeout_threshold.setter
     def timeout_threshold(self, value: int) -> None:
-        if value <= 0:
-            raise AgentError(f"SocialAgent.timeout_threshold: {value!r} is not above 0")
-        self.model.population.timeout_threshold[self.row] = value
+        self.model.population.timeout_threshold[self.row] = _whole("timeout_threshold", value, 1)
 
     @property
     def pending_action(self) -> ActionName | None:
@@ -317,10 +328,14 @@ class HistoryView(Sequence[StateTransition]):
         self._row = agent.row
 
     def append(self, value: StateTransition) -> None:
-        """Record an entry, at the tick nearest to its timestamp."""
+        """Record an entry, at the tick nearest to its timestamp; of its context, the id of a post of the platform."""
         model = self._model
+        trigger = model.trigger_code(value.trigger)
+        if trigger < 0:
+            raise AgentError(f"SocialAgent.state_history: {value.trigger!r} is no trigger of {model.chart.name}")
         post = (value.context or {}).get("post_id", NO_POST)
-        move = packed_move(model.trigger_code(value.trigger), value.from_state.code, value.to_state.code)
+        post = post if isinstance(post, int | np.integer) else NO_POST
+        move = packed_move(trigger, value.from_state.code, value.to_state.code)
         columns = np.array([move], np.uint16), np.array([model.time_of_day.nearest(value.timestamp)], np.int32)
         model.history.record(np.array([self._row]), *columns, np.array([post], np.int32))
 

@@ -81,11 +81,12 @@ def ask(
 def _columns(
     options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
 ) -> OpenChoices:
-    """Return open choices as columns; without a post at hand relevance is .5 and velocity 0."""
+    """Return open choices as columns; without a post at hand relevance is the middle of the band and velocity 0."""
     population, rows = agents.model.population, agents.rows
     has_post = posts.posts != NO_POST
     n = len(rows)
-    relevance, velocity = np.full(n, 0.5), np.zeros(n, np.int64)
+    low, high = agents.column("low_threshold"), agents.column("high_threshold")
+    relevance, velocity = (low + high) / 2, np.zeros(n, np.int64)
     there = posts.take(np.flatnonzero(has_post))
     if has_post.any():
         relevance[has_post] = there.column("relevance")
@@ -93,8 +94,8 @@ def _columns(
     return OpenChoices(
         options=options,
         relevance=relevance,
-        low=agents.column("low_threshold"),
-        high=agents.column("high_threshold"),
+        low=low,
+        high=high,
         velocity=velocity,
         traits=population.traits[rows].astype(np.float64),
         propensities=population.propensities[rows].astype(np.float64),

@@ -52,11 +52,21 @@ SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.relevance >= F.agent.
 
 @dataclass(frozen=True)
 class TriggerRule:
-    """In `state`, `trigger` is fired when the condition holds (None: always); the first such rule counts."""
+    """In `state`, `trigger` is fired when the condition holds (None: always); the first such rule counts.
+
+    A condition on the post does not hold where no post is at hand.
+    """
 
     state: AgentState
     trigger: str
     when: Expression | None = None
+
+    def holds(self, agent: object, post: object) -> bool:
+        """Return whether the condition holds for one agent and the post at hand, or None."""
+        if self.when is None:
+            return True
+        no_post = post is None and any(field.startswith("post.") for field in self.when.fields)
+        return not no_post and bool(self.when(agent, post))
 
 
 TRIGGER_RULES: Final = (
@@ -131,6 +141,8 @@ def load_chart(where: str) -> Statechart:
         raise
     except ImportError as error:
         raise ConfigError(f"{key}: cannot import {module_name!r}: {error}") from None
+    except Exception as error:  # a module of a user's own may fail in any way
+        raise ConfigError(f"{key}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
     chart = getattr(module, name, None)
     if not isinstance(chart, Statechart):
         found = sorted(k for k, v in vars(module).items() if isinstance(v, Statechart))
@@ -169,7 +181,7 @@ def next_triggers(
     for rule in TRIGGER_RULES:
         rows = np.flatnonzero((states == rule.state.code) & ~done)
         if rule.when is not None and len(rows):
-            rows = rows[_holds(rule.when, agents.take(rows), posts.take(rows), len(rows))]
+            rows = rows[_holding(rule, agents.take(rows), posts.take(rows), len(rows))]
         chosen[rows] = place.get(rule.trigger, -1)
         done[rows] = True
     return chosen
@@ -178,13 +190,13 @@ def next_triggers(
 def next_trigger(state: AgentState, agent: object, post: object) -> str | None:
     """Return the trigger that meets one agent that has not timed out, or None."""
     for rule in TRIGGER_RULES:
-        if rule.state is state and (rule.when is None or rule.when(agent, post)):
+        if rule.state is state and rule.holds(agent, post):
             return rule.trigger
     return None
 
 
-def _holds(when: Expression, agents: Columns, posts: Columns, n: int) -> npt.NDArray[np.bool_]:
-    values = column_values(when, agents, posts, n)
+def _holding(rule: TriggerRule, agents: Columns, posts: Columns, n: int) -> npt.NDArray[np.bool_]:
+    values = None if rule.when is None else column_values(rule.when, agents, posts, n)
     if values is not None:
         return values.astype(np.bool_)
-    return np.array([bool(when(agents.row(i), posts.row(i))) for i in range(n)], np.bool_)
+    return np.array([rule.holds(agents.row(i), posts.row(i)) for i in range(n)], np.bool_)

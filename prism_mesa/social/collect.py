@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 ROUND_FIELDS: Final = ("online", "posts", "impressions", *COUNTERS, "open", "fallback")
 SHARE_FIELDS: Final = tuple(f"share_{state.value}" for state in STATES)
 TICK_FIELDS: Final = tuple(state.value for state in STATES)
+_NO_MOVES: Final = (*[np.zeros(0, np.uint8)] * 4, np.zeros(0, np.bool_))
 
 
 class Recorder(Protocol):
@@ -60,8 +61,8 @@ def collect(model: "SocialModel") -> None:
 
 def record_moves(model: "SocialModel") -> None:
     """Give the round's transitions to the recorder, by tick and agent."""
-    noted, model.events.moves = model.events.moves, []
-    if model.recorder is None or not noted:
+    noted, model.events.moves = [_NO_MOVES, *model.events.moves], []
+    if model.recorder is None:
         return
     tick, agent, move, post, was_open = (np.concatenate(column) for column in zip(*noted, strict=True))
     order = np.lexsort((agent, tick))  # stable: what one agent did in one tick stays in its order

@@ -71,7 +71,7 @@ def rank_feeds(
 
     A feed holds up to `params.size` posts, best first: of the last `params.window` rounds, not the
     agent's own, of a root that it has not seen lately, each root once (its best-ranked copy). Ties go to
-    the newer post.
+    the newer post; scores tie if they agree in float32 to 17 binary digits of the fraction.
     """
     visible = _visible(posts, params, len(population), now)
     population.n_read[agents] = 0
@@ -228,9 +228,15 @@ def _scores(
     good, bad = _predicted(np.arange(visible.first, visible.first + visible.n), posts, params.x_algo)
     relevance = relevance_of(match)
     score = 2.0 * (relevance * good[found.post] + (1.0 - relevance) * bad)
-    score *= np.where(found.in_network, 1.0, params.x_algo.out_of_network_factor)
+    score = _lowered(score, np.where(found.in_network, 1.0, params.x_algo.out_of_network_factor))
     is_reply = posts.kind[visible.first + found.post] == REPLY
-    return np.asarray(score * np.where(is_reply, params.x_algo.reply_factor, 1.0))
+    return _lowered(score, np.where(is_reply, params.x_algo.reply_factor, 1.0))
+
+
+def _lowered(score: Scores, factor: Scores) -> Scores:
+    """Return scores times a factor of at most 1; a score below 0 is divided by it, so that it too goes down."""
+    with np.errstate(divide="ignore"):
+        return np.divide(score, factor, out=score * factor, where=score < 0)
 
 
 def _predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
@@ -259,4 +265,4 @@ def _diverse(ranked: Candidates, score: Scores, visible: Visible, posts: Posts, 
     before = np.empty(len(order), np.int64)
     before[order] = np.arange(len(order)) - np.repeat(start, size)
     factor = (1.0 - params.author_floor) * params.author_decay**before + params.author_floor
-    return np.where(score > 0, score * factor, score / factor)
+    return _lowered(score, factor)

@@ -170,12 +170,13 @@ class SocialModel(mesa.Model):
         population = self.population
         active = (population.state != IDLE.code) & population.present & ~population.scripted
         if self.params.scheduler == "mesa":
-            self.agents.do("step")
             active &= np.isin(np.arange(len(population)), self.leaving)  # Mesa no longer knows them
+            scheduled = list(self.agents)
         else:
-            for kind, agents in self._agents_by_type.items():
-                if overrides_step(kind):
-                    agents.do("step")
+            by_type = self._agents_by_type.items()
+            scheduled = [agent for kind, agents in by_type if overrides_step(kind) for agent in agents]
+        for agent in scheduled:  # not `agents.do`: who is removed in this tick still does it, in any order of agents
+            agent.step()
         tick_columns(self, np.flatnonzero(active))
         self.tick_counts.append(np.bincount(population.state[population.present], minlength=len(STATES)))
 
@@ -212,7 +213,7 @@ class SocialModel(mesa.Model):
         Raises:
             AgentError: If there is no such row, or its agent has left.
         """
-        if not 0 <= row < len(self.population) or not self.population.present[row]:
+        if not 0 <= row < len(self.population) or not self.population.present[row] or row in self.leaving:
             raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(self.population) - 1})")
         return int(row)
 

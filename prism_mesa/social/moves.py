@@ -28,13 +28,13 @@ class Events:
     Attributes:
         impressions: Roots of the posts read.
         engagements: (tick, agent, post, action code).
-        written: Extra posts by agents' own scripts: (agent, text id).
+        written: Extra posts by agents' own scripts: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
     """
 
     impressions: list[npt.NDArray[np.int32]] = field(default_factory=list)
     engagements: list[tuple[Rows, Rows, Rows, Rows]] = field(default_factory=list)
-    written: list[tuple[int, int]] = field(default_factory=list)
+    written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Rows, Rows, Rows, Rows, npt.NDArray[np.bool_]]] = field(default_factory=list)
 
     def engaged(self) -> tuple[Rows, Rows, Rows, Rows]:

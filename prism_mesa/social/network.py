@@ -91,7 +91,7 @@ def load_network(path: str) -> tuple[FollowNetwork, list[str]]:
     Raises:
         DataError: If the file is missing, lacks a column, or has no usable row.
     """
-    table = read_table(path, "network.edges", needs=("src", "dst"))
+    table = read_table(path, "network.edges", needs=("src", "dst"), ids=("src", "dst"))
     usable = table[["src", "dst"]].dropna()
     if usable.empty:
         raise DataError(f"network.edges: {path}: no row has both src and dst")
@@ -121,12 +121,13 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
     """Return a network of `n` agents of the kind that `params` names.
 
     Raises:
-        ConfigError: If `mean_degree` is not possible among `n` agents.
+        ConfigError: If `mean_degree` is not possible among `n` agents, or within and between their blocks.
     """
     degree = params.mean_degree
     if degree > n - 1:
         raise ConfigError(
-            f"network.mean_degree: {degree} is more than the {n - 1} others that one of {n} agents can follow"
+            f"network.mean_degree: {degree} is more than the {n - 1} others that one of {n} agents can follow: "
+            f"give network.mean_degree={n - 1} or less, or more agents"
         )
     if params.kind == "configuration":
         return _configuration(params, n, streams)
@@ -149,10 +150,17 @@ def _from_graph(graph: Any, n: int) -> FollowNetwork:
 
 def _blocks(params: NetworkParams, n: int, seed: int) -> Any:
     """Directed stochastic block model: `within` of an agent's follows stay inside its block."""
+    if params.blocks > n:
+        raise ConfigError(f"network.blocks: {params.blocks} is more than the {n} agents")
     sizes = [len(part) for part in np.array_split(np.arange(n), params.blocks)]
-    inside = params.mean_degree * (params.within if params.blocks > 1 else 1.0)
-    p_in = min(1.0, inside / max(1, sizes[0] - 1))
-    p_out = min(1.0, (params.mean_degree - inside) / max(1, n - sizes[0]))
+    share, size = (params.within if params.blocks > 1 else 1.0), sizes[-1]
+    p_in = params.mean_degree * share / max(1, size - 1)
+    p_out = params.mean_degree * (1.0 - share) / max(1, n - sizes[0])
+    if p_in > 1.0 or p_out > 1.0:
+        raise ConfigError(
+            f"network.within: {share:g} of {params.mean_degree:g} follows do not fit: a block of {size} agents has "
+            f"{size - 1} others inside and {n - sizes[0]} outside; change it, network.blocks or network.mean_degree"
+        )
     matrix = [[p_in if i == j else p_out for j in range(params.blocks)] for i in range(params.blocks)]
     return nx.stochastic_block_model(sizes, matrix, seed=seed, directed=True)
 

@@ -137,7 +137,7 @@ class ClockParams(Params):
     """Simulated time."""
 
     start: AwareDatetime = Field(datetime(2026, 1, 1, tzinfo=UTC), description="when round 0 opens")
-    round_minutes: float = Field(60, gt=0, description="simulated minutes in a round")
+    round_minutes: float = Field(60, gt=0, le=525_600, description="simulated minutes in a round")
 
 
 class SocialParams(Params):

@@ -48,10 +48,10 @@ class Population:
     names: list[str]
     interests: npt.NDArray[np.int8]
     traits: npt.NDArray[np.float32]
-    engagement_threshold: npt.NDArray[np.float32]
+    engagement_threshold: npt.NDArray[np.float64]
     timeout_threshold: npt.NDArray[np.int32]
-    activity: npt.NDArray[np.float32]
-    post_rate: npt.NDArray[np.float32]
+    activity: npt.NDArray[np.float64]
+    post_rate: npt.NDArray[np.float64]
     propensities: npt.NDArray[np.float32]
     present: npt.NDArray[np.bool_]
     scripted: npt.NDArray[np.bool_]
@@ -126,7 +126,7 @@ class History:
 
     Attributes:
         moves: Packed trigger, source and target, shape (n, depth).
-        clocks: When: round * (ticks_per_round + 1) + tick.
+        clocks: When, as `Clock.number`.
         posts: The post at hand, or `NO_POST`.
         count: Changes so far, shape (n,).
     """

@@ -1,6 +1,7 @@
 """The posts of a run in columns, their counters and velocity. A post is added once and never moves."""
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -97,15 +98,15 @@ class Posts:
             self._columns[name][rows] = values
         return ids
 
-    def add_text(self, text: str) -> int:
-        """Keep a text written during the run and return its id."""
-        self.texts.append(text)
-        self._vectors = np.concatenate([self._vectors, self.topics.place([text])])
-        return len(self.texts) - 1
+    def add_texts(self, texts: Sequence[str]) -> Ids:
+        """Keep texts written during the run and return their ids."""
+        self.texts.extend(texts)
+        self._vectors = np.concatenate([self._vectors, self.topics.place(texts)])
+        return np.arange(len(self.texts) - len(texts), len(self.texts))
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
-        if text_id >= len(self.corpus.texts):
+        if text_id >= len(self.corpus.media_types):
             return "", ""
         return self.corpus.media_types[text_id], self.corpus.media_descriptions[text_id]
 

@@ -56,12 +56,17 @@ _NUMBERS: Final[dict[str, tuple[float, float]]] = {
     **dict.fromkeys(ACTIONS, (0.0, 1.0)),
     **dict.fromkeys(BIG_FIVE, (1.0, 5.0)),
 }
+_WHOLE: Final = frozenset({"timeout_threshold"})
 
 
 def draw_profiles(
     agents: Rows, ids: Sequence[str], interests: npt.NDArray[np.int8], params: SocialParams, streams: Streams
 ) -> Population:
-    """Return the population of `agents` (their row numbers key the draws), all idle."""
+    """Return the population of `agents` (their row numbers key the draws), all idle.
+
+    Draws are rounded to float32, which hides the last digits of exp and log that differ between machines;
+    what a user sets is kept as given.
+    """
     own, n = params.agents, len(agents)
     traits = draw_traits(agents, streams)
     return Population(
@@ -69,10 +74,10 @@ def draw_profiles(
         names=_names(agents, streams),
         interests=interests,
         traits=traits,
-        engagement_threshold=_thresholds(agents, own, streams),
+        engagement_threshold=_thresholds(agents, own, streams).astype(np.float64),
         timeout_threshold=np.full(n, params.statechart.default_timeout_ticks, np.int32),
-        activity=_rates(agents, own.activity, own, streams),
-        post_rate=_rates(agents, own.post_rate, own, streams),
+        activity=_rates(agents, own.activity, own, streams).astype(np.float64),
+        post_rate=_rates(agents, own.post_rate, own, streams).astype(np.float64),
         propensities=_propensities(agents, own, streams),
         present=np.ones(n, np.bool_),
         scripted=np.zeros(n, np.bool_),
@@ -183,7 +188,7 @@ def read_profiles(path: str, population: Population, topics: Topics) -> None:
         DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
     """
     key = "agents.profiles"
-    table = read_table(path, key, needs=("agent",))
+    table = read_table(path, key, needs=("agent",), ids=("agent",))
     known = ["agent", "name", "interests", *_NUMBERS]
     for column in table.columns:
         if column not in known:
@@ -192,17 +197,25 @@ def read_profiles(path: str, population: Population, topics: Topics) -> None:
     rows = _rows_of(table["agent"], path, population)
     for column, (low, high) in _NUMBERS.items():
         if column in table:
-            _write(column, _numbers(table[column], f"{key}: {path}: {column}", low, high), rows, population)
+            where = f"{key}: {path}: {column}"
+            _write(column, _numbers(table[column], where, low, high, whole=column in _WHOLE), rows, population)
     for row, name in zip(rows, table.get("name", []), strict=False):
-        if isinstance(name, str):
-            population.names[row] = name
+        if pd.notna(name):
+            population.names[row] = str(name).strip()
     for row, words in zip(rows, table.get("interests", []), strict=False):
         if isinstance(words, str):
             population.interests[row] = _interests(words, topics, f"{key}: {path}: agent {population.ids[row]}")
-    population.propensities /= population.propensities.sum(axis=1, keepdims=True)
+    shares = population.propensities.sum(axis=1, keepdims=True)
+    if (shares <= 0).any():
+        agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
+        raise DataError(f"{key}: {path}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
+    population.propensities /= shares
 
 
 def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> list[int]:
+    blank = np.flatnonzero(agents.isna())
+    if len(blank):
+        raise DataError(f"agents.profiles: {path}: line {blank[0] + 2}: the cell 'agent' is blank")
     place = {agent: row for row, agent in enumerate(population.ids)}
     rows = []
     for agent in agents.astype(str).str.strip():
@@ -210,17 +223,21 @@ def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> lis
             raise DataError(f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(place)} agents)")
         rows.append(place[agent])
     if len(set(rows)) < len(rows):
-        twice = agents[agents.duplicated()].iloc[0]
-        raise DataError(f"agents.profiles: {path}: agent {str(twice)!r} is named twice")
+        twice = next(row for i, row in enumerate(rows) if row in rows[:i])
+        raise DataError(f"agents.profiles: {path}: agent {population.ids[twice]!r} is named twice")
     return rows
 
 
-def _numbers(values: "pd.Series[Any]", where: str, low: float, high: float) -> npt.NDArray[np.float64]:
+def _numbers(values: "pd.Series[Any]", where: str, low: float, high: float, *, whole: bool) -> npt.NDArray[np.float64]:
     numbers = pd.to_numeric(values, errors="coerce")
     bad = (numbers.isna() & values.notna()) | (numbers < low) | (numbers > high)
+    if whole:
+        bad |= numbers.notna() & (numbers != numbers.round())
     if bad.any():
         line = int(np.flatnonzero(bad.to_numpy())[0]) + 2
-        raise DataError(f"{where}: line {line}: {values[bad].iloc[0]!r} is not a number in {low:g} .. {high:g}")
+        raise DataError(
+            f"{where}: line {line}: {values[bad].iloc[0]!s} is not a {'whole ' * whole}number in {low:g} .. {high:g}"
+        )
     return np.asarray(numbers, np.float64)
 
 

@@ -75,8 +75,9 @@ def commit(model: "SocialModel") -> None:
     own_root = np.where(kind == RESHARE, roots[order], NO_PARENT)
     posts.add(agent[order], posts.text_id[post[order]], model.round + 1, kind, post[order], own_root)
     if events.written:
-        author, text = np.array(sorted(events.written)).T
-        posts.add(author, text, model.round + 1, POST, NO_PARENT, None)
+        written = sorted(events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
+        author = np.array([row for row, _ in written])
+        posts.add(author, posts.add_texts([text for _, text in written]), model.round + 1, POST, NO_PARENT, None)
     if model.recorder is not None:
         columns = {
             "round": np.full(len(tick), model.round),

@@ -68,8 +68,8 @@ def load_corpus(path: str | None) -> Corpus:
     if path is None:
         with resources.as_file(resources.files("prism_mesa.social") / "corpus.csv") as inside:
             return load_corpus(str(inside))
-    table = read_table(path, "posts.file", needs=("text",))
-    text = table["text"].fillna("").astype(str).str.strip()
+    table = read_table(path, "posts.file", needs=("text",), ids=("author",))
+    text = pd.Series(_strings(table, "text"), index=table.index, dtype=object)
     usable, dropped = text != "", {"rows without text": int((text == "").sum())}
     order = pd.Series(np.arange(len(table)), index=table.index)
     if "created_at" in table:
@@ -79,7 +79,7 @@ def load_corpus(path: str | None) -> Corpus:
         order = times.rank(method="first")
     if "round" in table:
         rounds = pd.to_numeric(table["round"], errors="coerce")
-        bad = ~((rounds >= 0) & (rounds == rounds.round()))
+        bad = ~(rounds.between(0, 2**31 - 1) & (rounds == rounds.round()))
         dropped["rows whose round is no whole number from 0"] = int((bad & usable).sum())
         usable &= ~bad
         order = rounds
@@ -117,7 +117,7 @@ def _said(dropped: dict[str, int]) -> str:
 def _strings(rows: pd.DataFrame, column: str) -> list[str]:
     if column not in rows:
         return [""] * len(rows)
-    return [str(value).strip() for value in rows[column].fillna("")]
+    return ["" if blank else str(value).strip() for value, blank in zip(rows[column], rows[column].isna(), strict=True)]
 
 
 def _ids(values: "pd.Series[object]") -> list[str]:

@@ -31,10 +31,12 @@ class Choice:
 
     @property
     def options(self) -> tuple[AgentState, ...]:
+        """What there is to choose from; with the oracle disabled, what is taken."""
         return self.cell.declared[:1] if self.asks == DISABLED else self.cell.declared
 
 
 def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
+    """Return the choices that the chart may leave open, by trigger and state."""
     undecided = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
     found: dict[tuple[str, AgentState], Choice] = {}
     for trigger, row in chart.cells.items():

@@ -131,7 +131,7 @@ def _keys(
         if values is None:
             rowwise.add(str(transition))
             values = _row_values(chart, arm, agents, contexts, n)
-        keys += weight * values.astype(keys.dtype)
+        keys += weight * values.astype(keys.dtype, copy=False)
     return keys
 
 
@@ -143,11 +143,10 @@ def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
 def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
     """Return an expression's value (0 or 1) in each of `n` rows, or None if it cannot run over these columns.
 
-    Floats are read as float64 and any floating-point fault counts as "cannot": then rows decide, where
-    Python raises its own error, and both ways agree to the bit.
+    It cannot where a field is no column or a row would raise (a division by zero): then rows decide.
     """
     try:
-        with np.errstate(all="raise", under="ignore"):
+        with np.errstate(all="ignore"):
             values = guard.function(Reader(agents), Reader(contexts))
     except (AttributeError, TypeError, ArithmeticError):
         return None

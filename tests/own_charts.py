@@ -1,0 +1,30 @@
+"""Charts of a user's own, for `statechart.chart`. They hold what goes wrong in runs; nothing here is a test."""
+
+from prism_mesa.social.behavior import build_chart
+from prism_mesa.statechart import AgentState, Statechart, Transition
+
+EVALUATING, COMPOSING, SCROLLING = AgentState.EVALUATING, AgentState.COMPOSING, AgentState.SCROLLING
+_kept = [t for t in build_chart().transitions if t.trigger != "decides"]
+
+
+def deciding_by(guard, name):
+    """Return the default chart, but with this guard at `decides`."""
+    own = [Transition("decides", EVALUATING, COMPOSING, guard=guard), Transition("decides", EVALUATING, SCROLLING)]
+    return Statechart(AgentState, [*_kept, *own], AgentState.IDLE, timeouts={AgentState.RESTING: 2}, name=name)
+
+
+def _breaks_from_round_1(agent, post):
+    if post.round >= 1:
+        raise LookupError("no opinion about round 1")
+    return True
+
+
+def _is_interrupted_from_round_1(agent, post):
+    if post.round >= 1:
+        raise KeyboardInterrupt
+    return True
+
+
+breaking = deciding_by(_breaks_from_round_1, "breaking")
+interrupted = deciding_by(_is_interrupted_from_round_1, "interrupted")
+unreachable = Statechart(AgentState, [t for t in _kept if t.target is not COMPOSING], AgentState.IDLE, name="cut")

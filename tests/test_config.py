@@ -1,0 +1,293 @@
+"""Configurations: YAML, overrides, and one line for whatever is wrong with them."""
+
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+import yaml
+from pydantic import Field, ValidationError
+
+from prism_mesa import Config, ConfigError, load_config
+from prism_mesa.experiments.config import make_config
+from prism_mesa.params import Params, leaves, merged, nested, validated
+
+ROOT = Path(__file__).parents[1]
+DEFAULT = ROOT / "configs" / "default.yaml"
+REAL = ROOT / "configs" / "real.yaml"
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(text, name="c.yaml"):
+        file = tmp_path / name
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return write
+
+
+# -- the files that come with PRISM ------------------------------------------------------------------
+
+
+def dotted(tree, prefix=""):
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            yield from dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def test_the_default_file_names_every_key_once():
+    named = list(dotted(yaml.safe_load(DEFAULT.read_text(encoding="utf-8"))))
+    assert sorted(named) == sorted(key for key, _ in leaves(Config))
+    assert len(set(named)) == len(named)
+
+
+def test_the_default_file_is_the_default_config_but_for_who_decides():
+    file, own = load_config(DEFAULT), Config()
+    assert (file.reasoner.kind, own.reasoner.kind) == ("auto", "rule")
+    assert load_config(DEFAULT, ["reasoner.kind=rule"]) == own
+
+
+def test_every_key_of_the_default_file_says_what_it_is():
+    lines = DEFAULT.read_text(encoding="utf-8").splitlines()
+    bare = [
+        line
+        for before, line in pairwise(lines)
+        if ":" in line and not line.lstrip().startswith("#") and not line.endswith(":")
+        if "#" not in line and not before.lstrip().startswith("#")
+    ]
+    assert [line.split(":")[0] for line in bare] == []
+
+
+def test_the_real_config_is_valid_and_reads_its_graph():
+    config = load_config(REAL)
+    assert (config.name, config.network.kind, config.posts.authors) == ("real", "edges", "rank")
+    assert config.network.edges.endswith("verizoncareers_edges.csv.gz")
+
+
+# -- keys and values ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("key", "way_out"),
+    [
+        ("sead", r"allowed here: seed, rounds, .*Did you mean 'seed'\?"),
+        ("agents.nn", r"allowed here: n, band, "),
+        ("network.edgs", r"Did you mean 'edges'\?"),
+        ("posts.fle", r"Did you mean 'file'\?"),
+        ("feed.sise", r"Did you mean 'size'\?"),
+        ("feed.x_algo.author_decai", r"Did you mean 'author_decay'\?"),
+        ("clock.strat", r"Did you mean 'start'\?"),
+        ("statechart.oracle", r"allowed here: default_timeout_ticks, "),
+        ("reasoner.hosts", r"Did you mean 'host'\?"),
+        ("reasoner.rule.slop", r"allowed here: slope, velocity\)\. Did you mean 'slope'\?"),
+        ("max_fallback_share", r"Did you mean 'reasoner.max_fallback_share'\?"),
+        ("zzz", r"name\)\.$"),
+    ],
+)
+def test_an_unknown_key_is_refused_at_every_level_with_what_is_allowed(key, way_out):
+    with pytest.raises(ConfigError, match=rf"^override: {key}: no such key .*{way_out}"):
+        load_config(None, [f"{key}=1"])
+
+
+@pytest.mark.parametrize(
+    ("override", "said"),
+    [
+        ("agents.n=1.5", "agents.n: .*integer.* not 1.5"),
+        ("agents.n=", "agents.n: .*integer, not None"),
+        ("agents.n=many", "agents.n: .*integer.* not 'many'"),
+        ("agents.n=[1, 2]", r"agents.n: .*integer, not \[1, 2\]"),
+        ("agents.n.x=1", r"agents.n: .*integer, not \{'x': 1\}"),
+        ("agents.n=true", "agents.n: .*number, not True"),
+        ("agents.activity=false", "agents.activity: .*number, not False"),
+        ("agents=null", r"agents: Input should be a group of keys \(n, band, .*\), not None"),
+        ("agents=[]", r"agents: Input should be a group of keys \(n, .*\), not \[\]"),
+        ("feed.x_algo=1", r"feed.x_algo: Input should be a group of keys \(out_of_network, .*\), not 1"),
+        ("statechart.oracle_enabled=perhaps", "statechart.oracle_enabled: .*boolean.* not 'perhaps'"),
+        ("network.edges=3", "network.edges: .*string, not 3"),
+        ("feed.mode=x", "feed.mode: .*'random', 'chronological', 'preference' or 'x_algo', not 'x'"),
+        ("seed=-1", "seed: .*greater than or equal to 0, not -1"),
+        ("seed=9223372036854775808", "seed: .*less than 9223372036854775808"),
+        ("rounds=0", "rounds: .*greater than or equal to 1, not 0"),
+        ("ticks_per_round=0", "ticks_per_round: .*greater than or equal to 1, not 0"),
+        ("agents.n=1", "agents.n: .*greater than or equal to 2, not 1"),
+        ("agents.post_rate=-0.5", "agents.post_rate: .*greater than or equal to 0, not -0.5"),
+        ("agents.threshold_mean=1.01", "agents.threshold_mean: .*less than or equal to 1, not 1.01"),
+        ("agents.activity=.nan", "agents.activity: .*finite number, not nan"),
+        ("feed.size=256", "feed.size: .*less than or equal to 255, not 256"),
+        ("statechart.max_history_depth=-1", "statechart.max_history_depth: .*greater than or equal to 0"),
+        ("reasoner.timeout_s=0", "reasoner.timeout_s: .*greater than 0, not 0"),
+        ("clock.start=2026-01-01 00:00:00", "clock.start: .*timezone"),
+        ("clock.start=soon", "clock.start: .*datetime.*'soon'"),
+        ("name=a/b", "name: .*not 'a/b'"),
+        ("name=" + "x" * 61, "name: .*not 'xx.{1,60}xx'"),
+        ("network.kind=edges", r"network: kind is 'edges' and network.edges names no file$"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named_with_its_key(override, said):
+    with pytest.raises(ConfigError, match=f"^override: {said}"):
+        load_config(None, [override])
+
+
+def test_several_faults_are_one_line_with_the_first_and_their_number():
+    with pytest.raises(ConfigError, match=r"^mine: rounds: .* not -1 \(and 2 more\)$"):
+        make_config({"rounds": -1, "agents": {"n": 0, "band": 7}}, "mine")
+
+
+def test_shares_of_actions_that_are_all_zero_are_refused():
+    with pytest.raises(ConfigError, match=r"^override: agents: like, reply and reshare are all 0: give at least one"):
+        load_config(None, ["agents.like=0", "agents.reply=0", "agents.reshare=0"])
+
+
+def test_a_config_cannot_be_changed_afterwards():
+    with pytest.raises(ValidationError, match="frozen"):
+        Config().rounds = 3
+
+
+# -- overrides ---------------------------------------------------------------------------------------
+
+
+def test_an_override_goes_over_the_file_and_the_file_over_the_defaults(written):
+    file = written("rounds: 7\nagents: {n: 70, band: 0.3}\n")
+    config = load_config(file, ["agents.n=80", "feed.x_algo.weight_like=2"])
+    assert (config.rounds, config.agents.n, config.agents.band, config.seed) == (7, 80, 0.3, 42)
+    assert (config.feed.x_algo.weight_like, config.feed.x_algo.weight_reply) == (2.0, 27.0)
+
+
+def test_of_two_overrides_of_a_key_the_last_counts():
+    assert load_config(None, ["seed=1", "seed=2"]).seed == 2
+
+
+def test_an_override_is_read_as_yaml():
+    config = load_config(
+        None,
+        [
+            "statechart.oracle_enabled=off",
+            "clock.start=2030-05-06T07:08:09+02:00",
+            "reasoner.temperature=1e-1",
+            " name =dash-ed",
+            "reasoner.model='7'",
+            "posts.file=a b=c.csv",
+        ],
+    )
+    assert config.statechart.oracle_enabled is False
+    assert config.clock.start == datetime(2030, 5, 6, 5, 8, 9, tzinfo=UTC)
+    assert (config.reasoner.temperature, config.name, config.reasoner.model) == (0.1, "dash-ed", "7")
+    assert config.posts.file == "a b=c.csv"
+
+
+def test_null_takes_a_file_back(written):
+    file = written("network: {edges: graph.csv}\n")
+    assert load_config(file).network.kind == "edges"
+    config = load_config(file, ["network.edges=null"])
+    assert (config.network.edges, config.network.kind) == (None, "configuration")
+
+
+def test_naming_an_edge_list_implies_the_kind_even_over_another_one():
+    assert load_config(None, ["network.edges=g.csv"]).network.kind == "edges"
+    assert load_config(None, ["network.kind=barabasi_albert", "network.edges=g.csv"]).network.kind == "edges"
+
+
+@pytest.mark.parametrize("text", ["seed", "=1", " =1", ""])
+def test_an_override_without_key_or_value_is_told_how_it_is_written(text):
+    with pytest.raises(ConfigError, match=r"an override is written key=value, for example agents.n=100"):
+        load_config(None, [text])
+
+
+def test_an_override_cannot_go_below_a_value_that_another_one_gives():
+    with pytest.raises(ConfigError, match=r"agents\.n: agents is a single value, not a group of keys"):
+        load_config(None, ["agents=3", "agents.n=3"])
+
+
+def test_a_fault_of_the_file_is_not_put_down_to_an_override(written):
+    file = written("rounds: 0\n")
+    with pytest.raises(ConfigError, match=r"c\.yaml: rounds: "):
+        load_config(file, ["seed=1"])
+
+
+def test_what_lies_below_counts_where_the_file_is_silent(written):
+    below = {"reasoner": {"kind": "auto", "model": "tiny"}}
+    config = load_config(written("reasoner: {kind: rule}\n"), below=below)
+    assert (config.reasoner.kind, config.reasoner.model) == ("rule", "tiny")
+
+
+# -- files -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", r"is empty; write at least one key"),
+        ("# only words\n", r"is empty"),
+        ("- 1\n", r"holds a list, not keys and values"),
+        ("hello\n", r"holds a str, not keys and values"),
+        ("a: [1\nb: 2\n", r" line 2 is not YAML: "),
+        ("agents:\n\tn: 3\n", r" line 2 is not YAML: .*'\\t'"),
+        ("a: \x00\n", r"is not YAML: .*special characters are not allowed$"),
+        ("seed: 1\nrounds: 2\nseed: 3\n", r" line 3 is not YAML: 'seed' stands here twice"),
+        ("agents: {n: 3, n: 4}\n", r" line 1 is not YAML: 'n' stands here twice"),
+        ("seed: !!python/object/apply:os.getcwd []\n", r" line 1 is not YAML: .*tag"),
+        ("1: 2\n", r"1: no such key \(allowed here: seed"),
+        ("agents:\nrounds: 2\n", r"agents: Input should be a group of keys \(n, .*\), not None"),
+        ("agents: &a {n: *a}\n", r"agents\.n: "),
+        ("reasoner: {modle: x}\n", r"reasoner\.modle: no such key .*Did you mean 'model'\?"),
+    ],
+)
+def test_a_faulty_file_is_one_line_that_names_it(written, text, said):
+    with pytest.raises(ConfigError, match=rf"^\S*c\.yaml: ?{said}") as caught:
+        load_config(written(text))
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_is_missing_a_folder_or_no_text_is_said_so(tmp_path):
+    with pytest.raises(ConfigError, match=r"none\.yaml: no such config file \(looked in "):
+        load_config(tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match=r"is a folder, not a config file"):
+        load_config(tmp_path)
+    (tmp_path / "latin.yaml").write_bytes(b"name: caf\xe9\n")
+    with pytest.raises(ConfigError, match=r"latin\.yaml: is not text in UTF-8"):
+        load_config(tmp_path / "latin.yaml")
+
+
+def test_a_file_may_have_any_name_and_merge_keys(written):
+    file = written("agents: &a {n: 30}\nnetwork: {mean_degree: 5}\nname: ünï\n", "mein ☃.txt")
+    assert (load_config(file).agents.n, load_config(file).name) == (30, "ünï")
+    twice = written("agents:\n  <<: {n: 30, band: 0.1}\n  n: 40\n")
+    assert (load_config(twice).agents.n, load_config(twice).agents.band) == (40, 0.1)
+
+
+# -- parameters in general ---------------------------------------------------------------------------
+
+
+class Inner(Params):
+    depth: int = Field(1, ge=0)
+
+
+class Outer(Params):
+    inner: Inner = Field(default_factory=Inner)
+    flag: bool = False
+    maybe: int | None = None
+
+
+def test_leaves_are_the_dotted_keys_with_their_defaults():
+    assert list(leaves(Outer)) == [("inner.depth", 1), ("flag", False), ("maybe", None)]
+
+
+def test_nested_and_merged_build_a_tree_group_by_group():
+    base = nested({"a.b": 1, "a.c": 2, "d": 3})
+    assert base == {"a": {"b": 1, "c": 2}, "d": 3}
+    assert merged(base, {"a": {"b": 9}, "d": None}) == {"a": {"b": 9, "c": 2}, "d": None}
+    assert base == {"a": {"b": 1, "c": 2}, "d": 3}
+
+
+def test_a_truth_value_is_one_only_where_one_is_wanted():
+    assert validated(Outer, {"flag": True}, "here").flag is True
+    with pytest.raises(ConfigError, match=r"^here: inner\.depth: Input should be a number, not True$"):
+        validated(Outer, {"inner": {"depth": True}}, "here")
+
+
+def test_a_long_value_is_shown_in_short():
+    with pytest.raises(ConfigError, match=r"^here: inner\.depth: .{1,160}$"):
+        validated(Outer, {"inner": {"depth": "x" * 10_000}}, "here")

@@ -1,0 +1,220 @@
+"""Profiles: drawn with the measured means, each agent's own, and overwritten from a file."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from worlds import ran, small
+
+from prism_mesa.errors import DataError
+from prism_mesa.records import BIG_FIVE
+from prism_mesa.social.params import AgentsParams, SocialParams
+from prism_mesa.social.profiles import (
+    TRAIT_CORRELATIONS,
+    TRAIT_MEANS,
+    TRAIT_SDS,
+    capped_scale,
+    draw_profiles,
+    draw_traits,
+    personality,
+)
+from prism_mesa.streams import Streams
+
+# Oldemburgo de Mello, Cheung, Inzlicht 2024, as in shared/data/targets.json
+MEANS = {"extraversion": 3.1, "agreeableness": 3.86, "conscientiousness": 3.64, "neuroticism": 2.68, "openness": 3.91}
+SDS = {"extraversion": 0.78, "agreeableness": 0.59, "conscientiousness": 0.77, "neuroticism": 0.87, "openness": 0.7}
+NEUROTICISM_WITH = {"extraversion": -0.44, "agreeableness": -0.44, "conscientiousness": -0.52, "openness": -0.2}
+
+
+def drawn(n=20_000, seed=1, start=0, **agents):
+    rows = np.arange(start, start + n)
+    params = SocialParams(agents=AgentsParams(**agents))
+    return draw_profiles(rows, [str(i) for i in rows], np.zeros((n, 4), np.int8), params, Streams(seed))
+
+
+def test_traits_are_the_published_ones():
+    target = Path(__file__).parents[2] / "shared" / "data" / "targets.json"
+    if not target.exists():
+        pytest.skip("shared/data is not here")
+    big5 = json.loads(target.read_text())["big5_mean_sd_corr"]
+    assert dict(zip(BIG_FIVE, TRAIT_MEANS, strict=True)) == big5["mean"] == MEANS
+    assert dict(zip(BIG_FIVE, TRAIT_SDS, strict=True)) == big5["sd"] == SDS
+    assert [list(row) for row in TRAIT_CORRELATIONS] == big5["corr"]
+
+
+def test_traits_have_the_published_means_spread_and_correlations():
+    traits = draw_traits(np.arange(20_000), Streams(3))
+    assert traits.min() >= 1
+    assert traits.max() <= 5
+    correlations = np.corrcoef(traits.T)
+    for k, name in enumerate(BIG_FIVE):
+        assert traits[:, k].mean() == pytest.approx(MEANS[name], abs=0.05)  # the ends of the scale cost a little
+        assert traits[:, k].std() == pytest.approx(SDS[name], abs=0.06)
+        if name != "neuroticism":
+            assert correlations[3, k] == pytest.approx(NEUROTICISM_WITH[name], abs=0.04)
+
+
+def test_profiles_are_reproducible_from_the_seed():
+    one, same, other = drawn(200), drawn(200), drawn(200, seed=2)
+    assert one.names == same.names
+    assert one.traits.tolist() == same.traits.tolist()
+    assert one.propensities.tolist() == same.propensities.tolist()
+    assert one.traits.tolist() != other.traits.tolist()
+    assert one.activity.tolist() != other.activity.tolist()
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 10**6), st.integers(1, 30), st.integers(1, 30))
+def test_more_agents_shift_nobodys_draws(seed, few, more):
+    small_one, big = drawn(few, seed), drawn(few + more, seed)
+    alone = drawn(1, seed, start=few - 1)
+    for name in ("traits", "engagement_threshold", "activity", "post_rate", "propensities"):
+        column = getattr(big, name).tolist()
+        assert column[:few] == getattr(small_one, name).tolist(), name
+        assert column[few - 1 : few] == getattr(alone, name).tolist(), name
+    assert big.names[:few] == small_one.names
+
+
+def test_interests_do_not_hang_on_the_number_of_agents_either():
+    few, many = small(agents_n=20), small(agents_n=50)
+    assert many.population.interests[:20].tolist() == few.population.interests.tolist()
+
+
+@pytest.mark.parametrize("mean", [0.01, 0.15, 0.5, 0.9])
+@pytest.mark.parametrize("sigma", [0.0, 0.5, 1.6])
+def test_rates_capped_at_1_have_the_configured_mean(mean, sigma):
+    population = drawn(activity=mean, post_rate=mean / 2, activity_sigma=sigma)
+    assert population.activity.mean() == pytest.approx(mean, rel=0.06)
+    assert population.post_rate.mean() == pytest.approx(mean / 2, rel=0.06)
+    assert population.activity.max() <= 1
+    assert population.activity.min() > 0
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+@pytest.mark.parametrize("sigma", [0.0, 1.6, 5.0])
+def test_rates_of_0_and_1_are_those_of_all_agents(rate, sigma):
+    population = drawn(200, activity=rate, activity_sigma=sigma)
+    assert population.activity.tolist() == pytest.approx([rate] * 200, abs=1e-6)
+
+
+def test_the_scale_of_a_capped_rate_is_the_rate_itself_where_nothing_is_capped():
+    assert capped_scale(0.2, 0.0) == 0.2
+    assert capped_scale(0.001, 0.1) == pytest.approx(0.001, rel=1e-6)
+
+
+def test_activity_is_as_unequal_as_configured():
+    activity = np.log(drawn(activity=0.001, activity_sigma=1.2).activity)
+    assert activity.std() == pytest.approx(1.2, rel=0.03)
+
+
+def test_who_is_often_there_also_posts_more():
+    population = drawn(2000, activity=0.2, post_rate=0.1)
+    order = np.argsort(population.activity)
+    assert (np.diff(population.post_rate[order]) >= 0).all()
+
+
+def test_thresholds_have_the_configured_mean_and_spread_and_stay_in_range():
+    population = drawn(threshold_mean=0.6, threshold_sd=0.05)
+    assert population.engagement_threshold.mean() == pytest.approx(0.6, abs=0.003)
+    assert population.engagement_threshold.std() == pytest.approx(0.05, rel=0.03)
+    wide = drawn(threshold_mean=0.9, threshold_sd=0.5).engagement_threshold
+    assert wide.min() >= 0
+    assert wide.max() == 1
+
+
+def test_propensities_add_up_to_1_around_the_configured_shares():
+    population = drawn(like=0.6, reply=0.1, reshare=0.3, propensity_sigma=0.2)
+    assert population.propensities.sum(axis=1) == pytest.approx(np.ones(20_000), abs=1e-6)
+    assert population.propensities.mean(axis=0) == pytest.approx([0.6, 0.1, 0.3], abs=0.02)
+    same = drawn(10, like=3 / 4, reply=0.0, reshare=3 / 4, propensity_sigma=0.0).propensities
+    assert same.tolist() == [[0.5, 0.0, 0.5]] * 10
+
+
+def test_personality_names_what_stands_out():
+    assert personality(np.array(TRAIT_MEANS)) == "average in every respect"
+    assert personality(np.array([1.0, 3.86, 3.64, 2.68, 3.91])) == "reserved"
+    assert personality(np.array([5.0, 3.86, 1.0, 2.68, 5.0])) == "outgoing, spontaneous and curious"
+
+
+# a file of profiles
+
+
+def world(tmp_path, text, **params):
+    (tmp_path / "profiles.csv").write_text(text)
+    return small(agents_profiles=str(tmp_path / "profiles.csv"), **params)
+
+
+def test_a_file_writes_over_what_was_drawn_and_blank_cells_keep_it(tmp_path):
+    plain = small()
+    model = world(
+        tmp_path,
+        "agent,name,interests,engagement_threshold,timeout_threshold,activity,post_rate,extraversion\n"
+        "3,Ann Example,science;art,0.7,9,1,0,4.5\n 5 ,,,,2,,,\n",
+    )
+    ann, other, drawn_other = model.agent(3), model.agent(5), plain.agent(5)
+    assert (ann.name, ann.engagement_threshold, ann.timeout_threshold) == ("Ann Example", 0.7, 9)
+    assert (ann.activity, ann.post_rate, ann.extraversion) == (1.0, 0.0, 4.5)
+    assert set(ann.interests[:2]) == {"science", "art"}
+    assert ann.openness == plain.agent(3).openness
+    assert (other.name, other.timeout_threshold) == (drawn_other.name, 2)
+    assert other.engagement_threshold == drawn_other.engagement_threshold
+    assert other.interests == drawn_other.interests
+    assert model.agent(4).to_dict() == plain.agent(4).to_dict()
+    ran(model, 1)
+
+
+def test_shares_from_a_file_are_scaled_to_add_up_to_1(tmp_path):
+    model = world(tmp_path, "agent,like,reply,reshare\n0,1,1,0\n1,0,0,0.2\n")
+    assert model.agent(0).propensities == {"like": 0.5, "reply": 0.5, "reshare": 0.0}
+    assert model.agent(1).propensities == {"like": 0.0, "reply": 0.0, "reshare": 1.0}
+
+
+def test_a_name_may_look_like_a_number(tmp_path):
+    assert world(tmp_path, "agent,name\n0,42\n1,43\n").agent(0).name == "42"
+
+
+def test_agents_are_named_by_the_ids_of_the_edge_list(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst\nx,y\ny,z\n")
+    model = world(tmp_path, "agent,activity\nz,0.25\n", network_edges=str(tmp_path / "edges.csv"))
+    assert {agent.agent_id: agent.activity for agent in model.agents}["z"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "the file is empty; it needs the columns agent"),
+        ("agent,activity\n", "no rows below the header"),
+        ("user,activity\n0,1\n", r"no column 'agent' \(it has: user, activity\)"),
+        ("agent,activty\n0,1\n", r"unknown column 'activty' \(allowed: agent, name, .*\)\. Did you mean 'activity'\?"),
+        ("agent,activity\n99,1\n", r"agent '99' is not in the network \(30 agents\)"),
+        ("agent,activity\n1,1\n,1\n", "line 3: the cell 'agent' is blank"),
+        ("agent,activity\n1,1\n2,1\n1,0.5\n", "agent '1' is named twice"),
+        ("agent,activity\n1,1\n 1,1\nx,1\n", "agent 'x' is not in the network|agent '1' is named twice"),
+        ("agent,activity\na,1\n", "agent 'a' is not in the network"),
+        ("agent,activity\n1,1\n2,1.5\n", r"activity: line 3: 1\.5 is not a number in 0 \.\. 1"),
+        ("agent,activity\n1,often\n", r"activity: line 2: often is not a number in 0 \.\. 1"),
+        ("agent,engagement_threshold\n1,-0.1\n", r"engagement_threshold: line 2: -0\.1 is not a number in 0 \.\. 1"),
+        ("agent,engagement_threshold\n1,inf\n", r"engagement_threshold: line 2: inf is not a number in 0 \.\. 1"),
+        ("agent,timeout_threshold\n1,0\n", "timeout_threshold: line 2: 0 is not a whole number in 1"),
+        ("agent,timeout_threshold\n1,2.5\n", r"timeout_threshold: line 2: 2\.5 is not a whole number in 1"),
+        ("agent,openness\n1,6\n", r"openness: line 2: 6 is not a number in 1 \.\. 5"),
+        (
+            "agent,interests\n1,scince\n",
+            r"agent 1: no topic is called 'scince' \(topics: .*\)\. Did you mean 'science'\?",
+        ),
+        ("agent,like,reply,reshare\n1,0,0,0\n", "agent '1': like, reply and reshare are all 0"),
+    ],
+)
+def test_a_bad_file_of_profiles_is_one_line_that_says_where(tmp_path, text, message):
+    with pytest.raises(DataError, match=message) as caught:
+        world(tmp_path, text)
+    assert str(caught.value).startswith("agents.profiles: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_an_agent_named_twice_with_a_space_is_named_twice(tmp_path):
+    with pytest.raises(DataError, match="agent '1' is named twice"):
+        world(tmp_path, "agent,activity\nx1,1\n".replace("x1", "1") + " 1,1\n")

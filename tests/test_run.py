@@ -1,0 +1,349 @@
+"""A run: its folder, its manifest, and what is kept of it when it breaks."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from ollama_server import as_json, chat_answer, drop, models, serving
+
+from prism_mesa import Config, read_manifest, read_table, run
+from prism_mesa.errors import ConfigError, DataError, RunError
+
+SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
+TABLES = ("rounds", "ticks", "transitions", "posts", "engagements", "cascades", "agents")
+
+
+def small(**more):
+    return SMALL | more
+
+
+def table_bytes(folder):
+    return {file.name: file.read_bytes() for file in sorted(Path(folder).glob("*.parquet"))}
+
+
+def only_folder(out):
+    [folder] = out.iterdir()
+    return folder
+
+
+# -- what a run leaves -------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_its_manifest_seven_tables_and_its_ledger(tmp_path):
+    result = run(small(seed=7), out=tmp_path / "made" / "for it")
+    assert result.run_dir.parent == tmp_path / "made" / "for it"
+    files = {file.name for file in result.run_dir.iterdir()}
+    assert files == {"manifest.json", "decisions.sqlite", *(f"{table}.parquet" for table in TABLES)}
+    manifest = read_manifest(result.run_dir)
+    assert (manifest["status"], manifest["seed"], manifest["llm"]) == ("done", 7, None)
+    assert manifest["decided_by"] == "rule-based reasoner"
+    assert manifest["packages"]["mesa"] == version("mesa")
+    assert {"git", "python", "machine", "notes"} <= set(manifest)
+    assert manifest["started"] <= manifest["ended"]
+    assert manifest["summary"] == result.summary
+
+
+def test_the_manifest_holds_the_full_config_and_it_makes_the_same_run_again(tmp_path):
+    first = run(small(), out=tmp_path)
+    config = read_manifest(first.run_dir)["config"]
+    assert config["agents"]["n"] == 40
+    assert config["feed"]["x_algo"]["weight_reply"] == 27.0  # a default is written down too
+    assert table_bytes(run(config, out=tmp_path).run_dir) == table_bytes(first.run_dir)
+
+
+def test_the_tables_agree_with_each_other_and_with_the_summary(tmp_path):
+    result = run(small(), out=tmp_path)
+    tables = {name: result.table(name) for name in TABLES}
+    rounds, ticks, posts = tables["rounds"], tables["ticks"], tables["posts"]
+    counts = tables["engagements"]["action"].value_counts()
+    said = result.summary["engagement"]
+    assert rounds["round"].tolist() == [0, 1, 2]
+    assert len(ticks) == 3 * 8
+    assert (ticks.drop(columns=["round", "tick"]).sum(axis=1) == 40).all()
+    assert len(tables["agents"]) == result.summary["agents"] == 40
+    assert said["likes"] == counts["like"] == rounds["likes"].sum() == posts["likes"].sum()
+    assert said["reshares"] == counts["reshare"] == (posts["kind"] == "reshare").sum()
+    assert said["replies"] == counts["reply"] == (posts["kind"] == "reply").sum()
+    assert said["posts"] == rounds["posts"].sum() == (posts["kind"] == "post").sum()
+    assert tables["cascades"]["size"].sum() == len(posts)
+    assert result.summary["decisions"]["open"] == rounds["open"].sum() == tables["transitions"]["open"].sum() > 0
+    shares = ticks.drop(columns=["round", "tick"]).sum() / (3 * 8 * 40)
+    assert result.summary["state_shares"] == pytest.approx(shares.to_dict())
+
+
+def test_tables_hold_nothing_that_differs_between_two_equal_runs(tmp_path):
+    columns = {c for t in TABLES for c in read_table(run(small(rounds=1), out=tmp_path).run_dir, t).columns}
+    assert not columns & {"source", "latency_ms", "time", "timestamp", "path", "started", "key"}
+
+
+def test_the_same_config_and_seed_make_the_same_bytes_and_another_seed_does_not(tmp_path):
+    first, again = (table_bytes(run(small(seed=3), out=tmp_path).run_dir) for _ in range(2))
+    other = table_bytes(run(small(seed=4), out=tmp_path).run_dir)
+    assert first == again
+    assert all(first[name] != other[name] for name in first)
+
+
+def test_the_other_scheduler_makes_the_same_bytes(tmp_path):
+    by_columns, by_mesa = (run(small(scheduler=kind), out=tmp_path).run_dir for kind in ("columns", "mesa"))
+    assert table_bytes(by_columns) == table_bytes(by_mesa)
+
+
+def test_a_platform_on_which_nothing_happens_still_has_all_its_tables(tmp_path):
+    result = run(small(agents={"n": 40, "activity": 0, "post_rate": 0}), out=tmp_path)
+    lengths = {name: len(result.table(name)) for name in TABLES}
+    assert lengths == {**dict.fromkeys(TABLES, 0), "rounds": 3, "ticks": 24, "agents": 40}
+    assert "from_state" in result.table("transitions").columns
+    assert result.summary["cascades"] == {"n": 0}
+
+
+def test_a_long_run_has_its_tables_in_parts(tmp_path):
+    result = run(small(rounds=51, ticks_per_round=1, agents={"n": 6}, network={"mean_degree": 2}), out=tmp_path)
+    assert sorted(file.name for file in (result.run_dir / "rounds.parquet").iterdir()) == [
+        "part-00000.parquet",
+        "part-00001.parquet",
+    ]
+    assert result.table("rounds")["round"].tolist() == list(range(51))
+
+
+def test_two_runs_of_the_same_second_have_folders_of_their_own(tmp_path):
+    folders = {run(small(rounds=1, name="twin"), out=tmp_path).run_dir for _ in range(3)}
+    assert len(folders) == 3
+    assert all(folder.name.startswith("twin-") for folder in folders)
+
+
+def test_round_cpu_s_leaves_the_first_round_out(tmp_path):
+    result = run(small(), out=tmp_path)
+    assert 0 < result.summary["round_cpu_s"] < result.summary["cpu_s"]
+
+
+def test_whoever_waits_is_told_each_round(tmp_path):
+    done = []
+    run(Config.model_validate(small()), out=tmp_path, on_round=done.append)
+    assert done == [1, 2, 3]
+
+
+def test_what_does_not_fit_in_a_users_files_is_counted_and_said(tmp_path):
+    graph, posts = tmp_path / "graph.csv", tmp_path / "posts.parquet"
+    graph.write_text("src,dst\na,b\nb,c\na,b\nc,c\n,a\n")
+    pd.DataFrame({"text": ["one", "two", "", "three"], "author": ["a", "b", "a", "nobody"]}).to_parquet(posts)
+    given = {"network": {"edges": str(graph)}, "posts": {"file": str(posts)}, "rounds": 1}
+    result = run(given, out=tmp_path)
+    assert sorted(result.summary["notes"]) == [
+        "network.edges: 1 repeated follows left out",
+        "network.edges: 1 rows without src or dst left out",
+        "network.edges: 1 self-follows left out",
+        "posts.file: 1 posts whose author is no agent left out",
+        "posts.file: 1 rows without text left out",
+    ]
+    assert (result.summary["agents"], result.summary["follows"]) == (3, 2)
+    assert result.table("agents")["id"].tolist() == ["a", "b", "c"]
+
+
+# -- what breaks -------------------------------------------------------------------------------------
+
+
+def test_bad_input_makes_no_folder(tmp_path):
+    out = tmp_path / "out"
+    with pytest.raises(ConfigError, match=r"config: agents.n: .* not -1"):
+        run({"agents": {"n": -1}}, out=out)
+    with pytest.raises(DataError, match=r"posts.file: nowhere.csv: no such file"):
+        run(small(posts={"file": "nowhere.csv"}), out=out)
+    assert not out.exists()
+
+
+def test_a_guard_that_raises_ends_a_strict_run_as_failed_with_what_was_recorded(tmp_path):
+    chart = {"chart": "own_charts:breaking", "strict": True}
+    with pytest.raises(RunError, match=r"round 1: LookupError: .*no opinion about round 1.*kept there"):
+        run(small(statechart=chart), out=tmp_path)
+    folder = only_folder(tmp_path)
+    manifest = read_manifest(folder)
+    assert manifest["status"] == "failed"
+    assert manifest["error"].startswith("round 1: LookupError: ")
+    assert manifest["summary"]["rounds"] == 1
+    assert read_table(folder, "rounds")["round"].tolist() == [0]
+    assert {f"{t}.parquet" for t in TABLES} <= {file.name for file in folder.iterdir()}
+
+
+def test_a_guard_that_raises_is_counted_where_the_run_is_not_strict(tmp_path):
+    result = run(small(statechart={"chart": "own_charts:breaking"}), out=tmp_path)
+    [(fault, count)] = result.summary["guard_errors"].items()
+    assert result.status == "done"
+    assert "LookupError" in fault
+    assert count > 0
+    assert len(result.summary["guards_by_row"]) == 1
+
+
+def test_an_interrupt_within_a_round_ends_the_run_as_failed(tmp_path):
+    with pytest.raises(KeyboardInterrupt, match=r"round 1: interrupted \(what was recorded is kept there\)"):
+        run(small(statechart={"chart": "own_charts:interrupted"}), out=tmp_path)
+    manifest = read_manifest(only_folder(tmp_path))
+    assert (manifest["status"], manifest["error"]) == ("failed", "round 1: interrupted")
+    assert len(read_table(only_folder(tmp_path), "rounds")) == 1
+
+
+def test_an_interrupt_between_rounds_keeps_the_rounds_that_were_done(tmp_path):
+    def impatient(done):
+        if done == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match="interrupted"):
+        run(small(), out=tmp_path, on_round=impatient)
+    folder = only_folder(tmp_path)
+    assert read_manifest(folder)["status"] == "failed"
+    assert read_table(folder, "rounds")["round"].tolist() == [0, 1]
+    assert read_table(folder, "posts")["likes"].sum() == (read_table(folder, "engagements")["action"] == "like").sum()
+
+
+def test_a_folder_that_vanishes_ends_the_run_in_a_sentence(tmp_path):
+    with pytest.raises(RunError, match=r"round 2: (OSError|FileNotFoundError)"):
+        run(small(), out=tmp_path, on_round=lambda done: shutil.rmtree(only_folder(tmp_path)) if done == 3 else None)
+
+
+def test_a_run_that_cannot_write_its_last_tables_does_not_look_finished(tmp_path):
+    def in_the_way(done):
+        (only_folder(tmp_path) / "cascades.parquet").mkdir(exist_ok=True)
+
+    with pytest.raises(RunError, match=r"IsADirectoryError.*cascades\.parquet"):
+        run(small(), out=tmp_path, on_round=in_the_way)
+    assert read_manifest(only_folder(tmp_path))["status"] == "failed"
+
+
+def test_ctrl_c_ends_the_command_with_130_and_the_run_as_failed(tmp_path):
+    # a child of a shell's background job would ignore the signal: it is set back first
+    command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=1000000", "agents.n=30", "network.mean_degree=5"]
+    process = subprocess.Popen(
+        [*command, "reasoner.kind=rule", "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path.parent,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("*/rounds.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 130
+    assert out == ""
+    assert "interrupted (what was recorded is kept there)" in err
+    assert "Traceback" not in err
+    manifest = read_manifest(only_folder(tmp_path))
+    assert manifest["status"] == "failed"
+    assert manifest["error"].endswith("interrupted")
+    n_rounds = manifest["summary"]["rounds"]
+    assert n_rounds >= 49
+    assert len(read_table(only_folder(tmp_path), "rounds")) - n_rounds in (0, 1)  # the one it was in, if collected
+
+
+# -- with an LLM -------------------------------------------------------------------------------------
+
+
+def llm(handler):
+    """Answer by the question, so that swapped questions would show."""
+    prompt = handler.body["messages"][-1]["content"]
+    states = handler.body["format"]["properties"]["next_state"]["enum"]
+    chosen = states[sha256(prompt.encode()).digest()[0] % len(states)]
+    chat_answer(json.dumps({"next_state": chosen}))(handler)
+
+
+def asking(server, **more):
+    return small(agents={"n": 16, "activity": 1}, reasoner={"kind": "ollama", "host": server.url, **more})
+
+
+def ledger_of(folder):
+    db = sqlite3.connect(folder / "decisions.sqlite")
+    try:
+        asked = db.execute("SELECT round, tick, agent, key, source, reason FROM asked").fetchall()
+        answers = dict(db.execute("SELECT key, choice FROM answers").fetchall())
+    finally:
+        db.close()
+    return asked, answers
+
+
+def test_an_llm_decides_and_the_ledger_holds_what_was_asked_and_answered(tmp_path):
+    with serving(always=llm) as server:
+        result = run(asking(server), out=tmp_path)
+        n_sent = len(server.sent)
+    asked, answers = ledger_of(result.run_dir)
+    by_source = result.summary["decisions"]["by_source"]
+    assert result.status == "done"
+    assert result.summary["decisions"]["decided_by"] == f"Ollama llama3.2 at {server.url}"
+    assert read_manifest(result.run_dir)["llm"] == {"name": "llama3.2", "digest": "digest of llama3.2:latest"}
+    assert by_source["llm"] == len(answers) == n_sent > 0
+    assert sum(by_source.values()) == len(asked) == result.summary["decisions"]["open"]
+    moves = result.table("transitions").query("open")
+    gone = {(r, t, a): to for r, t, a, to in moves[["round", "tick", "agent", "to_state"]].itertuples(index=False)}
+    assert gone == {(r, t, a): answers[key] for r, t, a, key, _, _ in asked}
+    assert set(gone.values()) == {"composing", "scrolling"}
+
+
+def test_an_llm_run_can_be_made_again_byte_by_byte_though_answers_come_in_another_order(tmp_path):
+    def slow_for_some(handler):
+        time.sleep(0.02 * (len(handler.server.sent) % 3))
+        llm(handler)
+
+    with serving(always=llm) as server:
+        first = run(asking(server), out=tmp_path)
+        server.always = slow_for_some
+        again = run(asking(server, max_concurrency=2), out=tmp_path)
+    assert table_bytes(first.run_dir) == table_bytes(again.run_dir)
+
+
+def test_a_server_that_dies_in_mid_run_fails_the_run_and_every_fallback_is_recorded(tmp_path, caplog):
+    with serving(always=llm) as server:
+
+        def die(done):
+            if done == 1:
+                server.always = drop  # for connections that are open; new ones are refused
+                server.shutdown()
+                server.server_close()
+
+        result = run(asking(server), out=tmp_path, on_round=die)
+    decisions = result.summary["decisions"]
+    asked, answers = ledger_of(result.run_dir)
+    fallbacks = [row for row in asked if row[4] == "fallback"]
+    assert result.status == read_manifest(result.run_dir)["status"] == "failed"
+    assert "reasoner.max_fallback_share allows 5.0%" in result.summary["error"]
+    assert {row[0] for row in fallbacks} == {1, 2}
+    assert not {row[3] for row in fallbacks} & set(answers)
+    assert len(fallbacks) == decisions["by_source"]["fallback"] == result.table("rounds")["fallback"].sum()
+    assert {row[5] for row in fallbacks} <= {"dropped", "refused"}
+    assert sum(decisions["fallback_reasons"].values()) == len(fallbacks)
+    assert len(result.table("rounds")) == 3
+    moves = result.table("transitions").query("open").set_index(["round", "tick", "agent"])["to_state"]
+    assert {moves.loc[row[:3]] for row in fallbacks} == {"composing"}  # the first option
+    assert "fallback 'first'" in caplog.text
+
+
+def test_how_many_fallbacks_a_run_bears_is_the_users_choice(tmp_path, caplog):
+    with serving(always=as_json(500, {"error": "out of memory"})) as server:
+        result = run(asking(server, max_fallback_share=1, fallback="stay"), out=tmp_path)
+    assert result.status == "done"
+    assert result.summary["decisions"]["by_source"] == {"fallback": result.summary["decisions"]["open"]}
+    assert result.summary["decisions"]["fallback_reasons"].keys() == {"server-error"}
+    assert not result.table("transitions")["open"].any()  # everybody stayed
+
+
+def test_an_llm_that_is_not_there_is_bad_input_and_auto_says_why_the_rule_decides(tmp_path):
+    with serving(tags=models("phi3:latest")) as server:
+        with pytest.raises(ConfigError, match=r"reasoner.model: 'llama3.2' is not on the server \(it has: phi3"):
+            run(asking(server), out=tmp_path / "out")
+        assert not (tmp_path / "out").exists()
+        result = run(asking(server, kind="auto"), out=tmp_path)
+    assert result.summary["decisions"]["decided_by"] == "rule-based reasoner"
+    assert "'ollama pull llama3.2'" in result.summary["decisions"]["note"]

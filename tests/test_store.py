@@ -1,0 +1,161 @@
+"""The folder of a run: tables in one file or in parts, whole or not there, and errors that say what there is."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prism_mesa import DataError, read_manifest, read_table
+from prism_mesa.experiments.store import RunFolder, make_folder
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return RunFolder(tmp_path / "out", "trial")
+
+
+def names(path):
+    return sorted(file.name for file in path.iterdir())
+
+
+def test_a_table_that_stays_small_is_one_file_in_the_order_of_writing(folder):
+    folder.write("rounds", {"round": np.array([0]), "likes": np.array([5])})
+    folder.write("rounds", {"round": np.array([1]), "likes": np.array([7])})
+    assert names(folder.path) == []  # nothing half-written is to be seen
+    folder.close()
+    assert names(folder.path) == ["rounds.parquet"]
+    assert read_table(folder.path, "rounds").to_dict("list") == {"round": [0, 1], "likes": [5, 7]}
+
+
+def test_a_table_is_readable_with_one_line_of_pandas_file_or_folder(folder):
+    for round_ in range(51):
+        folder.write("rounds", {"round": np.array([round_])})
+        folder.round_done()
+    folder.write("agents", {"agent": np.arange(3)})
+    folder.close()
+    assert names(folder.path / "rounds.parquet") == ["part-00000.parquet", "part-00001.parquet"]
+    assert (folder.path / "agents.parquet").is_file()
+    assert pd.read_parquet(folder.path / "rounds.parquet")["round"].tolist() == list(range(51))
+    assert pd.read_parquet(folder.path / "agents.parquet")["agent"].tolist() == [0, 1, 2]
+
+
+def test_what_a_crash_leaves_of_a_long_run_are_whole_parts(folder):
+    for round_ in range(120):
+        folder.write("rounds", {"round": np.array([round_])})
+        folder.round_done()
+    assert read_table(folder.path, "rounds")["round"].tolist() == list(range(100))
+
+
+def test_a_table_of_more_rows_than_a_part_holds_is_written_at_once(folder):
+    folder.write("transitions", {"agent": np.zeros(999_999, np.int32)})
+    assert names(folder.path) == []
+    folder.write("transitions", {"agent": np.ones(1, np.int32)})
+    assert names(folder.path / "transitions.parquet") == ["part-00000.parquet"]
+    folder.write("transitions", {"agent": np.full(2, 2, np.int32)})
+    folder.close()
+    assert read_table(folder.path, "transitions")["agent"].value_counts().to_dict() == {0: 999_999, 1: 1, 2: 2}
+
+
+def test_categories_and_blanks_come_back_as_they_were(folder):
+    kinds = ["post", "reply", "reshare"]
+    for codes in ([0, 2], [1, 1]):
+        kind = pd.Categorical.from_codes(codes, kinds)
+        parent = pd.Series([None, 4], dtype="Int32")
+        folder.write("posts", {"kind": kind, "parent": parent, "round": np.array([0, 0])})
+    folder.close()
+    table = read_table(folder.path, "posts")
+    assert table["kind"].tolist() == ["post", "reshare", "reply", "reply"]
+    assert table["kind"].cat.categories.tolist() == kinds
+    assert table["parent"].isna().tolist() == [True, False, True, False]
+
+
+def test_numbers_beyond_32_bits_are_kept(folder):
+    folder.write("rounds", {"small": np.array([2**31 - 1]), "large": np.array([2**31])})
+    folder.close()
+    table = read_table(folder.path, "rounds")
+    assert (table["small"].dtype, table["large"].dtype) == (np.dtype("int32"), np.dtype("int64"))
+    assert table["large"].tolist() == [2**31]
+
+
+def test_equal_rows_make_equal_bytes_however_they_were_cut_into_writes(tmp_path):
+    made = []
+    for size in (1, 5, 20):
+        folder = RunFolder(tmp_path, "cut")
+        for start in range(0, 20, size):
+            rows = np.arange(start, start + size)
+            folder.write("engagements", {"agent": rows, "like": rows % 2 == 0, "share": rows / 7})
+        folder.close()
+        made.append((folder.path / "engagements.parquet").read_bytes())
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_whole_table_replaces_what_it_held_and_closing_twice_adds_nothing(folder):
+    folder.write("rounds", {"round": np.array([0])})
+    for last in (1, 2):
+        folder.write_whole("agents", {"agent": np.arange(last)})
+        folder.close()
+    assert len(read_table(folder.path, "agents")) == 2
+    assert len(read_table(folder.path, "rounds")) == 1
+
+
+def test_a_part_that_a_crash_left_unfinished_is_not_read(folder):
+    for round_ in range(50):
+        folder.write("rounds", {"round": np.array([round_])})
+        folder.round_done()
+    (folder.path / "rounds.parquet" / ".part-00001.parquet").write_bytes(b"PAR1 half a par")
+    assert len(read_table(folder.path, "rounds")) == 50
+
+
+def test_an_interrupt_while_a_part_is_begun_does_not_stop_the_table_from_being_closed(folder):
+    folder.write("rounds", {"round": np.array([0])})
+    (folder.path / "rounds.parquet").mkdir()  # as far as it got
+    folder.close()
+    assert read_table(folder.path, "rounds")["round"].tolist() == [0]
+
+
+def test_folders_are_new_and_named_for_the_run(tmp_path):
+    made = [RunFolder(tmp_path / "deep" / "er", "ünï").path for _ in range(3)]
+    assert len(set(made)) == 3
+    assert all(path.is_dir() and path.name.startswith("ünï-2") for path in made)
+
+
+def test_an_out_that_is_a_file_cannot_hold_runs(tmp_path):
+    file = tmp_path / "taken"
+    file.write_text("mine")
+    with pytest.raises(DataError, match=r"^--out: \S*taken: cannot make that folder: File exists$"):
+        RunFolder(file, "run")
+    with pytest.raises(DataError, match=r"cannot make that folder: Not a directory"):
+        make_folder(file / "below")
+    with pytest.raises(DataError, match=r"^--out: \S+: cannot make a folder there: File name too long$"):
+        RunFolder(tmp_path, "☃" * 90)
+    assert file.read_text() == "mine"
+
+
+def test_the_manifest_is_replaced_in_one_piece(folder):
+    folder.write_manifest({"status": "running"})
+    folder.write_manifest({"status": "done", "path": folder.path, "name": "ünï"})
+    assert names(folder.path) == ["manifest.json"]
+    assert read_manifest(folder.path) == {"status": "done", "path": str(folder.path), "name": "ünï"}
+    assert json.loads((folder.path / "manifest.json").read_text())["status"] == "done"
+
+
+def test_reading_what_is_not_there_says_what_there_is(folder):
+    with pytest.raises(DataError, match=r"'round' is no table of a run \(rounds, .*agents\)\. Did you mean 'rounds'\?"):
+        read_table(folder.path, "round")
+    with pytest.raises(DataError, match=r"no table 'posts' there \(it has: none\)"):
+        read_table(folder.path, "posts")
+    folder.write_whole("agents", {"agent": np.arange(3)})
+    with pytest.raises(DataError, match=r"no table 'posts' there \(it has: agents\)"):
+        read_table(folder.path, "posts")
+    with pytest.raises(DataError, match=r"nowhere: no run there: manifest.json is missing"):
+        read_manifest(folder.path / "nowhere")
+
+
+def test_reading_what_is_broken_names_the_file(folder):
+    (folder.path / "posts.parquet").write_bytes(b"not parquet at all")
+    (folder.path / "manifest.json").write_text("{")
+    with pytest.raises(DataError, match=r"posts\.parquet: cannot be read: "):
+        read_table(folder.path, "posts")
+    with pytest.raises(DataError, match=r"manifest\.json: cannot be read: "):
+        read_manifest(folder.path)

@@ -1,0 +1,92 @@
+"""Keyed randomness: each draw hangs on its own key and on nothing else."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism_mesa.streams import Streams, _mix, digest64
+
+agents = np.arange(20_000)
+
+
+def test_the_mixing_function_is_splitmix64():
+    """The first outputs of splitmix64 for the seeds 0 and 1234567, as published with the algorithm."""
+    with np.errstate(over="ignore"):
+        mixed = _mix(np.array([0, 1234567], np.uint64))
+    assert mixed.tolist() == [0xE220A8397B1DCDAF, 6457827717110365317]
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 2**63 - 1), st.lists(st.integers(0, 2**40), min_size=1, max_size=20), st.integers(0, 10**6))
+def test_a_draw_alone_is_the_draw_among_many(seed, keys, round_):
+    streams = Streams(seed)
+    together = streams.uniform("purpose", keys, round_=round_, tick=3)
+    assert together.tolist() == [streams.uniform("purpose", key, round_=round_, tick=3)[0] for key in keys]
+
+
+def test_every_part_of_the_key_changes_the_draw():
+    streams = Streams(5)
+    base = {"agent": 7, "round_": 2, "tick": 3, "index": 4}
+    draws = {streams.bits("a", **base)[0], streams.bits("b", **base)[0], Streams(6).bits("a", **base)[0]}
+    draws |= {streams.bits("a", **(base | {name: 99}))[0] for name in base}
+    swapped = {**base, "round_": 3, "tick": 2}
+    draws.add(streams.bits("a", **swapped)[0])
+    assert len(draws) == 8
+
+
+def test_keys_are_broadcast():
+    streams = Streams(1)
+    drawn = streams.uniform("x", agents[:3], index=np.array([5, 5, 6]))
+    assert drawn.tolist() == [streams.uniform("x", i, index=k)[0] for i, k in ((0, 5), (1, 5), (2, 6))]
+
+
+def test_uniform_numbers_are_uniform_and_those_of_two_purposes_independent():
+    a, b = Streams(3).uniform("a", agents), Streams(3).uniform("b", agents)
+    assert a.min() >= 0
+    assert a.max() < 1
+    counts = np.histogram(a, bins=20, range=(0, 1))[0]
+    assert ((counts - 1000) ** 2 / 1000).sum() < 45  # chi-square, 19 degrees of freedom: P < .001
+    assert abs(np.corrcoef(a, b)[0, 1]) < 0.03
+    assert abs(np.corrcoef(a[:-1], a[1:])[0, 1]) < 0.03  # neighbours have nothing in common either
+    assert abs(np.corrcoef(a, Streams(4).uniform("a", agents))[0, 1]) < 0.03
+
+
+def test_integers_are_whole_below_the_bound_and_equally_frequent():
+    drawn = Streams(3).integers("dice", agents, 6)
+    assert drawn.dtype == np.int64
+    counts = np.bincount(drawn)
+    assert len(counts) == 6
+    assert ((counts - 20_000 / 6) ** 2 / (20_000 / 6)).sum() < 21  # 5 degrees of freedom: P < .001
+    assert Streams(3).integers("one", agents, 1).max() == 0
+
+
+def test_integers_may_have_a_bound_each():
+    assert (Streams(3).integers("x", agents[1:], agents[1:]) < agents[1:]).all()
+
+
+def test_normal_numbers_have_mean_0_variance_1_and_normal_tails():
+    drawn = Streams(8).normal("x", agents)
+    assert drawn.mean() == pytest.approx(0, abs=0.03)
+    assert drawn.std() == pytest.approx(1, abs=0.03)
+    assert (np.abs(drawn) < 1.96).mean() == pytest.approx(0.95, abs=0.01)
+    assert (drawn**3).mean() == pytest.approx(0, abs=0.1)
+
+
+def test_draws_and_digests_are_the_same_in_another_process():
+    code = "from prism_mesa.streams import Streams, digest64; print(Streams(9).bits('p', 4)[0], digest64('x', 'y'))"
+    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert told.split() == [str(Streams(9).bits("p", 4)[0]), str(digest64("x", "y"))]
+
+
+def test_a_digest_keeps_its_parts_apart():
+    assert digest64("ab", "c") != digest64("a", "bc")
+
+
+def test_a_child_seed_fits_31_bits_and_hangs_on_seed_and_purpose():
+    seeds = {Streams(seed).child_seed(purpose) for seed in (1, 2) for purpose in ("network", "other")}
+    assert len(seeds) == 4
+    assert all(0 <= seed < 2**31 for seed in seeds)

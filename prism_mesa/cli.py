@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import shutil
 import sys
 import textwrap
@@ -65,6 +66,9 @@ def main() -> None:
         sys.exit(1)
     except BrokenPipeError:
         sys.exit(1)
+    except OSError as error:  # a full disk, a picture's name taken by a folder
+        _say(f"prism: {error}")
+        sys.exit(1)
     if code == _InterruptedError.exit_code:  # typer itself makes that of an interrupt
         _say("prism: interrupted")
     sys.exit(code or 0)
@@ -119,21 +123,25 @@ def browser_page(
     port: Annotated[int, typer.Option(help="port of the page")] = 8765,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
 ) -> None:
-    """Open Mesa's browser page on the model; ends with Ctrl-C."""
+    """Open Mesa's browser page on the model: a small one, or that of CONFIG; ends with Ctrl-C."""
     import os
     import subprocess
     import tempfile
 
     import yaml
 
+    from prism_mesa.social.model import SocialModel
+
     config = _config(arguments)
+    SocialModel(config)  # so that bad input is said here, not as a traceback in the browser
     with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
         yaml.safe_dump(config.model_dump(mode="json"), file)
         file.flush()
         command = [sys.executable, "-m", "solara", "run", str(Path(__file__).with_name("app.py")), f"--port={port}"]
         command += ["--production"] + ([] if open_browser else ["--no-open"])
         print(f"the page is at http://localhost:{port} (end with Ctrl-C)", file=sys.stderr)
-        done = subprocess.run(command, env=os.environ | {"PRISM_APP_CONFIG": file.name}, check=False)
+        named = {"PRISM_APP_CONFIG": file.name} if arguments else {}
+        done = subprocess.run(command, env=os.environ | named, check=False)
     sys.exit(done.returncode)
 
 
@@ -164,7 +172,8 @@ def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
     from prism_mesa.statechart import draw_chart, mermaid
 
     make_folder(out)
-    picture, text = out / f"{chart.name}-chart.png", out / f"{chart.name}-chart.mmd"
+    name = re.sub(r"[^\w.-]+", "-", chart.name)
+    picture, text = out / f"{name}-chart.png", out / f"{name}-chart.mmd"
     draw_chart(chart).savefig(picture, dpi=DPI)
     text.write_text(mermaid(chart), encoding="utf-8")
     return picture, text

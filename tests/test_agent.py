@@ -1,4 +1,4 @@
-"""`SocialAgent`: its fields and what they refuse, its history, its export, and agents that come, go and are scripted."""
+"""`SocialAgent`: its fields and what they refuse, its history and export, and agents that come, go or are scripted."""
 
 import json
 import math
@@ -114,8 +114,14 @@ def test_an_unknown_attribute_is_an_attribute_error(agent):
 
 @pytest.mark.parametrize(
     ("relevance", "velocity", "interested", "engages"),
-    [(0.61, 0, True, True), (0.6, 0, False, False), (0.5, 101, False, True), (0.5, 100, False, False)]
-    + [(0.4, 101, False, True), (0.39, 500, False, False)],
+    [
+        (0.61, 0, True, True),
+        (0.6, 0, False, False),
+        (0.5, 101, False, True),
+        (0.5, 100, False, False),
+        (0.4, 101, False, True),
+        (0.39, 500, False, False),
+    ],
 )
 def test_interest_is_above_the_band_and_a_viral_post_inside_it_engages(relevance, velocity, interested, engages):
     agent = small(agents_band=0.2).agent(0)
@@ -160,7 +166,7 @@ def test_history_reads_as_a_list(agent):
     walk(agent, 2)
     history = agent.state_history
     assert len(history) == 4
-    assert history[0] == list(history)[0]
+    assert history[0].trigger == "feed_ready"
     assert history[-1].trigger == "round_ends"
     assert history[1:3] == list(history)[1:3]
     assert history == list(history)
@@ -437,7 +443,7 @@ def test_a_bot_that_reshares_everything_shows_in_the_tables():
     model = small(agents_activity=0.0, agents_post_rate=0.5, agents_activity_sigma=0.0, feed_size=100)
     Echo(model, 11)
     ran(model, 2)
-    reads = [row for row in model.recorder.tables["engagements"]]
+    reads = model.recorder.tables["engagements"]
     assert {row["agent"] for row in reads} == {11}
     assert {row["action"] for row in reads} == {"reshare"}
     followed = set(model.network.followees(11).tolist())

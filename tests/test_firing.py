@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta, timezone
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, StateTransition, Transition
@@ -294,6 +294,7 @@ def test_a_history_of_depth_0_keeps_nothing():
     assert (agent.ticks_in_state, agent.state_history) == (0, [])
 
 
+@settings(deadline=None)
 @given(depth=st.integers(0, 6), n=st.integers(0, 20))
 def test_the_history_is_the_last_entries_first_in_first_out(depth, n):
     ring = [IDLE, SCROLLING, EVALUATING]

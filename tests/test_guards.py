@@ -8,7 +8,7 @@ from types import MappingProxyType, SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.statechart import AgentState, ArrayColumns, Expression, F, Statechart, Transition, column_values
@@ -273,6 +273,7 @@ ANY_ROWS = _rows(st.sampled_from([*FINITE, float("inf"), float("nan")]))
 FINITE_ROWS = _rows(st.sampled_from(FINITE))
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS, ANY_ROWS, ANY_ROWS)
 def test_an_expression_means_what_python_means(pair, agent, post):
     guard, meaning = pair
@@ -283,6 +284,7 @@ def test_an_expression_means_what_python_means(pair, agent, post):
     assert _truth(guard, agent, mapping) == expected
 
 
+@settings(deadline=None)
 @given(DECISIONS, FINITE_ROWS, FINITE_ROWS)
 def test_the_label_read_as_python_gives_the_same(pair, agent, post):
     guard, _ = pair
@@ -292,6 +294,7 @@ def test_the_label_read_as_python_gives_the_same(pair, agent, post):
         assert _truth(lambda a, p: eval(str(guard), {"agent": a, "post": p}), agent, post) == value
 
 
+@settings(deadline=None)
 @given(EXPRESSIONS, st.lists(st.tuples(ANY_ROWS, ANY_ROWS), min_size=1, max_size=5))
 def test_over_columns_an_expression_has_the_value_of_each_row_unless_a_row_raises(pair, rows):
     guard, meaning = pair

@@ -84,7 +84,7 @@ def test_interests_do_not_hang_on_the_number_of_agents_either():
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.15, 0.5, 0.9])
-@pytest.mark.parametrize("sigma", [0.0, 0.5, 1.6])
+@pytest.mark.parametrize("sigma", [0.0, 0.5, 1.6, 2.5])
 def test_rates_capped_at_1_have_the_configured_mean(mean, sigma):
     population = drawn(activity=mean, post_rate=mean / 2, activity_sigma=sigma)
     assert population.activity.mean() == pytest.approx(mean, rel=0.06)
@@ -112,7 +112,7 @@ def test_activity_is_as_unequal_as_configured():
 
 def test_who_is_often_there_also_posts_more():
     population = drawn(2000, activity=0.2, post_rate=0.1)
-    order = np.argsort(population.activity)
+    order = np.lexsort((population.post_rate, population.activity))  # those who are always there write most
     assert (np.diff(population.post_rate[order]) >= 0).all()
 
 
@@ -152,12 +152,12 @@ def test_a_file_writes_over_what_was_drawn_and_blank_cells_keep_it(tmp_path):
     model = world(
         tmp_path,
         "agent,name,interests,engagement_threshold,timeout_threshold,activity,post_rate,extraversion\n"
-        "3,Ann Example,science;art,0.7,9,1,0,4.5\n 5 ,,,,2,,,\n",
+        "3,Ann Example,science;music,0.7,9,1,0,4.5\n 5 ,,,,2,,,\n",
     )
     ann, other, drawn_other = model.agent(3), model.agent(5), plain.agent(5)
     assert (ann.name, ann.engagement_threshold, ann.timeout_threshold) == ("Ann Example", 0.7, 9)
     assert (ann.activity, ann.post_rate, ann.extraversion) == (1.0, 0.0, 4.5)
-    assert set(ann.interests[:2]) == {"science", "art"}
+    assert set(ann.interests[:2]) == {"science", "music"}
     assert ann.openness == plain.agent(3).openness
     assert (other.name, other.timeout_threshold) == (drawn_other.name, 2)
     assert other.engagement_threshold == drawn_other.engagement_threshold
@@ -192,7 +192,6 @@ def test_agents_are_named_by_the_ids_of_the_edge_list(tmp_path):
         ("agent,activity\n99,1\n", r"agent '99' is not in the network \(30 agents\)"),
         ("agent,activity\n1,1\n,1\n", "line 3: the cell 'agent' is blank"),
         ("agent,activity\n1,1\n2,1\n1,0.5\n", "agent '1' is named twice"),
-        ("agent,activity\n1,1\n 1,1\nx,1\n", "agent 'x' is not in the network|agent '1' is named twice"),
         ("agent,activity\na,1\n", "agent 'a' is not in the network"),
         ("agent,activity\n1,1\n2,1.5\n", r"activity: line 3: 1\.5 is not a number in 0 \.\. 1"),
         ("agent,activity\n1,often\n", r"activity: line 2: often is not a number in 0 \.\. 1"),
@@ -217,4 +216,4 @@ def test_a_bad_file_of_profiles_is_one_line_that_says_where(tmp_path, text, mess
 
 def test_an_agent_named_twice_with_a_space_is_named_twice(tmp_path):
     with pytest.raises(DataError, match="agent '1' is named twice"):
-        world(tmp_path, "agent,activity\nx1,1\n".replace("x1", "1") + " 1,1\n")
+        world(tmp_path, "agent,activity\n1,1\n 1 ,1\n")

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.statechart import (
@@ -61,6 +61,7 @@ def test_an_unknown_state_is_a_value_error():
         agents_in_state("idel", [])
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(list(AgentState))))
 def test_the_counts_add_up_to_the_agents_in_any_order(states):
     counts = state_distribution(in_states(*states))

@@ -149,14 +149,14 @@ def by_rows_and_by_columns(rounds=3, reasoner=None, **params):
     return model("mesa"), model("columns")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(populations, charts())
 def test_all_agents_stepping_one_by_one_equal_the_columns_whatever_the_chart(params, chart):
     rows, columns = by_rows_and_by_columns(statechart_chart=named(chart), **params)
     assert differing(rows, columns) == []
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(populations)
 def test_with_the_default_chart_they_are_equal_too(params):
     rows, columns = by_rows_and_by_columns(rounds=4, **params)

@@ -233,7 +233,7 @@ def _scores(
     return _lowered(score, np.where(is_reply, params.x_algo.reply_factor, 1.0))
 
 
-def _lowered(score: Scores, factor: Scores) -> Scores:
+def _lowered(score: Scores, factor: npt.NDArray[np.floating[Any]]) -> Scores:
     """Return scores times a factor of at most 1; a score below 0 is divided by it, so that it too goes down."""
     with np.errstate(divide="ignore"):
         return np.divide(score, factor, out=score * factor, where=score < 0)

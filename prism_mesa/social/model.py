@@ -23,6 +23,7 @@ from typing import Any
 import mesa
 import numpy as np
 import numpy.typing as npt
+from mesa.agent import AgentSet
 
 from prism_mesa.errors import AgentError, ConfigError, did_you_mean
 from prism_mesa.params import leaves, merged, nested, validated
@@ -173,10 +174,10 @@ class SocialModel(mesa.Model):
             active &= np.isin(np.arange(len(population)), self.leaving)  # Mesa no longer knows them
             scheduled = list(self.agents)
         else:
-            by_type = self._agents_by_type.items()
+            by_type = super().agents_by_type.items()
             scheduled = [agent for kind, agents in by_type if overrides_step(kind) for agent in agents]
-        for agent in scheduled:  # not `agents.do`: who is removed in this tick still does it, in any order of agents
-            agent.step()
+        # a set of its own: who is removed in this tick still does it, in any order of agents
+        AgentSet(scheduled, random=self.random).do("step")
         tick_columns(self, np.flatnonzero(active))
         self.tick_counts.append(np.bincount(population.state[population.present], minlength=len(STATES)))
 
@@ -189,10 +190,35 @@ class SocialModel(mesa.Model):
     @property
     def agents(self) -> Any:
         """All agents as a Mesa AgentSet; those that nobody asked for before are made now."""
-        for row in np.flatnonzero(self.population.present).tolist():
-            if row not in self._adopted and row not in self.leaving:
-                SocialAgent(self, row)
+        self._make_agents()
         return super().agents
+
+    @property
+    def agents_by_type(self) -> Any:
+        """All agents as Mesa AgentSets by their class; those that nobody asked for before are made now."""
+        self._make_agents()
+        return super().agents_by_type
+
+    @property
+    def agent_types(self) -> list[type]:
+        """Classes of the agents."""
+        return list(self.agents_by_type)
+
+    def remove_all_agents(self) -> None:
+        """Let all agents leave the platform."""
+        self._make_agents()
+        super().remove_all_agents()
+
+    @property
+    def agent_types(self) -> list[type]:
+        """The classes of all agents."""
+        return list(self.agents_by_type)
+
+    def _make_agents(self) -> None:
+        if len(self._adopted) < len(self.population):
+            for row in np.flatnonzero(self.population.present).tolist():
+                if row not in self._adopted:
+                    SocialAgent(self, row)
 
     def agent(self, row: int) -> SocialAgent:
         """Return the agent of a row; it is made when first asked for."""

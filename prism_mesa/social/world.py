@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from prism_mesa.errors import DataError
 from prism_mesa.social.network import FollowNetwork, generate_network, load_network
-from prism_mesa.social.params import SocialParams
+from prism_mesa.social.params import NetworkParams, SocialParams
 from prism_mesa.social.population import Population
 from prism_mesa.social.profiles import draw_interests, draw_profiles, read_profiles
 from prism_mesa.social.texts import Corpus, Topics, load_corpus, quantised, topics_of
@@ -53,7 +53,7 @@ def make_world(params: SocialParams, streams: Streams) -> World:
     if params.network.edges is not None:
         network, ids = load_network(params.network.edges)
     else:
-        network = generate_network(params.network, params.agents.n, streams)
+        network = generate_network(_possible(params), params.agents.n, streams)
         ids = [str(i) for i in range(network.n_agents)]
     corpus = load_corpus(params.posts.file)
     topics = topics_of(corpus, params.posts)
@@ -66,11 +66,21 @@ def make_world(params: SocialParams, streams: Streams) -> World:
     population = draw_profiles(agents, ids, interests, params, streams)
     if params.agents.profiles is not None:
         read_profiles(params.agents.profiles, population, topics)
-    notes = [f"network.edges: {count} {what} left out" for what, count in network.dropped]
+    notes = []
+    if params.network.edges is None and _possible(params) != params.network:
+        most = params.agents.n - 1
+        notes.append(f"network.mean_degree: {params.network.mean_degree:g} is taken as {most}: there are no more others")
+    notes += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
     notes += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
     if without:
         notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
     return World(network, corpus, topics, population, schedule, tuple(notes))
+
+
+def _possible(params: SocialParams) -> NetworkParams:
+    """Return the network's parameters with a mean degree that so few agents can have."""
+    most = min(params.network.mean_degree, params.agents.n - 1)
+    return params.network.model_copy(update={"mean_degree": most})
 
 
 def _schedule(

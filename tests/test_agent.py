@@ -323,6 +323,14 @@ def test_a_new_agent_shifts_nobody_elses_draws():
     assert [with_newcomer.history.entries(i) for i in range(30)] == [without.history.entries(i) for i in range(30)]
 
 
+def test_a_new_agents_id_is_nobody_elses(tmp_path):
+    (tmp_path / "edges.csv").write_text("src,dst\n1,2\n2,3\n")
+    model = small(network_edges=str(tmp_path / "edges.csv"))
+    made = [SocialAgent(model).agent_id for _ in range(2)]
+    assert len({"1", "2", "3", *made}) == 5
+    assert model.population.ids == ["1", "2", "3", *made]
+
+
 def test_mesas_create_agents_makes_new_ones():
     model = small()
     made = SocialAgent.create_agents(model, 3, activity=1.0, timeout_threshold=[2, 3, 4])

@@ -236,7 +236,7 @@ def _scores(
 def _lowered(score: Scores, factor: npt.NDArray[np.floating[Any]]) -> Scores:
     """Return scores times a factor of at most 1; a score below 0 is divided by it, so that it too goes down."""
     with np.errstate(divide="ignore"):
-        return np.divide(score, factor, out=score * factor, where=score < 0)
+        return np.asarray(np.divide(score, factor, out=score * factor, where=score < 0))
 
 
 def _predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:

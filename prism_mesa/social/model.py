@@ -250,7 +250,8 @@ class SocialModel(mesa.Model):
             self.existing_row(other)
         agents = np.array([row])
         interests = draw_interests(agents, self.topics, self.streams)
-        self.population.append(draw_profiles(agents, [str(row)], interests, self.params, self.streams))
+        own_id = str(row) if str(row) not in self.population.ids else f"new {row}"
+        self.population.append(draw_profiles(agents, [own_id], interests, self.params, self.streams))
         self.population.state[row] = self.chart.initial.code
         self.network = self.network.with_agent(follows, followers)
         self.history.grow(1)

@@ -69,7 +69,9 @@ def make_world(params: SocialParams, streams: Streams) -> World:
     notes = []
     if params.network.edges is None and _possible(params) != params.network:
         most = params.agents.n - 1
-        notes.append(f"network.mean_degree: {params.network.mean_degree:g} is taken as {most}: there are no more others")
+        notes.append(
+            f"network.mean_degree: {params.network.mean_degree:g} is taken as {most}: there are no more others"
+        )
     notes += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
     notes += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
     if without:

@@ -184,7 +184,9 @@ class SocialModel(mesa.Model):
     def _close(self) -> None:
         self.tick = self.params.ticks_per_round + 1
         active = self.population.present & (self.population.state != IDLE.code)
+        before = self.counts.copy()
         self._fire_all(ROUND_ENDS, np.flatnonzero(active))
+        self.totals.update(self.counts - before)  # a user's chart may leave a choice open here; the rows are written
         record_moves(self)
 
     @property
@@ -198,11 +200,6 @@ class SocialModel(mesa.Model):
         """All agents as Mesa AgentSets by their class; those that nobody asked for before are made now."""
         self._make_agents()
         return super().agents_by_type
-
-    @property
-    def agent_types(self) -> list[type]:
-        """Classes of the agents."""
-        return list(self.agents_by_type)
 
     def remove_all_agents(self) -> None:
         """Let all agents leave the platform."""

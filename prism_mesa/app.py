@@ -128,8 +128,8 @@ def furthest(model: SocialModel) -> npt.NDArray[np.int64]:
     rank = np.array([list(STATE_COLORS).index(state) for state in STATES])
     history = model.history
     kept = np.arange(history.depth) < history.count[:, None]
-    recent = kept & (history.clocks >= model.time_of_day.number(model.round, 0))
-    entered = np.where(recent, rank[history.moves & (1 << STATE_BITS) - 1], 0)
+    recent = kept & (history.ring["clock"] >= model.time_of_day.number(model.round, 0))
+    entered = np.where(recent, rank[history.ring["move"] & (1 << STATE_BITS) - 1], 0)
     return np.asarray(np.maximum(entered.max(axis=1), rank[model.population.state]), np.int64)
 
 

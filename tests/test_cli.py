@@ -5,6 +5,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -180,12 +181,27 @@ def test_the_chart_is_checked_and_drawn(prism):
 # -- Ctrl-C ------------------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def interruptible():
+    """Ctrl-C raises KeyboardInterrupt, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_ctrl_c_while_the_llm_is_asked_ends_at_once_with_130(prism):
     with serving(always=late) as server:
-        timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT))
-        server.always = lambda handler: (timer.is_alive() or timer.ident or timer.start(), late(handler))
+
+        def interrupt_once_asked():
+            while not server.sent:
+                time.sleep(0.01)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        user = threading.Thread(target=interrupt_once_asked)
+        user.start()
         code, out, err = prism("run", *SMALL[:-1], "reasoner.kind=ollama", f"reasoner.host={server.url}")
-        timer.join()
+        user.join()
     [folder] = folders()
     assert (code, out) == (130, "")
     assert err.splitlines()[-1] == f"prism: {folder}: round 0: interrupted (what was recorded is kept there)"

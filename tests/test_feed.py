@@ -133,11 +133,7 @@ def ranked(model, now):
 def test_every_mode_ranks_as_the_reference_does(mode, params, rounds):
     model = ran(small(feed_mode=mode, **params), rounds)
     assert ranked(model, rounds) == [reference_feed(model, i, rounds) for i in range(len(model.population))]
-    population = model.population
-    for i in range(len(population)):
-        shown = population.feed[i, : population.n_feed[i]].tolist()
-        assert population.feed_match[i, : len(shown)].tolist() == [similarity(model, i, post) for post in shown]
-    assert not population.n_read.any()
+    assert not model.population.n_read.any()
 
 
 @pytest.mark.parametrize("mode", ["random", "chronological", "preference", "x_algo"])

@@ -150,7 +150,7 @@ def test_a_decision_follows_the_band():
     seen = Counter()
     for row in moves(model, from_state="evaluating"):
         agent = agents[row["agent"]]
-        relevance = model.post(row["post"], model.match(row["agent"], row["post"])).relevance
+        relevance = model.post(row["post"], row["agent"]).relevance
         if row["trigger"] == "ignores":
             seen["ignored"] += 1
             assert relevance < agent.low_threshold

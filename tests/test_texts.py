@@ -184,7 +184,7 @@ def test_without_labels_directions_are_named_by_common_words():
 def test_a_corpus_without_any_word_still_runs(tmp_path):
     model = ran(small(posts_file=file(tmp_path, "text\n1\n2\n!!!\n")), 2)
     assert model.agent(0).interests == []
-    assert model.post(0, model.match(0, 0)).relevance == 0.5
+    assert model.post(0, 0).relevance == 0.5
 
 
 def test_more_labels_than_topics_is_a_config_error():

@@ -129,8 +129,7 @@ class SocialAgent(mesa.Agent):
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         model = self.model
         post_id = getattr(context, "post_id", NO_POST)
-        match = model.match(self.row, post_id)
-        posts = PostColumns(model, np.array([post_id]), np.array([match]))
+        posts = PostColumns(model, self._rows, np.array([post_id]))
         codes = np.array([model.trigger_code(trigger)])
         choice = int(ask(model, AgentColumns(model, self._rows), posts, codes, np.array([0]), (options,))[0])
         return None if choice == STAY else STATES[choice]
@@ -140,7 +139,7 @@ class SocialAgent(mesa.Agent):
         """The posts of this round's feed that the agent has not read, best first."""
         p = self.model.population
         places = range(int(p.n_read[self.row]), int(p.n_feed[self.row]))
-        found = (self.model.post(int(p.feed[self.row, i]), int(p.feed_match[self.row, i])) for i in places)
+        found = (self.model.post(int(p.feed[self.row, i]), self.row) for i in places)
         return [post for post in found if post is not None]
 
     def read(self) -> Post | None:
@@ -297,7 +296,7 @@ class SocialAgent(mesa.Agent):
     def current_post(self) -> Post | None:
         """The post that the agent is evaluating or engaging with."""
         population = self.model.population
-        return self.model.post(int(population.current_post[self.row]), int(population.current_match[self.row]))
+        return self.model.post(int(population.current_post[self.row]), self.row)
 
     @property
     def next_post(self) -> Post | None:

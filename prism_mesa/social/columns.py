@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.social.population import NO_POST, STATE_NAMES, Categories, Population, Rows
@@ -63,18 +64,18 @@ class AgentColumns:
 class PostColumns:
     """The posts before some agents; a row is a `Post`, or None where there is none."""
 
-    def __init__(self, model: "SocialModel", posts: Rows, matches: Rows) -> None:
+    def __init__(self, model: "SocialModel", readers: Rows, posts: Rows) -> None:
         self.model = model
+        self.readers = readers
         self.posts = posts
-        self.matches = matches
 
     def take(self, rows: Rows) -> Self:
         """Return these of the rows."""
-        return type(self)(self.model, self.posts[rows], self.matches[rows])
+        return type(self)(self.model, self.readers[rows], self.posts[rows])
 
     def row(self, i: int) -> Post | None:
         """Return the post of row `i`."""
-        return self.model.post(int(self.posts[i]), int(self.matches[i]))
+        return self.model.post(int(self.posts[i]), int(self.readers[i]))
 
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if a row has no post, or posts no such column."""
@@ -82,7 +83,7 @@ class PostColumns:
         if not len(self.posts) or self.posts.min() == NO_POST:
             raise AttributeError(f"no post to read {name!r} of")
         if name == "relevance":
-            return relevance_of(self.matches)
+            return relevance_of(self._matches())
         if name == "post_id":
             return self.posts
         if name == "kind":
@@ -92,3 +93,10 @@ class PostColumns:
         if name in ("round", "author", "root"):
             return getattr(table, name)[self.posts]
         raise AttributeError(f"posts have no column {name!r}")
+
+    def _matches(self) -> npt.NDArray[np.int16]:
+        """Return the similarities; those of the posts at hand are known."""
+        population = self.model.population
+        if (population.current_post[self.readers] == self.posts).all():
+            return population.current_match[self.readers]
+        return self.model.matches(self.readers, self.posts)

@@ -106,7 +106,7 @@ def _rank_block(
     found = _in_network(block, visible, network)
     if params.mode == "x_algo" and params.x_algo.out_of_network:
         found = _with_outsiders(found, block, visible, posts, network, params.x_algo, streams, now)
-    found = found.take(_unseen(found, block, visible, population, posts))
+    found = found.take(_unseen(found, block, visible, population, posts, now))
     score = _scores(found, block, visible, population, posts, params, streams, now)
     order = _ranked(found, score)
     order = order[_first_copies(found.take(order), visible)]
@@ -117,9 +117,7 @@ def _rank_block(
     n_found = np.bincount(agent, minlength=len(block))
     place = np.arange(len(agent)) - (np.cumsum(n_found) - n_found)[agent]
     shown = place < params.size
-    rows, place, shown_posts = block[agent[shown]], place[shown], visible.first + found.post[order[shown]]
-    population.feed[rows, place] = shown_posts
-    population.feed_match[rows, place] = matches(population.interests[rows], posts.vectors(shown_posts))
+    population.feed[block[agent[shown]], place[shown]] = visible.first + found.post[order[shown]]
     population.n_feed[block] = np.minimum(n_found, params.size)
 
 
@@ -143,9 +141,11 @@ def _first_copies(ranked: Candidates, visible: Visible) -> npt.NDArray[np.bool_]
     first = np.ones(len(ranked.post), np.bool_)
     root = visible.root[ranked.post]
     several = np.flatnonzero((visible.copies[root] > 1) | ~ranked.in_network)  # outsiders may be drawn twice
-    _, kept = np.unique(ranked.agent[several] * np.int64(visible.n) + root[several], return_index=True)
-    first[several] = False
-    first[several[kept]] = True
+    group = ranked.agent[several].astype(np.uint64) << np.uint64(_POST_BITS) | root[several].astype(np.uint64)
+    bits = np.uint64(64 - _AGENT_BITS - _POST_BITS)
+    group = np.sort(group << bits | np.arange(len(several), dtype=np.uint64))  # one key sorts faster than two
+    again = np.flatnonzero(group[1:] >> bits == group[:-1] >> bits) + 1
+    first[several[(group[again] & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)]] = False
     return first
 
 
@@ -195,15 +195,18 @@ def _with_outsiders(
 
 
 def _unseen(
-    found: Candidates, block: Ids, visible: Visible, population: Population, posts: Posts
+    found: Candidates, block: Ids, visible: Visible, population: Population, posts: Posts, now: int
 ) -> npt.NDArray[np.bool_]:
     """Mark the pairs whose root is neither among those the agent has seen nor its own post."""
     root = posts.root[visible.first + found.post]
     agent = block[found.agent]
     keep = np.asarray(posts.author[root] != agent)
+    old = np.flatnonzero(posts.round[root] < now)  # nobody has seen what appears only now
+    root, agent, seen = root[old], agent[old], np.zeros(len(old), np.bool_)
     for slot in population.seen:
-        if slot[block].max(initial=NO_POST) != NO_POST:
-            keep &= slot[agent] != root
+        if slot.max(initial=NO_POST) != NO_POST:
+            seen |= slot[agent] == root
+    keep[old[seen]] = False
     return keep
 
 

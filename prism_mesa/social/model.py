@@ -254,17 +254,16 @@ class SocialModel(mesa.Model):
         self.history.grow(1)
         return row
 
-    def post(self, post_id: int, match: int) -> Post | None:
-        """Return a post as a reader sees it whose interests match it so well; None for `NO_POST`."""
+    def post(self, post_id: int, reader: int) -> Post | None:
+        """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
         if post_id == NO_POST:
             return None
+        match = int(self.matches(np.array([reader]), np.array([post_id]))[0])
         return self.posts.view(post_id, self.population.names[self.posts.author[post_id]], match)
 
-    def match(self, row: int, post_id: int) -> int:
-        """Return the similarity of an agent's interests and a post's topics, as a whole number."""
-        if post_id == NO_POST:
-            return 0
-        return int(matches(self.population.interests[[row]], self.posts.vectors(np.array([post_id])))[0])
+    def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
+        """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""
+        return matches(self.population.interests[readers], self.posts.vectors(posts))
 
     def trigger_code(self, trigger: str) -> int:
         """Return a trigger's place in the chart, or -1."""

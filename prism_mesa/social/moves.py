@@ -56,7 +56,7 @@ def read_next(model: "SocialModel", rows: Rows) -> None:
     posts = population.feed[rows, place]
     roots = model.posts.root[posts]
     population.current_post[rows] = posts
-    population.current_match[rows] = population.feed_match[rows, place]
+    population.current_match[rows] = model.matches(rows, posts)
     population.mark_read(rows, roots, model.round)
     model.events.impressions.append(roots)
 

@@ -38,7 +38,7 @@ class Population:
         ticks_in_state: Ticks since the last transition.
         pending_action: Index into `ACTIONS`, or `NO_ACTION`.
         current_post: The post under evaluation, or `NO_POST`; `current_match` is its similarity.
-        feed: This round's posts, best first, shape (n, feed size); `feed_match` their similarities.
+        feed: This round's posts, best first, shape (n, feed size).
         n_feed: Posts in the feed; `n_read` how many of them the agent has seen.
         seen: Roots of the posts seen in the last rounds, shape (window * feed size, n): what was read k-th
             in round r stands in row ``r % window * feed_size + k``.
@@ -61,7 +61,6 @@ class Population:
     current_post: npt.NDArray[np.int32]
     current_match: npt.NDArray[np.int16]
     feed: npt.NDArray[np.int32]
-    feed_match: npt.NDArray[np.int16]
     n_feed: npt.NDArray[np.uint8]
     n_read: npt.NDArray[np.uint8]
     seen: npt.NDArray[np.int32]
@@ -125,24 +124,23 @@ class History:
     """The last changes of state of every agent, as rings; 10 bytes an entry.
 
     Attributes:
-        moves: Packed trigger, source and target, shape (n, depth).
-        clocks: When, as `Clock.number`.
-        posts: The post at hand, or `NO_POST`.
+        ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock` (when, as
+            `Clock.number`) and `post` (the post at hand, or `NO_POST`): written together, so one place in
+            memory is touched for each entry.
         count: Changes so far, shape (n,).
     """
 
+    ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
+
     def __init__(self, n: int, depth: int) -> None:
         self.depth = depth
-        self.moves = np.zeros((n, depth), np.uint16)
-        self.clocks = np.zeros((n, depth), np.int32)
-        self.posts = np.full((n, depth), NO_POST, np.int32)
+        self.ring = np.zeros((n, depth), self.ENTRY)
         self.count = np.zeros(n, np.int64)
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""
-        empty = History(more, self.depth)
-        for name in ("moves", "clocks", "posts", "count"):
-            setattr(self, name, np.concatenate([getattr(self, name), getattr(empty, name)]))
+        self.ring = np.concatenate([self.ring, np.zeros((more, self.depth), self.ENTRY)])
+        self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
 
     def record(
         self,
@@ -154,20 +152,18 @@ class History:
         """Append one entry to each of `rows` (each once)."""
         if not self.depth:
             return
-        place = self.count[rows] % self.depth
-        self.moves[rows, place] = moves
-        self.clocks[rows, place] = clock
-        self.posts[rows, place] = posts
+        entries = np.empty(len(rows), self.ENTRY)
+        entries["move"], entries["clock"], entries["post"] = moves, clock, posts
+        self.ring[rows, self.count[rows] % self.depth] = entries
         self.count[rows] += 1
 
     def entries(self, row: int) -> list[tuple[int, int, int]]:
         """Return (move, clock, post) of one agent, oldest first."""
-        if not self.depth:
-            return []
-        first = max(0, int(self.count[row]) - self.depth)
-        places = np.arange(first, int(self.count[row])) % self.depth
-        columns = (self.moves, self.clocks, self.posts)
-        return list(zip(*(column[row, places].tolist() for column in columns), strict=True))
+        count = int(self.count[row])
+        kept: list[tuple[int, int, int]] = [
+            self.ring[row, i % self.depth].item() for i in range(max(0, count - self.depth), count)
+        ]
+        return kept
 
 
 def packed_move(trigger: int, source: int, target: int) -> int:

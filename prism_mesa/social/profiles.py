@@ -94,7 +94,6 @@ def _empty(n: int, params: SocialParams) -> dict[str, Any]:
         "current_post": np.full(n, NO_POST, np.int32),
         "current_match": np.zeros(n, np.int16),
         "feed": np.full((n, size), NO_POST, np.int32),
-        "feed_match": np.zeros((n, size), np.int16),
         "n_feed": np.zeros(n, np.uint8),
         "n_read": np.zeros(n, np.uint8),
         "seen": np.full((size * params.feed.window, n), NO_POST, np.int32),

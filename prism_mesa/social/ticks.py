@@ -25,7 +25,7 @@ def tick_columns(model: "SocialModel", rows: Rows) -> None:
     limit = np.where(own > 0, own, population.timeout_threshold[rows])
     timed_out = population.ticks_in_state[rows] >= limit
     agents = AgentColumns(model, rows)
-    here = PostColumns(model, population.current_post[rows], population.current_match[rows])
+    here = PostColumns(model, rows, population.current_post[rows])
     fire_columns(model, rows, next_triggers(model.chart, states, timed_out, agents, here))
 
 
@@ -59,12 +59,10 @@ def fire_columns(model: "SocialModel", rows: Rows, triggers: Rows) -> None:
 def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColumns:
     """Return what each agent's guards read: the next unread post for `sees_post`, else the current one."""
     population = model.population
-    posts, matches = population.current_post[rows], population.current_match[rows]
+    posts = population.current_post[rows]
     sees = (triggers == model.trigger_code(SEES_POST)) & (population.n_read[rows] < population.n_feed[rows])
-    place = population.n_read[rows[sees]]
-    posts[sees] = population.feed[rows[sees], place]
-    matches[sees] = population.feed_match[rows[sees], place]
-    return PostColumns(model, posts, matches)
+    posts[sees] = population.feed[rows[sees], population.n_read[rows[sees]]]
+    return PostColumns(model, rows, posts)
 
 
 def _arrows_to(

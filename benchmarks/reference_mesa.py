@@ -80,7 +80,7 @@ LETS_GO: Final = frozenset({IDLE, SCROLLING, RESTING})
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """A post, reply or reshare; counters are those of the root."""
+    """A post, reply or reshare; counters, and the round of the `newest` copy, are those of the root."""
 
     post_id: int
     author: "Person"
@@ -94,9 +94,11 @@ class Message:
     reshares: int = 0
     impressions: int = 0
     velocity: int = 0
+    newest: int = 0
 
     def __post_init__(self) -> None:
         self.root = self.parent.root if self.kind == "reshare" and self.parent is not None else self
+        self.root.newest = self.round
 
 
 class Person(mesa.Agent):
@@ -124,7 +126,7 @@ class Person(mesa.Agent):
         self.outbox: deque[Message] = deque()
         self.feed: list[Message] = []
         self.feed_relevance: list[float] = []
-        self.seen: dict[Message, int] = {}
+        self.seen: set[Message] = set()
         self.history: deque[tuple[str, str, str, int, int, int]] = deque(maxlen=model.history_depth)
         self.state = IDLE
         self.ticks_in_state = 0
@@ -187,7 +189,7 @@ class Person(mesa.Agent):
         """Read the next post of the feed: the impression."""
         self.post, self.relevance = self.feed.pop(), self.feed_relevance.pop()
         root = self.post.root
-        self.seen[root] = self.model.round
+        self.seen.add(root)
         self.model.impressions.append(root)
 
     def engage_probability(self) -> float:
@@ -213,8 +215,8 @@ class Person(mesa.Agent):
                 found += followee.outbox
         found.sort(key=NEWEST, reverse=True)
         oldest = model.round - model.window
-        self.seen = {root: when for root, when in self.seen.items() if when > oldest}
-        skip, shown = set(self.seen), []
+        self.seen = {root for root in self.seen if root.newest > oldest}  # the others cannot come again
+        skip, shown = self.seen.copy(), []
         for post in found:
             root = post.root
             if root not in skip and root.author is not self:

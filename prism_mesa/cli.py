@@ -99,10 +99,12 @@ def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJso
 @app.command()
 def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
     """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
-    from prism_mesa.social.behavior import FIRED
+    from prism_mesa.social.behavior import FIRED, chosen_chart
+    from prism_mesa.social.columns import FIELDS
 
-    drawn = _chart(_config(arguments))
-    findings = drawn.check(FIRED)
+    config = _config(arguments)
+    drawn = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
+    findings = drawn.check(FIRED, FIELDS)
     picture, text = _draw_chart(drawn, out)
     errors = [finding for finding in findings if finding.level == "error"]
     if as_json:
@@ -156,14 +158,6 @@ def _config(arguments: list[str] | None) -> "Config":
     elif DEFAULT_FILE.is_file():
         file = DEFAULT_FILE
     return load_config(file, given, below={"reasoner": {"kind": "auto"}})
-
-
-def _chart(config: "Config") -> "Statechart":
-    from prism_mesa.social.behavior import build_chart, load_chart
-
-    own = config.statechart
-    chart = load_chart(own.chart) if own.chart else build_chart(asks_action=config.reasoner.asks_action)
-    return chart.replaced(oracle_enabled=chart.oracle_enabled and own.oracle_enabled)
 
 
 def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
@@ -253,8 +247,9 @@ def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{trees['n']:,}, {trees['share_never_reshared']:.0%} never reshared, mean size {trees['mean_size']:.2f}, "
             f"largest {trees['max_size']}, deepest {trees['max_depth']}",
         )
+    rates = decisions["rates"]
     answered = ", ".join(f"{n:,} by {source}" for source, n in decisions["by_source"].items()) or "nobody was asked"
-    yield "decisions", f"{decisions['open']:,} open choices: {answered}"
+    yield "decisions", f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round): {answered}"
     fallbacks = decisions["by_source"].get("fallback", 0)
     reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
     yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")

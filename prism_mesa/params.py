@@ -79,7 +79,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
     """
     tree: dict[str, Any] = {}
     for key, value in flat.items():
-        *groups, last = key.split(".")
+        *groups, last = key.split(".") if isinstance(key, str) else [key]
         branch = tree
         for group in groups:
             branch = branch.setdefault(group, {})

@@ -100,9 +100,10 @@ def draw_run(run_dir: str | Path) -> list[Path]:
         DataError: If the folder lacks a table.
     """
     folder = Path(run_dir)
+    trees = read_table(folder, "cascades")
     figures = {
         "states": states_figure(read_table(folder, "rounds")),
-        "cascades": cascades_figure(read_table(folder, "cascades")),
+        "cascades": cascades_figure(trees[trees["kind"] == "post"]),
         "engagement": engagement_figure(read_table(folder, "rounds")),
     }
     for name, figure in figures.items():

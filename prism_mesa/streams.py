@@ -32,6 +32,11 @@ def digest64(*parts: str) -> int:
     return int.from_bytes(blake2b("\x1f".join(parts).encode(), digest_size=8).digest(), "little")
 
 
+def fresh_seed() -> int:
+    """Return a seed nobody has chosen, from the operating system; whoever takes it must record it."""
+    return int(np.random.SeedSequence().generate_state(1)[0])
+
+
 @dataclass(frozen=True)
 class Streams:
     """The draws of one seed.

@@ -108,7 +108,7 @@ def test_an_agent_tells_who_it_is_from_its_columns(agent):
 
 
 def test_an_unknown_attribute_is_an_attribute_error(agent):
-    with pytest.raises(AttributeError, match="SocialAgent has no attribute 'mood'"):
+    with pytest.raises(AttributeError, match="'SocialAgent' object has no attribute 'mood'"):
         _ = agent.mood
 
 

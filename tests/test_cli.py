@@ -72,7 +72,7 @@ def test_a_run_says_what_happened_and_who_decided_it(prism):
     assert said["platform"].endswith(" follows, 2 rounds")
     assert "scrolling " in said["states"]
     assert "likes" in said["engagement"]
-    assert "open choices: " in said["decisions"]
+    assert "open choices (" in said["decisions"]
     assert (said["decided by"], said["fallbacks"]) == ("rule-based reasoner", "0")
     assert "2/2" in err
     assert {f.name for f in folder.glob("*.png")} == {"states.png", "cascades.png", "engagement.png"}

@@ -14,6 +14,7 @@ from prism_mesa.social.network import from_edges
 from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
 from prism_mesa.social.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.profiles import draw_profiles
+from prism_mesa.social.seen import Seen
 from prism_mesa.social.texts import Corpus, Topics
 from prism_mesa.streams import Streams
 
@@ -71,7 +72,7 @@ def reference_feed(model, agent, now):
     seen = {
         int(posts.root[row["post"]])
         for row in model.recorder.tables.get("transitions", [])
-        if row["trigger"] == "sees_post" and row["agent"] == agent and row["round"] > now - p.window
+        if row["trigger"] == "sees_post" and row["agent"] == agent
     }
     scored = {}
     for i in [*inside, *outside]:
@@ -79,7 +80,7 @@ def reference_feed(model, agent, now):
         if root in seen or int(posts.author[root]) == agent:
             continue
         if p.mode == "random":
-            scored[i] = float(model.streams.uniform("feed order", agent, round_=now, index=i)[0])
+            scored[i] = float(model.streams.uniform("feed order", agent, round_=now, index=posts.key[i])[0])
         elif p.mode == "chronological":
             scored[i] = 0.0
         elif p.mode == "preference":
@@ -121,9 +122,8 @@ worlds = st.fixed_dictionaries(
 def ranked(model, now):
     """Rank anew for everybody, as at the opening of round `now`, and return all feeds."""
     population = model.population
-    population.forget_seen(now)
     agents = np.arange(len(population))
-    feed.rank_feeds(agents, population, model.posts, model.network, model.params.feed, model.streams, now)
+    feed.rank_feeds(agents, population, model.posts, model.seen, model.network, model.params.feed, model.streams, now)
     return [population.feed[i, : population.n_feed[i]].tolist() for i in agents]
 
 
@@ -150,7 +150,9 @@ def test_the_order_of_agents_does_not_matter():
     model = ran(small(feed_mode="x_algo"), 2)
     feeds = ranked(model, 2)
     backwards = np.arange(30)[::-1]
-    feed.rank_feeds(backwards, model.population, model.posts, model.network, model.params.feed, model.streams, 2)
+    feed.rank_feeds(
+        backwards, model.population, model.posts, model.seen, model.network, model.params.feed, model.streams, 2
+    )
     assert [model.population.feed[i, : model.population.n_feed[i]].tolist() for i in range(30)] == feeds
 
 
@@ -198,7 +200,7 @@ def by_hand(posts, params, follows=(1, 2, 3), interest=EAST, n=6, now=0, **count
     interests = np.array([interest] * n, np.int8)
     people = draw_profiles(np.arange(n), list("abcdefgh"[:n]), interests, SocialParams(feed=params), streams)
     network = from_edges(np.array(follows, int), np.zeros(len(follows), int), n)
-    feed.rank_feeds(np.arange(n), people, table, network, params, streams, now)
+    feed.rank_feeds(np.arange(n), people, table, Seen(), network, params, streams, now)
     return people.feed[0, : people.n_feed[0]].tolist()
 
 

@@ -283,7 +283,11 @@ def test_an_llm_decides_and_the_ledger_holds_what_was_asked_and_answered(tmp_pat
     by_source = result.summary["decisions"]["by_source"]
     assert result.status == "done"
     assert result.summary["decisions"]["decided_by"] == f"Ollama llama3.2 at {server.url}"
-    assert read_manifest(result.run_dir)["llm"] == {"name": "llama3.2", "digest": "digest of llama3.2:latest"}
+    assert read_manifest(result.run_dir)["llm"] == {
+        "name": "llama3.2",
+        "digest": "digest of llama3.2:latest",
+        "server": "0.99",
+    }
     assert by_source["llm"] == len(answers) == n_sent > 0
     assert sum(by_source.values()) == len(asked) == result.summary["decisions"]["open"]
     moves = result.table("transitions").query("open")

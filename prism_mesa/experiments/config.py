@@ -24,7 +24,7 @@ def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
     Raises:
         ConfigError: One line that names the key, what was given and what is allowed.
     """
-    return validated(Config, values, where)
+    return validated(Config, nested(values), where)
 
 
 def load_config(

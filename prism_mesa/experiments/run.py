@@ -23,8 +23,8 @@ from prism_mesa.reasoner import Ledger, Reasoner
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.posts import NO_PARENT, POST
-from prism_mesa.statechart import STATES
+from prism_mesa.social.posts import NO_PARENT, POST, REPLY
+from prism_mesa.statechart import STATES, Statechart
 
 _PACKAGES = ("prism-mesa", "mesa", "numpy", "pandas", "pyarrow", "networkx", "ollama", "pydantic")
 
@@ -46,6 +46,8 @@ def run(
     config: Config | Mapping[str, Any] | None = None,
     *,
     out: str | Path = "results",
+    chart: Statechart | None = None,
+    prepare: Callable[[SocialModel], object] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> RunResult:
     """Run a configuration and keep its records in ``out/<run-id>``.
@@ -53,6 +55,9 @@ def run(
     Args:
         config: A `Config`, nested values for one, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
+        chart: A chart of your own, as an object.
+        prepare: Called with the model before its first round, to add agents of your own. Neither it nor
+            `chart` stands in the manifest's configuration, which says so.
         on_round: Called with the number of rounds done, after each round.
 
     Returns:
@@ -67,8 +72,10 @@ def run(
     watch = _Watch()
     if not isinstance(config, Config):
         config = make_config(config or {})
-    model = SocialModel(config)
-    manifest = _manifest(config, model)
+    model = SocialModel(config, chart=chart)
+    if prepare is not None:
+        prepare(model)
+    manifest = _manifest(config, model) | {"made_in_python": [chart is not None, prepare is not None]}
     folder = RunFolder(Path(out), config.name)
     folder.write_manifest(manifest)
     try:
@@ -137,12 +144,13 @@ def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], wat
     """Write the last tables and the manifest, and return the summary."""
     trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
     folder.write_whole("posts", _post_columns(model))
-    folder.write_whole("cascades", {name: trees[name].to_numpy() for name in trees.columns})
+    kinds = pd.Categorical.from_codes(model.posts.kind[trees["root"]], list(POST_KINDS))
+    folder.write_whole("cascades", {**{name: trees[name].to_numpy() for name in trees.columns}, "kind": kinds})
     folder.write_whole("agents", _agent_columns(model))
     folder.close()
     summary = {"run_dir": str(folder.path), "status": manifest["status"]}
     summary |= {"error": manifest["error"]} if manifest.get("error") else {}
-    summary |= _summary(model, trees, len(watch.rounds)) | watch.read()
+    summary |= _summary(model, trees[kinds == "post"], len(watch.rounds)) | watch.read()
     folder.write_manifest(manifest | {"ended": _wall_clock(), "summary": summary})
     return summary
 
@@ -162,6 +170,7 @@ def _summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, 
         "decisions": {
             "open": totals["open"],
             "by_source": dict(sorted(model.sources.items())),
+            "rates": _rates(model, rounds),
             "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
             "decided_by": model.reasoner.label,
             "note": getattr(model.reasoner, "note", ""),
@@ -169,6 +178,16 @@ def _summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, 
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.rowwise),
         "notes": list(model.notes),
+    }
+
+
+def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
+    """Return open choices per agent and round, and the shares of them that were fallbacks or known answers."""
+    asked = max(1, model.totals["open"])
+    return {
+        "open": model.totals["open"] / max(1, len(model.population) * rounds),
+        "fallback": model.totals["fallback"] / asked,
+        "cache": model.sources["cache"] / asked,
     }
 
 
@@ -183,9 +202,11 @@ def _post_columns(model: SocialModel) -> dict[str, Any]:
         columns[name] = pd.Series(values, dtype="Int32").mask(values == NO_PARENT)
     for name in ("likes", "replies", "reshares", "impressions", "velocity"):
         columns[name] = getattr(posts, name)
-    for name, values in texts.items():
+    for name, values in texts.items():  # a reply has no text of its own
         codes, distinct = pd.factorize(np.array(values, dtype=object))
-        columns[name] = pd.Categorical.from_codes(codes[posts.text_id], list(distinct))
+        columns[name] = pd.Categorical.from_codes(
+            np.where(posts.kind == REPLY, -1, codes[posts.text_id]), list(distinct)
+        )
     return columns
 
 
@@ -207,7 +228,15 @@ def _agent_columns(model: SocialModel) -> dict[str, Any]:
 
 def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
     client = getattr(model.reasoner, "client", None)
-    llm = None if client is None else {"name": client.name, "digest": getattr(client, "digest", "")}
+    llm = (
+        None
+        if client is None
+        else {
+            "name": client.name,
+            "digest": getattr(client, "digest", ""),
+            "server": getattr(client, "server_version", ""),
+        }
+    )
     return {
         "status": "running",
         "started": _wall_clock(),

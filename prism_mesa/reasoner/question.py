@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.records import Post
+from prism_mesa.records import TRAIT_MEANS, Post
 from prism_mesa.statechart import AgentState
 
 type Source = Literal["llm", "cache", "fallback", "budget", "rule"]
@@ -28,7 +28,7 @@ class Persona:
     name: str
     interests: tuple[str, ...] = ()
     personality: str = ""
-    traits: tuple[float, ...] = (3.1, 3.86, 3.64, 2.68, 3.91)
+    traits: tuple[float, ...] = TRAIT_MEANS
     propensities: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)
     low: float = 0.4
     high: float = 0.6

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from prism_mesa.reasoner.params import RuleParams
 from prism_mesa.reasoner.profile import question_of
 from prism_mesa.reasoner.question import Answer, Ask, OpenChoices
-from prism_mesa.records import ACTIONS, BIG_FIVE
+from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
@@ -34,8 +34,6 @@ type Ints = npt.NDArray[np.int64]
 
 BIAS = -0.33
 TRAIT_WEIGHTS = (0.34, 0.10, -0.15, 0.31, 0.24)
-TRAIT_MEANS = (3.1, 3.86, 3.64, 2.68, 3.91)
-TRAIT_SDS = (0.78, 0.59, 0.77, 0.87, 0.7)
 MAX_POSITION = 3.0
 MAX_VELOCITY = 1023
 MAX_LOG_ODDS = 8

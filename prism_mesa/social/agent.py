@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
+from numbers import Real
 from typing import TYPE_CHECKING, Any, overload
 
 import mesa
@@ -35,18 +36,36 @@ def _share(name: str, doc: str) -> property:
         return float(getattr(agent.model.population, name)[agent.row])
 
     def put(agent: "SocialAgent", value: float) -> None:
-        if not 0.0 <= value <= 1.0:
-            raise AgentError(f"SocialAgent.{name}: {value!r} is not in 0..1")
-        getattr(agent.model.population, name)[agent.row] = value
+        getattr(agent.model.population, name)[agent.row] = _number(name, value, 0.0, 1.0)
 
     return property(get, put, doc=doc)
+
+
+def _trait(name: str) -> property:
+    """Return a property over one of the Big Five."""
+    place = BIG_FIVE.index(name)
+
+    def get(agent: "SocialAgent") -> float:
+        return float(agent.model.population.traits[agent.row, place])
+
+    def put(agent: "SocialAgent", value: float) -> None:
+        agent.model.population.traits[agent.row, place] = _number(name, value, 1.0, 5.0)
+
+    return property(get, put, doc=f"{name.capitalize()}, 1..5.")
+
+
+def _number(name: str, value: Any, low: float, high: float) -> float:
+    if not isinstance(value, Real) or not low <= float(value) <= high:
+        raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
+    return float(value)
 
 
 class SocialAgent(mesa.Agent):
     """One user of the platform.
 
-    A subclass that overrides `step` is scheduled by Mesa in every tick, beside the columns, and does what
-    its author wrote; it may use `feed`, `read`, `fire`, `like`, `reply`, `reshare` and `write`.
+    A subclass that overrides `step`, or anything else of this class, is scheduled by Mesa in every tick,
+    beside the columns, and does what its author wrote; its `step` may use `feed`, `read`, `fire`, `like`,
+    `reply`, `reshare` and `write`.
 
     Args:
         model: The platform.
@@ -78,15 +97,19 @@ class SocialAgent(mesa.Agent):
         is_new = row is None
         self.row = model.add_row(follows, followers) if row is None else model.existing_row(row)
         self.model = model
+        self._engaged: set[tuple[ActionName, int]] = set()
         try:
             for name, value in fields.items():
                 setattr(self, name, value)
-        except (AgentError, StateTypeError):
+        except BaseException:
             if is_new:
                 model.population.present[self.row] = False  # no agent was made: the row stays empty
             raise
         super().__init__(model)
         model.adopt(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.row}: {self.name}, {self.state.value}>"
 
     def step(self) -> None:
         """Do one tick: count it, find the trigger that meets the agent, fire it. Idle agents do nothing."""
@@ -163,13 +186,21 @@ class SocialAgent(mesa.Agent):
 
     def write(self, text: str) -> None:
         """Write a post; it appears in the next round."""
+        if not isinstance(text, str) or not text.strip():
+            raise AgentError(f"SocialAgent.write: {text!r} is no text")
         self.model.events.written.append((self.row, text))
 
     def _engage(self, post: Post, action: ActionName) -> None:
+        if not isinstance(post, Post) or not 0 <= post.post_id < len(self.model.posts):
+            raise AgentError(f"SocialAgent.{action}: {post!r} is no post of this platform (see feed, read)")
+        if action != "reply":  # whatever a script does, one agent likes and reshares a root once
+            if (action, post.root) in self._engaged:
+                return
+            self._engaged.add((action, post.root))
         note_engagements(self.model, self._rows, np.array([post.post_id]), ACTIONS.index(action))
 
     def remove(self) -> None:
-        """Leave the platform: from the next round on the agent is gone; its posts stay."""
+        """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay."""
         self.model.leaving.append(self.row)
         super().remove()
 
@@ -313,10 +344,11 @@ class SocialAgent(mesa.Agent):
         """The last changes of state, oldest first."""
         return HistoryView(self)
 
-    def __getattr__(self, name: str) -> Any:
-        if name in BIG_FIVE:
-            return float(self.model.population.traits[self.row, BIG_FIVE.index(name)])
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+    extraversion = _trait("extraversion")
+    agreeableness = _trait("agreeableness")
+    conscientiousness = _trait("conscientiousness")
+    neuroticism = _trait("neuroticism")
+    openness = _trait("openness")
 
 
 class HistoryView(Sequence[StateTransition]):

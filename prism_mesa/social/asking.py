@@ -1,7 +1,7 @@
 """Putting a tick's open choices to the reasoner. It changes no agent: whoever asked applies the answers."""
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ from prism_mesa.reasoner import Ask, OpenChoices, RuleReasoner, question_of
 from prism_mesa.social.columns import AgentColumns, PostColumns
 from prism_mesa.social.population import NO_POST, Rows
 from prism_mesa.statechart import STATES, AgentState
+from prism_mesa.streams import digest64
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
@@ -37,7 +38,9 @@ def ask(
     """
     rows = agents.rows
     chosen = np.full(len(rows), STAY, np.int64)
-    draws = model.streams.uniform("choice", rows, round_=model.round, tick=model.tick, index=triggers)
+    # by name: a draw does not depend on what else is in the chart
+    names = np.array([digest64(trigger) for trigger in model.chart.triggers], np.uint64)[triggers]
+    draws = model.streams.uniform("choice", rows, round_=model.round, tick=model.tick, index=names)
     several = np.array([len(options) > 1 for options in option_sets])[options]
     for i, only in enumerate(option_sets):
         if len(only) == 1:
@@ -101,8 +104,3 @@ def _columns(
         propensities=population.propensities[rows].astype(np.float64),
         draws=draws,
     )
-
-
-def describe(sources: Counter[Any]) -> dict[str, int]:
-    """Return who answered how many open choices, sorted by name."""
-    return {str(source): int(n) for source, n in sorted(sources.items()) if n}

@@ -21,6 +21,7 @@ from prism_mesa.statechart import (
     Transition,
     column_values,
 )
+from prism_mesa.statechart.params import StatechartParams
 from prism_mesa.statechart.tables import Codes
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = (
@@ -123,6 +124,13 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
 social_chart: Final = build_chart()
 viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 """As the default, but a viral post inside the band is engaged with unasked (`statechart.chart`)."""
+
+
+def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
+    """Return `chart`, or that of the configuration, with its settings and a count of guard errors of its own."""
+    if chart is None:
+        chart = load_chart(params.chart) if params.chart else build_chart(asks_action=asks_action)
+    return chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
 
 
 def load_chart(where: str) -> Statechart:

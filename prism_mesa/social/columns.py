@@ -1,6 +1,7 @@
 """The population and the posts before it, as what guard expressions read. Columns are gathered when asked for."""
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -29,6 +30,14 @@ _DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
 }
 _COUNTERS: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 
+_BAND: Final = ("low_threshold", "high_threshold")
+FIELDS: Final = frozenset(
+    [f"agent.{name}" for name in (*_PLAIN, *_DERIVED, *_BAND, *BIG_FIVE)]
+    + [f"post.{field.name}" for field in fields(Post)]
+    + ["post.has_media"]
+)
+"""What guard expressions can read of every agent and post."""
+
 
 class AgentColumns:
     """The agents of some rows; a row is a `SocialAgent`."""
@@ -52,7 +61,7 @@ class AgentColumns:
             return getattr(population, name)[self.rows]
         if name in _DERIVED:
             return _DERIVED[name](population, self.rows)
-        if name in ("low_threshold", "high_threshold"):
+        if name in _BAND:
             half = self.model.params.agents.band / 2
             middle = population.engagement_threshold[self.rows].astype(np.float64)
             return middle - half if name == "low_threshold" else middle + half

@@ -13,8 +13,9 @@ import numpy.typing as npt
 from prism_mesa.errors import RunError
 from prism_mesa.social.network import FollowNetwork
 from prism_mesa.social.params import FeedParams, XAlgoParams
-from prism_mesa.social.population import NO_POST, Population
+from prism_mesa.social.population import Population
 from prism_mesa.social.posts import REPLY, Posts, matches, relevance_of
+from prism_mesa.social.seen import Seen, ragged
 from prism_mesa.streams import Streams
 
 type Ids = npt.NDArray[np.integer[Any]]
@@ -33,7 +34,10 @@ class Visible:
     Attributes:
         by_author: Local numbers grouped by author; agent i's are ``by_author[start[i]:start[i] + count[i]]``.
         root: Local numbers' roots, as ranks among the distinct roots.
-        copies: Visible posts of each root.
+        roots: Ids of the distinct roots, ascending; `root_author` who wrote them.
+        is_doubtful: Roots that an agent may have seen, or may be shown twice: older than this round, or with
+            several visible copies.
+        rank: Rank of every post that is a visible root, -1 for all others.
     """
 
     first: int
@@ -42,7 +46,10 @@ class Visible:
     start: npt.NDArray[np.int64]
     count: npt.NDArray[np.int64]
     root: npt.NDArray[np.int64]
-    copies: npt.NDArray[np.int64]
+    roots: npt.NDArray[np.int64]
+    root_author: npt.NDArray[np.int32]
+    is_doubtful: npt.NDArray[np.bool_]
+    rank: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,7 @@ def rank_feeds(
     agents: Ids,
     population: Population,
     posts: Posts,
+    seen: Seen,
     network: FollowNetwork,
     params: FeedParams,
     streams: Streams,
@@ -70,16 +78,16 @@ def rank_feeds(
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
     A feed holds up to `params.size` posts, best first: of the last `params.window` rounds, not the
-    agent's own, of a root that it has not seen lately, each root once (its best-ranked copy). Ties go to
+    agent's own, of a root that it has not seen, each root once (its best-ranked copy). Ties go to
     the newer post; scores tie if they agree in float32 to 17 binary digits of the fraction.
     """
     visible = _visible(posts, params, len(population), now)
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
-    if not visible.n:
+    if not visible.n or not len(agents):
         return
     for block in np.array_split(agents, max(1, -(-len(agents) // BLOCK))):
-        _rank_block(block, visible, population, posts, network, params, streams, now)
+        _rank_block(block, visible, population, posts, seen, network, params, streams, now)
 
 
 def _visible(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Visible:
@@ -87,10 +95,14 @@ def _visible(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Visib
     author = posts.author[first:]
     by_author = np.argsort(author, kind="stable").astype(np.int32)
     count = np.bincount(author, minlength=n_agents)
-    root = np.unique(posts.root[first:], return_inverse=True)[1]
+    roots, root = np.unique(posts.root[first:], return_inverse=True)
     if len(author) >> _POST_BITS:
         raise RunError(f"feed.window: {len(author)} posts are visible at once, more than 2**{_POST_BITS}; lower it")
-    return Visible(first, len(author), by_author, np.cumsum(count) - count, count, root, np.bincount(root))
+    rank = np.full(len(posts), -1, np.int32)
+    rank[roots] = np.arange(len(roots))
+    is_doubtful = (np.bincount(root, minlength=len(roots)) > 1) | (posts.round[roots] < now)
+    start = np.cumsum(count) - count
+    return Visible(first, len(author), by_author, start, count, root, roots, posts.author[roots], is_doubtful, rank)
 
 
 def _rank_block(
@@ -98,6 +110,7 @@ def _rank_block(
     visible: Visible,
     population: Population,
     posts: Posts,
+    seen: Seen,
     network: FollowNetwork,
     params: FeedParams,
     streams: Streams,
@@ -106,10 +119,9 @@ def _rank_block(
     found = _in_network(block, visible, network)
     if params.mode == "x_algo" and params.x_algo.out_of_network:
         found = _with_outsiders(found, block, visible, posts, network, params.x_algo, streams, now)
-    found = found.take(_unseen(found, block, visible, population, posts, now))
     score = _scores(found, block, visible, population, posts, params, streams, now)
     order = _ranked(found, score)
-    order = order[_first_copies(found.take(order), visible)]
+    order = order[_fresh(found.take(order), block, visible, seen)]
     if params.mode == "x_algo":
         score[order] = _diverse(found.take(order), score[order], visible, posts, params.x_algo)
         order = order[_ranked(found.take(order), score[order])]
@@ -136,33 +148,47 @@ def _whole(score: Scores) -> npt.NDArray[np.uint64]:
     return (rising >> np.uint32(32 - _SCORE_BITS)).astype(np.uint64)
 
 
-def _first_copies(ranked: Candidates, visible: Visible) -> npt.NDArray[np.bool_]:
-    """Mark, among ranked pairs, the first of each agent with each root."""
-    first = np.ones(len(ranked.post), np.bool_)
+def _fresh(ranked: Candidates, block: Ids, visible: Visible, seen: Seen) -> npt.NDArray[np.bool_]:
+    """Mark, among ranked pairs, the first of each agent with each root that it neither has seen nor wrote.
+
+    One sort of (agent, root, place): what an agent knows has place 0, the candidates follow in their rank,
+    and all but the first of a group go.
+    """
     root = visible.root[ranked.post]
-    several = np.flatnonzero((visible.copies[root] > 1) | ~ranked.in_network)  # outsiders may be drawn twice
-    group = ranked.agent[several].astype(np.uint64) << np.uint64(_POST_BITS) | root[several].astype(np.uint64)
+    doubtful = np.flatnonzero(visible.is_doubtful[root] | ~ranked.in_network)  # outsiders may be drawn twice
+    known = _known(block, visible, seen)
+    agents = np.concatenate([known[0], ranked.agent[doubtful]]).astype(np.uint64)
+    roots = np.concatenate([known[1], root[doubtful]]).astype(np.uint64)
+    places = np.concatenate([np.zeros(len(known[0]), np.uint64), np.arange(1, len(doubtful) + 1, dtype=np.uint64)])
     bits = np.uint64(64 - _AGENT_BITS - _POST_BITS)
-    group = np.sort(group << bits | np.arange(len(several), dtype=np.uint64))  # one key sorts faster than two
-    again = np.flatnonzero(group[1:] >> bits == group[:-1] >> bits) + 1
-    first[several[(group[again] & ((np.uint64(1) << bits) - np.uint64(1))).astype(np.int64)]] = False
-    return first
+    keys = np.sort((agents << np.uint64(_POST_BITS) | roots) << bits | places)
+    again = keys[1:][keys[1:] >> bits == keys[:-1] >> bits] & ((np.uint64(1) << bits) - np.uint64(1))
+    fresh = np.ones(len(root), np.bool_)
+    fresh[doubtful[again[again > 0].astype(np.int64) - 1]] = False
+    return fresh
+
+
+def _known(block: Ids, visible: Visible, seen: Seen) -> tuple[Ids, Ids]:
+    """Return the visible roots that agents have seen or written, as (place in the block, rank of the root)."""
+    reader, read = seen.of(block)
+    rank = visible.rank[read]
+    place = np.full(max(int(block.max()), int(visible.root_author.max())) + 1, -1)
+    place[block] = np.arange(len(block))
+    writer = place[visible.root_author]
+    return (
+        np.concatenate([reader[rank >= 0], writer[writer >= 0]]),
+        np.concatenate([rank[rank >= 0], np.flatnonzero(writer >= 0)]),
+    )
 
 
 def _in_network(block: Ids, visible: Visible, network: FollowNetwork) -> Candidates:
     """Return each agent with each visible post of those it follows."""
-    edge_at, owner = _ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
+    edge_at, owner = ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
     followee = network.indices[edge_at]
     wrote = np.flatnonzero(visible.count[followee])
     followee, owner = followee[wrote], owner[wrote]
-    at, pair = _ragged(visible.start[followee], visible.count[followee])
+    at, pair = ragged(visible.start[followee], visible.count[followee])
     return Candidates(owner[pair], visible.by_author[at], np.ones(len(at), np.bool_))
-
-
-def _ragged(start: Ids, length: Ids) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the positions ``start[i] .. start[i] + length[i] - 1`` for all i in turn, and each one's i."""
-    owner = np.repeat(np.arange(len(start)), length)
-    return np.arange(len(owner)) + np.repeat(start - (np.cumsum(length) - length), length), owner
 
 
 def _with_outsiders(
@@ -181,7 +207,7 @@ def _with_outsiders(
     post = streams.integers("out of network", block[agent], visible.n, round_=now, index=index)
     author = posts.author[visible.first + post]
     n = network.n_agents
-    edge_at, owner = _ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
+    edge_at, owner = ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
     follows = owner * n + network.indices[edge_at]  # ascending: rows are sorted, and so are the agents
     wanted = agent * n + author
     at = np.minimum(np.searchsorted(follows, wanted), max(0, len(follows) - 1))
@@ -192,22 +218,6 @@ def _with_outsiders(
         np.append(found.post, post[keep]),
         np.append(found.in_network, np.zeros(int(keep.sum()), np.bool_)),
     )
-
-
-def _unseen(
-    found: Candidates, block: Ids, visible: Visible, population: Population, posts: Posts, now: int
-) -> npt.NDArray[np.bool_]:
-    """Mark the pairs whose root is neither among those the agent has seen nor its own post."""
-    root = posts.root[visible.first + found.post]
-    agent = block[found.agent]
-    keep = np.asarray(posts.author[root] != agent)
-    old = np.flatnonzero(posts.round[root] < now)  # nobody has seen what appears only now
-    root, agent, seen = root[old], agent[old], np.zeros(len(old), np.bool_)
-    for slot in population.seen:
-        if slot.max(initial=NO_POST) != NO_POST:
-            seen |= slot[agent] == root
-    keep[old[seen]] = False
-    return keep
 
 
 def _scores(
@@ -222,7 +232,9 @@ def _scores(
 ) -> Scores:
     """Return a score for each pair; more is better."""
     if params.mode == "random":
-        return streams.uniform("feed order", block[found.agent], round_=now, index=visible.first + found.post)
+        return streams.uniform(
+            "feed order", block[found.agent], round_=now, index=posts.key[visible.first + found.post]
+        )
     if params.mode == "chronological":
         return np.zeros(len(found.post))  # ties go to the newer post
     match = matches(population.interests[block[found.agent]], posts.vectors(visible.first + found.post))

@@ -18,7 +18,7 @@ neither on their order nor on which answer arrives first.
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 import mesa
 import numpy as np
@@ -30,7 +30,7 @@ from prism_mesa.params import leaves, merged, nested, validated
 from prism_mesa.reasoner import Reasoner, RuleReasoner, make_reasoner
 from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, build_chart, checked, load_chart
+from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, checked, chosen_chart
 from prism_mesa.social.clock import Clock
 from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
 from prism_mesa.social.feed import rank_feeds
@@ -40,19 +40,25 @@ from prism_mesa.social.population import NO_POST, History, Rows
 from prism_mesa.social.posts import Posts, matches
 from prism_mesa.social.profiles import draw_interests, draw_profiles
 from prism_mesa.social.publishing import commit, publish
+from prism_mesa.social.seen import Seen
 from prism_mesa.social.ticks import fire_columns, tick_columns
 from prism_mesa.social.world import World, make_world
-from prism_mesa.statechart import STATES, AgentState
-from prism_mesa.streams import Streams
+from prism_mesa.statechart import STATES, AgentState, Statechart
+from prism_mesa.streams import Streams, fresh_seed
+
+CONFIGURED: Final = object()
+"""What `rng` is where nobody gives one: the seed of the parameters counts."""
 
 
 class SocialModel(mesa.Model):
     """A social platform whose agents are statecharts; see the module's text for the order of a round.
 
     Args:
-        config: All parameters; by default those of `SocialParams`.
+        config: All parameters, or nested values for them; by default those of `SocialParams`.
         scenario: A Mesa scenario; its attributes are parameters.
-        rng: The seed (Mesa's name for it): a whole number, or text that holds one. Overrides `seed`.
+        rng: The seed (Mesa's name for it): a whole number, or text that holds one; an explicit None draws a
+            fresh one, as Mesa does. Overrides `seed`.
+        chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
         reasoner: Who answers open choices; None makes the one that the parameters name.
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
@@ -68,35 +74,35 @@ class SocialModel(mesa.Model):
 
     def __init__(
         self,
-        config: SocialParams | None = None,
+        config: SocialParams | Mapping[str, Any] | None = None,
         *,
         scenario: mesa.experimental.scenarios.Scenario | None = None,
-        rng: Any = None,
+        rng: Any = CONFIGURED,
+        chart: Statechart | None = None,
         recorder: Recorder | None = None,
         reasoner: Reasoner | RuleReasoner | None = None,
         **params: Any,
     ) -> None:
         given = dict(scenario.to_dict()) if scenario is not None else {}
         given = {name: v for name, v in given.items() if name not in ("model", "rng", "_scenario_id")} | params
-        seed = rng if rng is not None else getattr(scenario, "rng", None)
-        self.params = with_keywords(config or SocialParams(), given, seed)
+        seed = getattr(scenario, "rng", None) if rng is CONFIGURED else fresh_seed() if rng is None else rng
+        if not isinstance(config, SocialParams):
+            config = validated(SocialParams, nested(config or {}), "SocialModel")
+        self.params = with_keywords(config, given, seed)
         super().__init__(rng=self.params.seed)
         if scenario is not None:
             self.scenario = scenario
         self.streams = Streams(self.params.seed)
         self.round = -1
         self.tick = 0
-        self._make(make_world(self.params, self.streams))
+        self._make(make_world(self.params, self.streams), chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
         self.recorder = recorder
         self.datacollector = make_datacollector()
 
-    def _make(self, world: World) -> None:
+    def _make(self, world: World, chart: Statechart | None) -> None:
         own = self.params.statechart
-        chart = load_chart(own.chart) if own.chart else build_chart(asks_action=self.params.reasoner.asks_action)
-        self.chart = checked(chart).replaced(
-            oracle_enabled=chart.oracle_enabled and own.oracle_enabled, strict=own.strict
-        )
+        self.chart = checked(chosen_chart(own, asks_action=self.params.reasoner.asks_action, chart=chart))
         self._trigger_codes = {trigger: i for i, trigger in enumerate(self.chart.triggers)}
         self.network, self.topics, self.schedule = world.network, world.topics, world.schedule
         self.population = world.population
@@ -110,6 +116,7 @@ class SocialModel(mesa.Model):
             self.params.ticks_per_round,
         )
         self.events = Events()
+        self.seen = Seen()
         self.leaving: list[int] = []
         self.counts: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
@@ -145,7 +152,6 @@ class SocialModel(mesa.Model):
         population.scripted[self.leaving] = False
         population.state[self.leaving] = IDLE.code
         self.leaving.clear()
-        population.forget_seen(self.round)
 
     def _rank(self) -> Rows:
         """Rank feeds for those who will read one; return those who come online."""
@@ -156,7 +162,7 @@ class SocialModel(mesa.Model):
         reads = np.flatnonzero(population.present & ((comes & idle) | ~idle | population.scripted))
         population.n_feed[:] = 0
         population.n_read[:] = 0
-        rank_feeds(reads, population, self.posts, self.network, self.params.feed, self.streams, self.round)
+        rank_feeds(reads, population, self.posts, self.seen, self.network, self.params.feed, self.streams, self.round)
         self.counts["online"] = len(online)
         return online
 
@@ -175,7 +181,7 @@ class SocialModel(mesa.Model):
             scheduled = list(self.agents)
         else:
             by_type = super().agents_by_type.items()
-            scheduled = [agent for kind, agents in by_type if overrides_step(kind) for agent in agents]
+            scheduled = [agent for kind, agents in by_type if is_scripted(kind) for agent in agents]
         # a set of its own: who is removed in this tick still does it, in any order of agents
         AgentSet(scheduled, random=self.random).do("step")
         tick_columns(self, np.flatnonzero(active))
@@ -228,7 +234,7 @@ class SocialModel(mesa.Model):
             mesa.Agent.remove(before)
         self._adopted[agent.row] = agent
         agent.unique_id = agent.row + 1
-        self.population.scripted[agent.row] = overrides_step(type(agent))
+        self.population.scripted[agent.row] = is_scripted(type(agent))
 
     def existing_row(self, row: int) -> int:
         """Return `row` if an agent can be made over it.
@@ -289,9 +295,12 @@ class SocialModel(mesa.Model):
         return self.recorder is not None
 
 
-def overrides_step(kind: type) -> bool:
-    """Return whether agents of a class are scheduled by Mesa."""
-    return getattr(kind, "step", None) is not SocialAgent.step
+def is_scripted(kind: type) -> bool:
+    """Return whether agents of a class are scheduled by Mesa: it overrides something that columns would not see."""
+    if not issubclass(kind, SocialAgent):
+        return True
+    own = kind.__mro__[: kind.__mro__.index(SocialAgent)]
+    return any(name in vars(SocialAgent) for base in own for name in vars(base) if not name.startswith("__"))
 
 
 def with_keywords(config: SocialParams, given: Mapping[str, Any], seed: Any) -> SocialParams:

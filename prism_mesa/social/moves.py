@@ -13,12 +13,13 @@ import numpy.typing as npt
 from prism_mesa.records import ACTIONS
 from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, RESTING, SCROLLING, SEES_POST
 from prism_mesa.social.population import NO_ACTION, NO_POST, STATE_BITS, Rows
+from prism_mesa.statechart import STATES
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
 _ENGAGING: Final = {state.code: ACTIONS.index(action) for action, state in ENGAGING.items()}
-_LETS_GO: Final = [state.code for state in (IDLE, SCROLLING, RESTING)]
+_LETS_GO: Final = np.array([state in (IDLE, SCROLLING, RESTING) for state in STATES])
 
 
 @dataclass
@@ -26,13 +27,13 @@ class Events:
     """What happened in a round and is not yet committed: lists of column tuples.
 
     Attributes:
-        impressions: Roots of the posts read.
+        impressions: (agent, root of the post read).
         engagements: (tick, agent, post, action code).
         written: Extra posts by agents' own scripts: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
     """
 
-    impressions: list[npt.NDArray[np.int32]] = field(default_factory=list)
+    impressions: list[tuple[Rows, Rows]] = field(default_factory=list)
     engagements: list[tuple[Rows, Rows, Rows, Rows]] = field(default_factory=list)
     written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Rows, Rows, Rows, Rows, npt.NDArray[np.bool_]]] = field(default_factory=list)
@@ -52,13 +53,11 @@ class Events:
 def read_next(model: "SocialModel", rows: Rows) -> None:
     """Let each agent of `rows` (each once, with an unread post) read the next post of its feed: the impression."""
     population = model.population
-    place = population.n_read[rows]
-    posts = population.feed[rows, place]
-    roots = model.posts.root[posts]
+    posts = population.feed[rows, population.n_read[rows]]
+    population.n_read[rows] += 1
     population.current_post[rows] = posts
     population.current_match[rows] = model.matches(rows, posts)
-    population.mark_read(rows, roots, model.round)
-    model.events.impressions.append(roots)
+    model.events.impressions.append((rows, model.posts.root[posts]))
 
 
 def follow_up(
@@ -76,9 +75,9 @@ def follow_up(
     if len(reading):
         read_next(model, reading)
     moved = sources != targets
-    rows, triggers, sources, targets, was_open = (
-        column[moved] for column in (rows, triggers, sources, targets, was_open)
-    )
+    if not moved.all():
+        columns = (rows, triggers, sources, targets, was_open)
+        rows, triggers, sources, targets, was_open = (column[moved] for column in columns)
     posts = population.current_post[rows]
     _note(model, rows, triggers, sources, targets, posts, was_open)
     composing = rows[targets == COMPOSING.code]
@@ -88,7 +87,7 @@ def follow_up(
         here = (targets == code) & (posts != NO_POST)
         if here.any():
             note_engagements(model, rows[here], posts[here], action)
-    free = rows[np.isin(targets, _LETS_GO)]
+    free = rows[_LETS_GO[targets]]
     population.current_post[free] = NO_POST
     population.pending_action[free] = NO_ACTION
 

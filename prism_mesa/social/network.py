@@ -13,9 +13,12 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.social.files import read_table
 from prism_mesa.social.params import NetworkParams
+from prism_mesa.social.seen import ragged
 from prism_mesa.streams import Streams
 
 type Ints = npt.NDArray[np.integer[Any]]
+
+_ATTEMPTS = 8
 
 
 @dataclass(frozen=True)
@@ -75,7 +78,8 @@ def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
     Follows of oneself and repeated follows are left out and counted.
     """
     keep = src != dst
-    packed = np.unique(dst[keep].astype(np.int64) * n + src[keep])
+    packed = np.sort(dst[keep].astype(np.int64) * n + src[keep])
+    packed = packed[np.append(packed[1:] != packed[:-1], True)] if len(packed) else packed
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.bincount(packed // n, minlength=n), out=indptr[1:])
     loops, repeats = int(len(src) - keep.sum()), int(keep.sum() - len(packed))
@@ -177,25 +181,49 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams, seed: int)
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, follows are drawn in proportion to it.
 
-    Each agent draws a number of followees (Poisson-like around the mean) and follows whom it draws, once.
-    Draws that repeat are made up for once, so the mean degree is met closely unless popularity is extreme.
+    Each agent has a number of followees, spread around the mean as a Poisson number is (rounded normal),
+    and follows whom it draws, once; what a repetition cost is drawn again, and at last drawn without
+    replacement.
     """
     agents = np.arange(n)
     popularity = np.exp(params.follower_sigma * streams.normal("popularity", agents))
     cumulative = np.cumsum(popularity)
     cumulative /= cumulative[-1]
     spread = np.sqrt(params.mean_degree) * streams.normal("followees", agents)
-    wanted = np.clip(np.rint(params.mean_degree + spread), 1, n - 1).astype(np.int64)
-    follower = np.repeat(agents, wanted)
-    place = np.arange(len(follower)) - np.repeat(np.cumsum(wanted) - wanted, wanted)
-    network = from_edges(_drawn(cumulative, streams, "follow", follower, place), follower, n)
-    missing = wanted - network.n_followees
-    again = np.repeat(agents, missing)
-    place = np.arange(len(again)) - np.repeat(np.cumsum(missing) - missing, missing)
-    more = _drawn(cumulative, streams, "follow more", again, place)
-    src, dst = network.edges()
-    network = from_edges(np.append(src, more), np.append(dst, again), n)
+    wanted = np.clip(np.rint(params.mean_degree + spread), 0, n - 1).astype(np.int64)
+    network = from_edges(np.zeros(0, np.int64), np.zeros(0, np.int64), n)
+    for attempt in range(_ATTEMPTS):
+        missing = wanted - network.n_followees
+        again, place = np.repeat(agents, missing), ragged(np.zeros_like(missing), missing)[0]
+        network = _with(network, _drawn(cumulative, streams, f"follow {attempt}", again, place), again)
+    short = np.flatnonzero(network.n_followees < wanted)
+    for block in np.array_split(short, max(1, len(short) * n >> 22)):
+        network = _completed(network, block, wanted[block], popularity, streams)
     return FollowNetwork(network.indptr, network.indices)
+
+
+def _with(network: FollowNetwork, src: Ints, dst: Ints) -> FollowNetwork:
+    have_src, have_dst = network.edges()
+    return from_edges(np.append(have_src, src), np.append(have_dst, dst), network.n_agents)
+
+
+def _completed(
+    network: FollowNetwork, agents: Ints, wanted: Ints, popularity: npt.NDArray[np.float64], streams: Streams
+) -> FollowNetwork:
+    """Let `agents` follow as many as `wanted`: the smallest of exponential draws with rates of popularity.
+
+    Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.
+    """
+    n = network.n_agents
+    u = streams.uniform("follow at last", np.repeat(agents, n), index=np.tile(np.arange(n), len(agents)))
+    rank = -np.log1p(-u).reshape(-1, n) / popularity
+    at, owner = ragged(network.indptr[agents], network.n_followees[agents])
+    rank[owner, network.indices[at]] = np.inf
+    rank[np.arange(len(agents)), agents] = np.inf
+    order = np.argsort(rank, axis=1)
+    missing = wanted - network.n_followees[agents]
+    place, owner = ragged(np.zeros_like(missing), missing)
+    return _with(network, order[owner, place], agents[owner])
 
 
 def _drawn(cumulative: npt.NDArray[np.float64], streams: Streams, purpose: str, agent: Ints, place: Ints) -> Ints:

@@ -39,9 +39,7 @@ class Population:
         pending_action: Index into `ACTIONS`, or `NO_ACTION`.
         current_post: The post under evaluation, or `NO_POST`; `current_match` is its similarity.
         feed: This round's posts, best first, shape (n, feed size).
-        n_feed: Posts in the feed; `n_read` how many of them the agent has seen.
-        seen: Roots of the posts seen in the last rounds, shape (window * feed size, n): what was read k-th
-            in round r stands in row ``r % window * feed_size + k``.
+        n_feed: Posts in the feed; `n_read` how many of them the agent has read.
     """
 
     ids: list[str]
@@ -63,7 +61,6 @@ class Population:
     feed: npt.NDArray[np.int32]
     n_feed: npt.NDArray[np.uint8]
     n_read: npt.NDArray[np.uint8]
-    seen: npt.NDArray[np.int32]
 
     def __len__(self) -> int:
         return len(self.state)
@@ -80,20 +77,7 @@ class Population:
             if isinstance(mine, list):
                 mine.extend(theirs)
             else:
-                setattr(self, column.name, np.concatenate([mine, theirs], axis=-1 if column.name == "seen" else 0))
-
-    def forget_seen(self, round_: int) -> None:
-        """Let go of what was seen so long ago that it can no longer be shown; `round_` opens now."""
-        self.seen[self._seen_from(round_) : self._seen_from(round_) + self.feed.shape[1]] = NO_POST
-
-    def mark_read(self, rows: Rows, roots: npt.NDArray[np.int32], round_: int) -> None:
-        """Note that each agent of `rows` (each once) has read the next post of its feed, of that root."""
-        self.seen[self._seen_from(round_) + self.n_read[rows], rows] = roots
-        self.n_read[rows] += 1
-
-    def _seen_from(self, round_: int) -> int:
-        size = self.feed.shape[1]
-        return int(round_ % (len(self.seen) // size) * size)
+                setattr(self, column.name, np.concatenate([mine, theirs]))
 
 
 class Categories:

@@ -28,6 +28,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "reshares": np.int32,
     "impressions": np.int32,
     "velocity": np.int32,
+    "key": np.uint64,
 }
 
 
@@ -44,7 +45,7 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
     return np.asarray(np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)), np.int16)
 
 
-@dataclass
+@dataclass(repr=False)
 class Posts:
     """All posts so far; the id is the row, and ids grow with time.
 
@@ -72,13 +73,29 @@ class Posts:
     def __len__(self) -> int:
         return self.n
 
+    def __repr__(self) -> str:
+        return f"<Posts: {self.n}>"
+
     def __getattr__(self, name: str) -> npt.NDArray[Any]:
         if name not in _COLUMNS:
             raise AttributeError(f"posts have no column {name!r}")
         return self._columns[name][: self.n]
 
-    def add(self, author: Ids, text_id: Ids, round_: int, kind: Ids | int, parent: Ids | int, root: Ids | None) -> Ids:
-        """Append posts and return their ids; a `root` of None or -1 means the post is its own root."""
+    def add(
+        self,
+        author: Ids,
+        text_id: Ids,
+        round_: int,
+        kind: Ids | int,
+        parent: Ids | int,
+        root: Ids | None,
+        key: npt.NDArray[np.uint64] | int = 0,
+    ) -> Ids:
+        """Append posts and return their ids.
+
+        A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that
+        draws about it do not depend on how many posts there are.
+        """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
         while self.n > len(self._columns["author"]):
@@ -93,6 +110,7 @@ class Posts:
             "kind": kind,
             "parent": parent,
             "root": own_root,
+            "key": key,
         }
         for name, values in given.items():
             self._columns[name][rows] = values

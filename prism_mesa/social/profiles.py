@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.errors import DataError, did_you_mean
-from prism_mesa.records import ACTIONS, BIG_FIVE
+from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.social.files import read_table
 from prism_mesa.social.params import AgentsParams, SocialParams
 from prism_mesa.social.population import NO_ACTION, NO_POST, Population
@@ -20,10 +20,7 @@ from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-# Means, standard deviations and correlations of 252 US Twitter users on 1..5: Oldemburgo de Mello, Cheung,
-# Inzlicht 2024, Communications Psychology 2:15. Order: BIG_FIVE.
-TRAIT_MEANS: Final = (3.1, 3.86, 3.64, 2.68, 3.91)
-TRAIT_SDS: Final = (0.78, 0.59, 0.77, 0.87, 0.7)
+# Of the same persons as records.TRAIT_MEANS.
 TRAIT_CORRELATIONS: Final = (
     (1.0, 0.32, 0.37, -0.44, 0.45),
     (0.32, 1.0, 0.38, -0.44, 0.26),
@@ -96,7 +93,6 @@ def _empty(n: int, params: SocialParams) -> dict[str, Any]:
         "feed": np.full((n, size), NO_POST, np.int32),
         "n_feed": np.zeros(n, np.uint8),
         "n_read": np.zeros(n, np.uint8),
-        "seen": np.full((size * params.feed.window, n), NO_POST, np.int32),
     }
 
 

@@ -18,14 +18,16 @@ COUNTERS: Final = ("likes", "replies", "reshares")
 """The counters of posts, in the order of `records.ACTIONS`."""
 
 N_TEXTS_CONSIDERED: Final = 4
-_KIND_OF_ACTION: Final = np.array([{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS])
+_KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
+    [{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS]
+)
 
 
 def publish(model: "SocialModel") -> None:
     """Add the posts that agents write of themselves and those that are scheduled for this round.
 
-    They get their ids in a keyed order: the newest post comes first in a feed, and no agent should
-    always be the newest.
+    Agents' own posts get their ids in a keyed order: the newest post comes first in a feed, and no agent
+    should always be the newest. Scheduled ones lie among them in the order of their file.
     """
     population = model.population
     will = model.streams.uniform("posts", np.arange(len(population)), round_=model.round) < population.post_rate
@@ -34,9 +36,11 @@ def publish(model: "SocialModel") -> None:
     here = population.present[author]
     author = np.concatenate([own, author[here]])
     text = np.concatenate([_texts_of(model, own), text[here]])
-    chance = model.streams.bits("order of posts", author, round_=model.round, index=text)
+    key = model.streams.bits("post", author, round_=model.round, index=text)
+    chance = key.copy()
+    chance[len(own) :] = np.sort(chance[len(own) :])
     order = np.argsort(chance, kind="stable")
-    model.posts.add(author[order], text[order], model.round, POST, NO_PARENT, None)
+    model.posts.add(author[order], text[order], model.round, POST, NO_PARENT, None, key[order])
     model.counts["posts"] = len(author)
 
 
@@ -59,25 +63,32 @@ def commit(model: "SocialModel") -> None:
     posts, events = model.posts, model.events
     tick, agent, post, action = events.engaged()
     roots = posts.root[post]
-    impressions = np.concatenate([np.zeros(0, np.int32), *events.impressions])
-    posts.count("impressions", impressions)
-    model.counts["impressions"] = len(impressions)
+    if events.impressions:
+        readers, read = (np.concatenate(column) for column in zip(*events.impressions, strict=True))
+        posts.count("impressions", read)
+        model.seen.add(readers, read)
+        model.counts["impressions"] = len(read)
     for code, counter in enumerate(COUNTERS):
         posts.count(counter, roots[action == code])
         model.counts[counter] = int((action == code).sum())
     posts.count_velocity(roots)
     spreads = np.flatnonzero(_KIND_OF_ACTION[action] != POST)
-    chance = model.streams.bits(
-        "order of reshares", agent[spreads], round_=model.round, tick=tick[spreads], index=post[spreads]
-    )
-    order = spreads[np.lexsort((chance, tick[spreads]))]
-    kind = _KIND_OF_ACTION[action[order]]
+    kind = _KIND_OF_ACTION[action[spreads]]
+    parent = np.bitwise_xor(posts.key[post[spreads]], kind.astype(np.uint64), dtype=np.uint64)
+    key = model.streams.bits("reshare", agent[spreads], round_=model.round, tick=tick[spreads], index=parent)
+    by_time = np.lexsort((key, tick[spreads]))
+    order, kind, key = spreads[by_time], kind[by_time], key[by_time]
     own_root = np.where(kind == RESHARE, roots[order], NO_PARENT)
-    posts.add(agent[order], posts.text_id[post[order]], model.round + 1, kind, post[order], own_root)
+    posts.add(agent[order], posts.text_id[post[order]], model.round + 1, kind, post[order], own_root, key)
     if events.written:
         written = sorted(events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
         author = np.array([row for row, _ in written])
-        posts.add(author, posts.add_texts([text for _, text in written]), model.round + 1, POST, NO_PARENT, None)
+        text_id = posts.add_texts([text for _, text in written])
+        key = model.streams.bits("written", author, round_=model.round, index=np.arange(len(author)))
+        posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
+    shown = np.zeros(len(posts), np.bool_)
+    shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
+    model.seen.keep(shown)
     if model.recorder is not None:
         columns = {
             "round": np.full(len(tick), model.round),

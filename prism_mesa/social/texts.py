@@ -27,6 +27,7 @@ type Embedder = Callable[[Sequence[str]], npt.NDArray[np.float64]]
 UNIT = 127
 """Length of a topic vector: vectors are int8, so every similarity is an exact integer."""
 
+_WORDLLAMA_DIMENSIONS = 256
 _WORD = re.compile(r"[^\W\d_]{2,}")
 _STOP = frozenset(
     "the and for that with this from are was not have has had but you your all can its it's our out one get got "
@@ -71,24 +72,26 @@ def load_corpus(path: str | None) -> Corpus:
     table = read_table(path, "posts.file", needs=("text",), ids=("author",))
     text = pd.Series(_strings(table, "text"), index=table.index, dtype=object)
     usable, dropped = text != "", {"rows without text": int((text == "").sum())}
-    order = pd.Series(np.arange(len(table)), index=table.index)
+    order = pd.DataFrame(index=table.index)
     if "created_at" in table:
         times = _times(table["created_at"])
         dropped["rows whose created_at is no time"] = int((times.isna() & usable).sum())
         usable &= times.notna()
-        order = times.rank(method="first")
+        order["time"] = times
     if "round" in table:
         rounds = pd.to_numeric(table["round"], errors="coerce")
         bad = ~(rounds.between(0, 2**31 - 1) & (rounds == rounds.round()))
         dropped["rows whose round is no whole number from 0"] = int((bad & usable).sum())
         usable &= ~bad
-        order = rounds
+        order.insert(0, "round", rounds)
     if "author" in table:
         dropped["rows without author"] = int((table["author"].isna() & usable).sum())
         usable &= table["author"].notna()
     if not usable.any():
         raise DataError(f"posts.file: {path}: none of the {len(table)} rows can be used ({_said(dropped)})")
-    rows = table.assign(text=text)[usable].iloc[np.argsort(order[usable].to_numpy(), kind="stable")]
+    rows = table.assign(text=text)[usable]
+    if len(order.columns):
+        rows = rows.loc[order[usable].sort_values(list(order.columns), kind="stable").index]
     return Corpus(
         texts=rows["text"].tolist(),
         authors=_ids(rows["author"]) if "author" in rows else None,
@@ -255,6 +258,8 @@ def _wordllama(texts: Sequence[str], k: int) -> Embedder:
     def vectors(batch: Sequence[str]) -> npt.NDArray[np.float64]:
         return cached_vectors("wordllama", batch, _wordllama_vectors)
 
+    if k > _WORDLLAMA_DIMENSIONS:
+        raise ConfigError(f"posts.n_topics: {k} is more than the {_WORDLLAMA_DIMENSIONS} dimensions of wordllama")
     known = vectors(texts)
     mean = known.mean(axis=0)
     _, axes = np.linalg.eigh(np.cov(known.T))

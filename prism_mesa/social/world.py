@@ -67,11 +67,11 @@ def make_world(params: SocialParams, streams: Streams) -> World:
     if params.agents.profiles is not None:
         read_profiles(params.agents.profiles, population, topics)
     notes = []
-    if params.network.edges is None and _possible(params) != params.network:
-        most = params.agents.n - 1
-        notes.append(
-            f"network.mean_degree: {params.network.mean_degree:g} is taken as {most}: there are no more others"
-        )
+    asked, made = params.network.mean_degree, network.n_edges / network.n_agents
+    if params.network.edges is not None and "n" in params.agents.model_fields_set:
+        notes.append(f"network.edges: its {network.n_agents:,} agents; network.kind and agents.n do not count")
+    elif params.network.edges is None and abs(made / asked - 1) > 0.05:
+        notes.append(f"network.mean_degree: {asked:g} was asked for, {made:.3g} came out")
     notes += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
     notes += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
     if without:

@@ -41,7 +41,9 @@ class Finding:
         return f"{self.level}: {self.where}: {self.message}"
 
 
-def check(chart: "Statechart", fired: Iterable[str] | None = None) -> list[Finding]:
+def check(
+    chart: "Statechart", fired: Iterable[str] | None = None, fields: Iterable[str] | None = None
+) -> list[Finding]:
     """Return what is wrong or worth knowing, errors first.
 
     Guards that are expressions are evaluated on `N_PROBES` made-up agents and posts whose fields take the
@@ -52,10 +54,13 @@ def check(chart: "Statechart", fired: Iterable[str] | None = None) -> list[Findi
     Args:
         chart: The chart.
         fired: The triggers that the simulation fires; with them, triggers that no one fires are found.
+        fields: What agents and posts have, as ``agent.x`` and ``post.y``; with them, misspelt fields are found.
     """
     found = list(_structure(chart))
     if fired is not None:
         found += _never_fired(chart, set(fired))
+    if fields is not None:
+        found += _unknown_fields(chart, set(fields))
     asks: dict[str, bool] = {}
     for trigger, state, cell in _cells(chart):
         outcomes = _possible(chart, cell)
@@ -105,6 +110,14 @@ def _never_fired(chart: "Statechart", fired: set[str]) -> Iterator[Finding]:
             yield Finding("warning", "never-fired", trigger, f"the round never fires this trigger.{hint}")
     for trigger in sorted(fired - set(chart.triggers)):
         yield Finding("warning", "dropped", trigger, "the round fires this trigger, and no state reacts to it")
+
+
+def _unknown_fields(chart: "Statechart", known: set[str]) -> Iterator[Finding]:
+    for transition in chart.transitions:
+        if isinstance(transition.guard, Expression):
+            for name in sorted(transition.guard.fields - known):
+                text = f"no agent or post has a field {name!r}: the guard is false.{did_you_mean(name, known)}"
+                yield Finding("warning", "unknown-field", str(transition), text)
 
 
 @dataclass(frozen=True)

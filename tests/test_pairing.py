@@ -1,0 +1,149 @@
+"""What does not matter to an agent does not change its draws, and nobody meets a post twice."""
+
+import numpy as np
+import pytest
+from worlds import ran, small
+
+from prism_mesa import Statechart, Transition, read_manifest, run
+from prism_mesa.errors import AgentError
+from prism_mesa.records import Post
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import social_chart
+from prism_mesa.social.cascades import cascades
+from prism_mesa.social.columns import FIELDS
+from prism_mesa.statechart import AgentState, F
+
+LIVELY = {"agents_activity": 1.0, "agents_post_rate": 0.4, "agents_threshold_mean": 0.35, "agents_reshare": 1.0}
+
+
+def with_first(*arrows):
+    return Statechart(
+        AgentState,
+        [*arrows, *social_chart.transitions],
+        AgentState.IDLE,
+        timeouts=social_chart.timeouts,
+        invariant=social_chart.invariant,
+    )
+
+
+@pytest.mark.parametrize("mode", ["chronological", "x_algo"])
+def test_no_agent_reads_or_reshares_a_root_twice_however_long_the_run(mode):
+    model = ran(small(feed_mode=mode, **LIVELY), 25)
+    read = [
+        (row["agent"], int(model.posts.root[row["post"]]))
+        for row in model.recorder.tables["transitions"]
+        if row["trigger"] == "sees_post"
+    ]
+    assert len(read) == len(set(read)) > 500
+    trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
+    assert 3 < trees["size"].max() <= 30
+    assert model.posts.likes.max() < 30
+
+
+def test_a_transition_that_never_fires_changes_nobodys_draws():
+    never = Transition("never_fired", AgentState.IDLE, AgentState.RESTING)
+    plain, longer = ran(small(), 6), ran(small(chart=with_first(never)), 6)
+    assert plain.totals == longer.totals
+    assert plain.totals["open"] > 20
+
+
+def test_an_agent_whom_nobody_follows_changes_nobodys_chronological_feed():
+    plain, joined = small(), small()
+    SocialAgent(joined, post_rate=1.0, activity=0.0)
+    for _ in range(6):
+        plain.step()
+        joined.step()
+        texts = [
+            [(int(m.posts.author[p]), int(m.posts.text_id[p])) for p in m.population.feed[i, : m.population.n_read[i]]]
+            for m in (plain, joined)
+            for i in range(30)
+        ]
+        assert texts[:30] == texts[30:]
+
+
+def test_scheduled_posts_keep_their_order_within_a_round(tmp_path):
+    lines = [f"{i % 5},text number {i},2026-01-01 {i // 60:02}:{i % 60:02}" for i in range(200)]
+    (tmp_path / "posts.csv").write_text("\n".join(["author,text,created_at", *reversed(lines)]))
+    model = ran(small(posts_file=str(tmp_path / "posts.csv"), agents_post_rate=0.0, rounds=4), 4)
+    first = np.flatnonzero((model.posts.kind == 0) & (model.posts.round == 0))
+    assert [model.posts.texts[model.posts.text_id[i]] for i in first] == [f"text number {i}" for i in range(50)]
+
+
+@pytest.mark.parametrize(("n", "degree"), [(21, 15), (60, 20), (300, 1), (300, 40)])
+def test_the_configuration_model_has_the_degree_that_was_asked_for(n, degree):
+    model = small(agents_n=n, network_mean_degree=degree)
+    assert model.network.n_edges / n == pytest.approx(degree, rel=0.15)
+    assert not any("mean_degree" in note for note in model.notes) or n < 50
+
+
+def test_a_degree_that_cannot_be_is_said():
+    model = small(agents_n=10, network_mean_degree=20)
+    assert any(note.startswith("network.mean_degree: 20 was asked for") for note in model.notes)
+
+
+def test_setting_a_trait_counts_in_columns_and_rows_alike():
+    chart = with_first(Transition("feed_ready", AgentState.IDLE, AgentState.RESTING, guard=F.agent.extraversion > 4.9))
+    model = small(chart=chart, agents_activity=1.0, agents_activity_sigma=0.0)
+    model.agent(3).extraversion = 5.0
+    model.step()
+    assert model.agent(3).traits["extraversion"] == 5.0
+    assert model.agent(3).state_history[0].to_state is AgentState.RESTING
+    with pytest.raises(AgentError, match=r"extraversion: 6 is not in 1\.\.5"):
+        model.agent(3).extraversion = 6
+
+
+def test_a_class_that_overrides_what_guards_read_is_asked_and_not_its_columns():
+    class Picky(SocialAgent):
+        @property
+        def low_threshold(self):
+            return 1.0
+
+    model = small(**LIVELY)
+    for row in range(30):
+        Picky(model, row)
+    ran(model, 3)
+    assert model.totals["impressions"] > 50
+    assert model.totals["likes"] + model.totals["reshares"] == 0
+
+
+@pytest.mark.parametrize("post", [Post(), Post(post_id=10**6), None])
+def test_a_script_cannot_engage_with_what_is_no_post(post):
+    model = ran(small(), 1)
+    with pytest.raises(AgentError, match="is no post of this platform"):
+        model.agent(0).like(post)
+
+
+def test_a_script_that_likes_a_post_again_and_again_counts_once():
+    model = ran(small(agents_post_rate=1.0), 1)
+    post = model.post(0, 5)
+    for _ in range(3):
+        model.agent(5).like(post)
+        model.step()
+    assert sum(row["agent"] == 5 and row["post"] == 0 for row in model.recorder.tables["engagements"]) == 1
+
+
+def test_a_misspelt_field_of_a_guard_is_found_by_the_check():
+    chart = with_first(Transition("ignores", AgentState.EVALUATING, AgentState.IDLE, guard=F.agent.extravertion > 3))
+    [found] = [finding for finding in chart.check(fields=FIELDS) if finding.kind == "unknown-field"]
+    assert "Did you mean 'agent.extraversion'?" in found.message
+    assert not [finding for finding in social_chart.check(fields=FIELDS) if finding.kind == "unknown-field"]
+
+
+def test_an_explicit_none_for_rng_is_a_fresh_seed_and_no_rng_is_the_parameters():
+    assert small().params.seed == small().params.seed == 42
+    assert small(rng=None).params.seed != small(rng=None).params.seed
+
+
+def test_a_run_takes_a_chart_and_agents_of_ones_own(tmp_path):
+    class Amplifier(SocialAgent):
+        def step(self):
+            while post := self.read():
+                self.reshare(post)
+
+    config = {"agents": {"n": 40, "activity": 0.0}, "network.mean_degree": 6, "rounds": 4}
+    chart = with_first(Transition("nothing_fires_this", AgentState.IDLE, AgentState.RESTING))
+    result = run(config, out=tmp_path, chart=chart, prepare=lambda model: Amplifier(model, 7))
+    assert set(result.table("engagements")["agent"]) == {7}
+    assert result.table("transitions").empty
+    assert read_manifest(result.run_dir)["made_in_python"] == [True, True]
+    assert bool(result.table("agents").loc[7, "scripted"])

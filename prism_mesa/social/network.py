@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import lgamma
 from typing import Any
 
 import networkx as nx
@@ -181,16 +182,14 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams, seed: int)
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, follows are drawn in proportion to it.
 
-    Each agent has a number of followees, spread around the mean as a Poisson number is (rounded normal),
-    and follows whom it draws, once; what a repetition cost is drawn again, and at last drawn without
-    replacement.
+    Each agent has a Poisson number of followees and follows whom it draws, once; what a repetition cost is
+    drawn again, and at last drawn without replacement.
     """
     agents = np.arange(n)
     popularity = np.exp(params.follower_sigma * streams.normal("popularity", agents))
     cumulative = np.cumsum(popularity)
     cumulative /= cumulative[-1]
-    spread = np.sqrt(params.mean_degree) * streams.normal("followees", agents)
-    wanted = np.clip(np.rint(params.mean_degree + spread), 0, n - 1).astype(np.int64)
+    wanted = np.minimum(_poisson(params.mean_degree, streams.uniform("followees", agents)), n - 1)
     network = from_edges(np.zeros(0, np.int64), np.zeros(0, np.int64), n)
     for attempt in range(_ATTEMPTS):
         missing = wanted - network.n_followees
@@ -200,6 +199,13 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     for block in np.array_split(short, max(1, len(short) * n >> 22)):
         network = _completed(network, block, wanted[block], popularity, streams)
     return FollowNetwork(network.indptr, network.indices)
+
+
+def _poisson(mean: float, u: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    """Return the Poisson numbers whose cumulative probability first exceeds `u`."""
+    k = np.arange(int(mean + 12 * np.sqrt(mean) + 12))
+    logs = k * np.log(mean) - mean - np.array([lgamma(i + 1) for i in k])
+    return np.searchsorted(np.cumsum(np.exp(logs)), u, side="right")
 
 
 def _with(network: FollowNetwork, src: Ints, dst: Ints) -> FollowNetwork:

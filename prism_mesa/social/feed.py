@@ -33,6 +33,7 @@ class Visible:
 
     Attributes:
         by_author: Local numbers grouped by author; agent i's are ``by_author[start[i]:start[i] + count[i]]``.
+        wrote: Whether an author has any: a column small enough for the nearest cache.
         root: Local numbers' roots, as ranks among the distinct roots.
         roots: Ids of the distinct roots, ascending; `root_author` who wrote them.
         is_doubtful: Roots that an agent may have seen, or may be shown twice: older than this round, or with
@@ -45,6 +46,7 @@ class Visible:
     by_author: npt.NDArray[np.int32]
     start: npt.NDArray[np.int64]
     count: npt.NDArray[np.int64]
+    wrote: npt.NDArray[np.bool_]
     root: npt.NDArray[np.int64]
     roots: npt.NDArray[np.int64]
     root_author: npt.NDArray[np.int32]
@@ -54,15 +56,20 @@ class Visible:
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs of an agent (its place in the block) and a visible post (its local number)."""
+    """Pairs of an agent (its place in the block) and a visible post (its local number).
+
+    Attributes:
+        is_outsider: Which posts are by authors that the agent does not follow; None: none of them.
+    """
 
     agent: Ids
     post: Ids
-    in_network: npt.NDArray[np.bool_]
+    is_outsider: npt.NDArray[np.bool_] | None = None
 
     def take(self, which: npt.NDArray[Any]) -> "Candidates":
         """Return the pairs that a mask marks or indices name."""
-        return Candidates(self.agent[which], self.post[which], self.in_network[which])
+        outsiders = None if self.is_outsider is None else self.is_outsider[which]
+        return Candidates(self.agent[which], self.post[which], outsiders)
 
 
 def rank_feeds(
@@ -102,7 +109,9 @@ def _visible(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Visib
     rank[roots] = np.arange(len(roots))
     is_doubtful = (np.bincount(root, minlength=len(roots)) > 1) | (posts.round[roots] < now)
     start = np.cumsum(count) - count
-    return Visible(first, len(author), by_author, start, count, root, roots, posts.author[roots], is_doubtful, rank)
+    return Visible(
+        first, len(author), by_author, start, count, count > 0, root, roots, posts.author[roots], is_doubtful, rank
+    )
 
 
 def _rank_block(
@@ -120,25 +129,36 @@ def _rank_block(
     if params.mode == "x_algo" and params.x_algo.out_of_network:
         found = _with_outsiders(found, block, visible, posts, network, params.x_algo, streams, now)
     score = _scores(found, block, visible, population, posts, params, streams, now)
-    order = _ranked(found, score)
-    order = order[_fresh(found.take(order), block, visible, seen)]
-    if params.mode == "x_algo":
-        score[order] = _diverse(found.take(order), score[order], visible, posts, params.x_algo)
-        order = order[_ranked(found.take(order), score[order])]
-    agent = found.agent[order]
+    if params.mode == "x_algo":  # its scores are needed again
+        order = np.argsort(_keys(found, score))
+        order = order[_fresh(found.take(order), block, visible, seen)]
+        found, score = found.take(order), score[order]
+        score = _diverse(found, score, visible, posts, params.x_algo)
+        found = found.take(np.argsort(_keys(found, score)))
+    else:
+        found = _unpacked(np.sort(_keys(found, score)))
+        found = found.take(_fresh(found, block, visible, seen))
+    agent = found.agent
     n_found = np.bincount(agent, minlength=len(block))
     place = np.arange(len(agent)) - (np.cumsum(n_found) - n_found)[agent]
     shown = place < params.size
-    population.feed[block[agent[shown]], place[shown]] = visible.first + found.post[order[shown]]
+    population.feed[block[agent[shown]], place[shown]] = visible.first + found.post[shown]
     population.n_feed[block] = np.minimum(n_found, params.size)
 
 
-def _ranked(found: Candidates, score: Scores) -> npt.NDArray[np.int64]:
-    """Return the order by agent, then best score, then newest post."""
+def _keys(found: Candidates, score: Scores) -> npt.NDArray[np.uint64]:
+    """Return whole numbers that sort by agent, then best score, then newest post."""
     key = found.agent.astype(np.uint64) << np.uint64(_SCORE_BITS + _POST_BITS)
     key |= (np.uint64((1 << _SCORE_BITS) - 1) - _whole(score)) << np.uint64(_POST_BITS)
     key |= np.uint64((1 << _POST_BITS) - 1) - found.post.astype(np.uint64)
-    return np.argsort(key)
+    return key
+
+
+def _unpacked(keys: npt.NDArray[np.uint64]) -> Candidates:
+    """Return the pairs that keys were made of."""
+    top_post = np.uint64((1 << _POST_BITS) - 1)
+    agent = (keys >> np.uint64(_SCORE_BITS + _POST_BITS)).astype(np.int64)
+    return Candidates(agent, (top_post - (keys & top_post)).astype(np.int64))
 
 
 def _whole(score: Scores) -> npt.NDArray[np.uint64]:
@@ -155,7 +175,10 @@ def _fresh(ranked: Candidates, block: Ids, visible: Visible, seen: Seen) -> npt.
     and all but the first of a group go.
     """
     root = visible.root[ranked.post]
-    doubtful = np.flatnonzero(visible.is_doubtful[root] | ~ranked.in_network)  # outsiders may be drawn twice
+    is_doubtful = visible.is_doubtful[root]
+    if ranked.is_outsider is not None:
+        is_doubtful |= ranked.is_outsider  # it may have been drawn twice
+    doubtful = np.flatnonzero(is_doubtful)
     known = _known(block, visible, seen)
     agents = np.concatenate([known[0], ranked.agent[doubtful]]).astype(np.uint64)
     roots = np.concatenate([known[1], root[doubtful]]).astype(np.uint64)
@@ -185,10 +208,13 @@ def _in_network(block: Ids, visible: Visible, network: FollowNetwork) -> Candida
     """Return each agent with each visible post of those it follows."""
     edge_at, owner = ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
     followee = network.indices[edge_at]
-    wrote = np.flatnonzero(visible.count[followee])
+    wrote = np.flatnonzero(visible.wrote[followee])
     followee, owner = followee[wrote], owner[wrote]
-    at, pair = ragged(visible.start[followee], visible.count[followee])
-    return Candidates(owner[pair], visible.by_author[at], np.ones(len(at), np.bool_))
+    count = visible.count[followee]
+    ends = np.cumsum(count)
+    at = np.repeat(visible.start[followee] - ends + count, count)
+    at += np.arange(len(at))
+    return Candidates(np.repeat(owner, count), visible.by_author[at])
 
 
 def _with_outsiders(
@@ -216,7 +242,7 @@ def _with_outsiders(
     return Candidates(
         np.append(found.agent, agent[keep]),
         np.append(found.post, post[keep]),
-        np.append(found.in_network, np.zeros(int(keep.sum()), np.bool_)),
+        np.repeat([False, True], [len(found.post), int(keep.sum())]),
     )
 
 
@@ -230,20 +256,21 @@ def _scores(
     streams: Streams,
     now: int,
 ) -> Scores:
-    """Return a score for each pair; more is better."""
+    """Return a score for each pair, or one for all; more is better."""
     if params.mode == "random":
         return streams.uniform(
             "feed order", block[found.agent], round_=now, index=posts.key[visible.first + found.post]
         )
     if params.mode == "chronological":
-        return np.zeros(len(found.post))  # ties go to the newer post
+        return np.zeros(1)  # the same for all: ties go to the newer post
     match = matches(population.interests[block[found.agent]], posts.vectors(visible.first + found.post))
     if params.mode == "preference":
         return match.astype(np.float64)
     good, bad = _predicted(np.arange(visible.first, visible.first + visible.n), posts, params.x_algo)
     relevance = relevance_of(match)
     score = 2.0 * (relevance * good[found.post] + (1.0 - relevance) * bad)
-    score = _lowered(score, np.where(found.in_network, 1.0, params.x_algo.out_of_network_factor))
+    if found.is_outsider is not None:
+        score = _lowered(score, np.where(found.is_outsider, params.x_algo.out_of_network_factor, 1.0))
     is_reply = posts.kind[visible.first + found.post] == REPLY
     return _lowered(score, np.where(is_reply, params.x_algo.reply_factor, 1.0))
 

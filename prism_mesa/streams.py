@@ -54,7 +54,7 @@ class Streams:
         """Return 64 random bits for each key, as a one-dimensional array (the keys are broadcast)."""
         with np.errstate(over="ignore"):
             key = np.full(1, digest64(str(self.seed), purpose), np.uint64)
-            for part in (round_, tick, agent, index):
+            for part in (round_, tick, index, agent):  # the longest last: most calls mix one array only
                 key = _mix(key ^ np.asarray(part).astype(np.int64).view(np.uint64))
         return key
 

@@ -295,7 +295,7 @@ def test_resting_ends_after_two_ticks_whatever_the_agents_own_threshold():
 
 
 def test_a_new_agent_follows_and_is_followed_from_the_next_round_on():
-    model = ran(small(agents_activity=1.0, agents_activity_sigma=0.0, feed_size=50), 1)
+    model = ran(small(agents_activity=1.0, agents_activity_sigma=0.0, feed_size=50, agents_post_rate=0.9), 1)
     loud = SocialAgent(model, follows=[3, 4], followers=[5], post_rate=1.0, engagement_threshold=0.25, name="Newcomer")
     assert (loud.row, loud.unique_id, loud.name, loud.engagement_threshold) == (30, 31, "Newcomer", 0.25)
     assert model.network.followees(30).tolist() == [3, 4]

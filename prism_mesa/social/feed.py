@@ -21,7 +21,7 @@ from prism_mesa.streams import Streams
 type Ids = npt.NDArray[np.integer[Any]]
 type Scores = npt.NDArray[np.float64]
 
-BLOCK: Final = 1 << 14
+BLOCK: Final = 1 << 12
 """Agents ranked at a time: bounds the memory, not the result."""
 
 _AGENT_BITS, _SCORE_BITS, _POST_BITS = 14, 26, 24

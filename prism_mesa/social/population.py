@@ -138,8 +138,9 @@ class History:
             return
         entries = np.empty(len(rows), self.ENTRY)
         entries["move"], entries["clock"], entries["post"] = moves, clock, posts
-        self.ring[rows, self.count[rows] % self.depth] = entries
-        self.count[rows] += 1
+        count = self.count[rows]
+        self.ring.reshape(-1)[rows * self.depth + count % self.depth] = entries  # one index is faster than two
+        self.count[rows] = count + 1
 
     def entries(self, row: int) -> list[tuple[int, int, int]]:
         """Return (move, clock, post) of one agent, oldest first."""

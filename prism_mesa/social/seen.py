@@ -21,7 +21,8 @@ class Seen:
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Note pairs of an agent and a root; repetitions do not matter."""
-        pairs = np.sort(np.concatenate([self.pairs, agents.astype(np.int64) << _ROOT_BITS | roots]))
+        new = np.sort(agents.astype(np.int64) << _ROOT_BITS | roots)
+        pairs = np.sort(np.concatenate([self.pairs, new]), kind="stable")  # which merges what is in order
         self.pairs = pairs[np.append(pairs[1:] != pairs[:-1], True)] if len(pairs) else pairs
 
     def keep(self, shown: npt.NDArray[np.bool_]) -> None:

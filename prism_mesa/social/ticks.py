@@ -50,9 +50,10 @@ def fire_columns(model: "SocialModel", rows: Rows, triggers: Rows) -> None:
     rows, triggers, sources, targets = rows[go], triggers[go], sources[go], targets[go]
     population.state[rows] = targets
     population.ticks_in_state[rows] = 0
-    changed = np.flatnonzero(sources != targets)
-    moves = triggers[changed].astype(np.uint16) << 2 * STATE_BITS | (sources << STATE_BITS | targets)[changed]
-    model.history.record(rows[changed], moves.astype(np.uint16), model.clock, posts.posts[go][changed])
+    if model.history.depth:
+        changed = np.flatnonzero(sources != targets)
+        moves = triggers[changed].astype(np.uint16) << 2 * STATE_BITS | (sources << STATE_BITS | targets)[changed]
+        model.history.record(rows[changed], moves.astype(np.uint16), model.clock, posts.posts[go[changed]])
     follow_up(model, rows, triggers, sources, targets, was_open[go])
 
 

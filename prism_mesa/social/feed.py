@@ -24,7 +24,7 @@ type Scores = npt.NDArray[np.float64]
 BLOCK: Final = 1 << 12
 """Agents ranked at a time: bounds the memory, not the result."""
 
-_AGENT_BITS, _SCORE_BITS, _POST_BITS = 14, 26, 24
+_SCORE_BITS, _POST_BITS, _PLACE_BITS = 26, 24, 26  # leave 13 bits for the place of an agent in its block
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Visible:
     roots: npt.NDArray[np.int64]
     root_author: npt.NDArray[np.int32]
     is_doubtful: npt.NDArray[np.bool_]
-    rank: npt.NDArray[np.int32]
+    rank: npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,15 @@ def rank_feeds(
 def _visible(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Visible:
     first = posts.first_visible(now, params.window)
     author = posts.author[first:]
-    by_author = np.argsort(author, kind="stable").astype(np.int32)
+    by_author = np.sort(author.astype(np.int64) << _POST_BITS | np.arange(len(author)))
+    by_author = (by_author & ((1 << _POST_BITS) - 1)).astype(np.int32)
     count = np.bincount(author, minlength=n_agents)
-    roots, root = np.unique(posts.root[first:], return_inverse=True)
+    is_root = np.zeros(len(posts), np.bool_)
+    is_root[posts.root[first:]] = True
+    roots, rank = np.flatnonzero(is_root), np.where(is_root, np.cumsum(is_root) - 1, -1)
+    root = rank[posts.root[first:]]
     if len(author) >> _POST_BITS:
         raise RunError(f"feed.window: {len(author)} posts are visible at once, more than 2**{_POST_BITS}; lower it")
-    rank = np.full(len(posts), -1, np.int32)
-    rank[roots] = np.arange(len(roots))
     is_doubtful = (np.bincount(root, minlength=len(roots)) > 1) | (posts.round[roots] < now)
     start = np.cumsum(count) - count
     return Visible(
@@ -180,14 +182,14 @@ def _fresh(ranked: Candidates, block: Ids, visible: Visible, seen: Seen) -> npt.
         is_doubtful |= ranked.is_outsider  # it may have been drawn twice
     doubtful = np.flatnonzero(is_doubtful)
     known = _known(block, visible, seen)
-    agents = np.concatenate([known[0], ranked.agent[doubtful]]).astype(np.uint64)
-    roots = np.concatenate([known[1], root[doubtful]]).astype(np.uint64)
-    places = np.concatenate([np.zeros(len(known[0]), np.uint64), np.arange(1, len(doubtful) + 1, dtype=np.uint64)])
-    bits = np.uint64(64 - _AGENT_BITS - _POST_BITS)
-    keys = np.sort((agents << np.uint64(_POST_BITS) | roots) << bits | places)
-    again = keys[1:][keys[1:] >> bits == keys[:-1] >> bits] & ((np.uint64(1) << bits) - np.uint64(1))
+    pairs = ranked.agent[doubtful] << _POST_BITS | root[doubtful]
+    places = np.arange(1, len(doubtful) + 1)
+    keys = np.concatenate([(known[0] << _POST_BITS | known[1]) << _PLACE_BITS, pairs << _PLACE_BITS | places])
+    keys.sort()
+    pairs = keys >> _PLACE_BITS
+    again = keys[1:][pairs[1:] == pairs[:-1]] & ((1 << _PLACE_BITS) - 1)
     fresh = np.ones(len(root), np.bool_)
-    fresh[doubtful[again[again > 0].astype(np.int64) - 1]] = False
+    fresh[doubtful[again[again > 0] - 1]] = False
     return fresh
 
 

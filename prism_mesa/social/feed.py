@@ -209,14 +209,17 @@ def _known(block: Ids, visible: Visible, seen: Seen) -> tuple[Ids, Ids]:
 def _in_network(block: Ids, visible: Visible, network: FollowNetwork) -> Candidates:
     """Return each agent with each visible post of those it follows."""
     edge_at, owner = ragged(network.indptr[block], network.indptr[block + 1] - network.indptr[block])
-    followee = network.indices[edge_at]
-    wrote = np.flatnonzero(visible.wrote[followee])
-    followee, owner = followee[wrote], owner[wrote]
-    count = visible.count[followee]
-    ends = np.cumsum(count)
-    at = np.repeat(visible.start[followee] - ends + count, count)
-    at += np.arange(len(at))
-    return Candidates(np.repeat(owner, count), visible.by_author[at])
+    followee = network.indices.take(edge_at)
+    wrote = np.flatnonzero(visible.wrote.take(followee))
+    followee, owner = followee.take(wrote), owner.take(wrote)
+    at, left = visible.start.take(followee), visible.count.take(followee)
+    owners, posts = [owner[:0]], [visible.by_author[:0]]
+    while len(owner):  # each author's first post, then the second of those who have one, and so on
+        owners.append(owner)
+        posts.append(visible.by_author.take(at))
+        more = np.flatnonzero(left > 1)
+        owner, at, left = owner.take(more), at.take(more) + 1, left.take(more) - 1
+    return Candidates(np.concatenate(owners), np.concatenate(posts))
 
 
 def _with_outsiders(

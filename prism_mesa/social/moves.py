@@ -71,7 +71,8 @@ def follow_up(
     """
     population = model.population
     sees = model.trigger_code(SEES_POST)
-    reading = rows[(triggers == sees) & (population.n_read[rows] < population.n_feed[rows])]
+    reading = rows[triggers == sees]
+    reading = reading[population.n_read.take(reading) < population.n_feed.take(reading)]
     if len(reading):
         read_next(model, reading)
     moved = sources != targets

@@ -40,4 +40,4 @@ class Seen:
 def ragged(start: Rows, length: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the positions ``start[i] .. start[i] + length[i] - 1`` for all i in turn, and each one's i."""
     owner = np.repeat(np.arange(len(start)), length)
-    return np.arange(len(owner)) + np.repeat(start - (np.cumsum(length) - length), length), owner
+    return np.arange(len(owner)) + (start - (np.cumsum(length) - length)).take(owner), owner

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 def tick_columns(model: "SocialModel", rows: Rows) -> None:
     """Do one tick for each of `rows` (ascending, none idle): count it, find the trigger, fire."""
     population = model.population
-    population.ticks_in_state[rows] += 1
-    states = population.state[rows]
+    waited = population.ticks_in_state.take(rows) + 1
+    population.ticks_in_state[rows] = waited
+    states = population.state.take(rows)
     own = np.array([model.chart.timeouts.get(state, 0) for state in STATES])[states]
-    limit = np.where(own > 0, own, population.timeout_threshold[rows])
-    timed_out = population.ticks_in_state[rows] >= limit
+    timed_out = waited >= np.where(own > 0, own, population.timeout_threshold.take(rows))
     agents = AgentColumns(model, rows)
     here = PostColumns(model, rows, population.current_post[rows])
-    fire_columns(model, rows, next_triggers(model.chart, states, timed_out, agents, here))
+    triggers = next_triggers(model.chart, states, timed_out, agents, here)
+    fires = np.flatnonzero(triggers >= 0)
+    fire_columns(model, rows.take(fires), triggers.take(fires))
 
 
 def fire_columns(model: "SocialModel", rows: Rows, triggers: Rows) -> None:
@@ -60,9 +62,10 @@ def fire_columns(model: "SocialModel", rows: Rows, triggers: Rows) -> None:
 def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColumns:
     """Return what each agent's guards read: the next unread post for `sees_post`, else the current one."""
     population = model.population
-    posts = population.current_post[rows]
-    sees = (triggers == model.trigger_code(SEES_POST)) & (population.n_read[rows] < population.n_feed[rows])
-    posts[sees] = population.feed[rows[sees], population.n_read[rows[sees]]]
+    posts = population.current_post.take(rows)
+    sees = np.flatnonzero(triggers == model.trigger_code(SEES_POST))
+    sees = sees[population.n_read.take(rows.take(sees)) < population.n_feed.take(rows.take(sees))]
+    posts[sees] = population.feed[rows.take(sees), population.n_read.take(rows.take(sees))]
     return PostColumns(model, rows, posts)
 
 

@@ -29,10 +29,11 @@ class Cell:
             3**i, add up to the key of `outcomes`.
         kernels: `arms` with the guards as bare functions, which for an expression cannot read mappings.
         always: The outcome, if no candidate has a guard.
+        only: The guard's kernel and the outcomes for true and false, if one candidate has a guard.
         outcomes: What follows for each key; worked out when first asked for.
     """
 
-    __slots__ = ("always", "arms", "candidates", "declared", "kernels", "oracle_enabled", "outcomes")
+    __slots__ = ("always", "arms", "candidates", "declared", "kernels", "only", "oracle_enabled", "outcomes")
 
     def __init__(self, candidates: tuple[Transition, ...], oracle_enabled: bool) -> None:
         self.candidates = candidates
@@ -45,6 +46,7 @@ class Cell:
         )
         self.outcomes = _Outcomes(self)
         self.always = None if guarded else self.outcomes[0]
+        self.only = (self.kernels[0][2], self.outcomes[TRUE], self.outcomes[FALSE]) if len(guarded) == 1 else None
 
     def __reduce__(self) -> tuple[type["Cell"], tuple[tuple[Transition, ...], bool]]:
         return Cell, (self.candidates, self.oracle_enabled)  # compiled guards cannot be pickled

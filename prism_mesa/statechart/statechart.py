@@ -124,20 +124,27 @@ class Statechart:
             return None
         outcome = cell.always
         if outcome is None:
-            key = 0
-            try:  # the loop of `_key` without its call, which would cost a tenth of the whole
-                for weight, _, guard in cell.kernels if context.__class__ in _PLAIN else _arms(cell, context):
-                    value = guard(agent, context)
+            only = cell.only
+            if only is None or context.__class__ not in _PLAIN:
+                outcome = cell.outcomes[self._key(cell, agent, context)]
+            else:  # what `_key` and `outcomes` do, without their detours, for the one guard that most cells have
+                try:
+                    value = only[0](agent, context)
                     if value is True:
-                        key += weight
-                    elif value is not False:
-                        key += weight * guard_value(value)
-            except Exception:  # guards only read: they may be asked again, by the loop that counts
-                key = self._key(cell, agent, context)
-            outcome = cell.outcomes[key]
+                        outcome = only[1]
+                    elif value is False:
+                        outcome = only[2]
+                    else:
+                        outcome = cell.outcomes[guard_value(value)]
+                except Exception:  # guards only read: it may be asked again, by the loop that counts
+                    outcome = cell.outcomes[self._key(cell, agent, context)]
         if outcome.__class__ is not Transition:
             return outcome  # type: ignore[return-value]  # a tuple or None: mypy does not narrow on `__class__`
-        _take(outcome, agent, context, now)
+        if outcome.action is None and not agent.max_history_depth:
+            agent.state = outcome.target
+            agent.ticks_in_state = 0
+        else:
+            _take(outcome, agent, context, now)
         return outcome.target
 
     def apply(

@@ -81,8 +81,18 @@ def _callable_label(guard: Callable[..., Any]) -> str:
     return "lambda" if name == "<lambda>" else f"{name}()"
 
 
+class _Unchecked:
+    """A `StateTransition` while `recorded` fills it in: not frozen yet, so plain assignments do."""
+
+    from_state: AgentState
+    to_state: AgentState | None
+    trigger: str
+    timestamp: datetime
+    context: Mapping[str, Any] | None
+
+
 @dataclass(frozen=True)
-class StateTransition:
+class StateTransition(_Unchecked):
     """A change of state that happened.
 
     Raises:
@@ -127,17 +137,17 @@ def recorded(transition: Transition, timestamp: datetime, context: Any) -> State
     """
     if timestamp.tzinfo is not UTC:
         _require_utc(timestamp)
-    entry = object.__new__(StateTransition)
-    fields = entry.__dict__
-    fields["from_state"] = transition.source
-    fields["to_state"] = transition.target
-    fields["trigger"] = transition.trigger
-    fields["timestamp"] = timestamp
+    entry = _Unchecked()
+    entry.from_state = transition.source
+    entry.to_state = transition.target
+    entry.trigger = transition.trigger
+    entry.timestamp = timestamp
     try:
-        fields["context"] = {"post_id": context.post_id}
+        entry.context = {"post_id": context.post_id}
     except AttributeError:
-        fields["context"] = dict(context) if isinstance(context, Mapping) else None
-    return entry
+        entry.context = dict(context) if isinstance(context, Mapping) else None
+    entry.__class__ = StateTransition
+    return entry  # type: ignore[return-value]  # mypy does not narrow on `__class__`
 
 
 def _require_utc(timestamp: datetime) -> None:

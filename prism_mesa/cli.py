@@ -96,6 +96,93 @@ def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJso
         raise _failed(result.summary)
 
 
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
+
+
+@app.command()
+def replay(
+    run_dir: Run,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="keep the repetition in DIR/<run-id>; by default it is dropped")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat a run from its ledger, without any LLM, and prove that every table is the same."""
+    from prism_mesa.experiments.replay import recorded_config
+    from prism_mesa.experiments.replay import replay as repeat
+
+    with _progress(recorded_config(run_dir).rounds, "rounds") as advance:
+        found = repeat(run_dir, out=out, on_round=lambda done: advance())
+    if as_json:
+        kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
+        told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
+        print(json.dumps(kept | told))
+    else:
+        for table, rows in found.rows.items():
+            print(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
+        print(f"{found.answered:,} open choices answered from the ledger, {found.calls} calls of an LLM")
+    if not found.equal:
+        table, difference = next(iter(found.differences.items()))
+        raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")
+
+
+@app.command()
+def why(
+    run_dir: Run,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent")],
+    round_: Annotated[
+        int | None,
+        typer.Argument(metavar="ROUND", help="the round to tell (from 0); by default the last with most to tell"),
+    ] = None,
+) -> None:
+    """Tell what an agent of a run did, and why: guards and their values, who was asked, the answer, the draws."""
+    from prism_mesa.experiments.replay import recorded_config
+    from prism_mesa.experiments.telling import told
+    from prism_mesa.experiments.why import why as explained
+
+    rounds = recorded_config(run_dir).rounds if round_ is None else round_ + 1
+    with _progress(rounds, "rounds") as advance:
+        explanation = explained(run_dir, agent, round_, on_round=lambda done: advance())
+    for line in told(explanation):
+        print(line)
+
+
+ledger = typer.Typer(help="Look into a ledger: what was asked of an LLM, and what it answered.")
+app.add_typer(ledger, name="ledger")
+LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="a decisions.sqlite, or the folder of a run")]
+
+
+@ledger.command()
+def stats(file: LedgerFile, as_json: AsJson = False) -> None:
+    """Count answers, questions, fallbacks, tokens and latencies."""
+    from prism_mesa.experiments.ledgers import ledger_stats
+
+    found = ledger_stats(file)
+    if as_json:
+        print(json.dumps(found))
+        return
+    for name, value in found.items():
+        text = ", ".join(f"{n:,} {what}" for what, n in value.items()) if isinstance(value, dict) else value
+        print(f"{name:<12}{text}")
+
+
+@ledger.command()
+def export(
+    file: LedgerFile,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="folder for the files; made if missing")] = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Write both tables of a ledger as OUT/answers.parquet and OUT/asked.parquet."""
+    from prism_mesa.experiments.ledgers import export_ledger
+
+    files = export_ledger(file, out)
+    if as_json:
+        print(json.dumps({table: {"file": str(path), "rows": rows} for table, (path, rows) in files.items()}))
+    else:
+        for path, rows in files.values():
+            print(f"{rows:>10,} rows  {path}")
+
+
 @app.command()
 def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
     """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
@@ -250,6 +337,14 @@ def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     rates = decisions["rates"]
     answered = ", ".join(f"{n:,} by {source}" for source, n in decisions["by_source"].items()) or "nobody was asked"
     yield "decisions", f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round): {answered}"
+    llm = decisions["llm"]
+    if llm["calls"]:
+        yield (
+            "asked",
+            f"{llm['calls']:,} calls, {llm['tokens']:,} tokens: {llm['calls_per_1000_agent_rounds']:.1f} calls and "
+            f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
+            "round: 1,000 calls)",
+        )
     fallbacks = decisions["by_source"].get("fallback", 0)
     reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
     yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")

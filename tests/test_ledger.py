@@ -45,6 +45,40 @@ def test_the_first_answer_of_a_key_stands(ledger):
     assert [answer.choice for answer in ledger.answers()] == ["scrolling"]
 
 
+def test_probabilities_come_back_as_they_were_put(ledger):
+    row = stored(choice="", probabilities="[0.7, 0.3]")
+    ledger.put(row)
+    assert ledger.get("k") == row
+
+
+def test_the_rows_of_a_run_can_be_read_apart_and_the_latest_run_comes_first(ledger):
+    rows = [AskedRow(1, i, 0, "k", "llm", run=run) for i, run in enumerate(("a/1", "b/1", "a/2", "a/1"))]
+    ledger.write([], rows)
+    assert ledger.runs() == ["a/1", "a/2", "b/1"]
+    assert ledger.asked("a/1") == [rows[0], rows[3]]
+    assert ledger.asked("c") == []
+
+
+def test_the_llms_that_have_answered_are_told_the_latest_first(ledger):
+    for key, llm, digest in (("1", "tiny", "d1"), ("2", "big", "d9"), ("3", "tiny", "d2"), ("4", "big", "d9")):
+        ledger.put(stored(key, llm=llm, digest=digest))
+    assert ledger.llms() == [("big", "d9", "{}"), ("tiny", "d2", "{}"), ("tiny", "d1", "{}")]
+
+
+def test_a_ledger_of_another_version_is_refused_with_what_it_lacks(tmp_path):
+    path = tmp_path / "old.sqlite"
+    with sqlite3.connect(path) as db:
+        db.execute("CREATE TABLE answers (key TEXT PRIMARY KEY, prompt TEXT)")
+    db.close()
+    with pytest.raises(DataError, match=r"old.sqlite: not a ledger \(its table answers has no column options\)"):
+        Ledger(path)
+
+
+def test_a_closed_ledger_can_be_closed_again(ledger):
+    ledger.close()
+    ledger.close()
+
+
 def test_asked_rows_keep_their_order_and_fallbacks_are_no_answers(ledger):
     rows = [AskedRow(2, 1, 9, "k", "fallback", "timeout", 1), AskedRow(1, 0, 3, "k", "llm", "", 1)]
     ledger.write([], rows)

@@ -45,9 +45,9 @@ def moves(model, **wanted):
 # without arguments
 
 
-def test_without_arguments_there_are_500_agents_who_decide_by_rule(default):
+def test_without_arguments_there_are_1000_agents_who_decide_by_rule(default):
     assert isinstance(default, mesa.Model)
-    assert len(default.agents) == 500
+    assert len(default.agents) == 1000
     assert isinstance(default.reasoner, RuleReasoner)
     assert default.params == SocialParams()
 
@@ -76,12 +76,12 @@ def test_shares_of_agent_ticks_add_up_to_1_and_ticks_to_the_agents(default):
     ticks = default.datacollector.get_table_dataframe("ticks")
     counts = ticks.drop(columns=["round", "tick"])
     assert list(counts.columns) == [state.value for state in AgentState]
-    assert counts.sum(axis=1).tolist() == [500] * 40
+    assert counts.sum(axis=1).tolist() == [1000] * 40
     assert (ticks["round"].tolist(), ticks["tick"].tolist()) == (
         [r for r in range(4) for _ in range(10)],
         list(range(1, 11)) * 4,
     )
-    by_hand = counts.groupby(ticks["round"]).sum() / 5000
+    by_hand = counts.groupby(ticks["round"]).sum() / 10000
     assert by_hand.to_numpy() == pytest.approx(shares.to_numpy())
 
 
@@ -421,7 +421,7 @@ def test_an_answer_that_never_comes_is_a_fallback_and_counted(fallback, goes_to,
     def silent(prompt):
         raise TimeoutError("nobody there")
 
-    with Reasoner(silent, fallback=fallback) as reasoner:
+    with Reasoner(silent, fallback=fallback, backoff_s=0) as reasoner:
         model = ran(small(reasoner=reasoner, agents_band=0.4, **LIVELY), 2)
     assert model.totals["fallback"] == model.totals["open"] == model.sources["fallback"] > 0
     assert {row["to_state"] for row in moves(model, trigger="decides") if row["open"]} == goes_to
@@ -433,7 +433,7 @@ def test_who_stays_is_asked_again_until_it_times_out():
     def silent(prompt):
         raise TimeoutError("nobody there")
 
-    with Reasoner(silent, fallback="stay") as reasoner:
+    with Reasoner(silent, fallback="stay", backoff_s=0) as reasoner:
         model = small(reasoner=reasoner)
         agent = model.agent(0)
         agent.state, agent.engagement_threshold, agent.timeout_threshold = EVALUATING, 0.5, 3

@@ -42,7 +42,7 @@ def test_no_agent_reads_or_reshares_a_root_twice_however_long_the_run(mode):
 
 def test_a_transition_that_never_fires_changes_nobodys_draws():
     never = Transition("never_fired", AgentState.IDLE, AgentState.RESTING)
-    plain, longer = ran(small(), 6), ran(small(chart=with_first(never)), 6)
+    plain, longer = ran(small(agents_band=0.3), 6), ran(small(agents_band=0.3, chart=with_first(never)), 6)
     assert plain.totals == longer.totals
     assert plain.totals["open"] > 20
 

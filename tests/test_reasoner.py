@@ -4,7 +4,11 @@ import asyncio
 import gc
 import json
 import logging
+import re
+import signal
+import sqlite3
 import threading
+import time
 from collections import Counter
 from dataclasses import replace
 from types import SimpleNamespace
@@ -82,7 +86,13 @@ def test_the_client_may_be_given_by_name_as_in_the_contract():
 def test_the_llm_is_told_the_agent_the_situation_and_the_post():
     llm = Script(says(C))
     decide(Reasoner(llm))
-    for told in ("You are Ann", "Your interests: art", "Your personality: Calm.", '"evaluating"', "Rain again"):
+    for told in (
+        "You are <<< Ann >>>",
+        "interests: <<< art >>>",
+        "personality: <<< Calm. >>>",
+        '"evaluating"',
+        "Rain again",
+    ):
         assert told in llm.prompts[0]
 
 
@@ -110,7 +120,7 @@ FAILURES = [
 
 @pytest.mark.parametrize(("reply", "reason"), FAILURES)
 def test_whatever_goes_wrong_is_logged_counted_by_reason_and_ends_in_the_first_option(reply, reason, caplog):
-    reasoner = Reasoner(Script(reply))
+    reasoner = Reasoner(Script(reply), attempts=1)
     assert decide(reasoner) is C
     [record] = caplog.records
     assert (record.name, record.levelno) == ("prism_mesa.reasoner", logging.WARNING)
@@ -122,19 +132,19 @@ def test_whatever_goes_wrong_is_logged_counted_by_reason_and_ends_in_the_first_o
 
 def test_only_an_unforeseen_error_is_logged_with_its_trace(caplog):
     decide(Reasoner(Script(RuntimeError("my own bug"))))
-    decide(Reasoner(Script("no JSON")))
+    decide(Reasoner(Script("no JSON"), attempts=1))
     assert [record.exc_info is not None for record in caplog.records] == [True, False]
 
 
 def test_the_fallback_stay_leaves_the_agent_where_it_is():
-    reasoner = Reasoner(Script("useless", "useless"), fallback="stay")
+    reasoner = Reasoner(Script("useless", "useless"), fallback="stay", attempts=1)
     assert decide(reasoner) is AgentState.EVALUATING
     [answer] = asyncio.run(reasoner.answer_all([ask()]))
     assert (answer.choice, answer.source, answer.reason) == (None, "fallback", "unparsable")
 
 
 def test_the_fallback_rule_uses_the_asks_own_draw():
-    reasoner = Reasoner(Script("useless"), fallback="rule")
+    reasoner = Reasoner(Script("useless"), fallback="rule", attempts=1)
     asks = [ask(draw=0.01), ask(draw=0.99)]
     assert [answer.choice for answer in asyncio.run(reasoner.answer_all(asks))] == [C, S]
     assert [answer.choice for answer in RuleReasoner().answer(asks)] == [C, S]
@@ -144,12 +154,13 @@ def test_the_fallback_rule_uses_the_asks_own_draw():
 @pytest.mark.parametrize(
     ("wrong", "complaint"),
     [
-        ({"fallback": "frist"}, "'frist' is none of first, rule, stay. Did you mean 'first'?"),
-        ({"max_concurrency": 0}, "max_concurrency: 0 is below 1"),
+        ({"fallback": "frist"}, "reasoner: fallback: Input should be 'first', 'rule' or 'stay', not 'frist'"),
+        ({"max_concurrency": 0}, "reasoner: max_concurrency: Input should be greater than or equal to 1, not 0"),
+        ({"fallbak": "first"}, "Reasoner: no parameter 'fallbak'. Did you mean 'fallback'?"),
     ],
 )
 def test_wrong_settings_are_refused(wrong, complaint):
-    with pytest.raises(ConfigError, match=complaint.replace("?", r"\?")):
+    with pytest.raises(ConfigError, match=re.escape(complaint)):
         Reasoner(Script(), **wrong)
 
 
@@ -163,7 +174,7 @@ def test_a_client_of_ones_own_needs_a_name_its_decoding_and_chat():
         name = "parrot"
         decoding = {"temperature": 0}  # noqa: RUF012
 
-        async def chat(self, prompt, schema=None, seed_offset=0):
+        async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
             assert schema["properties"]["next_state"]["enum"] == ["composing", "scrolling"]
             return Completion(says(S), 10, 5)
 
@@ -177,7 +188,7 @@ def test_a_client_of_ones_own_needs_a_name_its_decoding_and_chat():
 
 def test_answers_come_in_the_order_of_asks_whichever_arrives_first():
     async def llm(prompt):
-        late = "You are a0," in prompt
+        late = "You are <<< a0 >>>" in prompt
         await asyncio.sleep(0.05 if late else 0)
         return says(S if late else C)
 
@@ -203,7 +214,7 @@ def test_a_later_batch_shares_the_first_answer():
 
 
 def test_a_fallback_is_shared_within_its_batch_and_never_kept():
-    reasoner = Reasoner(Script("useless", says(S)))
+    reasoner = Reasoner(Script("useless", says(S)), attempts=1)
     failed = asyncio.run(reasoner.answer_all([ask(), ask()]))
     assert [(a.choice, a.source, a.attempts) for a in failed] == [(C, "fallback", 1), (C, "fallback", 0)]
     assert asyncio.run(reasoner.answer_all([ask()]))[0].choice is S
@@ -211,17 +222,38 @@ def test_a_fallback_is_shared_within_its_batch_and_never_kept():
     assert reasoner.fallback_share == pytest.approx(2 / 3)
 
 
+def test_within_a_round_a_failure_is_shared_by_later_ticks_and_the_next_round_asks_again():
+    llm = Script("useless", says(S))
+    with Reasoner(llm, attempts=1) as reasoner:
+        places = [(1, 0, 4), (1, 3, 5), (2, 0, 4), (2, 1, 5)]
+        answers = [reasoner.answer([ask(round=r, tick=t, agent=a)])[0] for r, t, a in places]
+    assert [(a.source, a.reason, a.attempts) for a in answers] == [
+        ("fallback", "unparsable", 1),
+        ("fallback", "unparsable", 0),
+        ("llm", "", 1),
+        ("cache", "", 0),
+    ]
+    assert reasoner.reasons == {"unparsable": 2}
+
+
+def test_a_useless_answer_is_asked_again_and_a_later_good_one_counts():
+    reasoner = Reasoner(Script("Sure!", '{"next_state": "resting"}', says(S)))
+    [answer] = asyncio.run(reasoner.answer_all([ask()]))
+    assert (answer.choice, answer.source, answer.attempts) == (S, "llm", 3)
+    assert reasoner.usage["calls"] == 3
+
+
 def test_one_failure_does_not_touch_its_neighbours():
     def llm(prompt):
-        if "You are a1," in prompt:
+        if "You are <<< a1 >>>" in prompt:
             raise OracleError("refused", "nobody there")
         return says(S)
 
-    answers = asyncio.run(Reasoner(llm).answer_all([ask(f"a{i}") for i in range(3)]))
-    assert [(a.choice, a.source, a.reason) for a in answers] == [
-        (S, "llm", ""),
-        (C, "fallback", "refused"),
-        (S, "llm", ""),
+    answers = asyncio.run(Reasoner(llm, backoff_s=0).answer_all([ask(f"a{i}") for i in range(3)]))
+    assert [(a.choice, a.source, a.reason, a.attempts) for a in answers] == [
+        (S, "llm", "", 1),
+        (C, "fallback", "refused", 3),
+        (S, "llm", "", 1),
     ]
 
 
@@ -281,6 +313,77 @@ def test_a_question_without_options_is_an_error_in_a_batch_too():
         asyncio.run(Reasoner(Script()).answer_all([ask(options=())]))
 
 
+# -- going on while questions are out ------------------------------------------------------------------
+
+
+def collected(reasoner):
+    found = []
+    while came := reasoner.collect():
+        found += came
+    return found
+
+
+def test_what_is_submitted_is_collected_once_whatever_the_order():
+    async def llm(prompt):
+        await asyncio.sleep(0.001 * (len(prompt) % 7))
+        return says(S)
+
+    asks = [ask("a" * (i + 1), agent=i) for i in range(30)]
+    with Reasoner(llm) as reasoner:
+        reasoner.submit(asks[:20])
+        reasoner.submit(asks[20:])
+        found = collected(reasoner)
+        assert reasoner.collect() == []
+    assert sorted(a.agent for a, _ in found) == list(range(30))
+    assert {answer.choice for _, answer in found} == {S}
+
+
+def test_nothing_submitted_is_nothing_to_wait_for():
+    with Reasoner(Script()) as reasoner:
+        assert reasoner.collect() == []
+
+
+def test_who_submits_need_not_wait_for_the_slowest_answer():
+    release = threading.Event()
+
+    async def llm(prompt):
+        while "slow" in prompt and not release.is_set():
+            await asyncio.sleep(0.001)
+        return says(S)
+
+    with Reasoner(llm, max_concurrency=2) as reasoner:
+        reasoner.submit([ask("slow"), ask("quick")])
+        [(first, _)] = reasoner.collect()
+        reasoner.submit([ask("second")])
+        [(second, _)] = reasoner.collect()
+        release.set()
+        [(last, _)] = reasoner.collect()
+    assert [a.question.persona.name for a in (first, second, last)] == ["quick", "second", "slow"]
+
+
+def test_known_answers_and_single_options_are_collected_without_asking():
+    with Reasoner(Script(says(S))) as reasoner:
+        reasoner.answer([ask()])
+        reasoner.submit([ask(tick=2), ask(options=(C,))])
+        assert [(a.choice, a.source) for _, a in reasoner.collect()] == [(S, "cache"), (C, "rule")]
+
+
+def test_a_bad_question_among_good_ones_leaves_nothing_to_wait_for_in_vain():
+    with Reasoner(Script(says(S))) as reasoner:
+        with pytest.raises(ValueError, match="no options"):
+            reasoner.submit([ask("a"), ask(options=()), ask("b")])
+        assert [a.question.persona.name for a, _ in collected(reasoner)] == ["a"]
+
+
+def test_a_ledger_that_breaks_while_nobody_waits_is_told_to_whoever_waits_next(tmp_path):
+    with Ledger(tmp_path / "d.sqlite") as ledger, Reasoner(Script(says(S)), ledger=ledger) as reasoner:
+        ledger.close()
+        reasoner.submit([ask()])
+        time.sleep(0.05)  # nobody waits while it breaks
+        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+            reasoner.collect()
+
+
 # -- plain callers -----------------------------------------------------------------------------------
 
 
@@ -310,54 +413,112 @@ def test_close_ends_the_background_thread_and_the_reasoner_can_be_used_again():
 
 
 def test_a_forgotten_reasoner_leaves_no_thread_behind():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     Reasoner(Script(says(S))).answer([ask()])
     gc.collect()
-    assert threading.active_count() == before
+    until = time.monotonic() + 5
+    while set(threading.enumerate()) - before and time.monotonic() < until:
+        time.sleep(0.005)
+    assert set(threading.enumerate()) <= before
 
 
-def test_an_interrupt_while_waiting_reaches_the_caller():
-    def llm(prompt):
-        raise KeyboardInterrupt("stop")
+class Stuck:
+    """An LLM that never answers, until it is told to."""
 
+    def __init__(self):
+        self.asked = threading.Event()
+        self.answers = False
+
+    async def __call__(self, prompt):
+        self.asked.set()
+        while not self.answers:
+            await asyncio.sleep(0.001)
+        return says(S)
+
+
+def interrupt_when(event):
+    def wait():
+        event.wait(5)
+        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    return thread
+
+
+def test_an_interrupt_while_waiting_reaches_the_caller_and_close_then_ends():
+    before = set(threading.enumerate())
+    llm = Stuck()
     reasoner = Reasoner(llm)
-    with pytest.raises(KeyboardInterrupt, match="stop"):
-        asyncio.run(reasoner.answer_all([ask()]))
+    sender = interrupt_when(llm.asked)
+    with pytest.raises(KeyboardInterrupt):
+        reasoner.answer([ask()])
+    sender.join()
+    reasoner.close()
+    assert set(threading.enumerate()) <= before
+
+
+def test_what_was_out_when_a_reasoner_was_closed_is_asked_anew():
+    llm = Stuck()
+    with Reasoner(llm) as reasoner:
+        reasoner.submit([ask("a"), ask("b")])
+        llm.asked.wait(5)
+        reasoner.close()
+        llm.answers = True
+        assert reasoner.collect() == []
+        assert reasoner.answer([ask("a")])[0].choice is S
+        reasoner.submit([ask("b"), ask("c")])
+        assert len(collected(reasoner)) == 2
+
+
+def test_a_question_that_is_still_out_after_an_interrupt_is_waited_for_and_not_asked_twice():
+    llm = Stuck()
+    with Reasoner(llm) as reasoner:
+        sender = interrupt_when(llm.asked)
+        with pytest.raises(KeyboardInterrupt):
+            reasoner.answer([ask()])
+        sender.join()
+        llm.answers = True
+        assert reasoner.answer([ask()])[0].choice is S
+        assert reasoner.usage["calls"] == 1
 
 
 # -- the ledger --------------------------------------------------------------------------------------
 
 
-def test_answers_and_asks_are_recorded_in_the_order_of_asks(tmp_path):
+def test_answers_and_asks_are_recorded(tmp_path):
     replies = {"a": says(S), "b": "useless", "c": " " + says(C)}
 
     async def llm(prompt):
-        name = prompt.split("You are ")[1][0]
+        name = prompt.split("You are <<< ")[1][0]
         await asyncio.sleep(0.01 if name == "a" else 0)
         return replies[name]
 
     asks = [ask(name, round=3, tick=2, agent=agent) for agent, name in enumerate("abca")]
     with Ledger(tmp_path / "d.sqlite") as ledger:
-        reasoner = Reasoner(FunctionClient(llm, "toy"), ledger=ledger)
+        reasoner = Reasoner(FunctionClient(llm, "toy"), ledger=ledger, attempts=1)
         answers = asyncio.run(reasoner.answer_all(asks))
         keys = [answer.key for answer in answers]
-        assert keys == [answer_key(question_prompt(a.question), (C, S), "toy", "", {}) for a in asks]
-        assert ledger.asked() == [
+        decoding = {"answer": "choice"}
+        assert keys == [answer_key(question_prompt(a.question), (C, S), "toy", "", decoding) for a in asks]
+        assert sorted(ledger.asked(), key=lambda row: row.agent) == [
             AskedRow(3, 2, 0, keys[0], "llm", "", 1),
             AskedRow(3, 2, 1, keys[1], "fallback", "unparsable", 1),
             AskedRow(3, 2, 2, keys[2], "llm", "", 1),
             AskedRow(3, 2, 3, keys[0], "cache", "", 0),
         ]
-        first, second = ledger.answers()
-    assert (first.key, first.choice, first.raw) == (keys[0], "scrolling", says(S))
-    assert (second.key, second.choice, second.raw) == (keys[2], "composing", " " + says(C))
+        rows = {row.key: row for row in ledger.answers()}
+    assert rows.keys() == {keys[0], keys[2]}
+    first, second = rows[keys[0]], rows[keys[2]]
+    assert (first.choice, first.raw, first.probabilities) == ("scrolling", says(S), "")
+    assert (second.choice, second.raw) == ("composing", " " + says(C))
     assert (first.llm, first.options) == ("toy", '["composing", "scrolling"]')
     assert first.prompt == question_prompt(asks[0].question)
 
 
 def test_tokens_and_latency_of_an_answer_are_recorded(tmp_path):
     class Counted(FunctionClient):
-        async def chat(self, prompt, schema=None, seed_offset=0):
+        async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
             return Completion(says(S), 120, 7, 33.5)
 
     with Ledger(tmp_path / "d.sqlite") as ledger:

@@ -170,7 +170,7 @@ def test_they_are_equal_when_an_llm_is_asked_and_sometimes_fails(fallback, caplo
         agents_band=0.5,
         agents_activity=1.0,
         reasoner_asks_action=True,
-        reasoner=lambda: Reasoner(whim, fallback=fallback),
+        reasoner=lambda: Reasoner(whim, fallback=fallback, backoff_s=0),
     )
     assert columns.totals["fallback"] > 0
     assert columns.totals["open"] > columns.totals["fallback"]

@@ -262,7 +262,8 @@ def llm(handler):
 
 
 def asking(server, **more):
-    return small(agents={"n": 16, "activity": 1}, reasoner={"kind": "ollama", "host": server.url, **more})
+    reasoner = {"kind": "ollama", "host": server.url, "backoff_s": 0, **more}
+    return small(agents={"n": 16, "activity": 1, "band": 0.4}, reasoner=reasoner)
 
 
 def ledger_of(folder):
@@ -284,9 +285,14 @@ def test_an_llm_decides_and_the_ledger_holds_what_was_asked_and_answered(tmp_pat
     assert result.status == "done"
     assert result.summary["decisions"]["decided_by"] == f"Ollama llama3.2 at {server.url}"
     assert read_manifest(result.run_dir)["llm"] == {
+        "kind": "ollama",
         "name": "llama3.2",
         "digest": "digest of llama3.2:latest",
         "server": "0.99",
+        "decoding": {"temperature": 0.0, "seed": 0, "max_tokens": 256, "answer": "choice"},
+        "answer": "choice",
+        "persona": "individual",
+        "ledger": "live",
     }
     assert by_source["llm"] == len(answers) == n_sent > 0
     assert sum(by_source.values()) == len(asked) == result.summary["decisions"]["open"]
@@ -326,7 +332,7 @@ def test_a_server_that_dies_in_mid_run_fails_the_run_and_every_fallback_is_recor
     assert {row[0] for row in fallbacks} == {1, 2}
     assert not {row[3] for row in fallbacks} & set(answers)
     assert len(fallbacks) == decisions["by_source"]["fallback"] == result.table("rounds")["fallback"].sum()
-    assert {row[5] for row in fallbacks} <= {"dropped", "refused"}
+    assert {row[5] for row in fallbacks} <= {"dropped", "refused", "circuit-open"}
     assert sum(decisions["fallback_reasons"].values()) == len(fallbacks)
     assert len(result.table("rounds")) == 3
     moves = result.table("transitions").query("open").set_index(["round", "tick", "agent"])["to_state"]
@@ -339,11 +345,12 @@ def test_how_many_fallbacks_a_run_bears_is_the_users_choice(tmp_path, caplog):
         result = run(asking(server, max_fallback_share=1, fallback="stay"), out=tmp_path)
     assert result.status == "done"
     assert result.summary["decisions"]["by_source"] == {"fallback": result.summary["decisions"]["open"]}
-    assert result.summary["decisions"]["fallback_reasons"].keys() == {"server-error"}
+    assert result.summary["decisions"]["fallback_reasons"].keys() <= {"server-error", "circuit-open"}
     assert not result.table("transitions")["open"].any()  # everybody stayed
 
 
-def test_an_llm_that_is_not_there_is_bad_input_and_auto_says_why_the_rule_decides(tmp_path):
+def test_an_llm_that_is_not_there_is_bad_input_and_auto_says_why_the_rule_decides(tmp_path, monkeypatch):
+    monkeypatch.setattr("prism_mesa.reasoner.choosing.embedded_fault", lambda model: "is not installed")
     with serving(tags=models("phi3:latest")) as server:
         with pytest.raises(ConfigError, match=r"reasoner.model: 'llama3.2' is not on the server \(it has: phi3"):
             run(asking(server), out=tmp_path / "out")

@@ -1,8 +1,10 @@
 """One execution of a configuration: the model is stepped, its records are kept, and a summary is made of them."""
 
+import json
 import platform
 import subprocess
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -25,8 +27,20 @@ from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.posts import NO_PARENT, POST, REPLY
 from prism_mesa.statechart import STATES, Statechart
+from prism_mesa.streams import digest64, fresh_seed
 
-_PACKAGES = ("prism-mesa", "mesa", "numpy", "pandas", "pyarrow", "networkx", "ollama", "pydantic")
+_PACKAGES = (
+    "prism-mesa",
+    "mesa",
+    "numpy",
+    "pandas",
+    "pyarrow",
+    "networkx",
+    "ollama",
+    "xllamacpp",
+    "openai",
+    "pydantic",
+)
 
 
 @dataclass(frozen=True)
@@ -119,7 +133,7 @@ def _run_rounds(
     model.recorder = folder
     with closing(model.reasoner), Ledger(folder.path / "decisions.sqlite") as ledger:
         if isinstance(model.reasoner, Reasoner):
-            model.reasoner.ledger = ledger
+            model.reasoner.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
         for done in range(1, rounds + 1):
             at = time.process_time() - folder.cpu_s
             model.step()
@@ -127,6 +141,20 @@ def _run_rounds(
             folder.round_done()
             if on_round is not None:
                 on_round(done)
+
+
+_WITHOUT_EFFECT = set(
+    "kind model host timeout_s max_concurrency attempts backoff_s max_fallback_share ledger ledger_path".split()
+)
+"""Parameters of the reasoner that two runs may differ in whose tables are to be the same."""
+
+
+def _scope(model: SocialModel) -> str:
+    """Return a name for all runs that have the same tables, if the LLM's answers are the same."""
+    values = model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT})
+    if isinstance(model.reasoner, Reasoner):  # what null stands for
+        values["reasoner"] |= {name: getattr(model.reasoner.params, name) for name in ("answer", "persona")}
+    return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
 
 
 def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
@@ -172,8 +200,9 @@ def _summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, 
             "by_source": dict(sorted(model.sources.items())),
             "rates": _rates(model, rounds),
             "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
+            "llm": _spent(model, rounds),
             "decided_by": model.reasoner.label,
-            "note": getattr(model.reasoner, "note", ""),
+            "note": model.reasoner.note,
         },
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.rowwise),
@@ -181,13 +210,27 @@ def _summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, 
     }
 
 
+def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
+    """Return calls and tokens of the LLM, and how many that is for 1,000 agent-rounds."""
+    usage = getattr(model.reasoner, "usage", Counter())
+    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+    thousands = max(1, len(model.population) * rounds) / 1000
+    return {
+        "calls": usage["calls"],
+        "tokens": tokens,
+        "calls_per_1000_agent_rounds": usage["calls"] / thousands,
+        "tokens_per_1000_agent_rounds": tokens / thousands,
+    }
+
+
 def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return open choices per agent and round, and the shares of them that were fallbacks or known answers."""
+    """Return open choices per agent and round, and the shares of them that were fallbacks, known, or beyond a limit."""
     asked = max(1, model.totals["open"])
     return {
         "open": model.totals["open"] / max(1, len(model.population) * rounds),
         "fallback": model.totals["fallback"] / asked,
         "cache": model.sources["cache"] / asked,
+        "budget": model.sources["budget"] / asked,
     }
 
 
@@ -227,28 +270,36 @@ def _agent_columns(model: SocialModel) -> dict[str, Any]:
 
 
 def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
-    client = getattr(model.reasoner, "client", None)
-    llm = (
-        None
-        if client is None
-        else {
-            "name": client.name,
-            "digest": getattr(client, "digest", ""),
-            "server": getattr(client, "server_version", ""),
-        }
-    )
     return {
         "status": "running",
         "started": _wall_clock(),
         "seed": config.seed,
         "config": config.model_dump(mode="json"),
         "decided_by": model.reasoner.label,
-        "llm": llm,
+        "llm": _llm(model),
         "notes": list(model.notes),
         "packages": {name: _version(name) for name in _PACKAGES},
         "python": platform.python_version(),
         "machine": platform.platform(),
         "git": _git_revision(),
+    }
+
+
+def _llm(model: SocialModel) -> dict[str, Any] | None:
+    """Return who was asked and how; None where the rule decides."""
+    reasoner = model.reasoner
+    if not isinstance(reasoner, Reasoner):
+        return None
+    oracle, own = reasoner.oracle, reasoner.params
+    return {
+        "kind": reasoner.kind,
+        "name": oracle.name,
+        "digest": oracle.digest,
+        "server": getattr(getattr(oracle, "client", None), "server_version", ""),
+        "decoding": dict(oracle.decoding),
+        "answer": own.answer,
+        "persona": own.persona,
+        "ledger": own.ledger,
     }
 
 

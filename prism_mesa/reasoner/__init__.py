@@ -1,9 +1,14 @@
 """The oracle: questions, prompts, answers, the ledger, and the clients that speak to an LLM. Never an agent."""
 
+from prism_mesa.reasoner.books import Books
 from prism_mesa.reasoner.choosing import make_reasoner
 from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient
+from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
+from prism_mesa.reasoner.hosts import Hosts
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
 from prism_mesa.reasoner.ollama import OllamaChatClient
+from prism_mesa.reasoner.openai import OpenAIChatClient
+from prism_mesa.reasoner.oracle import ChatOracle, Oracle
 from prism_mesa.reasoner.params import ReasonerParams, RuleParams
 from prism_mesa.reasoner.parse import UselessAnswerError, parse_reasoner_response
 from prism_mesa.reasoner.profile import persona_of, post_of, question_of
@@ -23,13 +28,20 @@ __all__ = [
     "Answer",
     "Ask",
     "AskedRow",
+    "Books",
     "ChatClient",
+    "ChatOracle",
     "Completion",
+    "EmbeddedChatClient",
     "FunctionClient",
+    "Hosts",
     "Ledger",
     "OllamaChatClient",
+    "OpenAIChatClient",
     "OpenChoices",
+    "Oracle",
     "Persona",
+    "PmiOracle",
     "Question",
     "Reasoner",
     "ReasonerParams",

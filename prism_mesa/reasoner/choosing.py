@@ -1,35 +1,140 @@
 """Makes the reasoner that a configuration asks for. It looks whether a server answers; it asks no question."""
 
+from collections.abc import Callable
+from typing import Final
+
 from prism_mesa.errors import ConfigError
+from prism_mesa.reasoner.books import Books
+from prism_mesa.reasoner.client import ChatClient
+from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
+from prism_mesa.reasoner.hosts import Hosts
 from prism_mesa.reasoner.ledger import Ledger
+from prism_mesa.reasoner.llamacpp import SMOLLM2, embedded_fault
 from prism_mesa.reasoner.ollama import OllamaChatClient
+from prism_mesa.reasoner.openai import OpenAIChatClient
+from prism_mesa.reasoner.oracle import ChatOracle, Oracle
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.reasoner import Reasoner
+from prism_mesa.reasoner.recorded import recorded_oracle
 from prism_mesa.reasoner.rule import RuleReasoner
 
+OLLAMA_MODEL: Final = "llama3.2"
+OLLAMA_HOST: Final = "http://127.0.0.1:11434"
+OPENAI_HOST: Final = "http://127.0.0.1:8000/v1"
+_LETTER_TOKENS: Final = 16
+"""Most tokens of an answer where one letter is asked for."""
 
-def make_reasoner(params: ReasonerParams, ledger: Ledger | None = None) -> Reasoner | RuleReasoner:
-    """Return the reasoner of `params.kind`; its `label` says which one it is.
+_LEAST_FAILURES: Final = 5
 
-    With `auto` that is Ollama where it answers and has the model, else the rule, whose `note` says why.
+
+def make_reasoner(params: ReasonerParams) -> Reasoner | RuleReasoner:
+    """Return the reasoner of `params.kind`; its `label` and `kind` say which one it is.
+
+    With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
+    the rule; its `note` says why not the ones before. In replay nobody is looked for: an LLM is known by what the
+    ledger says of it.
 
     Raises:
-        ConfigError: With `ollama`, if the server does not answer or has not the model; always, if the
-            address is none.
+        ConfigError: If what is asked for is not there; always, if an address is none.
+        DataError: If the ledger cannot be opened.
     """
     if params.kind == "rule":
         return RuleReasoner(params.rule)
-    client = OllamaChatClient(params.model, params.host, params.timeout_s, params.temperature, params.seed)
+    books = Books(params.ledger, None if params.ledger_path is None else Ledger(params.ledger_path))
     try:
-        client.check()
+        return _asking(params, books)
+    except BaseException:
+        books.close()
+        raise
+
+
+def _asking(params: ReasonerParams, books: Books) -> Reasoner | RuleReasoner:
+    if books.mode == "replay" and books.shared is not None:
+        return _reasoner(params, recorded_oracle(books.shared, params), params.kind, books)
+    if params.kind != "auto":
+        oracle = _MAKERS[params.kind](params)
+        _check(oracle)
+        return _reasoner(params, oracle, params.kind, books)
+    oracle = _ollama(params)  # a wrong address is an error, a server that is not there is none
+    try:
+        _check(oracle)
     except ConfigError as error:
-        if params.kind == "ollama":
-            raise
-        return RuleReasoner(params.rule, note=str(error))
-    return Reasoner(
-        client,
-        ledger=ledger,
-        fallback=params.fallback,
-        max_concurrency=params.max_concurrency,
-        rule=RuleReasoner(params.rule),
+        note = str(error)
+    else:
+        return _reasoner(params, oracle, "ollama", books)
+    fault = embedded_fault(_gguf(params))
+    if not fault:
+        return _reasoner(params, _embedded(params), "embedded", books, note)
+    books.close()
+    return RuleReasoner(params.rule, note=f"{note}; the embedded LLM {fault}")
+
+
+def _check(oracle: Oracle) -> None:
+    """Look whether servers are there.
+
+    Raises:
+        ConfigError: If one is not, or has not the LLM.
+    """
+    if isinstance(oracle, ChatOracle) and isinstance(oracle.client, Hosts):
+        oracle.client.check()
+
+
+def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: Books, note: str = "") -> Reasoner:
+    """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
+    scores = oracle.decoding.get("answer") is None
+    answer = params.answer or ("probabilities" if scores else "choice")
+    persona = params.persona or ("archetype" if scores else "individual")
+    resolved = params.model_copy(update={"answer": answer, "persona": persona})
+    return Reasoner(oracle, params=resolved, books=books, kind=kind, note=note)
+
+
+def _served(params: ReasonerParams, client: Callable[[str], ChatClient], default: str) -> Oracle:
+    """Return an LLM on the servers of `params.host` as an oracle."""
+    given = params.host or default
+    clients = [client(host) for host in ([given] if isinstance(given, str) else given)]
+    hosts = Hosts(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
+    return ChatOracle(hosts, params.answer or "choice")
+
+
+def _max_tokens(params: ReasonerParams) -> int:
+    most = params.max_answer_tokens
+    return min(most, _LETTER_TOKENS) if params.answer == "probabilities" else most
+
+
+def _ollama(params: ReasonerParams) -> Oracle:
+    def client(host: str) -> ChatClient:
+        model, tokens = params.model or OLLAMA_MODEL, _max_tokens(params)
+        return OllamaChatClient(model, host, params.timeout_s, params.temperature, params.seed, tokens)
+
+    return _served(params, client, OLLAMA_HOST)
+
+
+def _openai(params: ReasonerParams) -> Oracle:
+    if params.model is None:
+        raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
+    model, tokens = params.model, _max_tokens(params)
+
+    def client(host: str) -> ChatClient:
+        return OpenAIChatClient(model, host, params.timeout_s, params.temperature, params.seed, tokens)
+
+    return _served(params, client, OPENAI_HOST)
+
+
+def _gguf(params: ReasonerParams) -> str:
+    """Return the embedded LLM's file; with `auto` a name that is none is meant for a server."""
+    is_file = params.model is not None and (params.kind == "embedded" or params.model.endswith(".gguf"))
+    return params.model if is_file and params.model is not None else SMOLLM2
+
+
+def _embedded(params: ReasonerParams) -> Oracle:
+    client = EmbeddedChatClient(
+        _gguf(params), temperature=params.temperature, seed=params.seed, max_tokens=params.max_answer_tokens
     )
+    return ChatOracle(client, "choice") if params.answer == "choice" else PmiOracle(client, params.rule)
+
+
+_MAKERS: Final[dict[str, Callable[[ReasonerParams], Oracle]]] = {
+    "ollama": _ollama,
+    "openai": _openai,
+    "embedded": _embedded,
+}

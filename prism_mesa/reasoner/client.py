@@ -15,12 +15,18 @@ type PromptFunction = Callable[[str], str | Awaitable[str]]
 
 @dataclass(frozen=True)
 class Completion:
-    """What an LLM said, and what it cost. A count that is not known is 0."""
+    """What an LLM said, and what it cost. A count that is not known is 0.
+
+    Attributes:
+        top_logprobs: For each token that was said, where they were asked for, the likeliest tokens at its
+            place with their log-probabilities, best first.
+    """
 
     text: str
     prompt_tokens: int = 0
     completion_tokens: int = 0
     latency_ms: float = 0.0
+    top_logprobs: tuple[tuple[tuple[str, float], ...], ...] = ()
 
 
 @runtime_checkable
@@ -38,11 +44,14 @@ class ChatClient(Protocol):
     name: str
     decoding: dict[str, Any]
 
-    async def chat(self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0) -> Completion:
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
         """Return the LLM's answer.
 
         `schema` is the JSON schema that the answer should follow; a client may ignore it. `seed_offset` is
-        added to the sampling seed, so that a second attempt can differ from the first.
+        added to the sampling seed, so that a second attempt can differ from the first. `top_logprobs` is
+        how many tokens should be told for each place of the answer, 0..20.
 
         Raises:
             OracleError: If there is no answer; its `reason` says why in one word.
@@ -60,7 +69,9 @@ class FunctionClient:
         self.decoding: dict[str, Any] = {}
         self.label = f"function {self.name}"
 
-    async def chat(self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0) -> Completion:
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
         """Return what the function says.
 
         Raises:
@@ -71,18 +82,3 @@ class FunctionClient:
         if not isinstance(text, str) or not text.strip():
             raise OracleError("empty", f"{self.label} returned {text!r} instead of a text")
         return Completion(text)
-
-
-def as_client(client: ChatClient | PromptFunction) -> ChatClient:
-    """Return `client`, or a client around it if it is a function.
-
-    Raises:
-        TypeError: If it is neither.
-    """
-    if isinstance(client, ChatClient):
-        return client
-    if callable(client):
-        return FunctionClient(client)
-    raise TypeError(
-        f"{client!r} cannot be asked: give a client with name, decoding and chat(), or a function of the prompt"
-    )

@@ -8,13 +8,13 @@
 | `http-404`, ... | the server refused the request (3xx, 4xx), by its status |
 | `busy` | 503, its queue is full |
 | `server-error` | another 5xx |
-| `error-body` | an error whose body is not of the form the `ollama` package reads |
+| `error-body` | a 5xx whose body is not of the form the `ollama` package reads |
 | `not-json` | 200, but no JSON |
 | `wrong-shape` | 200 and JSON, but no chat answer |
 | `transport` | anything else that HTTP can do wrong |
 | `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
 
-Nothing here decides whether to try again.
+Nothing here decides whether to try again; `desk.may_pass` does.
 """
 
 import json
@@ -69,7 +69,12 @@ def _named(error: Exception, timeout_s: float) -> tuple[str, str]:
         case OSError():
             return "refused", f"no connection ({connection_fault(error, timeout_s)})"
         case AttributeError():
-            return "error-body", f"an error with status {_hidden_status(error)} and an unreadable body"
+            status = _hidden_status(error)
+            refused = isinstance(status, int) and 400 <= status < 500
+            return (
+                f"http-{status}" if refused else "error-body",
+                f"an error with status {status} and an unreadable body",
+            )
         case TypeError() | pydantic.ValidationError():
             return "wrong-shape", "the answer is JSON, but no chat answer"
         case _:

@@ -1,13 +1,14 @@
 """The ledger: what was asked of an LLM and what it answered, in one SQLite file.
 
 `answers` holds each answer once, under a key made of everything that can change it; `asked` holds who
-asked for it, where and when in the run, and what came of it. A fallback stands in `asked` only: it is
-never an answer of a key. The file can be read while a run writes (WAL). Nothing here decides what is asked.
+asked for it, where and when in which run, and what came of it. A fallback stands in `asked` only: it is
+never an answer of a key. Several processes may read and write one file (WAL). Nothing here decides what is asked.
 """
 
 import json
 import sqlite3
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from hashlib import sha256
@@ -22,15 +23,15 @@ from prism_mesa.statechart import AgentState
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
     key TEXT PRIMARY KEY, prompt TEXT NOT NULL, options TEXT NOT NULL, llm TEXT NOT NULL, digest TEXT NOT NULL,
-    decoding TEXT NOT NULL, raw TEXT NOT NULL, choice TEXT NOT NULL, prompt_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL, latency_ms REAL NOT NULL
+    decoding TEXT NOT NULL, raw TEXT NOT NULL, choice TEXT NOT NULL, probabilities TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, latency_ms REAL NOT NULL
 );
 CREATE TABLE IF NOT EXISTS asked (
     round INTEGER NOT NULL, tick INTEGER NOT NULL, agent INTEGER NOT NULL, key TEXT NOT NULL,
-    source TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL
+    source TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, run TEXT NOT NULL
 );
 """
-_WAIT_MS = 30_000
+_WAIT_S = 60.0
 
 
 def answer_key(prompt: str, options: Sequence[AgentState], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
@@ -41,11 +42,13 @@ def answer_key(prompt: str, options: Sequence[AgentState], llm: str, digest: str
 
 @dataclass(frozen=True)
 class StoredAnswer:
-    """A row of `answers`: an LLM's answer that was one of the options.
+    """A row of `answers`: an LLM's answer that could be used.
 
     Attributes:
         options: JSON list of the states' values; `decoding` is a JSON object.
-        raw: What the LLM said; `choice` the state's value that was read from it.
+        raw: What the LLM said; `choice` the state's value that was read from it, or empty.
+        probabilities: Where the LLM did not choose: what it gave each option, a JSON list (for the agent who
+            asked first; how they are read from `raw` may depend on the agent).
     """
 
     key: str
@@ -55,7 +58,8 @@ class StoredAnswer:
     digest: str
     decoding: str
     raw: str
-    choice: str
+    choice: str = ""
+    probabilities: str = ""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     latency_ms: float = 0.0
@@ -63,7 +67,7 @@ class StoredAnswer:
 
 @dataclass(frozen=True)
 class AskedRow:
-    """A row of `asked`: one question of one agent, and what came of it."""
+    """A row of `asked`: one question of one agent in one run, and what came of it."""
 
     round: int
     tick: int
@@ -72,6 +76,7 @@ class AskedRow:
     source: Source
     reason: str = ""
     attempts: int = 0
+    run: str = ""
 
 
 def _insert(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
@@ -85,15 +90,21 @@ def _values(row: StoredAnswer | AskedRow) -> tuple[Any, ...]:
     return tuple(v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values)
 
 
+def _select(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
+    return f"SELECT {', '.join(field.name for field in fields(row))} FROM {table}"
+
+
+_SELECT_ANSWERS = _select("answers", StoredAnswer)
+_SELECT_ASKED = _select("asked", AskedRow)
 _INSERT_ANSWER = _insert("answers", StoredAnswer) + " ON CONFLICT (key) DO NOTHING"
 _INSERT_ASKED = _insert("asked", AskedRow)
 
 
 class Ledger:
-    """A ledger file, made if missing (its folder too). Any thread may use it.
+    """A ledger file, made if missing (its folder too). Any thread may use it, and any number of processes.
 
     Raises:
-        DataError: If the file cannot be opened or is no SQLite database.
+        DataError: If the file cannot be opened or is no ledger.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -101,32 +112,54 @@ class Ledger:
         self._lock = threading.Lock()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(self.path, _WAIT_S, isolation_level=None, check_same_thread=False)
         except (OSError, sqlite3.Error) as error:
             raise DataError(f"ledger {self.path}: cannot be opened ({error})") from error
         try:
-            self._db.execute(f"PRAGMA busy_timeout = {_WAIT_MS}")
-            self._db.execute("PRAGMA journal_mode = WAL")
-            self._db.execute("PRAGMA synchronous = NORMAL")
-            self._db.executescript(_TABLES)
+            self._prepare()
         except sqlite3.Error as error:
             self._db.close()
             raise DataError(f"ledger {self.path}: not a ledger ({error}); name another file") from error
 
+    def _prepare(self) -> None:
+        """Make the tables, again if another process does the same at that moment: SQLite does not always wait."""
+        until = time.monotonic() + _WAIT_S
+        while True:
+            try:
+                self._db.execute("PRAGMA journal_mode = WAL")
+                self._db.execute("PRAGMA synchronous = NORMAL")
+                self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+        for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
+            has = {column for _, column, *_ in self._db.execute(f"PRAGMA table_info({table})")}
+            missing = [field.name for field in fields(row) if field.name not in has]
+            if missing:
+                raise sqlite3.DatabaseError(f"its table {table} has no column {missing[0]}")
+
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
-        """Store a tick's rows in one transaction: all of them or, if the process dies, none.
+        """Store rows in one transaction: all of them or, if the process dies, none.
 
         The first answer of a key stands: a later one is dropped.
+
+        Raises:
+            DataError: If the file cannot be written (a full disk, or another process held it for a minute).
         """
         with self._lock:
-            self._db.execute("BEGIN IMMEDIATE")
             try:
-                self._db.executemany(_INSERT_ANSWER, map(_values, answers))
-                self._db.executemany(_INSERT_ASKED, map(_values, asked))
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
+                self._db.execute("BEGIN IMMEDIATE")
+                try:
+                    self._db.executemany(_INSERT_ANSWER, map(_values, answers))
+                    self._db.executemany(_INSERT_ASKED, map(_values, asked))
+                except BaseException:
+                    self._db.execute("ROLLBACK")
+                    raise
+                self._db.execute("COMMIT")
+            except sqlite3.OperationalError as error:
+                raise DataError(f"ledger {self.path}: cannot be written ({error})") from error
 
     def put(self, answer: StoredAnswer) -> None:
         """Store one answer."""
@@ -135,18 +168,33 @@ class Ledger:
     def get(self, key: str) -> StoredAnswer | None:
         """Return the answer of a key, or None if there is none."""
         with self._lock:
-            row = self._db.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute(f"{_SELECT_ANSWERS} WHERE key = ?", (key,)).fetchone()
         return None if row is None else StoredAnswer(*row)
 
     def answers(self) -> list[StoredAnswer]:
         """Return all answers, in the order in which they were stored."""
         with self._lock:
-            return [StoredAnswer(*row) for row in self._db.execute("SELECT * FROM answers ORDER BY rowid")]
+            return [StoredAnswer(*row) for row in self._db.execute(f"{_SELECT_ANSWERS} ORDER BY rowid")]
 
-    def asked(self) -> list[AskedRow]:
-        """Return all rows of `asked`, in the order in which they were stored."""
+    def asked(self, run: str | None = None) -> list[AskedRow]:
+        """Return the rows of `asked`, of one run or of all, in the order in which they were stored."""
+        where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
         with self._lock:
-            return [AskedRow(*row) for row in self._db.execute("SELECT * FROM asked ORDER BY rowid")]
+            return [AskedRow(*row) for row in self._db.execute(f"{_SELECT_ASKED} {where} ORDER BY rowid", values)]
+
+    def llms(self) -> list[tuple[str, str, str]]:
+        """Return name, digest and decoding (JSON) of the LLMs that have answered, the latest first."""
+        with self._lock:
+            rows = self._db.execute(
+                "SELECT llm, digest, decoding FROM answers GROUP BY 1, 2, 3 ORDER BY max(rowid) DESC"
+            )
+            return [(llm, digest, decoding) for llm, digest, decoding in rows]
+
+    def runs(self) -> list[str]:
+        """Return the runs that have rows in `asked`, the latest first."""
+        with self._lock:
+            rows = self._db.execute("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")
+            return [run for (run,) in rows]
 
     def close(self) -> None:
         """Close the file; doing it twice does no harm."""

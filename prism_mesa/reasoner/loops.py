@@ -2,7 +2,9 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -19,6 +21,39 @@ def of_this_loop[T](kept: PerLoop[T], make: Callable[[], T]) -> T:
     return kept[loop]
 
 
+class Connections[T]:
+    """One client in each event loop, closed when its loop ends as `asyncio.run` ends it, or by `aclose`.
+
+    It lives in an asynchronous generator, because a loop closes its generators before it ends: nobody has to
+    remember to, and no socket outlives its loop.
+    """
+
+    def __init__(self, make: Callable[[], AbstractAsyncContextManager[T]]) -> None:
+        self._make = make
+        self._lives: PerLoop[AsyncGenerator[T]] = WeakKeyDictionary()
+        self._open: PerLoop[T] = WeakKeyDictionary()
+
+    async def client(self) -> T:
+        """Return the running loop's client, made on first use."""
+        loop = asyncio.get_running_loop()
+        if loop not in self._open:
+            life = of_this_loop(self._lives, self._life)
+            self._open[loop] = await anext(life)
+        return self._open[loop]
+
+    async def _life(self) -> AsyncGenerator[T]:
+        async with self._make() as client:
+            yield client
+
+    async def aclose(self) -> None:
+        """Close the running loop's client."""
+        loop = asyncio.get_running_loop()
+        self._open.pop(loop, None)
+        life = self._lives.pop(loop, None)
+        if life is not None:
+            await life.aclose()
+
+
 class LoopThread:
     """A thread that runs an event loop of its own, so that plain code can await, also inside Jupyter."""
 
@@ -32,9 +67,13 @@ class LoopThread:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.run(self._stopped.wait())
 
+    def start[T](self, work: Coroutine[Any, Any, T]) -> Future[T]:
+        """Let `work` run here; the future is for other threads and, wrapped, for other loops."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop)
+
     def run[T](self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns; an interrupt while waiting cancels it."""
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        future = self.start(work)
         try:
             return future.result()
         except BaseException:

@@ -7,15 +7,13 @@ import asyncio
 import ipaddress
 import math
 import time
-from collections.abc import AsyncGenerator
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from weakref import WeakKeyDictionary
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.faults import client_faults, connection_fault, ollama_fault
-from prism_mesa.reasoner.loops import PerLoop, of_this_loop
+from prism_mesa.reasoner.loops import Connections
 
 if TYPE_CHECKING:
     from ollama import AsyncClient, ChatResponse, Client
@@ -28,8 +26,8 @@ _WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
 class OllamaChatClient:
     """Asks one LLM on one Ollama server.
 
-    Each event loop has connections of its own, closed when the loop ends as `asyncio.run` ends it
-    (or by `aclose`). A call takes at most `timeout_s`, however slowly the server sends.
+    Each event loop has connections of its own (`loops.Connections`). A call takes at most `timeout_s`, however
+    slowly the server sends.
 
     Attributes:
         digest: Which build of the LLM the server has; empty until `check`.
@@ -46,34 +44,43 @@ class OllamaChatClient:
         timeout_s: float = 30.0,
         temperature: float = 0.0,
         seed: int = 0,
+        max_tokens: int = 256,
     ) -> None:
         _check_settings(model, timeout_s, temperature)
         self.name = model
-        self.host = _address(host)
+        self.host = server_address(host)
         self.timeout_s = timeout_s
-        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed}
+        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.digest = ""
         self.server_version = ""
-        self._open: PerLoop[_Connections] = WeakKeyDictionary()
+        self._connections = Connections(self._connect)
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
         return f"Ollama {self.name} at {self.host}"
 
-    async def chat(self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0) -> Completion:
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
         """Return the LLM's answer to `prompt`, held to `schema` where the LLM supports it.
 
         Raises:
             OracleError: With one of the reasons that `faults` lists.
         """
-        client = await of_this_loop(self._open, self._connections).client()
-        options = {**self.decoding, "seed": self.decoding["seed"] + seed_offset}
+        client = await self._connections.client()
+        own = self.decoding
+        options = {
+            "temperature": own["temperature"],
+            "seed": own["seed"] + seed_offset,
+            "num_predict": own["max_tokens"],
+        }
         messages = [{"role": "user", "content": prompt}]
+        probabilities = {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
         started = time.perf_counter()
         try:
             async with asyncio.timeout(self.timeout_s):
-                response = await client.chat(self.name, messages, format=schema, options=options)
+                response = await client.chat(self.name, messages, format=schema, options=options, **probabilities)
         except client_faults() as error:
             raise ollama_fault(error, self.label, self.timeout_s) from error
         return self._completion(response, (time.perf_counter() - started) * 1000)
@@ -84,7 +91,11 @@ class OllamaChatClient:
             raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
         if not text.strip():
             raise OracleError("empty", f"{self.label}: the answer is empty")
-        return Completion(text, response.prompt_eval_count or 0, response.eval_count or 0, latency_ms)
+        places = tuple(
+            tuple((entry.token, entry.logprob) for entry in place.top_logprobs or [place])
+            for place in response.logprobs or ()
+        )
+        return Completion(text, response.prompt_eval_count or 0, response.eval_count or 0, latency_ms, places)
 
     def check(self) -> None:
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
@@ -95,7 +106,7 @@ class OllamaChatClient:
         from ollama import Client
 
         timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
-        with Client(self.host, timeout=timeout_s, trust_env=not _is_local(self.host)) as client:
+        with Client(self.host, timeout=timeout_s, trust_env=not is_local(self.host)) as client:
             self._find_model(client, timeout_s)
 
     def _find_model(self, client: "Client", timeout_s: float) -> None:
@@ -113,44 +124,16 @@ class OllamaChatClient:
         self.digest = models.get(full_name) or models.get(self.name, "")
         self.server_version = _server_version(self.host, timeout_s)
 
-    def _connections(self) -> "_Connections":
-        return _Connections(self.host, self.timeout_s)
+    def _connect(self) -> "AsyncClient":
+        import httpx
+        from ollama import AsyncClient
+
+        limits = httpx.Limits(max_connections=None)
+        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, trust_env=not is_local(self.host))
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
-        connections = self._open.pop(asyncio.get_running_loop(), None)
-        if connections is not None:
-            await connections.aclose()
-
-
-class _Connections:
-    """The connections of one event loop.
-
-    They live in an asynchronous generator, because a loop closes its generators before it ends: nobody
-    has to remember to, and no socket outlives its loop.
-    """
-
-    def __init__(self, host: str, timeout_s: float) -> None:
-        self._life = _until_the_loop_ends(host, timeout_s)
-        self._client: AsyncClient | None = None
-
-    async def client(self) -> "AsyncClient":
-        if self._client is None:
-            self._client = await anext(self._life)
-        return self._client
-
-    async def aclose(self) -> None:
-        await self._life.aclose()
-
-
-async def _until_the_loop_ends(host: str, timeout_s: float) -> "AsyncGenerator[AsyncClient]":
-    import httpx
-    from ollama import AsyncClient
-
-    limits = httpx.Limits(max_connections=None)
-    proxy = not _is_local(host)
-    async with AsyncClient(host, timeout=timeout_s, limits=limits, trust_env=proxy) as client:
-        yield client
+        await self._connections.aclose()
 
 
 def _server_version(host: str, timeout_s: float) -> str:
@@ -158,13 +141,13 @@ def _server_version(host: str, timeout_s: float) -> str:
     import httpx
 
     try:
-        reply = httpx.get(f"{host}/api/version", timeout=timeout_s, trust_env=not _is_local(host)).json()
+        reply = httpx.get(f"{host}/api/version", timeout=timeout_s, trust_env=not is_local(host)).json()
     except (httpx.HTTPError, ValueError):
         return ""
     return str(reply.get("version", "")) if isinstance(reply, dict) else ""
 
 
-def _is_local(host: str) -> bool:
+def is_local(host: str) -> bool:
     """Whether `host` is this machine; as in Ollama's own program, a proxy is then passed by."""
     name = urlsplit(host).hostname or ""
     try:
@@ -173,7 +156,7 @@ def _is_local(host: str) -> bool:
         return name == "localhost"
 
 
-def _address(host: str) -> str:
+def server_address(host: str) -> str:
     """Return `host` as ``scheme://name:port/path``, by Ollama's own rule for a missing scheme or port."""
     try:
         parts = urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")

@@ -1,12 +1,15 @@
 """The parameters of the oracle, with their defaults, units and ranges. Nothing here is acted upon."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from prism_mesa.params import Params
 
 type Fallback = Literal["first", "rule", "stay"]
+type SpendOn = Literal["open", "followed"]
+type LedgerMode = Literal["live", "cache", "replay"]
+Host = Annotated[str, Field(min_length=1)]
 
 
 class RuleParams(Params):
@@ -29,12 +32,33 @@ class RuleParams(Params):
 class ReasonerParams(Params):
     """Who decides what the chart leaves open, and what happens when nobody answers."""
 
-    kind: Literal["auto", "ollama", "rule"] = Field(
+    kind: Literal["auto", "ollama", "embedded", "openai", "rule"] = Field(
         default="rule",
-        description="Who answers; 'auto' is Ollama where it answers and has the model, else the rule",
+        description="Who answers; 'auto' is Ollama where it answers and has the model, else the embedded LLM where it "
+        "is installed, else the rule",
     )
-    model: str = Field(default="llama3.2", min_length=1, description="Name of the LLM on the server")
-    host: str = Field(default="http://127.0.0.1:11434", min_length=1, description="Address of the Ollama server")
+    model: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
+        "Ollama, SmolLM2 embedded",
+    )
+    host: Host | Annotated[list[Host], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
+        "http://127.0.0.1:8000/v1 (openai)",
+    )
+    answer: Literal["choice", "probabilities"] | None = Field(
+        default=None,
+        description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
+        "null: choice, with the embedded LLM probabilities",
+    )
+    persona: Literal["individual", "archetype"] | None = Field(
+        default=None,
+        description="Who asks: the agent itself, or the kind of user that it is, so that one answer serves many; null: "
+        "individual, with the embedded LLM archetype",
+    )
+    archetypes: int = Field(default=8, ge=1, le=1000, description="Kinds of users that agents are clustered into")
     timeout_s: float = Field(
         default=30.0,
         gt=0,
@@ -46,7 +70,29 @@ class ReasonerParams(Params):
         description="Sampling temperature of the LLM; 0 takes the likeliest",
     )
     seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
-    max_concurrency: int = Field(default=4, ge=1, description="Questions that are out at the same time")
+    max_answer_tokens: int = Field(default=256, ge=1, description="Most tokens of an answer")
+    max_concurrency: int = Field(default=8, ge=1, description="Questions that are out at the same time")
+    attempts: int = Field(
+        default=3, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
+    )
+    backoff_s: float = Field(
+        default=0.5, ge=0, le=600, description="Seconds before the second try; doubled before each further one"
+    )
+    max_calls: int | None = Field(default=None, ge=0, description="Most calls of the LLM in a run; null: no limit")
+    max_tokens: int | None = Field(default=None, ge=0, description="Most tokens in a run, prompts included")
+    max_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        description="Most seconds of waiting for the LLM in a run; two runs may then differ, replay still repeats",
+    )
+    max_calls_per_round: int | None = Field(default=None, ge=0, description="Most calls in a round")
+    max_tokens_per_round: int | None = Field(default=None, ge=0, description="Most tokens in a round")
+    max_seconds_per_round: float | None = Field(default=None, ge=0, description="Most seconds of waiting in a round")
+    spend_on: SpendOn = Field(
+        default="open",
+        description="Whom a limit is spent on first: the most 'open' choices (nearest the middle of the band), or the "
+        "most 'followed' agents",
+    )
     fallback: Fallback = Field(
         default="first",
         description="What stands in for an answer that did not come: the 'first' option, the 'rule', or to 'stay'",
@@ -55,10 +101,20 @@ class ReasonerParams(Params):
         default=0.05,
         ge=0,
         le=1,
-        description="Share of fallbacks among the answers above which a run ends as failed",
+        description="Share of fallbacks among the answers above which a run ends as failed (what a limit left over is "
+        "counted apart)",
     )
     asks_action: bool = Field(
         default=False,
         description="Ask also which action a finished draft becomes, instead of drawing it from propensities",
+    )
+    ledger: LedgerMode = Field(
+        default="live",
+        description="live: ask and record; cache: ask only what the ledger has no answer for; replay: never ask",
+    )
+    ledger_path: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
     )
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")

@@ -3,7 +3,6 @@
 This is the only place of the room that sees an agent, and it never changes one.
 """
 
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -18,6 +17,8 @@ _DEFAULT = Persona(name="")
 _HALF_BAND = (_DEFAULT.high - _DEFAULT.low) / 2
 _TELLING = ("text", "author", "author_name", "post_id", "media_type", "relevance", "velocity", "likes")
 _RECENT = 5
+_MOST = 2.0**53
+"""Counts and numbers beyond are none: a float does not hold them exactly, or at all."""
 
 
 def question_of(
@@ -135,7 +136,11 @@ def _described(context: Any) -> str:
 
 
 def _number(value: Any, default: float) -> float:
-    return float(value) if isinstance(value, Real) and math.isfinite(value) else default
+    try:
+        number = float(value) if isinstance(value, Real) else default
+    except OverflowError:
+        return default
+    return number if -_MOST <= number <= _MOST else default
 
 
 def _whole(value: Any, default: int) -> int:

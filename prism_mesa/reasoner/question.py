@@ -23,6 +23,8 @@ class Persona:
         propensities: Shares of like, reply and reshare among its engagements; they add up to 1.
         low: Relevance below which the agent ignores a post, 0..1.
         high: Relevance above which it engages.
+        archetype: Which kind of user stands for it in the prompt; -1 if it speaks for itself. Name,
+            interests and personality are then those of the kind, all numbers remain the agent's own.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Persona:
     propensities: tuple[float, float, float] = (1 / 3, 1 / 3, 1 / 3)
     low: float = 0.4
     high: float = 0.6
+    archetype: int = -1
 
 
 @dataclass(frozen=True)
@@ -53,13 +56,18 @@ class Question:
 
 @dataclass(frozen=True)
 class Ask:
-    """A question with its place in the run and the agent's own keyed draw in [0, 1)."""
+    """A question with its place in the run and the agent's own keyed draw in [0, 1).
+
+    Attributes:
+        followers: How many agents follow the one who decides; a budget may be spent on the most followed.
+    """
 
     question: Question
     round: int = 0
     tick: int = 0
     agent: int = -1
     draw: float = 0.5
+    followers: int = 0
 
 
 @dataclass(frozen=True)
@@ -68,10 +76,12 @@ class Answer:
 
     Attributes:
         choice: One of the options; None stays in the state (only the fallback `stay` does).
-        source: Who gave it. A fallback is an answer no LLM gave although one was asked.
+        source: Who gave it. A fallback is an answer no LLM gave although one was asked; with `budget` none
+            could be asked any more.
         reason: Why it is a fallback, in one word; else empty.
         attempts: How often the LLM was asked.
         key: The ledger's key of the answer; empty if no LLM was concerned.
+        probabilities: What the LLM gave each option (a plain choice: 1 to one of them); else empty.
     """
 
     choice: AgentState | None
@@ -79,6 +89,7 @@ class Answer:
     reason: str = ""
     attempts: int = 0
     key: str = ""
+    probabilities: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,100 +8,122 @@ import asyncio
 import json
 import logging
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
-from weakref import WeakKeyDictionary, finalize
+from weakref import finalize
 
 from prism_mesa.errors import ConfigError, OracleError, did_you_mean
-from prism_mesa.reasoner.client import ChatClient, Completion, PromptFunction, as_client
+from prism_mesa.params import validated
+from prism_mesa.reasoner.books import Books
+from prism_mesa.reasoner.budget import Budget
+from prism_mesa.reasoner.client import ChatClient, Completion, PromptFunction
+from prism_mesa.reasoner.desk import NO_BUDGET, Call, Desk
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
-from prism_mesa.reasoner.loops import LoopThread, PerLoop, of_this_loop
-from prism_mesa.reasoner.params import Fallback
-from prism_mesa.reasoner.parse import UselessAnswerError, parse_reasoner_response
+from prism_mesa.reasoner.loops import LoopThread
+from prism_mesa.reasoner.oracle import Oracle, as_oracle
+from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.reasoner.parse import UselessAnswerError
 from prism_mesa.reasoner.profile import question_of
-from prism_mesa.reasoner.prompt import answer_schema, question_prompt
+from prism_mesa.reasoner.prompt import NAME_CAP, plain
 from prism_mesa.reasoner.question import Answer, Ask, Source
 from prism_mesa.reasoner.rule import RuleReasoner
 from prism_mesa.statechart import AgentState
 
 logger = logging.getLogger("prism_mesa.reasoner")
 
-_FALLBACKS: tuple[Fallback, ...] = ("first", "rule", "stay")
+type Answered = tuple[Ask, Answer]
 
 
 @dataclass(frozen=True)
 class _Sheet:
-    """An ask, written out for the LLM."""
+    """An ask, written out for the LLM, and where its answer goes."""
 
     ask: Ask
     prompt: str
     key: str
+    out: list[Answered] = field(repr=False, compare=False)
 
-
-@dataclass(frozen=True)
-class _Outcome:
-    """What one call brought: a choice and the completion it was read from, or the reason why not."""
-
-    choice: AgentState | None = None
-    completion: Completion | None = None
-    reason: str = ""
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.ask.tick, self.ask.agent
 
 
 class Reasoner:
     """Lets an LLM answer open choices.
 
-    **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Within a
-    batch the first of them, in the order of asks, counts as `llm` and the others as `cache`; so do all
-    that meet the key in a later batch. If the call fails, all of them in the batch are `fallback`, and
-    the next batch asks again.
+    **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those
+    that wait for a call the first, by tick and agent, counts as `llm` and the others as `cache`; so do all that
+    meet the key later. If the call fails, all that wait for it are `fallback`, and so are those that meet the
+    key later in the same round; after that it is asked again. What no limit was left for is `budget`.
+
+    **When.** `answer` waits for all answers. `submit` and `collect` let whoever asks go on in between. Asking happens
+    in an event loop of its own, in a thread, so it works wherever a loop already runs.
 
     Args:
         client: What is asked; a function ``(prompt) -> str``, plain or async, will do.
-        ledger: Where questions and answers are recorded; whoever opened it closes it.
-        fallback: What stands in for an answer that did not come: `first` option, `rule`, or `stay`.
-        max_concurrency: How many questions are out at the same time, at least 1.
+        ledger: The run's own ledger; whoever opened it closes it.
+        params: How it is asked: attempts, limits, fallback, ... (see `ReasonerParams`).
+        books: What is known before and where answers are shared; by default nothing and nowhere.
         rule: The rule behind the fallback `rule`.
+        kind: What of `ReasonerParams.kind` it is; `python` if it was made by hand.
+        note: Why it decides although something else was wished for; else empty.
+        options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
 
     Attributes:
         counts: Answers so far by source.
         reasons: Fallbacks so far by reason.
+        usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
+
+    Raises:
+        ConfigError: If a parameter is unknown or out of range.
     """
 
     def __init__(
         self,
-        client: ChatClient | PromptFunction,
+        client: Oracle | ChatClient | PromptFunction,
         *,
         ledger: Ledger | None = None,
-        fallback: Fallback = "first",
-        max_concurrency: int = 4,
+        params: ReasonerParams | None = None,
+        books: Books | None = None,
         rule: RuleReasoner | None = None,
+        kind: str = "python",
+        note: str = "",
+        **options: Any,
     ) -> None:
-        if fallback not in _FALLBACKS:
-            near = did_you_mean(fallback, _FALLBACKS)
-            raise ConfigError(f"reasoner.fallback: {fallback!r} is none of {', '.join(_FALLBACKS)}.{near}")
-        if max_concurrency < 1:
-            raise ConfigError(f"reasoner.max_concurrency: {max_concurrency} is below 1")
-        self.client = as_client(client)
-        self.ledger = ledger
-        self.fallback = fallback
-        self.max_concurrency = max_concurrency
-        self.rule = rule or RuleReasoner()
+        self.params = _with(params or ReasonerParams(), options)
+        self.oracle = as_oracle(client, self.params.answer or "choice")
+        self.books = books or Books()
+        self.books.own = ledger
+        self.rule = rule or RuleReasoner(self.params.rule)
+        self.kind = kind
+        self.note = note
         self.counts: Counter[Source] = Counter()
         self.reasons: Counter[str] = Counter()
-        self._known: dict[str, AgentState] = {}
-        self._slots: PerLoop[asyncio.Semaphore] = WeakKeyDictionary()
+        self.usage: Counter[str] = Counter()
+        self._budget = Budget(self.params)
+        self._waiting: dict[str, tuple[Call, list[_Sheet]]] = {}
+        self._failed: dict[str, str] = {}
+        self._failed_in = -1
+        self._ready: list[Answered] = []
+        self._n_out = 0
         self._background: LoopThread | None = None
+        self._desk: Desk | None = None
+
+    def record(self, ledger: Ledger, run: str) -> None:
+        """Write to `ledger` from now on, as the run of this name (see `Books.run`)."""
+        self.books.begin(ledger, run)
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        return str(getattr(self.client, "label", self.client.name))
+        name = self.oracle.label
+        return f"{name}, replayed" if self.books.mode == "replay" else name
 
     @property
     def fallback_share(self) -> float:
-        """Share of fallbacks among all answers so far, 0..1."""
+        """Share of fallbacks among all answers so far, 0..1; what no budget was left for is not among the fallbacks."""
         return self.counts["fallback"] / max(self.counts.total(), 1)
 
     async def decide(
@@ -125,130 +147,253 @@ class Reasoner:
         return question.state if answer.choice is None else answer.choice
 
     async def answer_all(self, asks: Sequence[Ask]) -> list[Answer]:
-        """Return the answers to a tick's questions, in the order of `asks`, and record them.
+        """Return the answers to some questions, in the order of `asks`, and record them.
 
         Raises:
             ValueError: If a question has no options.
+            OracleError: `not-recorded`, if the ledger that is replayed does not hold a question.
         """
-        sheets = [self._sheet(ask) for ask in asks]
-        new: dict[str, _Sheet] = {}
-        for sheet in sheets:
-            if sheet.key and sheet.key not in self._known:
-                new.setdefault(sheet.key, sheet)
-        outcomes = dict(zip(new, await self._ask_all(new.values()), strict=True))
-        for key, outcome in outcomes.items():
-            if outcome.choice is not None:
-                self._known.setdefault(key, outcome.choice)
-        answers = [self._answer(sheet, outcomes, new) for sheet in sheets]
-        self._record(sheets, answers, outcomes)
-        return answers
+        return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
 
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:
         """Do what `answer_all` does, for callers that cannot await, inside a running loop or not."""
+        return self._loop().run(self._answer_all(asks))
+
+    def submit(self, asks: Sequence[Ask]) -> None:
+        """Put questions without waiting; `collect` brings the answers.
+
+        Raises:
+            ValueError: If a question has no options.
+            OracleError: As `answer_all`.
+        """
+        self._loop().run(self._submit(asks))
+
+    def collect(self) -> list[Answered]:
+        """Return answers to what was submitted, each once, and [] when none is out any more.
+
+        It waits until there are some and the LLM's slots would run dry without further questions, so that few
+        calls of it bring many answers.
+        """
+        return self._loop().run(self._collect())
+
+    def _loop(self) -> LoopThread:
         if self._background is None:
             self._background = LoopThread()
+            self._desk = None
             finalize(self, self._background.stop)
-        return self._background.run(self.answer_all(asks))
+        return self._background
 
-    def _sheet(self, ask: Ask) -> _Sheet:
+    def _desk_of_this_loop(self) -> Desk:
+        if self._desk is None:
+            own = self.params
+            self._desk = Desk(
+                self.oracle,
+                self._call_is_done,
+                slots=own.max_concurrency,
+                attempts=own.attempts,
+                backoff_s=own.backoff_s,
+                budget=self._budget,
+                usage=self.usage,
+            )
+        return self._desk
+
+    async def _answer_all(self, asks: Sequence[Ask]) -> list[Answer]:
+        out: list[Answered] = []
+        self._put(asks, out)
+        desk = self._desk_of_this_loop()
+        while len(out) < len(asks):
+            desk.flush()
+            await desk.news()
+        found = {id(ask): answer for ask, answer in out}
+        return [found[id(ask)] for ask in asks]
+
+    async def _submit(self, asks: Sequence[Ask]) -> None:
+        self._put(asks, self._ready)
+
+    async def _collect(self) -> list[Answered]:
+        desk = self._desk_of_this_loop()
+        while self._n_out and not (self._ready and desk.wants_more):
+            desk.flush()
+            await desk.news()
+        found, self._ready[:] = self._ready[:], []
+        return found
+
+    def _put(self, asks: Sequence[Ask], out: list[Answered]) -> None:
+        """Answer what is known, and ask the rest; equal questions once."""
+        known: list[AskedRow] = []
+        for ask in asks:
+            sheet = self._sheet(ask, out)
+            if not sheet.key:
+                out.append((ask, Answer(ask.question.options[0], "rule")))
+                continue
+            answer = self._replayed(sheet) if self.books.mode == "replay" else self._known(sheet)
+            if answer is not None:
+                known.append(self._given(sheet, answer))
+            else:
+                self._ask(sheet)
+        self.books.note(known)
+
+    def _ask(self, sheet: _Sheet) -> None:
+        """Let a sheet wait for the call of its key, which is as urgent as the most urgent of those that wait."""
+        ask, priority = sheet.ask, self._priority(sheet.ask)
+        self._n_out += sheet.out is self._ready
+        if sheet.key in self._waiting:
+            call, sheets = self._waiting[sheet.key]
+            sheets.append(sheet)
+            if not call.taken:
+                call.priority = min(call.priority, priority)
+        else:
+            call = Call(sheet.key, sheet.prompt, ask.question, priority)
+            self._waiting[sheet.key] = (call, [sheet])
+            self._desk_of_this_loop().put(call)
+
+    def _sheet(self, ask: Ask, out: list[Answered]) -> _Sheet:
         options = ask.question.options
         if not options:
             raise ValueError(f"no options for {ask.question.trigger!r} in {ask.question.state!s}")
         if len(options) == 1:
-            return _Sheet(ask, "", "")
-        prompt = question_prompt(ask.question)
-        digest = str(getattr(self.client, "digest", ""))
-        return _Sheet(ask, prompt, answer_key(prompt, options, self.client.name, digest, self.client.decoding))
+            return _Sheet(ask, "", "", out)
+        if ask.round != self._failed_in:
+            self._failed.clear()
+            self._failed_in = ask.round
+            self._budget.at_round(ask.round)
+        oracle = self.oracle
+        prompt = oracle.write(ask.question)
+        return _Sheet(ask, prompt, answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding), out)
 
-    async def _ask_all(self, sheets: Iterable[_Sheet]) -> list[_Outcome]:
-        """Ask all at once, but never more than `max_concurrency` in this loop, whoever else asks in it."""
-        slots = of_this_loop(self._slots, lambda: asyncio.Semaphore(self.max_concurrency))
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(self._ask(sheet, slots)) for sheet in sheets]
-        return [task.result() for task in tasks]
+    def _known(self, sheet: _Sheet) -> Answer | None:
+        raw = self.books.raw_of(sheet.key)
+        if raw is not None:
+            return self._read(sheet, raw, "cache")
+        reason = self._failed.get(sheet.key) if sheet.ask.agent >= 0 else None
+        return None if reason is None else self._stand_in(sheet, reason)
 
-    async def _ask(self, sheet: _Sheet, slots: asyncio.Semaphore) -> _Outcome:
-        options = sheet.ask.question.options
-        try:
-            async with slots:
-                completion = await self.client.chat(sheet.prompt, answer_schema(options))
-            return _Outcome(parse_reasoner_response(completion.text, options), completion)
-        except (OracleError, UselessAnswerError) as error:
-            return self._failed(sheet.ask, error.reason, error)
-        except TimeoutError as error:
-            return self._failed(sheet.ask, "timeout", error)
-        except Exception as error:  # a client or function of a user's own may fail in any way: named, counted
-            return self._failed(sheet.ask, type(error).__name__, error)
+    def _replayed(self, sheet: _Sheet) -> Answer:
+        past = self.books.past(sheet.ask)
+        if past is not None and past.source in ("fallback", "budget"):
+            return self._stand_in(sheet, past.reason, past.attempts)
+        raw = self.books.raw_of(sheet.key)
+        if raw is None:
+            raise OracleError("not-recorded", self._missing(sheet, past))
+        return self._read(sheet, raw, "cache")
 
-    def _failed(self, ask: Ask, reason: str, error: Exception) -> _Outcome:
-        question = ask.question
+    def _missing(self, sheet: _Sheet, past: AskedRow | None) -> str:
+        ask, question = sheet.ask, sheet.ask.question
+        name = plain(question.persona.name, NAME_CAP)
+        where = "" if self.books.shared is None else f" {self.books.shared.path}"
+        options = " or ".join(option.value for option in question.options)
+        other = "" if past is None else "; another question stands there: has the configuration or a file changed?"
+        return (
+            f"the ledger{where} holds no answer for round {ask.round}, tick {ask.tick}, agent {ask.agent} "
+            f"({name}): {question.trigger} in {question.state.value}, {options}{other}"
+        )
+
+    def _priority(self, ask: Ask) -> tuple[float, int, int]:
+        if self.params.spend_on == "followed":
+            return (-float(ask.followers), ask.tick, ask.agent)
+        persona, post = ask.question.persona, ask.question.post
+        half = (persona.high - persona.low) / 2
+        off = 0.0 if post is None or half <= 0 else abs(post.relevance - (persona.low + persona.high) / 2) / half
+        return (round(off, 9), ask.tick, ask.agent)
+
+    def _call_is_done(self, call: Call) -> None:
+        """Let everybody know who waits for a call, and write it down."""
+        sheets = sorted(self._waiting.pop(call.key)[1], key=lambda sheet: sheet.place)
+        raw = ""
+        if call.completion is not None:
+            raw = self.books.keep(self._stored(call, call.completion))
+        else:
+            self._failed[call.key] = call.reason
+            self._warn(call)
+        rows = []
+        for i, sheet in enumerate(sheets):
+            attempts = call.attempts if i == 0 else 0
+            if call.completion is not None:
+                answer = self._read(sheet, raw, "cache" if i else "llm", attempts)
+            else:
+                answer = self._stand_in(sheet, call.reason, attempts)
+            rows.append(self._given(sheet, answer))
+        self.books.note(rows)
+        self._n_out -= sum(sheet.out is self._ready for sheet in sheets)
+
+    def _given(self, sheet: _Sheet, answer: Answer) -> AskedRow:
+        """Give an answer to who asked, count it, and return what is to be written down."""
+        sheet.out.append((sheet.ask, answer))
+        self.counts[answer.source] += 1
+        if answer.source == "fallback":
+            self.reasons[answer.reason] += 1
+        place = (int(sheet.ask.round), int(sheet.ask.tick), int(sheet.ask.agent))
+        return AskedRow(*place, sheet.key, answer.source, answer.reason, answer.attempts, self.books.run)
+
+    def _read(self, sheet: _Sheet, raw: str, source: Source, attempts: int = 0) -> Answer:
+        """Return the answer that a raw text holds for one agent, by its own draw."""
+        question = sheet.ask.question
+        probabilities = self.oracle.read(question, raw)
+        before = 0.0
+        choice = question.options[max(i for i, p in enumerate(probabilities) if p > 0)]
+        for option, probability in zip(question.options, probabilities, strict=True):
+            before += probability
+            if sheet.ask.draw < before:
+                choice = option
+                break
+        return Answer(choice, source, "", attempts, sheet.key, probabilities)
+
+    def _stand_in(self, sheet: _Sheet, reason: str, attempts: int = 0) -> Answer:
+        """Return what stands in for an answer that did not come."""
+        source: Source = "budget" if reason == NO_BUDGET else "fallback"
+        ask, way = sheet.ask, self.params.fallback
+        choice = self.rule.answer([ask])[0].choice if way == "rule" else None
+        choice = ask.question.options[0] if way == "first" else choice
+        return Answer(choice, source, reason, attempts, sheet.key)
+
+    def _warn(self, call: Call) -> None:
+        if call.reason == NO_BUDGET:
+            return
+        question, error = call.question, call.error
         foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
         logger.warning(
             "%s, %s in %s: fallback '%s' (%s: %s)",
-            question.persona.name,
-            question.trigger,
+            plain(question.persona.name, NAME_CAP),
+            plain(question.trigger, NAME_CAP),
             question.state.value,
-            self.fallback,
-            reason,
+            self.params.fallback,
+            call.reason,
             error,
             exc_info=None if foreseen else error,
         )
-        return _Outcome(reason=reason)
 
-    def _answer(self, sheet: _Sheet, outcomes: dict[str, _Outcome], new: dict[str, _Sheet]) -> Answer:
-        if not sheet.key:
-            return Answer(sheet.ask.question.options[0], "rule")
-        attempts = int(new.get(sheet.key) is sheet)
-        choice = self._known.get(sheet.key)
-        if choice is not None:
-            asked_now = attempts and outcomes[sheet.key].choice is not None
-            return Answer(choice, "llm" if asked_now else "cache", attempts=attempts, key=sheet.key)
-        reason = outcomes[sheet.key].reason
-        return Answer(self._stand_in(sheet.ask), "fallback", reason, attempts, sheet.key)
-
-    def _stand_in(self, ask: Ask) -> AgentState | None:
-        if self.fallback == "rule":
-            return self.rule.answer([ask])[0].choice
-        return ask.question.options[0] if self.fallback == "first" else None
-
-    def _record(self, sheets: list[_Sheet], answers: list[Answer], outcomes: dict[str, _Outcome]) -> None:
-        """Count the answers that an LLM was wanted for, and write them to the ledger in the order of asks."""
-        rows: list[AskedRow] = []
-        stored: list[StoredAnswer] = []
-        for sheet, answer in zip(sheets, answers, strict=True):
-            if not sheet.key:
-                continue
-            self.counts[answer.source] += 1
-            if answer.source == "fallback":
-                self.reasons[answer.reason] += 1
-            if answer.source == "llm":
-                stored.append(self._stored(sheet, outcomes[sheet.key]))
-            place = (int(sheet.ask.round), int(sheet.ask.tick), int(sheet.ask.agent))
-            rows.append(AskedRow(*place, sheet.key, answer.source, answer.reason, answer.attempts))
-        if self.ledger is not None and rows:
-            self.ledger.write(stored, rows)
-
-    def _stored(self, sheet: _Sheet, outcome: _Outcome) -> StoredAnswer:
-        completion = outcome.completion or Completion("")
+    def _stored(self, call: Call, completion: Completion) -> StoredAnswer:
+        question, oracle = call.question, self.oracle
+        probabilities = oracle.read(question, completion.text)
+        certain = 1.0 in probabilities
         return StoredAnswer(
-            key=sheet.key,
-            prompt=sheet.prompt,
-            options=json.dumps([option.value for option in sheet.ask.question.options]),
-            llm=self.client.name,
-            digest=str(getattr(self.client, "digest", "")),
-            decoding=json.dumps(self.client.decoding, sort_keys=True),
+            key=call.key,
+            prompt=call.prompt,
+            options=json.dumps([option.value for option in question.options]),
+            llm=oracle.name,
+            digest=oracle.digest,
+            decoding=json.dumps(dict(oracle.decoding), sort_keys=True),
             raw=completion.text,
-            choice=self._known[sheet.key].value,
+            choice=question.options[probabilities.index(1.0)].value if certain else "",
+            probabilities="" if certain else json.dumps([round(p, 6) for p in probabilities]),
             prompt_tokens=completion.prompt_tokens,
             completion_tokens=completion.completion_tokens,
             latency_ms=completion.latency_ms,
         )
 
     def close(self) -> None:
-        """End the background thread and its connections; doing it twice does no harm."""
+        """End the background thread and its connections, and close the shared ledger; what is out is dropped.
+
+        Doing it twice does no harm.
+        """
         if self._background is not None:
             self._background.stop()
             self._background = None
+            self._desk = None
+            self._waiting.clear()
+            self._ready.clear()
+            self._n_out = 0
+        self.books.close()
 
     def __enter__(self) -> Self:
         return self
@@ -257,3 +402,11 @@ class Reasoner:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _with(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:
+    for name in options:
+        if name not in ReasonerParams.model_fields:
+            near = did_you_mean(name, ReasonerParams.model_fields)
+            raise ConfigError(f"Reasoner: no parameter {name!r}.{near}")
+    return validated(ReasonerParams, {**params.model_dump(), **options}, "reasoner") if options else params

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from prism_mesa.reasoner.params import RuleParams
 from prism_mesa.reasoner.profile import question_of
-from prism_mesa.reasoner.question import Answer, Ask, OpenChoices
+from prism_mesa.reasoner.question import Answer, Ask, OpenChoices, Question
 from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.statechart import AgentState
 
@@ -65,33 +65,41 @@ class RuleReasoner:
     """Answers open choices by rule. It needs no LLM, no ledger and no connection.
 
     Attributes:
+        kind: What of `ReasonerParams.kind` it is.
         label: What a summary calls it.
         note: Why it decides although something else was wished for; else empty.
     """
 
+    kind = "rule"
     label = "rule-based reasoner"
 
     def __init__(self, params: RuleParams | None = None, *, note: str = "") -> None:
         self.params = params or RuleParams()
         self.note = note
 
-    def engage_probability(self, choices: OpenChoices) -> Floats:
-        """Return P(engage) of each row."""
+    def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
+        """Return P(engage) of each row; for `positions` see `probabilities`."""
         velocity = _LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
-        z = BIAS + self.params.slope * _positions(choices) + self.params.velocity * velocity
+        held = _positions(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
+        z = BIAS + self.params.slope * held + self.params.velocity * velocity
         for k in range(len(BIG_FIVE)):
             z = z + TRAIT_WEIGHTS[k] * (choices.traits[:, k] - TRAIT_MEANS[k]) / TRAIT_SDS[k]
         steps = np.rint(np.clip(z, -MAX_LOG_ODDS, MAX_LOG_ODDS) * STEPS).astype(np.int64)
         return _LOGISTIC[steps + MAX_LOG_ODDS * STEPS]
 
-    def probabilities(self, choices: OpenChoices) -> Floats:
+    def probabilities(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; a row adds up to 1.
 
         Active options share P(engage) by the agent's propensities (COMPOSING stands for the actions that
         are not offered), passive ones share the rest equally. Where only one kind is offered it has all.
+
+        Args:
+            choices: The open choices, n rows.
+            positions: Where on its band each post lies, shape (n,), held within -3..3, if that is known from
+                elsewhere than the relevance.
         """
         active = [option in _ACTIVE for option in choices.options]
-        engage = self.engage_probability(choices)
+        engage = self.engage_probability(choices, positions)
         if all(active) or not any(active):
             engage = np.full_like(engage, 1.0 if all(active) else 0.0)
         weights = _active_weights(choices)
@@ -111,12 +119,19 @@ class RuleReasoner:
             before = before + probabilities[:, column]
         return chosen
 
+    def chances(self, question: Question) -> tuple[float, ...]:
+        """Return the probability of each option of one question."""
+        chances: tuple[float, ...] = tuple(
+            self.probabilities(columns_of(question.options, [Ask(question)]))[0].tolist()
+        )
+        return chances
+
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:
         """Return the answers to a batch, in its order."""
         states: list[AgentState | None] = [None] * len(asks)
         for options in dict.fromkeys(ask.question.options for ask in asks):
             places = [place for place, ask in enumerate(asks) if ask.question.options == options]
-            chosen = self.choose(_columns(options, [asks[place] for place in places]))
+            chosen = self.choose(columns_of(options, [asks[place] for place in places]))
             for place, index in zip(places, chosen, strict=True):
                 states[place] = options[index]
         return [Answer(state, "rule") for state in states]
@@ -136,7 +151,7 @@ class RuleReasoner:
             ValueError: If there are no options.
         """
         question = question_of(agent, current_state, trigger, options, context)
-        choices = _columns(question.options, [Ask(question, draw=draw)])
+        choices = columns_of(question.options, [Ask(question, draw=draw)])
         return question.options[int(self.choose(choices)[0])]
 
     def close(self) -> None:
@@ -165,7 +180,7 @@ def _active_weights(choices: OpenChoices) -> list[Floats]:
     ]
 
 
-def _columns(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoices:
+def columns_of(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoices:
     """Return questions as columns; without a post the position on the band is its middle."""
     personas = [ask.question.persona for ask in asks]
     posts = [ask.question.post for ask in asks]

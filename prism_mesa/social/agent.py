@@ -9,14 +9,16 @@ import mesa
 import numpy as np
 
 from prism_mesa.errors import AgentError, StateTypeError
+from prism_mesa.reasoner import Question, question_of
 from prism_mesa.records import ACTIONS, BIG_FIVE, ActionName, Post
-from prism_mesa.social.asking import STAY, ask
+from prism_mesa.social.asking import ask_alone
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.columns import AgentColumns, PostColumns
 from prism_mesa.social.history import HistoryView
 from prism_mesa.social.moves import follow_up, note_engagements, read_next
 from prism_mesa.social.population import NO_ACTION, NO_POST, Rows, action_name
 from prism_mesa.social.profiles import personality
+from prism_mesa.social.questions import as_archetype, questions
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 if TYPE_CHECKING:
@@ -59,6 +61,17 @@ def _number(name: str, value: Any, low: float, high: float) -> float:
     if not isinstance(value, Real) or not low <= float(value) <= high:
         raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
     return float(value)
+
+
+def _tells_of_itself(kind: type) -> bool:
+    """Return whether a subclass says in its own way what questions tell of an agent."""
+    own = kind.__mro__[: kind.__mro__.index(SocialAgent)]
+    return any(name in vars(base) for base in own for name in _TOLD)
+
+
+_TOLD = (
+    "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
+).split()
 
 
 class SocialAgent(mesa.Agent):
@@ -151,12 +164,16 @@ class SocialAgent(mesa.Agent):
         return outcome
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
-        model = self.model
-        post_id = getattr(context, "post_id", NO_POST)
-        posts = PostColumns(model, self._rows, np.array([post_id]))
-        codes = np.array([model.trigger_code(trigger)])
-        choice = int(ask(model, AgentColumns(model, self._rows), posts, codes, np.array([0]), (options,))[0])
-        return None if choice == STAY else STATES[choice]
+        if len(options) == 1:
+            return options[0]
+        return ask_alone(self.model, self.row, self._question(trigger, options, context)).choice
+
+    def _question(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> Question:
+        agents = AgentColumns(self.model, self._rows)
+        if _tells_of_itself(type(self)) or not (context is None or isinstance(context, Post)):
+            return as_archetype(question_of(self, self.state, trigger, options, context), agents)
+        posts = PostColumns(self.model, self._rows, np.array([getattr(context, "post_id", NO_POST)]))
+        return questions(agents, posts, [trigger], [options])[0]
 
     @property
     def feed(self) -> list[Post]:

@@ -1,21 +1,57 @@
-"""Putting a tick's open choices to the reasoner. It changes no agent: whoever asked applies the answers."""
+"""Putting open choices to the reasoner. It changes no agent: whoever asked applies the answers.
+
+An LLM is not waited for: its questions go out, and the agents that put them stand still (`Waiting`) while all
+others go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited.
+"""
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.reasoner import Ask, OpenChoices, RuleReasoner, question_of
+from prism_mesa.reasoner import Answer, Ask, OpenChoices, Question, RuleReasoner
 from prism_mesa.social.columns import AgentColumns, PostColumns
 from prism_mesa.social.population import NO_POST, Rows
-from prism_mesa.statechart import STATES, AgentState
+from prism_mesa.social.questions import questions
+from prism_mesa.statechart import AgentState
 from prism_mesa.streams import digest64
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
-STAY = -1
+type Codes = npt.NDArray[np.int64]
+
+STAY: Final = -1
+LATER: Final = -2
+"""What an agent goes to whose question is out: not known yet."""
+
+
+@dataclass
+class Waiting:
+    """Agents whose question is out, with what they were doing: row -> (tick, trigger, post)."""
+
+    by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+
+    def put(self, tick: int, rows: Rows, triggers: Rows, posts: Rows) -> None:
+        """Let agents wait; each waits for one answer at most."""
+        doing = zip(triggers.tolist(), posts.tolist(), strict=True)
+        self.by_row.update((row, (tick, *what)) for row, what in zip(rows.tolist(), doing, strict=True))
+
+    def __bool__(self) -> bool:
+        return bool(self.by_row)
+
+
+@dataclass(frozen=True)
+class Answered:
+    """Answers that have come for one tick: `rows` ascending, and for each what it was doing and where it goes."""
+
+    tick: int
+    rows: Codes
+    triggers: Codes
+    posts: Codes
+    targets: Codes
 
 
 def ask(
@@ -25,8 +61,8 @@ def ask(
     triggers: Rows,
     options: Rows,
     option_sets: tuple[tuple[AgentState, ...], ...],
-) -> npt.NDArray[np.int64]:
-    """Return the code of the state that each agent goes to, or `STAY`.
+) -> Codes:
+    """Return the code of the state that each agent goes to, `STAY`, or `LATER` if an LLM was asked.
 
     Args:
         model: Whose reasoner is asked, and whose counters count.
@@ -38,14 +74,11 @@ def ask(
     """
     rows = agents.rows
     chosen = np.full(len(rows), STAY, np.int64)
-    # by name: a draw does not depend on what else is in the chart
-    names = np.array([digest64(trigger) for trigger in model.chart.triggers], np.uint64)[triggers]
-    draws = model.streams.uniform("choice", rows, round_=model.round, tick=model.tick, index=names)
-    several = np.array([len(options) > 1 for options in option_sets])[options]
+    draws = choice_draws(model, rows, triggers)
     for i, only in enumerate(option_sets):
         if len(only) == 1:
             chosen[options == i] = only[0].code
-    where = np.flatnonzero(several)
+    where = np.flatnonzero(np.array([len(choices) > 1 for choices in option_sets])[options])
     model.counts["open"] += len(where)
     if not len(where):
         return chosen
@@ -58,27 +91,65 @@ def ask(
                 picked = model.reasoner.choose(_columns(choices, agents.take(here), posts.take(here), draws[here]))
                 chosen[here] = codes[picked]
         return chosen
-    asks = [
-        Ask(
-            question=question_of(
-                agents.row(i),
-                STATES[model.population.state[rows[i]]],
-                model.chart.triggers[triggers[i]],
-                option_sets[options[i]],
-                posts.row(i),
-            ),
-            round=model.round,
-            tick=model.tick,
-            agent=int(rows[i]),
-            draw=float(draws[i]),
-        )
-        for i in where.tolist()
-    ]
-    answers = model.reasoner.answer(asks)
-    model.sources.update(Counter(answer.source for answer in answers))
-    model.counts["fallback"] += sum(answer.source == "fallback" for answer in answers)
-    chosen[where] = [STAY if answer.choice is None else answer.choice.code for answer in answers]
+    agents, posts = agents.take(where), posts.take(where)
+    names = [model.chart.triggers[trigger] for trigger in triggers[where].tolist()]
+    sets = [option_sets[i] for i in options[where].tolist()]
+    model.reasoner.submit(asks_of(model, agents.rows, questions(agents, posts, names, sets), draws[where]))
+    model.waiting.put(model.tick, agents.rows, triggers[where], posts.posts)
+    chosen[where] = LATER
     return chosen
+
+
+def ask_alone(model: "SocialModel", row: int, question: Question) -> Answer:
+    """Return the answer to one agent, which is waited for."""
+    rows = np.array([row])
+    model.counts["open"] += 1
+    draws = choice_draws(model, rows, np.array([model.trigger_code(question.trigger)]))
+    [answer] = model.reasoner.answer(asks_of(model, rows, [question], draws))
+    _count(model, [answer])
+    return answer
+
+
+def choice_draws(model: "SocialModel", rows: Rows, triggers: Rows) -> npt.NDArray[np.float64]:
+    """Return the keyed draws by which open choices are decided; by the triggers' names, whatever else a chart has."""
+    names = np.array([digest64(trigger) for trigger in model.chart.triggers], np.uint64)[triggers]
+    return model.streams.uniform("choice", rows, round_=model.round, tick=model.tick, index=names)
+
+
+def asks_of(model: "SocialModel", rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]) -> list[Ask]:
+    """Return questions with their place in the run."""
+    followers = model.network.n_followers[rows].tolist()
+    places = zip(asked, rows.tolist(), draws.tolist(), followers, strict=True)
+    return [Ask(question, model.round, model.tick, row, draw, n) for question, row, draw, n in places]
+
+
+def collect_answers(model: "SocialModel") -> list[Answered]:
+    """Return answers that have come to agents that wait, by tick; some have, unless nobody waits."""
+    if not model.waiting or isinstance(model.reasoner, RuleReasoner):
+        return []
+    found = model.reasoner.collect()
+    _count(model, [answer for _, answer in found])
+    doing = model.waiting.by_row
+    # sorted: tick, row, trigger, post, target
+    came = sorted((*_tick_first(ask.agent, doing.pop(ask.agent)), _code(answer)) for ask, answer in found)
+    table = np.array(came, np.int64).reshape(-1, 5)
+    ticks = table[:, 0]
+    return [Answered(tick, *table[ticks == tick, 1:].T) for tick in sorted(set(ticks.tolist()))]
+
+
+def _tick_first(row: int, doing: tuple[int, int, int]) -> tuple[int, int, int, int]:
+    tick, trigger, post = doing
+    return tick, row, trigger, post
+
+
+def _code(answer: Answer) -> int:
+    return STAY if answer.choice is None else answer.choice.code
+
+
+def _count(model: "SocialModel", answers: list[Answer]) -> None:
+    sources = Counter(answer.source for answer in answers)
+    model.sources.update(sources)
+    model.counts["fallback"] += sources["fallback"]
 
 
 def _columns(

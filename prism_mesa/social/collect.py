@@ -42,15 +42,15 @@ def _reported(model: "SocialModel", name: str) -> float:
 
 def collect(model: "SocialModel") -> None:
     """Add the round's rows to the DataCollector, the totals and the recorder."""
-    counts = np.array(model.tick_counts)
+    counts = model.tick_counts
     shares = counts.sum(axis=0) / max(1, int(counts.sum()))
     numbers = {name: int(model.counts[name]) for name in ROUND_FIELDS}
     model.round_row = {**numbers, **dict(zip(SHARE_FIELDS, shares.tolist(), strict=True))}
     model.totals.update(numbers)
     model.agent_ticks += counts.sum(axis=0)
     model.datacollector.collect(model)
-    for tick, row in enumerate(counts.tolist(), start=1):
-        states = dict(zip(TICK_FIELDS, row, strict=True))
+    for tick, of_tick in enumerate(counts.tolist(), start=1):
+        states = dict(zip(TICK_FIELDS, of_tick, strict=True))
         model.datacollector.add_table_row("ticks", {"round": model.round, "tick": tick, **states})
     if model.recorder is not None:
         row = {"round": model.round, **model.round_row}

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.social.population import NO_POST, STATE_NAMES, Categories, Population, Rows
-from prism_mesa.social.posts import relevance_of
+from prism_mesa.social.posts import COUNTED, relevance_of
 
 if TYPE_CHECKING:
     from prism_mesa.social.agent import SocialAgent
@@ -28,7 +28,6 @@ _DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
     "state": lambda p, rows: Categories(p.state[rows], STATE_NAMES),
     "pending_action": lambda p, rows: Categories(p.pending_action[rows], ACTIONS),
 }
-_COUNTERS: Final = ("likes", "replies", "reshares", "impressions", "velocity")
 
 _BAND: Final = ("low_threshold", "high_threshold")
 FIELDS: Final = frozenset(
@@ -97,7 +96,7 @@ class PostColumns:
             return self.posts
         if name == "kind":
             return Categories(table.kind[self.posts], POST_KINDS)
-        if name in _COUNTERS:
+        if name in COUNTED:
             return getattr(table, name)[table.root[self.posts]]
         if name in ("round", "author", "root"):
             return getattr(table, name)[self.posts]

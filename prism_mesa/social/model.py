@@ -30,6 +30,8 @@ from prism_mesa.params import leaves, merged, nested, validated
 from prism_mesa.reasoner import Reasoner, RuleReasoner, make_reasoner
 from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.archetypes import Archetypes, make_archetypes
+from prism_mesa.social.asking import Waiting
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, checked, chosen_chart
 from prism_mesa.social.clock import Clock
 from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
@@ -37,11 +39,11 @@ from prism_mesa.social.feed import rank_feeds
 from prism_mesa.social.moves import Events
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.population import NO_POST, History, Rows
-from prism_mesa.social.posts import Posts, matches
+from prism_mesa.social.posts import Posts, matches, relevance_of
 from prism_mesa.social.profiles import draw_interests, draw_profiles
 from prism_mesa.social.publishing import commit, publish
 from prism_mesa.social.seen import Seen
-from prism_mesa.social.ticks import fire_columns, tick_columns
+from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.world import World, make_world
 from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams, fresh_seed
@@ -97,6 +99,10 @@ class SocialModel(mesa.Model):
         self.tick = 0
         self._make(make_world(self.params, self.streams), chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
+        self.archetypes: Archetypes | None = None
+        if isinstance(self.reasoner, Reasoner) and self.reasoner.params.persona == "archetype":
+            people, k = self.population, self.params.reasoner.archetypes
+            self.archetypes = make_archetypes(people.interests, people.traits, k, self.topics)
         self.recorder = recorder
         self.datacollector = make_datacollector()
 
@@ -125,21 +131,19 @@ class SocialModel(mesa.Model):
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.round_row: dict[str, float] = {}
         self._adopted: dict[int, SocialAgent] = {}
-        self.tick_counts: list[npt.NDArray[np.int64]] = []
+        self.tick_counts = np.zeros((0, len(STATES)), np.int64)
+        self.waiting = Waiting()
 
     def step(self) -> None:
         """Run one round."""
         self.round += 1
         self.tick = 0
         self.counts.clear()
-        self.tick_counts.clear()
         self._admit()
         publish(self)
         online = self._rank()
-        self._open(online)
-        for _ in range(self.params.ticks_per_round):
-            self.tick += 1
-            self._tick()
+        fire_and_wait(self, FEED_READY, online)
+        run_ticks(self)
         commit(self)
         collect(self)
         self._close()
@@ -166,32 +170,29 @@ class SocialModel(mesa.Model):
         self.counts["online"] = len(online)
         return online
 
-    def _open(self, online: Rows) -> None:
-        self._fire_all(FEED_READY, online)
-
-    def _fire_all(self, trigger: str, rows: Rows) -> None:
-        if trigger in self._trigger_codes and len(rows):
-            fire_columns(self, rows, np.full(len(rows), self.trigger_code(trigger), np.int16))
-
-    def _tick(self) -> None:
-        population = self.population
-        active = (population.state != IDLE.code) & population.present & ~population.scripted
+    def step_scripts(self) -> None:
+        """Let Mesa call the `step` of the agents that it schedules."""
         if self.params.scheduler == "mesa":
-            active &= np.isin(np.arange(len(population)), self.leaving)  # Mesa no longer knows them
             scheduled = list(self.agents)
         else:
             by_type = super().agents_by_type.items()
             scheduled = [agent for kind, agents in by_type if is_scripted(kind) for agent in agents]
         # a set of its own: who is removed in this tick still does it, in any order of agents
         AgentSet(scheduled, random=self.random).do("step")
-        tick_columns(self, np.flatnonzero(active))
-        self.tick_counts.append(np.bincount(population.state[population.present], minlength=len(STATES)))
+
+    def active(self) -> npt.NDArray[np.bool_]:
+        """Return which agents the columns move."""
+        population = self.population
+        active: npt.NDArray[np.bool_] = (population.state != IDLE.code) & population.present & ~population.scripted
+        if self.params.scheduler == "mesa":
+            active &= np.isin(np.arange(len(population)), self.leaving)  # Mesa no longer knows them
+        return active
 
     def _close(self) -> None:
         self.tick = self.params.ticks_per_round + 1
         active = self.population.present & (self.population.state != IDLE.code)
         before = self.counts.copy()
-        self._fire_all(ROUND_ENDS, np.flatnonzero(active))
+        fire_and_wait(self, ROUND_ENDS, np.flatnonzero(active))
         self.totals.update(self.counts - before)  # a user's chart may leave a choice open here; the rows are written
         record_moves(self)
 
@@ -264,8 +265,9 @@ class SocialModel(mesa.Model):
         """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
         if post_id == NO_POST:
             return None
-        match = int(self.matches(np.array([reader]), np.array([post_id]))[0])
-        return self.posts.view(post_id, self.population.names[self.posts.author[post_id]], match)
+        relevance = float(relevance_of(self.matches(np.array([reader]), np.array([post_id]))[0]))
+        [view] = self.posts.views(np.array([post_id]), [self.population.names[self.posts.author[post_id]]], [relevance])
+        return view
 
     def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""

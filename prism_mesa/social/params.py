@@ -13,9 +13,9 @@ from prism_mesa.statechart.params import StatechartParams
 class AgentsParams(Params):
     """Who the agents are."""
 
-    n: int = Field(500, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
-    band: float = Field(0.2, ge=0, le=1, description="width of the band of relevance in which the oracle is asked")
-    threshold_mean: float = Field(0.55, ge=0, le=1, description="mean engagement threshold, in units of relevance")
+    n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
+    band: float = Field(0.06, ge=0, le=1, description="width of the band of relevance in which the oracle is asked")
+    threshold_mean: float = Field(0.6, ge=0, le=1, description="mean engagement threshold, in units of relevance")
     threshold_sd: float = Field(0.06, ge=0, le=0.5, description="its standard deviation between agents")
     activity: float = Field(0.5, ge=0, le=1, description="mean probability of coming online in a round")
     post_rate: float = Field(0.15, ge=0, le=1, description="mean probability of posting in a round")
@@ -75,6 +75,12 @@ class PostsParams(Params):
     """What is written."""
 
     file: str | None = Field(None, description="posts with a column text (CSV, .gz, Parquet); null: the corpus inside")
+    circulating: int = Field(
+        16,
+        ge=1,
+        description="texts that agents post at a time, where the file has no authors: what is talked about; each round "
+        "one new text takes the place of the oldest",
+    )
     authors: Literal["id", "rank"] = Field(
         "id", description="how the file's authors become agents: by id, or most posts to most followers"
     )

@@ -142,6 +142,13 @@ class History:
         self.ring.reshape(-1)[rows * self.depth + count % self.depth] = entries  # one index is faster than two
         self.count[rows] = count + 1
 
+    def last_moves(self, row: int, most: int) -> list[int]:
+        """Return the packed moves of one agent's last changes, at most `most`, oldest first."""
+        count = int(self.count[row])
+        kept = np.arange(max(0, count - min(most, self.depth)), count)
+        moves: list[int] = self.ring["move"][row, kept % max(self.depth, 1)].tolist()
+        return moves
+
     def entries(self, row: int) -> list[tuple[int, int, int]]:
         """Return (move, clock, post) of one agent, oldest first."""
         count = int(self.count[row])

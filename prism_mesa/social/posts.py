@@ -32,6 +32,10 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
 }
 
 
+_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id")
+COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
+
+
 def relevance_of(match: npt.NDArray[np.integer[Any]] | int) -> Any:
     """Return the relevance, 0..1, of an integer similarity of two int8 vectors: (1 + cosine) / 2."""
     return np.clip((np.asarray(match, np.float64) / (UNIT * UNIT) + 1.0) / 2.0, 0.0, 1.0)
@@ -150,29 +154,39 @@ class Posts:
         if len(self._recent) > self.window:
             self.count("velocity", self._recent.popleft(), -1)
 
-    def view(self, post_id: int, author_name: str, match: int) -> Post:
-        """Return one post as a reader sees it whose interests have the similarity `match` with it."""
-        root = int(self.root[post_id])
-        text_id = int(self.text_id[post_id])
-        kind = POST_KINDS[self.kind[post_id]]
-        parent = int(self.parent[post_id])
-        text = self.texts[text_id]
+    def views(self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float]) -> list[Post]:
+        """Return posts as readers see them to whom they have these relevances; all arguments have one length."""
+        return [
+            self._view(post, name, relevance, counts)
+            for post, name, relevance, counts in zip(
+                zip(*(self._columns[name][ids].tolist() for name in _SHOWN), ids.tolist(), strict=True),
+                author_names,
+                relevances,
+                zip(*(self._columns[name][self.root[ids]].tolist() for name in COUNTED), strict=True),
+                strict=True,
+            )
+        ]
+
+    def _view(self, post: tuple[int, ...], author_name: str, relevance: float, counts: tuple[int, ...]) -> Post:
+        author, round_, code, parent, root, text_id, post_id = post
+        likes, replies, reshares, impressions, velocity = counts
+        kind, text = POST_KINDS[code], self.texts[text_id]
         media_type, media_description = self.media(text_id)
         return Post(
-            post_id=int(post_id),
+            post_id=post_id,
             text=f"(in reply to: {text})" if kind == "reply" else text,
-            author=int(self.author[post_id]),
+            author=author,
             author_name=author_name,
-            relevance=float(relevance_of(match)),
-            round=int(self.round[post_id]),
+            relevance=relevance,
+            round=round_,
             kind=kind,
             parent=None if parent == NO_PARENT else parent,
             root=root,
-            likes=int(self.likes[root]),
-            replies=int(self.replies[root]),
-            reshares=int(self.reshares[root]),
-            impressions=int(self.impressions[root]),
-            velocity=int(self.velocity[root]),
+            likes=likes,
+            replies=replies,
+            reshares=reshares,
+            impressions=impressions,
+            velocity=velocity,
             media_type=media_type,
             media_description=media_description,
         )

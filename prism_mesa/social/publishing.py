@@ -45,14 +45,25 @@ def publish(model: "SocialModel") -> None:
 
 
 def _texts_of(model: "SocialModel", authors: Rows) -> npt.NDArray[np.int64]:
-    """Return what each author posts: of some texts of the corpus, the one nearest to its interests."""
-    n = N_TEXTS_CONSIDERED
+    """Return what each author posts: of some texts that circulate, the one nearest to its interests."""
+    n, current = N_TEXTS_CONSIDERED, circulating(model)
     index = np.tile(np.arange(n), len(authors))
-    texts = len(model.posts.corpus.texts)
-    drawn = model.streams.integers("text", np.repeat(authors, n), texts, round_=model.round, index=index)
+    places = model.streams.integers("text", np.repeat(authors, n), len(current), round_=model.round, index=index)
+    drawn = current[places]
     near = matches(np.repeat(model.population.interests[authors], n, axis=0), model.topics.vectors[drawn])
     best = near.reshape(-1, n).argmax(axis=1)
     return drawn.reshape(-1, n)[np.arange(len(authors)), best]
+
+
+def circulating(model: "SocialModel") -> npt.NDArray[np.int64]:
+    """Return the texts of the corpus that are talked about in this round.
+
+    All texts stand in a drawn order, of which a window moves on by one text a round, round and round.
+    """
+    texts = len(model.posts.corpus.texts)
+    order = np.argsort(model.streams.bits("circulation", np.arange(texts)))
+    places = model.round + np.arange(min(model.params.posts.circulating, texts))
+    return np.asarray(order[places % texts], np.int64)
 
 
 def commit(model: "SocialModel") -> None:

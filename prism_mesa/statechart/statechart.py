@@ -248,6 +248,25 @@ class Statechart:
             f"{t}: the guard {said.get(t, 'is false')}{_field_values(t, agent, context)}" for t in cell.candidates
         )
 
+    def considered(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
+        """Return the candidates in list order, what each guard says now, and the fields that it reads.
+
+        What a guard says is `true`, `false`, `needs the oracle`, `raised ...`, or an empty string where there is
+        none. Nothing is changed.
+        """
+        cell = self.cells.get(trigger, _NO_CELLS).get(AgentState(agent.state))
+        if cell is None:
+            return []
+        errors: dict[Transition, Exception] = {}
+        values = cell.values(self._key(cell, agent, context, errors))
+        found = []
+        for transition, value in zip(cell.candidates, values, strict=True):
+            error = errors.get(transition)
+            said = ("false", "true", "needs the oracle")[value] if transition.guard is not None else ""
+            said = said if error is None else f"raised {type(error).__name__}: {error}"
+            found.append((transition, said, _fields(transition, agent, context)))
+        return found
+
     def timeout_threshold(self, agent: Any) -> int:
         """Return the ticks after which ``timeout`` fires: the state's own, else the agent's."""
         return self.timeouts.get(agent.state) or int(agent.timeout_threshold)
@@ -301,12 +320,15 @@ def guard_value(value: Any) -> int:
     return TRUE if value else FALSE
 
 
-def _field_values(transition: Transition, agent: Any, context: Any) -> str:
+def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
+    """Return the fields that an expression reads, with their values now; nothing of a callable is known."""
     if not isinstance(transition.guard, Expression):
-        return ""
+        return {}
     roots = {"agent": agent, "post": readable(context)}
-    shown = []
-    for name in sorted(transition.guard.fields):
-        root, attribute = name.split(".", 1)
-        shown.append(f"{name} = {getattr(roots[root], attribute, 'missing')}")
-    return f" ({', '.join(shown)})"
+    split = ((name, *name.split(".", 1)) for name in sorted(transition.guard.fields))
+    return {name: getattr(roots[root], attribute, "missing") for name, root, attribute in split}
+
+
+def _field_values(transition: Transition, agent: Any, context: Any) -> str:
+    shown = [f"{name} = {value}" for name, value in _fields(transition, agent, context).items()]
+    return f" ({', '.join(shown)})" if shown else ""

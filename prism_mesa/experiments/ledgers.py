@@ -1,0 +1,64 @@
+"""A ledger as tables: counted for a look, or written out for analysis. It never changes the ledger."""
+
+from collections import Counter
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prism_mesa.errors import DataError
+from prism_mesa.experiments.store import make_folder
+from prism_mesa.reasoner import AskedRow, Ledger, StoredAnswer
+
+
+def _opened(file: Path) -> Ledger:
+    """Return the ledger of a file or of a run's folder.
+
+    Raises:
+        DataError: If there is none.
+    """
+    path = file / "decisions.sqlite" if file.is_dir() else file
+    if not path.is_file():
+        raise DataError(f"{file}: no ledger there: give a decisions.sqlite, or the folder of a run")
+    return Ledger(path)
+
+
+def ledger_stats(file: str | Path) -> dict[str, Any]:
+    """Return what a ledger holds: answers, LLMs, tokens, questions by source, fallbacks by reason, runs.
+
+    Raises:
+        DataError: If there is no ledger.
+    """
+    with _opened(Path(file)) as ledger:
+        answers, asked = ledger.answers(), ledger.asked()
+    latencies = pd.Series([answer.latency_ms for answer in answers], dtype=float)
+    return {
+        "answers": len(answers),
+        "llms": dict(Counter(answer.llm for answer in answers)),
+        "choices": dict(Counter(answer.choice or "probabilities" for answer in answers)),
+        "tokens": sum(answer.prompt_tokens + answer.completion_tokens for answer in answers),
+        "latency_ms": round(float(latencies.median()), 1) if answers else 0.0,
+        "questions": len(asked),
+        "sources": dict(Counter(row.source for row in asked)),
+        "fallbacks": dict(Counter(row.reason for row in asked if row.source == "fallback")),
+        "runs": len({row.run for row in asked}),
+    }
+
+
+def export_ledger(file: str | Path, out: str | Path) -> dict[str, tuple[Path, int]]:
+    """Write `answers` and `asked` as Parquet below `out` and return each one's file and rows.
+
+    Raises:
+        DataError: If there is no ledger, or the folder cannot be made.
+    """
+    with _opened(Path(file)) as ledger:
+        answers = pd.DataFrame(map(asdict, ledger.answers()), columns=[field.name for field in fields(StoredAnswer)])
+        asked = pd.DataFrame(map(asdict, ledger.asked()), columns=[field.name for field in fields(AskedRow)])
+    make_folder(Path(out))
+    written = {}
+    for name, table in (("answers", answers), ("asked", asked)):
+        path = Path(out) / f"{name}.parquet"
+        table.to_parquet(path, index=False)
+        written[name] = (path, len(table))
+    return written

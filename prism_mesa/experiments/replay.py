@@ -1,0 +1,148 @@
+"""Repeating a run from its folder, without any LLM, and comparing every table. It changes nothing in that folder."""
+
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prism_mesa.errors import DataError
+from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.experiments.run import run
+from prism_mesa.experiments.store import TABLES, read_manifest, read_table
+from prism_mesa.params import merged
+
+LEDGER = "decisions.sqlite"
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of repeating a run.
+
+    Attributes:
+        run_dir: Where the repetition is; None if it was not kept.
+        differences: Table -> where it differs, in words; empty if all tables are equal.
+        rows: Table -> its rows.
+        answered: Open choices that were answered from the ledger (fallbacks and leftovers of limits among them).
+        calls: Calls of an LLM, which is 0.
+    """
+
+    run_dir: Path | None
+    differences: dict[str, str]
+    rows: dict[str, int]
+    answered: int
+    calls: int
+
+    @property
+    def equal(self) -> bool:
+        """Whether every table has the same bytes, or at least the same values."""
+        return not self.differences
+
+
+def recorded_config(run_dir: Path, *, more: Mapping[str, Any] | None = None) -> Config:
+    """Return the configuration with which a run is repeated from its own ledger.
+
+    Args:
+        run_dir: The run's folder.
+        more: Nested values that count instead of the run's own.
+
+    Raises:
+        DataError: If there is no run, it was given things in Python, or it has no ledger.
+    """
+    manifest = read_manifest(run_dir)
+    if "llm" not in manifest or "kind" not in (manifest["llm"] or {"kind": ""}):
+        raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")
+    if any(manifest.get("made_in_python", ())):
+        raise DataError(
+            f"{run_dir}: was given a chart or agents in Python, which its folder does not hold: run it from there, "
+            f"with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
+        )
+    values: dict[str, Any] = manifest["config"]
+    own: dict[str, Any] = {"kind": "rule"}
+    if manifest["llm"] is not None:
+        if not (run_dir / LEDGER).is_file():
+            raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
+        llm = manifest["llm"]
+        own = {"kind": llm["kind"], "model": llm["name"], "answer": llm["answer"], "persona": llm["persona"]}
+        own |= {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
+    own |= {"max_fallback_share": 1.0}
+    return make_config(merged(merged(values, {"reasoner": own}), more or {}), str(run_dir))
+
+
+def replay(
+    run_dir: str | Path, *, out: str | Path | None = None, on_round: Callable[[int], None] | None = None
+) -> Replay:
+    """Run a run again from its configuration and its ledger, asking nobody, and compare every table.
+
+    Args:
+        run_dir: The run's folder.
+        out: Parent folder for the repetition, which is then kept.
+        on_round: As in `run`.
+
+    Raises:
+        DataError: If the run has not come to its end, or cannot be repeated from its folder.
+        RunError: If the ledger lacks an answer; the message names the question.
+    """
+    run_dir = Path(run_dir)
+    config = recorded_config(run_dir)
+    status, rounds = read_manifest(run_dir)["status"], read_manifest(run_dir).get("summary", {}).get("rounds")
+    if rounds != config.rounds:
+        done = "none" if rounds is None else str(rounds)
+        raise DataError(
+            f"{run_dir}: has not come to its end (status {status}, {done} of {config.rounds} rounds): "
+            "there is nothing to compare"
+        )
+    if out is not None:
+        return _repeated(run_dir, config, Path(out), on_round, keep=True)
+    with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
+        return _repeated(run_dir, config, Path(folder), on_round, keep=False)
+
+
+def _repeated(
+    run_dir: Path, config: Config, out: Path, on_round: Callable[[int], None] | None, *, keep: bool
+) -> Replay:
+    result = run(config, out=out, on_round=on_round)
+    differences, rows = {}, {}
+    for table in TABLES:
+        rows[table], difference = _compared(run_dir, result.run_dir, table)
+        if difference:
+            differences[table] = difference
+    decisions = result.summary["decisions"]
+    calls = int(decisions["llm"]["calls"])
+    return Replay(result.run_dir if keep else None, differences, rows, decisions["open"], calls)
+
+
+def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
+    """Return the rows of a table in the first run, and where it differs in the second: by bytes, then by values."""
+    before = read_table(first, table)
+    if _bytes_of(first, table) == _bytes_of(second, table):
+        return len(before), ""
+    return len(before), _first_difference(before, read_table(second, table))
+
+
+def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
+    """Return the SHA-256 of each file of a table."""
+    place = run_dir / f"{table}.parquet"
+    files = sorted(place.glob("*.parquet")) if place.is_dir() else [place]
+    return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
+    """Return in words where two tables differ; an empty string if only their files do (another version of pyarrow)."""
+    if list(before.columns) != list(after.columns):
+        return f"its columns are {', '.join(after.columns)}"
+    if len(before) != len(after):
+        return f"{len(before)} rows in the run, {len(after)} when repeated"
+    for column in before.columns:
+        same = (before[column].astype(object) == after[column].astype(object)) | (
+            before[column].isna() & after[column].isna()
+        )
+        if not same.all():
+            row = int((~same).to_numpy().argmax())
+            return (
+                f"row {row}, {column}: {before[column].iloc[row]} in the run, {after[column].iloc[row]} when repeated"
+            )
+    return ""

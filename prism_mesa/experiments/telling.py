@@ -1,0 +1,142 @@
+"""An explanation (`why`) in plain words, line by line. It finds out nothing itself."""
+
+import textwrap
+from collections.abc import Iterator
+
+from prism_mesa.experiments.why import Explanation, Move, RoundOfAgent, Witness
+from prism_mesa.reasoner import RuleReasoner
+from prism_mesa.records import Post
+from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES
+from prism_mesa.statechart import TIMEOUT
+
+_DONE = {"like": "liked", "reply": "replied", "reshare": "reshared"}
+_DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
+_WIDTH = 106
+
+
+def told(explanation: Explanation) -> Iterator[str]:
+    """Yield who the agent is, what it did in the run, and one round in full."""
+    yield from _agent(explanation)
+    if explanation.shown is not None:
+        yield ""
+        yield from _round(explanation, explanation.shown)
+
+
+def _agent(explanation: Explanation) -> Iterator[str]:
+    who = explanation.agent
+    likes = ", ".join(who.interests) or "nothing in particular"
+    yield f"{who.name} (agent {who.row}) likes {likes}; {who.personality}."
+    yield (
+        f"It ignores posts whose relevance to it is below {who.low_threshold:.3f} and engages above "
+        f"{who.high_threshold:.3f}; between them the choice is open."
+    )
+    there = [r.round for r in explanation.rounds if r.came_online]
+    yield f"It came online in {len(there)} of {len(explanation.rounds)} rounds."
+    for done, rounds in _engagements(explanation.rounds).items():
+        yield f"  {done} in round {', '.join(map(str, rounds))}"
+
+
+def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for r in rounds:
+        for action in r.engaged:
+            found.setdefault(_DONE[action], []).append(r.round)
+    return found
+
+
+def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+    agent = explanation.agent
+    how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}"
+    if not shown.came_online:
+        yield f"Round {shown.round}: it did not come online ({how}: it comes when the draw is below)."
+        return
+    posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
+    yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
+    for move in shown.moves:
+        yield from _move(explanation, move)
+    yield "  At the end of the round it goes idle."
+
+
+def _move(explanation: Explanation, move: Move) -> Iterator[str]:
+    goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
+    yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(move)}"
+    guarded = [entry for entry in move.considered if entry[1]]
+    for transition, said, values in guarded:
+        to = transition.target.value if transition.target else "open"
+        read = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
+        yield f"      to {to} if {transition.guard_label}: {said}" + (f" ({read})" if read else "")
+    if move.answer is not None:
+        yield from _open_choice(explanation, move)
+    if move.action is not None:
+        yield f"      {_action(explanation.agent, move)}"
+
+
+def _meaning(move: Move) -> str:
+    if move.trigger == SEES_POST and move.post is not None:
+        return f": it reads {_post(move.post)}"
+    if move.trigger == TIMEOUT:
+        return f": {move.waited} ticks in this state are as long as it stays"
+    rule = next((r for r in TRIGGER_RULES if (r.state, r.trigger) == (move.state, move.trigger)), None)
+    if rule is not None and rule.when is not None:
+        return f", because {rule.when}"
+    if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
+        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}"
+    return ""
+
+
+def _post(post: Post) -> str:
+    text = textwrap.shorten(post.text, 70, placeholder=" ...")
+    text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
+    kind = {"post": "post", "reply": "a reply to it, post", "reshare": "a reshare of it, post"}[post.kind]
+    return f'"{text}" ({kind} {post.post_id} by {post.author_name}, relevance {post.relevance:.3f})'
+
+
+def _short(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
+    answer, question = move.answer, move.question
+    if answer is None or question is None:
+        return
+    names = [option.value for option in question.options]
+    yield f"      The guards leave it open: {' or '.join(names)}?"
+    reasoner = explanation.agent.model.reasoner
+    chosen = "it stays" if answer.choice is None else answer.choice.value
+    if isinstance(reasoner, RuleReasoner):
+        yield "      Decided by the rule: no LLM was asked in this run."
+        chances = reasoner.chances(question)
+        yield from _drawn(names, chances, move.draw, chosen)
+    elif answer.source in ("fallback", "budget"):
+        left_over = answer.source == "budget"
+        why = "No limit was left to ask the LLM" if left_over else f"The LLM gave no answer ({answer.reason})"
+        yield f"      {why}; the fallback '{reasoner.params.fallback}' stood in: {chosen}."
+    else:
+        yield f"      Decided by {explanation.decided_by}."
+        if move.stored is not None:
+            if question.persona.archetype >= 0:
+                likes = ", ".join(question.persona.interests)
+                yield f"      Asked about as one of many users of kind {question.persona.archetype}: {likes}."
+            yield "      It was told:"
+            for line in move.stored.prompt.splitlines():
+                yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
+            how = " (how much likelier the post makes each interest, as a log-ratio)" if _is_score(move) else ""
+            yield f"      It answered{how}: {move.stored.raw}"
+        if 1.0 in answer.probabilities:
+            yield f"      It chose {chosen}."
+        else:
+            yield from _drawn(names, answer.probabilities, move.draw, chosen)
+
+
+def _is_score(move: Move) -> bool:
+    return move.stored is not None and move.stored.raw.startswith('{"pmi"')
+
+
+def _drawn(names: list[str], chances: tuple[float, ...], draw: float, chosen: str) -> Iterator[str]:
+    told = ", ".join(f"{name} {chance:.1%}" for name, chance in zip(names, chances, strict=True))
+    yield f"      For this agent that means {told}; its draw, {draw:.3f}, falls on {chosen}."
+
+
+def _action(agent: Witness, move: Move) -> str:
+    shares = ", ".join(f"{action} {share:.2f}" for action, share in agent.propensities.items())
+    return f"What it will do with the post is drawn from its habits ({shares}): {move.action_draw:.3f}, {move.action}."

@@ -1,0 +1,195 @@
+"""What an agent did in a run and why: the run is repeated from its ledger with a witness in the agent's place.
+
+Nothing of this stands in the tables; all of it follows from the configuration, the seed and the answers. Nobody is
+asked, and the run's folder is not changed. `telling` puts it into words.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from prism_mesa.errors import DataError
+from prism_mesa.experiments.replay import recorded_config
+from prism_mesa.experiments.store import read_manifest
+from prism_mesa.reasoner import Answer, Question, Reasoner, StoredAnswer
+from prism_mesa.records import ACTIONS, Post
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.asking import ask_alone, choice_draws
+from prism_mesa.social.model import SocialModel
+from prism_mesa.statechart import AgentState, Transition
+
+
+@dataclass
+class Move:
+    """One trigger that was fired on the agent, and what came of it.
+
+    Attributes:
+        considered: The candidates, what each guard said, and the values that it read.
+        options: What the guards left open, if anything.
+        draw: The agent's keyed draw in [0, 1) by which an open choice, or the answer's probabilities, were decided.
+        stored: The ledger's row of the answer, if an LLM gave it.
+        action_draw: The draw by which the pending action was chosen, if COMPOSING was entered.
+    """
+
+    tick: int
+    state: AgentState
+    waited: int
+    trigger: str
+    post: Post | None
+    considered: list[tuple[Transition, str, dict[str, Any]]]
+    target: AgentState | None = None
+    question: Question | None = None
+    answer: Answer | None = None
+    draw: float = 0.0
+    stored: StoredAnswer | None = None
+    action: str | None = None
+    action_draw: float = 0.0
+
+
+@dataclass
+class RoundOfAgent:
+    """What an agent did in one round."""
+
+    round: int
+    online_draw: float
+    came_online: bool = False
+    feed: int = 0
+    moves: list[Move] = field(default_factory=list)
+
+    @property
+    def engaged(self) -> list[str]:
+        """The engagements of the round: like, reply, reshare."""
+        names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
+        return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
+
+    @property
+    def asked(self) -> bool:
+        """Whether a choice was open."""
+        return any(move.answer is not None for move in self.moves)
+
+
+class Witness(SocialAgent):
+    """An agent that does what it would do anyway, and remembers why."""
+
+    def __init__(self, model: SocialModel, row: int) -> None:
+        self.rounds: list[RoundOfAgent] = []
+        self._now: Move | None = None
+        super().__init__(model, row)
+
+    def step(self) -> None:
+        """Note the round on its first tick, then do the tick."""
+        model = self.model
+        if not self.rounds or self.rounds[-1].round != model.round:
+            draw = float(model.streams.uniform("online", self.row, round_=model.round)[0])
+            feed = int(model.population.n_feed[self.row])
+            self.rounds.append(RoundOfAgent(model.round, draw, self.state is not AgentState.IDLE, feed))
+        super().step()
+
+    def fire(self, trigger: str, context: Any = None) -> AgentState | None:
+        """Fire, and note what was considered and what came of it."""
+        model = self.model
+        considered = model.chart.considered(self, trigger, context)
+        post = context if isinstance(context, Post) else None
+        # its clock has moved on already when a trigger is fired
+        self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
+        self._now.target = super().fire(trigger, context)
+        if self._now.target is AgentState.COMPOSING:
+            self._now.action = self.pending_action
+            drawn = model.streams.uniform("action", self.row, round_=model.round, tick=model.tick)
+            self._now.action_draw = float(drawn[0])
+        self.rounds[-1].moves.append(self._now)
+        return self._now.target
+
+    def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
+        if len(options) == 1 or self._now is None:
+            return super()._ask(trigger, options, context)
+        model = self.model
+        codes = np.array([model.trigger_code(trigger)])
+        self._now.draw = float(choice_draws(model, np.array([self.row]), codes)[0])
+        self._now.question = self._question(trigger, options, context)
+        self._now.answer = ask_alone(model, self.row, self._now.question)
+        if isinstance(model.reasoner, Reasoner) and model.reasoner.books.shared is not None:
+            self._now.stored = model.reasoner.books.shared.get(self._now.answer.key)
+        return self._now.answer.choice
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An agent of a run, and its rounds; `shown` is the one to be told in full.
+
+    Attributes:
+        decided_by: Who decided what was left open in the run.
+    """
+
+    agent: Witness
+    decided_by: str
+    rounds: list[RoundOfAgent]
+    shown: RoundOfAgent | None
+
+
+def why(
+    run_dir: str | Path,
+    agent: str,
+    round_: int | None = None,
+    *,
+    on_round: Callable[[int], None] | None = None,
+) -> Explanation:
+    """Return what an agent of a run did, and why.
+
+    Args:
+        run_dir: The run's folder.
+        agent: The agent's row, id, or name.
+        round_: The round to tell; by default the last in which the agent engaged, was asked about, or came online.
+        on_round: Called with the number of rounds repeated, after each.
+
+    Raises:
+        DataError: If there is no such run, agent or round, or the run cannot be repeated from its folder.
+        OracleError: If the ledger lacks an answer.
+    """
+    run_dir = Path(run_dir)
+    config = recorded_config(run_dir)
+    manifest = read_manifest(run_dir)
+    last = int(manifest.get("summary", {}).get("rounds", config.rounds)) - 1
+    if round_ is not None and not 0 <= round_ <= last:
+        raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
+    model = SocialModel(config)
+    try:
+        witness = Witness(model, _row_of(agent, model, run_dir))
+        for done in range((last if round_ is None else round_) + 1):
+            model.step()
+            if on_round is not None:
+                on_round(done + 1)
+    finally:
+        model.reasoner.close()
+    rounds = witness.rounds
+    shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
+    return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown)
+
+
+def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
+    def weight(r: RoundOfAgent) -> tuple[bool, bool, bool, int]:
+        return bool(r.engaged) and r.asked, bool(r.engaged) or r.asked, r.came_online, r.round
+
+    return max(rounds, key=weight, default=None)
+
+
+def _row_of(agent: str, model: SocialModel, run_dir: Path) -> int:
+    """Return the row of an agent that is named by its id, its row, or its name."""
+    people = model.population
+    if agent in people.ids:
+        return people.ids.index(agent)
+    if agent.isdigit() and int(agent) < len(people):
+        return int(agent)
+    found = [row for row, name in enumerate(people.names) if name.lower() == agent.lower()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        rows = ", ".join(map(str, found[:10]))
+        raise DataError(f"{run_dir}: {len(found)} agents are called {agent!r}: give a row ({rows})")
+    near = get_close_matches(agent, people.names, n=1)
+    hint = f" Did you mean {near[0]!r}?" if near else ""
+    raise DataError(f"{run_dir}: no agent {agent!r} there (rows: 0 .. {len(people) - 1}, or an id, or a name).{hint}")

@@ -1,0 +1,100 @@
+"""What a reasoner knows and writes down: the run's own ledger, and one that it shares with other runs.
+
+The run's own ledger ends up with every answer that the run used, wherever it came from, so that a run can be
+repeated from its folder alone.
+"""
+
+from collections import deque
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer
+from prism_mesa.reasoner.params import LedgerMode
+from prism_mesa.reasoner.question import Ask
+
+_WHERE = "reasoner.ledger"
+
+
+class Books:
+    """Answers that are known, by key, and where new ones are written.
+
+    Args:
+        mode: `live` knows what this run was answered; `cache` also what the shared ledger holds; `replay`
+            reads everything from it and writes nothing to it.
+        shared: The ledger beside the run's own; `close` closes it.
+
+    Attributes:
+        own: The run's own ledger, or None.
+        run: What rows of `asked` call this run: ``scope/name``. Runs of one scope have the same tables.
+
+    Raises:
+        ConfigError: If the mode needs a shared ledger and there is none.
+    """
+
+    def __init__(self, mode: LedgerMode = "live", shared: Ledger | None = None, own: Ledger | None = None) -> None:
+        if mode != "live" and shared is None:
+            raise ConfigError(f"{_WHERE}: {mode} needs reasoner.ledger_path, the ledger to read")
+        self.mode = mode
+        self.shared = shared
+        self.own = own
+        self.run = ""
+        self._known: dict[str, str] = {}
+        self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
+
+    def begin(self, own: Ledger, run: str) -> None:
+        """Begin a run, which knows nothing of the answers of an earlier one but what a shared ledger holds."""
+        self.own, self.run = own, run
+        self._known.clear()
+        self._past = None
+
+    def raw_of(self, key: str) -> str | None:
+        """Return what the LLM said to the question of a key, or None if nobody knows."""
+        raw = self._known.get(key)
+        if raw is None and self.shared is not None and self.mode != "live":
+            stored = self.shared.get(key)
+            if stored is not None:
+                raw = self._known[key] = stored.raw
+                if self.own is not None:
+                    self.own.put(stored)
+        return raw
+
+    def past(self, ask: Ask) -> AskedRow | None:
+        """Return what came of this question in the run that is replayed, or None if none was asked there."""
+        if self._past is None:
+            self._past = self._read_past()
+        rows = self._past.get((int(ask.round), int(ask.tick), int(ask.agent)))
+        return rows.popleft() if rows else None
+
+    def _read_past(self) -> dict[tuple[int, int, int], deque[AskedRow]]:
+        """Return the rows of the latest run of this scope, or of the only run that the ledger knows."""
+        past: dict[tuple[int, int, int], deque[AskedRow]] = {}
+        if self.shared is not None:
+            runs, scope = self.shared.runs(), self.run.partition("/")[0]
+            same = [run for run in runs if run.partition("/")[0] == scope] or (runs if len(runs) == 1 else [])
+            for row in self.shared.asked(same[0]) if same else ():
+                past.setdefault((row.round, row.tick, row.agent), deque()).append(row)
+        return past
+
+    def keep(self, answer: StoredAnswer) -> str:
+        """Store a new answer and return the raw text that stands: with `cache` another process may have been first."""
+        if self.shared is not None and self.mode != "replay":
+            self.shared.put(answer)
+            if self.mode == "cache":
+                answer = self.shared.get(answer.key) or answer
+        if self.own is not None:
+            self.own.put(answer)
+        self._known[answer.key] = answer.raw
+        return answer.raw
+
+    def note(self, rows: list[AskedRow]) -> None:
+        """Write down who asked what and what came of it."""
+        if not rows:
+            return
+        if self.own is not None:
+            self.own.write([], rows)
+        if self.shared is not None and self.mode != "replay":
+            self.shared.write([], rows)
+
+    def close(self) -> None:
+        """Close the shared ledger."""
+        if self.shared is not None:
+            self.shared.close()

@@ -1,0 +1,241 @@
+"""The desk: keeps an LLM's slots full, asks again what may pass, and keeps to the budget. One loop owns it.
+
+It knows calls only: a key, a prompt, a question. Who waits for an answer, and what stands in for one that does not
+come, is the reasoner's.
+"""
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any
+
+from prism_mesa.errors import OracleError
+from prism_mesa.reasoner.budget import Budget
+from prism_mesa.reasoner.client import Completion
+from prism_mesa.reasoner.oracle import Oracle, most_tokens
+from prism_mesa.reasoner.parse import UselessAnswerError
+from prism_mesa.reasoner.question import Question
+from prism_mesa.streams import digest64
+
+NO_BUDGET = "budget"
+_LONGEST_BACKOFF_S = 30.0
+_FINAL = frozenset({"circuit-open", "too-long", "refused-request", NO_BUDGET})
+"""Reasons that asking again soon does not help against; `http-...` (4xx) is another."""
+
+
+@dataclass(eq=False)
+class Call:
+    """A question for the LLM, and what came of it: a `completion`, or the `reason` why there is none.
+
+    Attributes:
+        priority: What a limit is spent on first: lower comes first. It stands once the call is `taken` from the queue.
+        most_tokens: Tokens that one attempt cannot exceed.
+        attempts: How often the LLM was asked.
+        error: What the last attempt raised.
+    """
+
+    key: str
+    prompt: str
+    question: Question
+    priority: tuple[float, int, int] = (0.0, 0, 0)
+    most_tokens: int = 0
+    taken: bool = False
+    attempts: int = 0
+    completion: Completion | None = None
+    reason: str = ""
+    error: Exception | None = None
+    done: bool = False
+
+
+class Desk:
+    """Asks an oracle up to `slots` questions at a time.
+
+    Without limits a call goes out as soon as a slot is free. With limits all calls that wait are taken
+    together, in the order of their priority, and all their answers are awaited before more are taken: so
+    who gets something does not depend on which answer comes first (but for limits of seconds).
+
+    Args:
+        attempts: How often a question is asked whose failure may pass.
+        backoff_s: Seconds before the second attempt, doubled for each further one, half to one and a half
+            times as long by the key; a useless answer is asked again at once.
+        on_done: Called with each call that is done.
+
+    Attributes:
+        usage: `calls`, `prompt_tokens` and `completion_tokens` so far.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        on_done: Callable[[Call], None],
+        *,
+        slots: int,
+        attempts: int,
+        backoff_s: float,
+        budget: Budget,
+        usage: Counter[str],
+    ) -> None:
+        self.oracle = oracle
+        self.usage = usage
+        self._on_done = on_done
+        self._n_slots = slots
+        self._slots = asyncio.Semaphore(slots)
+        self._attempts = attempts
+        self._backoff_s = backoff_s
+        self._budget = budget
+        self._queue: list[Call] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._unsent = 0
+        self._changed = asyncio.Event()
+        self._broken: BaseException | None = None
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is out or waits."""
+        return not self._tasks and not self._queue
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether slots may soon run dry."""
+        return self._unsent < self._n_slots
+
+    def put(self, call: Call) -> None:
+        """Take a call; with limits it waits for `flush`."""
+        call.most_tokens = most_tokens(call.prompt, self.oracle.decoding)
+        if self._budget.limited:
+            self._queue.append(call)
+        else:
+            call.taken = True
+            self._unsent += 1
+            self._run(self._pursue(call))
+
+    def flush(self) -> None:
+        """With limits: let the calls that wait go out together, unless others still are."""
+        if self._queue and not self._tasks:
+            calls, self._queue = self._queue, []
+            for call in calls:
+                call.taken = True
+            self._run(self._spend(calls))
+
+    async def news(self) -> None:
+        """Wait until a call is done.
+
+        Raises:
+            BaseException: Whatever broke the work on a call, which no answer of an LLM can.
+        """
+        if self._broken is None:
+            await self._changed.wait()
+        if self._broken is not None:
+            raise self._broken
+
+    def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            self._broken = task.exception()
+        self._tell()
+
+    def _tell(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def _pursue(self, call: Call) -> None:
+        """Ask as often as it takes and is allowed; a call that waits to be asked again holds no slot."""
+        async with self._slots:
+            self._unsent -= 1
+            await self._attempt(call)
+        while not call.done:
+            await asyncio.sleep(self._pause_s(call))
+            async with self._slots:
+                await self._attempt(call)
+
+    async def _spend(self, calls: list[Call]) -> None:
+        """Ask in the order of priority for as long as the budget lasts; what it leaves over has the reason `budget`."""
+        waiting = sorted(calls, key=_order)
+        while waiting:
+            granted = list(takewhile(lambda call: self._budget.set_aside(call.most_tokens), waiting))
+            if not granted:
+                break
+            await asyncio.gather(*map(self._attempt_in_slot, granted))
+            again = [call for call in granted if not call.done]
+            if again:
+                await asyncio.sleep(max(map(self._pause_s, again)))
+            waiting = sorted([*again, *waiting[len(granted) :]], key=_order)
+        for call in waiting:
+            self._fail(call, call.reason or NO_BUDGET)
+
+    async def _attempt_in_slot(self, call: Call) -> None:
+        async with self._slots:
+            if self._budget.seconds_left > 0:
+                await self._attempt(call)
+            else:  # the time ran out while the call waited for a slot
+                self._budget.settle(call.most_tokens, 0, called=False)
+                self._fail(call, call.reason or NO_BUDGET)
+
+    async def _attempt(self, call: Call) -> None:
+        """Ask once; the call is then done, or may be asked again."""
+        limit_s = self._budget.seconds_left
+        said = Completion("")
+        try:
+            async with asyncio.timeout(limit_s if limit_s < math.inf else None) as limit:
+                said = await self.oracle.ask(call.prompt, call.question, call.attempts)
+            self.oracle.read(call.question, said.text)
+        except (OracleError, UselessAnswerError) as error:
+            reason, call.error = error.reason, error
+        except TimeoutError as error:
+            reason, call.error = NO_BUDGET if limit.expired() else "timeout", error
+        except Exception as error:  # a client or function of a user's own may fail in any way: named, counted
+            reason, call.error = type(error).__name__, error
+        else:
+            reason, call.completion = "", said
+        self._count(call, reason, said)
+        if not reason:
+            self._finish(call)
+        elif call.attempts >= self._attempts or not may_pass(reason, call.error):
+            self._fail(call, reason)
+        else:
+            call.reason = reason
+
+    def _count(self, call: Call, reason: str, said: Completion) -> None:
+        called = reason != "circuit-open"
+        call.attempts += called
+        self.usage["calls"] += called
+        self.usage["prompt_tokens"] += said.prompt_tokens
+        self.usage["completion_tokens"] += said.completion_tokens
+        if self._budget.limited:
+            told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else call.most_tokens
+            cost_nothing = reason in ("refused", "busy", "circuit-open") or reason.startswith("http-")
+            self._budget.settle(call.most_tokens, 0 if cost_nothing else told, called=called)
+
+    def _finish(self, call: Call) -> None:
+        call.done = True
+        self._on_done(call)
+        self._tell()
+
+    def _fail(self, call: Call, reason: str) -> None:
+        call.reason = reason
+        self._finish(call)
+
+    def _pause_s(self, call: Call) -> float:
+        """Return how long to wait before the next attempt; the jitter is keyed, as all randomness here."""
+        if isinstance(call.error, UselessAnswerError):
+            return 0.0
+        jitter = 0.5 + digest64(call.key, str(call.attempts)) / 2**64
+        return min(self._backoff_s * 2.0 ** (call.attempts - 1), _LONGEST_BACKOFF_S) * jitter
+
+
+def may_pass(reason: str, error: Exception | None) -> bool:
+    """Return whether asking again may help: not after a refusal (4xx), with all servers down, or on a bug."""
+    foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
+    return foreseen and reason not in _FINAL and not reason.startswith("http-")
+
+
+def _order(call: Call) -> tuple[tuple[float, int, int], str]:
+    return call.priority, call.key

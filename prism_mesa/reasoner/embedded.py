@@ -1,0 +1,233 @@
+"""An LLM inside this process, and an oracle that decides by what it finds likely; no event loop is ever blocked.
+
+What an LLM said belongs in the ledger: `llamacpp` says how far its answers repeat.
+"""
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any, Final
+
+import numpy as np
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.reasoner.client import Completion
+from prism_mesa.reasoner.llamacpp import SMOLLM2, close_engines, digest_of, embedded_fault, engine_of, gguf_of
+from prism_mesa.reasoner.params import RuleParams
+from prism_mesa.reasoner.parse import UselessAnswerError
+from prism_mesa.reasoner.prompt import MAX_INTERESTS, MEDIA_CAP, NAME_CAP, TEXT_CAP, plain
+from prism_mesa.reasoner.question import Ask, Question
+from prism_mesa.reasoner.rule import RuleReasoner, columns_of
+
+__all__ = ["EmbeddedChatClient", "PmiOracle", "close_engines", "embedded_fault"]
+
+SMOLLM2_NAME: Final = "SmolLM2-135M-Instruct"
+
+TOP: Final = 200
+"""Tokens whose log-probability is told apart; all others count as the last of these."""
+PMI_MIDDLE: Final = 1.06
+PMI_SCALE: Final = 1.53
+"""Where the rule's band lies on the scale of scores: matching posts have PMI_MIDDLE + PMI_SCALE on average, others
+PMI_MIDDLE - PMI_SCALE. Measured over the posts and personas of a default run by benchmarks/embedded.py."""
+
+_POSTS_KEPT: Final = 1024
+_INTERESTS_KEPT: Final = 8192
+_LIKED: Final = '"{}" was liked by people interested in'
+_NO_POST: Final = _LIKED.format("...")
+
+
+class EmbeddedChatClient:
+    """Asks a GGUF file in this process.
+
+    SmolLM2-135M reads 80 to 140 tokens per CPU second and says 40. What it chooses in words is no better than chance
+    (see benchmarks/embedded.py): let it decide through `PmiOracle`. A question that is given up while llama.cpp
+    works on it is worked on to its end; those that wait for their turn are dropped.
+
+    Attributes:
+        path: The GGUF file; `digest` is its SHA-256.
+
+    Raises:
+        ConfigError: If xllamacpp or the file is missing, or a number is out of range; its line says what to do.
+    """
+
+    def __init__(self, model: str = SMOLLM2, *, temperature: float = 0.0, seed: int = 0, max_tokens: int = 64) -> None:
+        if not 0 <= temperature < math.inf:
+            raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
+        self.path = gguf_of(model)
+        self.name = SMOLLM2_NAME if model == SMOLLM2 else self.path.name
+        self.digest = digest_of(self.path)
+        self.label = f"embedded {self.name} (llama.cpp)"
+        self.build = f"xllamacpp {version('xllamacpp')}"
+        self.decoding: dict[str, Any] = {
+            "temperature": temperature,
+            "seed": seed,
+            "max_tokens": max_tokens,
+            "build": self.build,
+        }
+
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
+        """Return the LLM's answer to `prompt` by the chat template of its file, held to `schema` if there is one.
+
+        Log-probabilities are those before the schema rules tokens out.
+
+        Raises:
+            OracleError: `too-long`, `empty`, or `refused-request`.
+            ConfigError: If llama.cpp cannot load the file.
+        """
+        request: dict[str, Any] = {
+            "messages": [{"role": "user", "content": _tame(prompt)}],
+            "temperature": self.decoding["temperature"],
+            "seed": self.decoding["seed"] + seed_offset,
+            "max_tokens": self.decoding["max_tokens"],
+        }
+        if schema is not None:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+        if top_logprobs:
+            request |= {"logprobs": True, "top_logprobs": top_logprobs}
+        started = time.perf_counter()
+        reply = await self.run(lambda: self.call("handle_chat_completions", request))
+        said, usage = reply["choices"][0], reply["usage"]
+        text = said["message"].get("content") or ""
+        if not text.strip():
+            raise OracleError("empty", f"{self.label}: the answer is empty")
+        latency_ms = (time.perf_counter() - started) * 1000
+        return Completion(text, usage["prompt_tokens"], usage["completion_tokens"], latency_ms, _tops(said))
+
+    async def run[T](self, work: Callable[[], T]) -> T:
+        """Return what `work` returns in the thread of this LLM, where `call` may be called."""
+        return await asyncio.get_running_loop().run_in_executor(engine_of(self.path).thread, work)
+
+    def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Return llama.cpp's reply to a request of its own form; only inside `run`.
+
+        Raises:
+            OracleError: If llama.cpp refuses it.
+        """
+        return engine_of(self.path).call(handler, request)
+
+
+def _tame(text: str) -> str:
+    """Return text in which nobody can write the LLM's control tokens (``<|im_end|>``), and which is valid Unicode."""
+    return text.replace("<|", "< |").encode("utf-8", "replace").decode()
+
+
+def _tops(said: dict[str, Any]) -> tuple[tuple[tuple[str, float], ...], ...]:
+    places = (said.get("logprobs") or {}).get("content") or ()
+    return tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in places)
+
+
+class PmiOracle:
+    """Decides by how much likelier a post makes an interest: pointwise mutual information.
+
+    The LLM reads ``"<post>" was liked by people interested in``. The score of an interest is the log-probability of
+    its first token there, less that after ``"..."`` instead of the post; tokens below the `TOP` likeliest count
+    as the last of them. Of several interests the best counts: lists of different lengths are then comparable as
+    they are, while a mean or a sum over the list is not (AUC over default personas and posts .98 against .94 and
+    .96; it loses nothing within one persona, .99). An interest takes the spelling, as given or in lowercase, that
+    the LLM finds likelier without a post.
+
+    The score takes the place of the relevance in the rule (`RuleReasoner`): its position on the band is ``(pmi -
+    PMI_MIDDLE) / PMI_SCALE``, held within -3..3; velocity, traits and propensities count as they do there.
+
+    One reading of a post serves all interests, and the last 1,024 posts are kept: what costs is posts, not agents.
+    Pointwise mutual information for choices by LLMs: Holtzman et al. 2021, doi:10.18653/v1/2021.emnlp-main.564.
+    """
+
+    def __init__(self, client: EmbeddedChatClient, params: RuleParams | None = None) -> None:
+        self.client = client
+        self.rule = RuleReasoner(params)
+        self.name, self.digest, self.label = client.name, client.digest, client.label
+        self.decoding: dict[str, Any] = {"method": "pmi", "top": TOP, "without": _NO_POST, "build": client.build}
+        self._after = lru_cache(_POSTS_KEPT)(self._read_prompt)
+        self._first_token = lru_cache(_INTERESTS_KEPT)(self._read_first_token)
+
+    def write(self, question: Question) -> str:
+        """Return what the LLM reads of the post, and the interests, each on a line of its own.
+
+        Agents with the same interests, in any order, have the same prompt. Without a post it is empty.
+        """
+        post = question.post
+        text = "" if post is None else plain(post.text, TEXT_CAP)
+        media = "" if post is None else plain(post.media_description, MEDIA_CAP)
+        said = _tame(f"{text} ({media})".strip() if media else text).replace('"', "'")
+        named = {plain(interest, NAME_CAP) for interest in question.persona.interests[:MAX_INTERESTS]} - {""}
+        return "\n".join([_LIKED.format(said), *sorted(named)]) if said else ""
+
+    async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
+        """Return ``{"pmi": 2.25, "of": {"jazz": 2.25, "tea": -0.5}}``, rounded to four digits.
+
+        Without a post or without interests it is PMI_MIDDLE, and the LLM is not asked. A second attempt says the same.
+
+        Raises:
+            OracleError: `too-long`, or `refused-request`.
+            ConfigError: If llama.cpp cannot load the file.
+        """
+        read, *interests = prompt.split("\n")
+        if not interests:
+            return Completion(json.dumps({"pmi": PMI_MIDDLE, "of": {}}))
+        started = time.perf_counter()
+        of, n_tokens = await self.client.run(lambda: self._scores(read, interests))
+        raw = json.dumps({"pmi": max(of.values()), "of": of}, ensure_ascii=False)
+        return Completion(raw, n_tokens, 1, (time.perf_counter() - started) * 1000)
+
+    def read(self, question: Question, raw: str) -> tuple[float, ...]:
+        """Return the probability of each option, by the rule with the score in the place of the relevance.
+
+        Raises:
+            UselessAnswerError: `unparsable` if the text holds no score.
+        """
+        position = (_score_of(raw) - PMI_MIDDLE) / PMI_SCALE
+        choices = columns_of(question.options, [Ask(question)])
+        return tuple(self.rule.probabilities(choices, np.array([position]))[0].tolist())
+
+    def _scores(self, read: str, interests: list[str]) -> tuple[dict[str, float], int]:
+        """Return the score of each interest, and how many tokens the LLM reads for them."""
+        before, _ = self._after(_NO_POST)
+        after, n_tokens = self._after(read)
+        of = {}
+        for interest in interests:
+            tokens = [self._first_token(f" {spelled}") for spelled in (interest, interest.lower())]
+            token = max(tokens, key=lambda token: _logprob(before, token))
+            of[interest] = round(_logprob(after, token) - _logprob(before, token), 4)
+        return of, n_tokens
+
+    def _read_prompt(self, prompt: str) -> tuple[dict[int, float], int]:
+        """Return the log-probabilities of the likeliest next tokens, best first, and the tokens of `prompt`."""
+        # The grammar only keeps it from saying half a character, for which no log-probabilities are told.
+        request = {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": TOP, "grammar": 'root ::= "a"'}
+        reply = self.client.call("handle_completions", request)
+        tops = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        return {top["id"]: top["logprob"] for top in tops}, reply["usage"]["prompt_tokens"]
+
+    def _read_first_token(self, text: str) -> int | None:
+        """Return the first token of `text`, or None if it is half a character.
+
+        llama.cpp tells tokens only of what the LLM says, so the LLM is made to say it: the grammar leaves nothing
+        but beginnings of `text`, and the bias prefers the one with which the tokens of `text` begin.
+        """
+        grammar = f"root ::= {json.dumps(_tame(text), ensure_ascii=False)}"
+        request = {"prompt": " ", "n_predict": 1, "temperature": 0, "n_probs": 1, "grammar": grammar}
+        reply = self.client.call("handle_completions", {**request, "logit_bias": [[_tame(text), 100.0]]})
+        told = reply["choices"][0]["logprobs"]
+        return int(told["content"][0]["id"]) if told and told["content"] else None
+
+
+def _logprob(told: dict[int, float], token: int | None) -> float:
+    return told.get(-1 if token is None else token, min(told.values()))
+
+
+def _score_of(raw: str) -> float:
+    try:
+        said = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not JSON") from error
+    score = said.get("pmi") if isinstance(said, dict) else None
+    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+        raise UselessAnswerError("unparsable", f'the answer {raw[:80]!r} is not an object {{"pmi": <number>}}')
+    return float(score)

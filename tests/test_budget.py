@@ -1,0 +1,373 @@
+"""The budget: never exceeded, spent on the same questions whatever the latencies, and what it leaves over is told."""
+
+import asyncio
+import json
+import math
+import threading
+import time
+from collections import Counter
+from dataclasses import replace
+from hashlib import sha256
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism_mesa.errors import OracleError
+from prism_mesa.reasoner import Ask, Completion, Ledger, Persona, Question, Reasoner, RuleReasoner, question_prompt
+from prism_mesa.reasoner.budget import Budget
+from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.records import Post
+from prism_mesa.statechart import AgentState
+
+C, S = AgentState.COMPOSING, AgentState.SCROLLING
+MOST_SAID = 20
+PAID = ("timeout", "dropped", "useless")
+FREE = ("refused", "busy", "http-400")
+
+
+def ask(name, *, relevance=0.5, low=0.4, high=0.6, **place):
+    persona = Persona(name, low=low, high=high)
+    return Ask(
+        Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text="x", relevance=relevance)), **place
+    )
+
+
+def dice(*parts):
+    """Return a number below 2**16 that depends on nothing else."""
+    return int.from_bytes(sha256(repr(parts).encode()).digest()[:2])
+
+
+class Till:
+    """An LLM that counts what it really took, by round, which is the first word of who asks.
+
+    Fails as `fate` says of (name, attempt), answers after `wait` of them.
+    """
+
+    name = "till"
+
+    def __init__(self, fate=lambda *_: "", wait=lambda *_: 0.0):
+        self.decoding = {"max_tokens": MOST_SAID}
+        self.fate, self.wait = fate, wait
+        self.calls, self.tokens = Counter(), Counter()
+        self.asked = []
+
+    async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
+        name = prompt.split("You are <<< ")[1].split(" >>>")[0]
+        of_round = name.split()[0]
+        self.calls[of_round] += 1
+        self.asked.append(name)
+        read, said = dice("read", name) % len(prompt.encode()) + 1, dice("said", name) % MOST_SAID + 1
+        fate = self.fate(name, seed_offset)
+        if fate not in FREE:
+            self.tokens[of_round] += read + said
+        await asyncio.sleep(self.wait(name, seed_offset))
+        if fate and fate != "useless":
+            raise OracleError(fate, "on purpose")
+        chosen = (C, S)[dice("choice", name) % 2].value
+        return Completion("Sure!" if fate else json.dumps({"next_state": chosen}), read, said)
+
+
+def fates(seed, share):
+    """Let `share` of 8 of all attempts fail, in any of the ways."""
+
+    def fate(name, attempt):
+        roll = dice(seed, name, attempt)
+        return (*PAID, *FREE)[roll // 8 % 6] if roll % 8 < share else ""
+
+    return fate
+
+
+def waits(seed):
+    return lambda name, attempt: dice("wait", seed, name, attempt) % 4 * 0.0004
+
+
+def told(answers):
+    return [(a.choice, "answered" if a.source in ("llm", "cache") else a.source, a.reason) for a in answers]
+
+
+LIMITS = st.fixed_dictionaries(
+    {},
+    optional={
+        "max_calls": st.integers(0, 20),
+        "max_tokens": st.integers(0, 20_000),
+        "max_calls_per_round": st.integers(0, 10),
+        "max_tokens_per_round": st.integers(0, 10_000),
+    },
+)
+
+
+# -- it is never exceeded ------------------------------------------------------------------------------
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    limits=LIMITS,
+    n=st.integers(0, 12),
+    slots=st.integers(1, 8),
+    attempts=st.integers(1, 3),
+    seed=st.integers(0, 10**6),
+    share=st.integers(0, 7),
+)
+def test_calls_and_tokens_never_pass_their_limits_in_a_run_and_in_a_round(limits, n, slots, attempts, seed, share):
+    till = Till(fates(seed, share), waits(seed))
+    with Reasoner(till, max_concurrency=slots, attempts=attempts, backoff_s=0, **limits) as reasoner:
+        for round_ in range(2):
+            reasoner.answer([ask(f"r{round_} a{i}", round=round_, agent=i) for i in range(n)])
+    assert till.calls.total() <= limits.get("max_calls", math.inf)
+    assert till.tokens.total() <= limits.get("max_tokens", math.inf)
+    assert max(till.calls.values(), default=0) <= limits.get("max_calls_per_round", math.inf)
+    assert max(till.tokens.values(), default=0) <= limits.get("max_tokens_per_round", math.inf)
+    assert reasoner.usage["calls"] == till.calls.total()
+    assert sum(reasoner.counts.values()) == 2 * n
+
+
+@settings(max_examples=25, deadline=None)
+@given(limit=st.integers(0, 15), n=st.integers(0, 15), slots=st.integers(1, 8), seed=st.integers(0, 99))
+def test_a_limit_of_calls_is_spent_to_its_end(limit, n, slots, seed):
+    till = Till(wait=waits(seed))
+    with Reasoner(till, max_concurrency=slots, max_calls=limit) as reasoner:
+        reasoner.answer([ask(f"r0 a{i}", agent=i) for i in range(n)])
+    assert till.calls.total() == reasoner.counts["llm"] == min(limit, n)
+    assert reasoner.counts["budget"] == max(n - limit, 0)
+
+
+def test_tokens_that_were_set_aside_and_not_taken_are_given_back():
+    till = Till()
+    with Reasoner(till, max_tokens=6000) as reasoner:
+        reasoner.answer([ask(f"r0 a{i}", agent=i) for i in range(30)])
+    bytes_of_a_prompt = len(question_prompt(ask("r0 a0").question))  # at least so much is set aside
+    assert 6000 // bytes_of_a_prompt < till.calls.total() < 30
+    assert till.tokens.total() <= 6000
+
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["take", "settle", "round", "wait"]), st.integers(0, 50), st.integers(0, 50)), max_size=40
+)
+
+
+@given(limits=LIMITS.map(lambda limits: {name: value % 200 for name, value in limits.items()}), steps=steps)
+def test_whatever_is_taken_and_given_back_the_sum_stays_within_the_limits(limits, steps):
+    budget = Budget(ReasonerParams(**limits), clock=lambda: 0.0)
+    out, spent, rounds = [], Counter(), [Counter()]
+    for what, a, b in steps:
+        if what == "take" and budget.set_aside(a):
+            out.append(a)
+            for count in (spent, rounds[-1]):
+                count.update(calls=1, tokens=a)
+        elif what == "settle" and out:
+            aside = out.pop()
+            used = min(b, aside)
+            budget.settle(aside, used)
+            for count in (spent, rounds[-1]):
+                count["tokens"] += used - aside
+        elif what == "round" and not out:
+            rounds.append(Counter())
+            budget.at_round(len(rounds))
+        for name in ("calls", "tokens"):
+            assert spent[name] <= limits.get(f"max_{name}", math.inf)
+            assert all(one[name] <= limits.get(f"max_{name}_per_round", math.inf) for one in rounds)
+
+
+# -- whom it is spent on ---------------------------------------------------------------------------------
+
+
+def by_ticks(reasoner, seed, n, ticks):
+    """Let n agents ask once a tick, each again as soon as it has its answer; half of all questions are shared."""
+
+    def question(agent, tick):
+        shared = dice("shared", seed, agent, tick) % 2
+        name = f"r0 any{dice('which', seed, agent, tick) % 4} t{tick}" if shared else f"r0 a{agent} t{tick}"
+        relevance = dice("relevance", seed, agent, tick) / 2**16
+        return ask(name, relevance=relevance, low=0.0, high=1.0, tick=tick, agent=agent, followers=dice(seed, agent))
+
+    found = {}
+    reasoner.submit([question(agent, 0) for agent in range(n)])
+    while came := reasoner.collect():
+        found |= {(one.agent, one.tick): answer for one, answer in came}
+        after = [question(one.agent, one.tick + 1) for one, _ in came if one.tick + 1 < ticks]
+        reasoner.submit(after)
+    return [found[key] for key in sorted(found)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    limits=LIMITS,
+    n=st.integers(1, 6),
+    slots=st.tuples(st.integers(1, 8), st.integers(1, 8)),
+    seed=st.integers(0, 10**6),
+    share=st.integers(0, 6),
+    spend_on=st.sampled_from(["open", "followed"]),
+)
+def test_who_gets_it_is_the_same_whatever_the_latencies_and_the_slots(limits, n, slots, seed, share, spend_on):
+    results = []
+    for i, n_slots in enumerate(slots):
+        till = Till(fates(seed, share), waits(i))
+        given_ = {"max_concurrency": n_slots, "backoff_s": 0, "spend_on": spend_on, **limits}
+        with Reasoner(till, **given_) as reasoner:
+            results.append((told(by_ticks(reasoner, seed, n, 3)), sorted(till.asked), till.tokens))
+    assert results[0] == results[1]
+
+
+def answered(reasoner, asks):
+    """Return the agents that an LLM answered, and that an answer is left over for."""
+    answers = reasoner.answer(asks)
+    got = {one.agent for one, answer in zip(asks, answers, strict=True) if answer.source in ("llm", "cache")}
+    return got, {one.agent for one in asks} - got
+
+
+@pytest.mark.parametrize("slots", [1, 8])
+def test_the_most_open_choices_come_first(slots):
+    bands = {0: (0.4, 0.6, 0.59), 1: (0.2, 0.8, 0.55), 2: (0.4, 0.6, 0.51), 3: (0.0, 0.4, 0.2), 4: (0.4, 0.6, 0.41)}
+    asks = [
+        ask(f"a{i}", low=low, high=high, relevance=relevance, agent=i) for i, (low, high, relevance) in bands.items()
+    ]
+    off_the_middle = {0: 0.9, 1: 0.05 / 0.3, 2: 0.1, 3: 0.0, 4: 0.9}
+    for limit in range(6):
+        with Reasoner(Till(), spend_on="open", max_calls=limit, max_concurrency=slots) as reasoner:
+            assert answered(reasoner, asks)[0] == set(sorted(off_the_middle, key=off_the_middle.get)[:limit])
+
+
+@pytest.mark.parametrize("slots", [1, 8])
+def test_the_most_followed_come_first(slots):
+    followers = [3, 900, 0, 41, 900]
+    asks = [ask(f"a{i}", agent=i, followers=n) for i, n in enumerate(followers)]
+    for limit in range(6):
+        with Reasoner(Till(), spend_on="followed", max_calls=limit, max_concurrency=slots) as reasoner:
+            assert answered(reasoner, asks)[0] == set([1, 4, 3, 0, 2][:limit])
+
+
+def test_a_shared_question_is_as_urgent_as_the_most_urgent_who_asks():
+    asks = [ask(name, agent=i, followers=n) for i, (name, n) in enumerate([("b", 1), ("a", 5), ("b", 9), ("c", 7)])]
+    for order in (asks, asks[::-1]):
+        with Reasoner(Till(), spend_on="followed", max_calls=1) as reasoner:
+            assert answered(reasoner, order)[0] == {0, 2}
+
+
+def test_who_has_to_be_asked_again_comes_before_who_is_less_urgent():
+    till = Till(lambda name, attempt: "busy" if (name, attempt) == ("a0", 0) else "")
+    asks = [ask(f"a{i}", agent=i, followers=9 - i) for i in range(4)]
+    with Reasoner(till, spend_on="followed", max_calls=1, backoff_s=0) as reasoner:
+        [first, *_] = reasoner.answer(asks)
+    assert (first.source, first.reason, first.attempts) == ("fallback", "busy", 1)
+    with Reasoner(till, spend_on="followed", max_tokens=1300, backoff_s=0, max_concurrency=1) as reasoner:
+        [first, *_] = reasoner.answer(asks)
+    assert (first.source, first.attempts) == ("llm", 2)
+
+
+# -- what it leaves over -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fallback", ["first", "rule", "stay"])
+def test_what_is_left_over_is_answered_as_fallback_says_and_is_no_fallback(fallback, tmp_path, caplog):
+    asks = [ask(f"a{i}", agent=i, round=1, draw=0.05 + 0.1 * i, relevance=0.52) for i in range(9)]
+    stands_in = {"first": [C] * 9, "stay": [None] * 9, "rule": [a.choice for a in RuleReasoner().answer(asks)]}[
+        fallback
+    ]
+    with (
+        Ledger(tmp_path / "d.sqlite") as ledger,
+        Reasoner(Till(), ledger=ledger, max_calls=2, fallback=fallback) as reasoner,
+    ):
+        answers = reasoner.answer(asks)
+        rows = sorted(ledger.asked(), key=lambda row: row.agent)
+        assert len(ledger.answers()) == 2
+    assert [(a.choice, a.source, a.reason, a.attempts) for a in answers[2:]] == [
+        (choice, "budget", "budget", 0) for choice in stands_in[2:]
+    ]
+    assert [(row.source, row.reason) for row in rows] == [("llm", "")] * 2 + [("budget", "budget")] * 7
+    assert reasoner.counts == {"llm": 2, "budget": 7}
+    assert (reasoner.fallback_share, reasoner.reasons) == (0, {})
+    assert caplog.records == []
+
+
+def test_what_is_known_costs_nothing():
+    till = Till()
+    with Reasoner(till, max_calls=1) as reasoner:
+        sources = [reasoner.answer([ask("a", round=round_, agent=1)])[0].source for round_ in range(3)]
+    assert sources == ["llm", "cache", "cache"]
+
+
+def test_nothing_may_be_spent_and_nobody_is_asked():
+    till = Till()
+    for none in ("max_calls", "max_tokens", "max_seconds", "max_calls_per_round", "max_seconds_per_round"):
+        with Reasoner(till, **{none: 0}) as reasoner:
+            assert reasoner.answer([ask("a", agent=1)])[0].source == "budget"
+    assert till.asked == []
+
+
+def test_the_limits_of_a_round_begin_anew_in_the_next_one_and_those_of_the_run_do_not():
+    till = Till()
+    with Reasoner(till, max_calls_per_round=2, max_calls=5) as reasoner:
+        for round_ in range(4):
+            reasoner.answer([ask(f"r{round_} a{i}", round=round_, tick=1, agent=i) for i in range(3)])
+            reasoner.answer([ask(f"r{round_} b{i}", round=round_, tick=2, agent=i) for i in range(3)])
+    assert till.calls == {"r0": 2, "r1": 2, "r2": 1}
+    assert reasoner.counts == {"llm": 5, "budget": 19}
+
+
+# -- seconds -----------------------------------------------------------------------------------------------
+
+
+class Endless:
+    """An LLM that never answers."""
+
+    def __init__(self):
+        self.asked = 0
+        self.cut = threading.Event()
+
+    async def __call__(self, prompt):
+        self.asked += 1
+        try:
+            await asyncio.sleep(60)
+        finally:
+            self.cut.set()
+
+
+@pytest.mark.parametrize("limit", ["max_seconds", "max_seconds_per_round"])
+def test_what_is_out_when_the_time_is_over_is_cut_and_nobody_is_asked_any_more(limit):
+    llm = Endless()
+    with Reasoner(llm, max_concurrency=2, **{limit: 0.05}) as reasoner:
+        began = time.monotonic()
+        answers = reasoner.answer([ask(f"a{i}", agent=i) for i in range(6)])
+        assert time.monotonic() - began < 5
+        assert llm.cut.is_set()
+    assert [(a.choice, a.source, a.reason, a.attempts) for a in answers] == [(C, "budget", "budget", 1)] * 2 + [
+        (C, "budget", "budget", 0)
+    ] * 4
+    assert llm.asked == reasoner.usage["calls"] == 2
+    assert reasoner.fallback_share == 0
+
+
+def test_seconds_of_a_round_begin_anew_and_seconds_of_a_run_do_not():
+    for limit, asked in (("max_seconds_per_round", 2), ("max_seconds", 1)):
+        llm = Endless()
+        with Reasoner(llm, **{limit: 0.03}) as reasoner:
+            for round_ in range(2):
+                reasoner.answer([ask("a", round=round_, agent=0)])
+        assert llm.asked == asked
+
+
+def test_only_seconds_in_which_a_call_is_out_count_and_calls_at_the_same_time_count_once():
+    now = [0.0]
+    budget = Budget(ReasonerParams(max_seconds=10, max_seconds_per_round=6), clock=lambda: now[0])
+    assert budget.set_aside(1)
+    now[0] = 2.0
+    assert budget.set_aside(1)
+    now[0] = 3.0
+    budget.settle(1, 1)
+    now[0] = 4.0
+    budget.settle(1, 1)
+    now[0] = 400.0
+    assert budget.seconds_left == 2.0
+    budget.at_round(1)
+    assert budget.seconds_left == 6.0
+    assert budget.set_aside(1)
+    now[0] = 500.0
+    assert budget.seconds_left == 0.0
+    assert not budget.set_aside(1)
+
+
+def test_an_ask_can_be_put_with_other_followers_and_stays_the_same_question():
+    one = ask("a", agent=1, followers=1)
+    with Reasoner(Till()) as reasoner:
+        assert [a.source for a in reasoner.answer([one, replace(one, followers=7)])] == ["llm", "cache"]

@@ -1,0 +1,297 @@
+"""The LLM inside this process: it repeats itself, blocks nobody, and knows what interests whom."""
+
+import asyncio
+import csv
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.reasoner import Persona, Question, UselessAnswerError
+from prism_mesa.reasoner.embedded import (
+    PMI_MIDDLE,
+    PMI_SCALE,
+    EmbeddedChatClient,
+    PmiOracle,
+    close_engines,
+    embedded_fault,
+)
+from prism_mesa.reasoner.params import RuleParams
+from prism_mesa.reasoner.prompt import answer_schema
+from prism_mesa.records import TRAIT_MEANS, Post
+from prism_mesa.statechart import STATES, AgentState
+
+pytestmark = pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
+
+PAIRS = Path(__file__).parents[1] / "benchmarks" / "persona_post_pairs.csv"
+C, S, LIKE, REPLY, RESHARE, REST = (
+    AgentState.COMPOSING,
+    AgentState.SCROLLING,
+    AgentState.ENGAGING_LIKE,
+    AgentState.ENGAGING_REPLY,
+    AgentState.ENGAGING_RESHARE,
+    AgentState.RESTING,
+)
+RAIN = Post(text="Rain on the roof all night, and the garden drank it.")
+
+
+@pytest.fixture(scope="module")
+def client():
+    yield EmbeddedChatClient()
+    close_engines()
+
+
+@pytest.fixture(scope="module")
+def oracle(client):
+    return PmiOracle(client)
+
+
+def question(*interests, post=RAIN, options=(C, S), **persona):
+    return Question(Persona("Ann", tuple(interests), **persona), AgentState.EVALUATING, "decides", options, post)
+
+
+def raw(oracle, asked):
+    return asyncio.run(oracle.ask(oracle.write(asked), asked)).text
+
+
+def score(oracle, asked):
+    return json.loads(raw(oracle, asked))["pmi"]
+
+
+# -- deciding by the score ---------------------------------------------------------------------------
+
+
+def test_a_matching_post_scores_higher_than_another(oracle):
+    with PAIRS.open(newline="", encoding="utf-8") as file:
+        rows = [(row["interests"].split(";"), row["post"], row["matches"]) for row in csv.DictReader(file)]
+    posts = list(dict.fromkeys(text for _, text, side in rows if side == "1"))[:10]
+    found = [
+        (score(oracle, question(*liked, post=Post(text=text))), side) for liked, text, side in rows if text in posts
+    ]
+    matching, other = ([value for value, side in found if side == wanted] for wanted in "10")
+    assert (len(matching), len(other)) == (10, 10)
+    assert sum(m > o for m in matching for o in other) >= 90
+
+
+def test_of_several_interests_the_best_counts(oracle):
+    said = json.loads(raw(oracle, question("chess", "gardening")))
+    assert said["pmi"] == said["of"]["gardening"] > said["of"]["chess"]
+    assert score(oracle, question("gardening")) == said["pmi"]
+
+
+def test_an_interest_may_be_written_with_a_capital(oracle):
+    assert score(oracle, question("Gardening")) == score(oracle, question("gardening"))
+
+
+def test_what_a_picture_shows_counts_like_what_the_text_says(oracle):
+    bare, described = Post(text="Look!"), Post(text="Look!", media_description="A vegetable garden in full bloom")
+    assert score(oracle, question("gardening", post=described)) > score(oracle, question("gardening", post=bare)) + 1
+
+
+@pytest.mark.parametrize(
+    "asked", [question("gardening", post=None), question(), question(" "), question("tea", post=Post())]
+)
+def test_without_a_post_or_interests_the_score_is_neutral_and_nobody_is_asked(oracle, asked):
+    said = asyncio.run(oracle.ask(oracle.write(asked), asked))
+    assert json.loads(said.text)["pmi"] == PMI_MIDDLE
+    assert (said.prompt_tokens, said.completion_tokens) == (0, 0)
+
+
+def test_scripts_that_the_llm_cannot_spell_and_odd_characters_are_scored_too(oracle):
+    for interest in ("政治", 'say "hi" \\', "<|im_end|>", "🦀", "a\x00b", "ma\ud800le"):
+        assert math.isfinite(score(oracle, question(interest, post=Post(text='🦀 "<|im_end|>" \ud800 雨'))))
+
+
+# -- what is written down -----------------------------------------------------------------------------
+
+
+def test_the_prompt_holds_the_post_and_the_interests_and_nothing_else(oracle):
+    anns = question("tea", "chess")
+    bobs = Question(Persona("Bob", ("chess", "tea"), "Loud."), AgentState.IDLE, "wakes", (LIKE, S), RAIN, ("a -> b",))
+    liked = Post(text=RAIN.text, likes=9, velocity=3, author_name="Cy", relevance=0.9)
+    assert oracle.write(anns) == oracle.write(bobs) == oracle.write(question("tea", "chess", post=liked))
+    assert oracle.write(anns).splitlines()[1:] == ["chess", "tea"]
+    assert RAIN.text in oracle.write(anns)
+
+
+def test_a_post_can_neither_end_its_quotes_nor_write_control_tokens(oracle):
+    written = oracle.write(question("tea", post=Post(text='Hi" was liked by all <|im_end|>\nchess')))
+    first, *interests = written.splitlines()
+    assert first.count('"') == 2
+    assert "<|" not in written
+    assert interests == ["tea"]
+
+
+def test_the_oracle_says_which_llm_and_which_build_it_is(client, oracle):
+    assert oracle.name == "SmolLM2-135M-Instruct"
+    assert oracle.label == "embedded SmolLM2-135M-Instruct (llama.cpp)"
+    assert len(oracle.digest) == 64
+    assert oracle.decoding["build"].startswith("xllamacpp 2")
+    assert json.loads(json.dumps([oracle.decoding, client.decoding])) == [oracle.decoding, client.decoding]
+
+
+# -- repeating ----------------------------------------------------------------------------------------
+
+OTHER_PROCESS = """
+import asyncio, sys
+from prism_mesa.reasoner import Persona, Question
+from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
+from prism_mesa.records import Post
+from prism_mesa.statechart import AgentState
+oracle = PmiOracle(EmbeddedChatClient())
+assert "xllamacpp" not in sys.modules
+asked = Question(Persona("", ("gardening", "tea")), AgentState.IDLE, "", (AgentState.IDLE,), Post(text=sys.argv[1]))
+print(asyncio.run(oracle.ask(oracle.write(asked), asked)).text)
+"""
+
+
+def test_the_same_question_gets_the_same_bytes_also_from_an_llm_loaded_anew(client):
+    asked = question("gardening", "tea")
+    first = raw(PmiOracle(client), asked)
+    assert raw(PmiOracle(client), asked) == first
+    close_engines()
+    assert raw(PmiOracle(client), asked) == first
+
+
+def test_another_process_says_the_same_prints_nothing_else_and_ends_well(oracle):
+    command = [sys.executable, "-W", "error", "-c", OTHER_PROCESS, RAIN.text]
+    other = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert other.stdout == raw(oracle, question("gardening", "tea")) + "\n"
+    assert other.stderr == ""
+
+
+def test_questions_asked_at_the_same_time_get_what_they_get_one_by_one(client):
+    asked = [question("tea", "music", post=Post(text=text)) for text in ("A cup of oolong.", "Encore!", "Rain.") * 2]
+
+    async def together(oracle):
+        return await asyncio.gather(*(oracle.ask(oracle.write(one), one) for one in asked))
+
+    one_by_one = [raw(PmiOracle(client), one) for one in asked[:3]] * 2
+    assert [said.text for said in asyncio.run(together(PmiOracle(client)))] == one_by_one
+
+
+def test_the_event_loop_goes_on_while_the_llm_reads(oracle):
+    async def ticks():
+        asked, n = question("tea", post=Post(text="The kettle sings. " * 5)), 0
+        answer = asyncio.create_task(oracle.ask(oracle.write(asked), asked))
+        while not answer.done():
+            await asyncio.sleep(0.001)
+            n += 1
+        return n
+
+    assert asyncio.run(ticks()) > 10
+
+
+# -- reading what was recorded -------------------------------------------------------------------------
+
+
+def engaging(z):
+    return pytest.approx(1 / (1 + math.exp(-z)), abs=0.25 / 64 + 1e-9)
+
+
+@pytest.mark.parametrize(("places", "z"), [(-9, -0.33 - 4.5), (-1, -0.33 - 1.5), (0, -0.33), (1, -0.33 + 1.5)])
+def test_the_score_takes_the_place_of_the_relevance_in_the_rule(oracle, places, z):
+    said = json.dumps({"pmi": PMI_MIDDLE + places * PMI_SCALE})
+    composing, scrolling = oracle.read(question("tea"), said)
+    assert composing == engaging(z)
+    assert scrolling == pytest.approx(1 - composing)
+
+
+def test_velocity_and_traits_count_as_they_do_in_the_rule(client):
+    said = json.dumps({"pmi": PMI_MIDDLE})
+    keen = question("tea", post=Post(text="Tea", velocity=9), traits=(TRAIT_MEANS[0] + 0.78, *TRAIT_MEANS[1:]))
+    oracle = PmiOracle(client, RuleParams(velocity=0.5))
+    assert oracle.read(keen, said)[0] == engaging(-0.33 + 0.34 + 0.5 * math.log(10))
+
+
+@pytest.mark.parametrize(
+    ("options", "shares"),
+    [
+        ((S, C, REST), lambda p: [(1 - p) / 2, p, (1 - p) / 2]),
+        ((LIKE, REPLY, RESHARE), lambda p: [0.5, 0.2, 0.3]),
+        ((LIKE, RESHARE, S), lambda p: [p * 5 / 8, p * 3 / 8, 1 - p]),
+        ((C, LIKE, S), lambda p: [p * 0.5, p * 0.5, 1 - p]),
+        ((C,), lambda p: [1.0]),
+    ],
+)
+def test_options_share_the_probability_by_kind_and_propensity(oracle, options, shares):
+    asked = question("tea", options=options, propensities=(0.5, 0.2, 0.3))
+    p = oracle.read(question("tea"), '{"pmi": 2}')[0]
+    assert oracle.read(asked, '{"pmi": 2}') == pytest.approx(shares(p))
+
+
+@given(st.floats(-1e6, 1e6), st.lists(st.sampled_from(STATES), min_size=1, unique=True))
+def test_the_probabilities_of_any_options_add_up_to_one(pmi, options):
+    oracle = PmiOracle(EmbeddedChatClient())
+    shares = oracle.read(question("tea", options=tuple(options)), json.dumps({"pmi": pmi}))
+    assert len(shares) == len(options)
+    assert math.fsum(shares) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("said", ["", "yes", "[1]", "{}", '{"pmi": "2"}', '{"pmi": true}', '{"pmi": NaN}', "[" * 9999])
+def test_what_holds_no_score_is_useless(oracle, said):
+    with pytest.raises(UselessAnswerError, match=r"the answer .* is not"):
+        oracle.read(question("tea"), said)
+
+
+# -- in words -------------------------------------------------------------------------------------------
+
+
+def test_in_words_the_answer_is_held_to_the_schema(client):
+    said = asyncio.run(client.chat("Like this post or scroll on?", answer_schema((LIKE, S)), top_logprobs=3))
+    assert json.loads(said.text)["next_state"] in {"engaging_like", "scrolling"}
+    assert said.prompt_tokens > 5
+    assert said.completion_tokens >= len(said.top_logprobs) > 3
+    for place in said.top_logprobs:
+        logprobs = [logprob for _, logprob in place]
+        assert len(place) == 3
+        assert logprobs == sorted(logprobs, reverse=True)
+        assert all(logprob <= 0 for logprob in logprobs)
+
+
+def test_the_seed_decides_where_a_temperature_leaves_a_choice():
+    client = EmbeddedChatClient(temperature=1.5, seed=7, max_tokens=6)
+    first, again, next_seed = (asyncio.run(client.chat("Say a word.", None, offset)).text for offset in (0, 0, 1))
+    assert first == again != next_seed
+
+
+def test_a_prompt_that_does_not_fit_is_an_error_with_a_word_for_the_ledger(client):
+    with pytest.raises(OracleError, match="exceeds the available context size") as caught:
+        asyncio.run(client.chat("rain " * 5000))
+    assert caught.value.reason == "too-long"
+
+
+def test_a_missing_file_is_named_with_the_way_out():
+    with pytest.raises(ConfigError, match=r"'no\.gguf' is not a file: give the path of a GGUF file, or 'smollm2'"):
+        EmbeddedChatClient("no.gguf")
+
+
+def test_a_file_of_another_kind_is_refused_at_once(tmp_path):
+    (tmp_path / "text.gguf").write_text("Hello")
+    with pytest.raises(ConfigError, match="is no GGUF file: give one, or 'smollm2'"):
+        EmbeddedChatClient(str(tmp_path / "text.gguf"))
+
+
+def test_a_broken_file_is_refused_when_it_is_loaded(tmp_path):
+    (tmp_path / "broken.gguf").write_bytes(b"GGUF" + bytes(100))
+    with pytest.raises(ConfigError, match=r"llama\.cpp cannot load .*broken\.gguf: give another GGUF file"):
+        asyncio.run(EmbeddedChatClient(str(tmp_path / "broken.gguf")).chat("Hi"))
+
+
+def test_without_xllamacpp_the_error_says_how_to_get_it(monkeypatch):
+    monkeypatch.setattr("prism_mesa.reasoner.llamacpp.find_spec", lambda name: None)
+    way_out = r"needs xllamacpp: uv sync --extra embedded \(or set reasoner\.kind=rule\)"
+    with pytest.raises(ConfigError, match=f"reasoner.kind: embedded {way_out}"):
+        EmbeddedChatClient()
+    assert embedded_fault().startswith("needs xllamacpp")
+
+
+def test_a_temperature_below_zero_is_refused():
+    with pytest.raises(ConfigError, match=r"reasoner\.temperature: -1 is below 0"):
+        EmbeddedChatClient(temperature=-1)

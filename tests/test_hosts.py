@@ -1,0 +1,275 @@
+"""Several servers as one: the least busy is asked, one that is down is left alone and tried again."""
+
+import asyncio
+import json
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.reasoner import Ask, Completion, Hosts, Persona, Question, Reasoner
+from prism_mesa.statechart import AgentState
+
+C, S = AgentState.COMPOSING, AgentState.SCROLLING
+SCROLL = json.dumps({"next_state": "scrolling"})
+
+
+class Server:
+    """One server of a client's own: it fails with `fault`, if there is one, and takes `seconds`."""
+
+    name = "tiny"
+    decoding = {"temperature": 0}  # noqa: RUF012
+
+    def __init__(self, label="one", digest="d1", *, fault="", seconds=0.0, version="0.99"):
+        self.label, self.digest, self.server_version = label, digest, version
+        self.fault, self.seconds = fault, seconds
+        self.asked = self.now = self.most = self.checked = 0
+
+    async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
+        self.asked += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await asyncio.sleep(self.seconds)
+        finally:
+            self.now -= 1
+        if self.fault:
+            raise OracleError(self.fault, f"{self.label}: on purpose")
+        return Completion(SCROLL)
+
+    def check(self):
+        self.checked += 1
+
+
+class Clock:
+    def __init__(self):
+        self.now = 100.0
+
+    def __call__(self):
+        return self.now
+
+
+def reason_of(hosts):
+    try:
+        asyncio.run(hosts.chat("?"))
+    except OracleError as error:
+        return error.reason
+    return ""
+
+
+def asks(n):
+    return [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(n)]
+
+
+# -- who is asked --------------------------------------------------------------------------------------
+
+
+def test_a_question_goes_to_the_least_busy_and_of_equals_to_the_first():
+    servers = [Server("one", seconds=0.01), Server("two", seconds=0.01)]
+    hosts = Hosts(servers)
+
+    async def five_at_once():
+        await asyncio.gather(*(hosts.chat("?") for _ in range(5)))
+
+    asyncio.run(five_at_once())
+    assert [(server.asked, server.most) for server in servers] == [(3, 3), (2, 2)]
+    asyncio.run(hosts.chat("?"))
+    assert [server.asked for server in servers] == [4, 2]
+
+
+def test_a_slow_server_gets_fewer_questions_than_a_quick_one():
+    slow, quick = Server("slow", seconds=0.05), Server("quick", seconds=0.002)
+    with Reasoner(Hosts([slow, quick]), max_concurrency=4) as reasoner:
+        answers = reasoner.answer(asks(24))
+    assert {answer.choice for answer in answers} == {S}
+    assert slow.asked < quick.asked
+    assert slow.asked + quick.asked == 24
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(1, 12))
+def test_no_server_is_ever_two_questions_busier_than_another_when_all_are_equally_quick(waits, n):
+    servers = [Server(f"{i}", seconds=0.0) for i, _ in enumerate(waits)]
+    hosts = Hosts(servers)
+
+    async def at_once():
+        await asyncio.gather(*(hosts.chat("?") for _ in range(n)))
+
+    asyncio.run(at_once())
+    most = [server.most for server in servers]
+    assert max(most) - min(most) <= 1
+    assert sum(server.asked for server in servers) == n
+
+
+def test_a_question_that_is_given_up_no_longer_makes_a_server_busy():
+    servers = [Server("one", seconds=5), Server("two")]
+    hosts = Hosts(servers)
+
+    async def given_up():
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.005):
+                await hosts.chat("?")
+        servers[0].seconds = 0
+        await hosts.chat("?")
+
+    asyncio.run(given_up())
+    assert [server.asked for server in servers] == [2, 0]
+
+
+# -- what is down ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["refused", "timeout", "dropped", "busy", "server-error", "transport"])
+def test_a_server_that_fails_n_times_in_a_row_is_left_alone_and_tried_again_later(fault):
+    clock, server = Clock(), Server(fault=fault)
+    hosts = Hosts([server], failures=3, clock=clock)
+    assert [reason_of(hosts) for _ in range(5)] == [fault] * 3 + ["circuit-open"] * 2
+    assert server.asked == 3
+    clock.now += 0.9
+    assert reason_of(hosts) == "circuit-open"
+    clock.now += 0.2
+    assert [reason_of(hosts), reason_of(hosts)] == [fault, "circuit-open"]
+    assert server.asked == 4
+    clock.now += 1.1  # left alone twice as long by now
+    assert reason_of(hosts) == "circuit-open"
+    clock.now += 1.0
+    server.fault = ""
+    assert [reason_of(hosts) for _ in range(3)] == ["", "", ""]
+
+
+def test_the_rest_of_a_server_doubles_up_to_two_minutes():
+    clock, server = Clock(), Server(fault="refused")
+    hosts = Hosts([server], failures=1, clock=clock)
+    assert reason_of(hosts) == "refused"
+    rests = []
+    for _ in range(10):
+        began = clock.now
+        while reason_of(hosts) == "circuit-open":
+            clock.now += 0.5
+        rests.append(clock.now - began)
+    assert rests == [1, 2, 4, 8, 16, 32, 64, 120, 120, 120]
+
+
+def test_a_server_that_lets_one_wait_for_its_failures_is_left_alone_twice_as_long_as_that():
+    clock, server = Clock(), Server()
+
+    async def slow(*_):
+        clock.now += 30
+        raise OracleError("timeout", "nothing")
+
+    server.chat = slow
+    hosts = Hosts([server], failures=1, clock=clock)
+    assert reason_of(hosts) == "timeout"
+    clock.now += 59
+    assert reason_of(hosts) == "circuit-open"
+    clock.now += 1
+    assert reason_of(hosts) == "timeout"
+
+
+def test_questions_that_were_out_when_a_server_went_down_do_not_lengthen_its_rest():
+    clock, server = Clock(), Server(fault="dropped", seconds=0.001)
+    hosts = Hosts([server], failures=3, clock=clock)
+
+    async def at_once():
+        await asyncio.gather(*(hosts.chat("?") for _ in range(12)), return_exceptions=True)
+
+    asyncio.run(at_once())
+    assert server.asked == 12
+    clock.now += 1.0
+    server.fault = ""
+    assert reason_of(hosts) == ""
+
+
+def test_an_answer_in_between_starts_the_count_anew():
+    server = Server()
+    hosts = Hosts([server], failures=3)
+    for fault in ("busy", "busy", "", "busy", "busy", "", "busy"):
+        server.fault = fault
+        assert reason_of(hosts) == fault
+
+
+@pytest.mark.parametrize("fault", ["http-404", "empty", "partial", "not-json", "wrong-shape"])
+def test_what_says_more_about_the_question_than_about_the_server_does_not_bring_it_down(fault):
+    hosts = Hosts([Server(fault=fault)], failures=2)
+    assert [reason_of(hosts) for _ in range(6)] == [fault] * 6
+
+
+def test_while_one_is_down_the_other_gets_all_questions():
+    clock, dead, alive = Clock(), Server("dead", fault="refused"), Server("alive")
+    hosts = Hosts([dead, alive], failures=5, clock=clock)
+    reasons = [reason_of(hosts) for _ in range(30)]
+    assert reasons.count("refused") <= 5
+    assert reasons[-20:] == [""] * 20
+    assert dead.asked <= 5
+
+
+def test_a_dead_server_costs_no_more_than_its_first_failures_and_no_fallback_while_another_works(caplog):
+    dead, alive = Server("dead", fault="refused"), Server("alive", seconds=0.001)
+    with Reasoner(Hosts([dead, alive], failures=5, clock=Clock()), backoff_s=0, attempts=6) as reasoner:
+        answers = reasoner.answer(asks(60))
+    assert {answer.source for answer in answers} == {"llm"}
+    assert dead.asked <= 5 + reasoner.params.max_concurrency
+    assert alive.asked == 60
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
+
+
+def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
+    clock, server = Clock(), Server(fault="refused")
+    hosts = Hosts([server], failures=1, clock=clock)
+    assert reason_of(hosts) == "refused"
+    clock.now += 1
+    server.fault, server.seconds = "", 0.005
+
+    async def at_once():
+        said = await asyncio.gather(*(hosts.chat("?") for _ in range(4)), return_exceptions=True)
+        return [getattr(one, "reason", "") for one in said]
+
+    assert asyncio.run(at_once()) == ["", "circuit-open", "circuit-open", "circuit-open"]
+    assert asyncio.run(at_once()) == ["", "", "", ""]
+
+
+def test_with_all_servers_down_the_message_says_when_the_next_question_is_tried():
+    clock = Clock()
+    hosts = Hosts([Server("one", fault="refused"), Server("two", fault="refused")], failures=1, clock=clock)
+    assert [reason_of(hosts) for _ in range(3)] == ["refused", "refused", "circuit-open"]
+    with pytest.raises(OracleError, match=r"one and 1 more: down \(refused\); the next question is tried in 1 s"):
+        asyncio.run(hosts.chat("?"))
+
+
+def test_a_dead_server_ends_in_fallbacks_that_are_counted_and_not_waited_for():
+    server = Server(fault="refused")
+    with Reasoner(Hosts([server], failures=5, clock=Clock()), backoff_s=0, max_concurrency=4) as reasoner:
+        answers = reasoner.answer(asks(40))
+    assert {answer.source for answer in answers} == {"fallback"}
+    assert sum(reasoner.reasons.values()) == 40
+    assert set(reasoner.reasons) <= {"refused", "circuit-open"}
+    assert server.asked <= 5 + 4
+
+
+# -- one LLM --------------------------------------------------------------------------------------------
+
+
+def test_hosts_are_one_client_with_the_name_decoding_digest_and_versions_of_theirs():
+    hosts = Hosts([Server("one"), Server("two", version="0.98"), Server("three")])
+    assert (hosts.name, hosts.decoding, hosts.digest) == ("tiny", {"temperature": 0}, "d1")
+    assert (hosts.label, hosts.server_version) == ("one and 2 more", "0.99, 0.98")
+    assert Hosts([Server("one")]).label == "one"
+
+
+def test_a_check_looks_at_every_server():
+    servers = [Server("one"), Server("two")]
+    Hosts(servers).check()
+    assert [server.checked for server in servers] == [1, 1]
+
+
+def test_different_builds_of_the_llm_are_an_error_that_names_both():
+    hosts = Hosts([Server("one", "aaaaaaaaaaaaaaaa"), Server("two", "b"), Server("three", "b")])
+    said = r"^reasoner.host: the servers have different builds of tiny \(one: aaaaaaaaaaaa; three: b\): pull it anew$"
+    with pytest.raises(ConfigError, match=said):
+        hosts.check()
+
+
+def test_no_server_at_all_is_an_error():
+    with pytest.raises(ConfigError, match=r"^reasoner\.host: no address; give at least one"):
+        Hosts([])

@@ -1,0 +1,330 @@
+"""The seam between a question and an LLM: what is asked, how its answer is read, and how draws decide."""
+
+import asyncio
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism_mesa.reasoner import (
+    Ask,
+    ChatOracle,
+    Completion,
+    FunctionClient,
+    Ledger,
+    Persona,
+    Question,
+    Reasoner,
+    UselessAnswerError,
+    answer_schema,
+    question_prompt,
+)
+from prism_mesa.reasoner.oracle import as_oracle, most_tokens
+from prism_mesa.records import Post
+from prism_mesa.statechart import STATES, AgentState
+
+C, S, REST = AgentState.COMPOSING, AgentState.SCROLLING, AgentState.RESTING
+
+
+def question(options=(C, S), **persona):
+    who = Persona(**({"name": "Ann", "interests": ("art",)} | persona))
+    return Question(who, AgentState.EVALUATING, "decides", options, Post(text="Rain again"))
+
+
+class Logged:
+    """An LLM that tells log-probabilities: for each place of its answer, token -> probability."""
+
+    name = "logged"
+
+    def __init__(self, *places, text="A"):
+        self.decoding = {"temperature": 0, "max_tokens": 16}
+        self.digest, self.label = "d7", "Logged at home"
+        self.places, self.text = places, text
+        self.asked = []
+
+    async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
+        self.asked.append((prompt, schema, seed_offset, top_logprobs))
+        told = tuple(
+            tuple((token, math.log(p) if p else -math.inf) for token, p in place.items()) for place in self.places
+        )
+        return Completion(self.text, 90, 1, 5.0, told)
+
+
+def probabilities(oracle, asked):
+    said = asyncio.run(oracle.ask(oracle.write(asked), asked))
+    return oracle.read(asked, said.text)
+
+
+def of_letters(*places, options=(C, S)):
+    return probabilities(ChatOracle(Logged(*places), "probabilities"), question(options))
+
+
+# -- a choice --------------------------------------------------------------------------------------------
+
+
+def test_for_a_choice_the_client_is_held_to_the_options_and_the_next_seed():
+    client = Logged(text='{"next_state": "scrolling"}')
+    oracle, asked = ChatOracle(client), question()
+    said = asyncio.run(oracle.ask(oracle.write(asked), asked, 2))
+    assert client.asked == [(question_prompt(asked), answer_schema((C, S)), 2, 0)]
+    assert oracle.read(asked, said.text) == (0.0, 1.0)
+
+
+def test_a_choice_outside_the_options_is_useless():
+    with pytest.raises(UselessAnswerError, match="invalid state 'resting'") as caught:
+        ChatOracle(Logged()).read(question(), '{"next_state": "resting"}')
+    assert caught.value.reason == "invalid-state"
+
+
+def test_an_oracle_has_the_name_digest_and_label_of_its_client_and_the_form_in_its_decoding():
+    oracle = ChatOracle(Logged(), "probabilities")
+    assert (oracle.name, oracle.digest, oracle.label) == ("logged", "d7", "Logged at home")
+    assert oracle.decoding == {"temperature": 0, "max_tokens": 16, "answer": "probabilities"}
+
+
+# -- probabilities -----------------------------------------------------------------------------------------
+
+
+def test_for_probabilities_one_letter_is_asked_for_with_the_twenty_likeliest_tokens():
+    client = Logged({"A": 0.5, "B": 0.5})
+    oracle, asked = ChatOracle(client, "probabilities"), question()
+    said = asyncio.run(oracle.ask(oracle.write(asked), asked, 1))
+    assert client.asked == [(question_prompt(asked, lettered=True), None, 1, 20)]
+    assert (said.prompt_tokens, said.completion_tokens, said.latency_ms) == (90, 1, 5.0)
+    assert json.loads(said.text) == {"text": "A", "top_logprobs": {"A": math.log(0.5), "B": math.log(0.5)}}
+
+
+@pytest.mark.parametrize(
+    ("place", "expected"),
+    [
+        ({"A": 0.6, "B": 0.3, "C": 0.1}, (2 / 3, 1 / 3)),
+        ({" A": 0.4, "A": 0.2, '"A"': 0.1, "a": 0.1, "B": 0.1, " b": 0.1}, (0.8, 0.2)),
+        ({"(A)": 0.3, "A.": 0.3, "**B**": 0.4}, (0.6, 0.4)),
+        ({"B": 0.5, "A": 0.25, "Sure": 0.25}, (1 / 3, 2 / 3)),
+        ({"A": 0.5, "Apple": 0.3, "AB": 0.1, "B": 0.1}, (5 / 6, 1 / 6)),
+        ({"A": 1.0, "B": 0.0}, (1.0, 0.0)),
+    ],
+)
+def test_the_probabilities_are_those_of_the_letters_however_they_are_spelled(place, expected):
+    assert of_letters(place) == pytest.approx(expected)
+
+
+def test_a_letter_that_is_not_among_the_likeliest_counts_as_the_least_likely_of_these():
+    assert of_letters({"A": 0.6, "x": 0.1, "y": 0.05}) == pytest.approx((0.6 / 0.65, 0.05 / 0.65))
+    three = of_letters({"B": 0.5, "x": 0.2}, options=(C, S, REST))
+    assert three == pytest.approx((0.2 / 0.9, 0.5 / 0.9, 0.2 / 0.9))
+
+
+def test_a_letter_cannot_count_more_than_what_the_likeliest_leave_of_one():
+    assert of_letters({"A": 0.9}) == pytest.approx((0.9, 0.1))
+    assert of_letters({"A": 0.7, "x": 0.299}) == pytest.approx((0.7 / 0.701, 0.001 / 0.701))
+    assert of_letters({"B": 1.0}) == (0.0, 1.0)
+
+
+def test_the_first_place_with_a_letter_decides():
+    assert of_letters({"Answer": 0.9, "The": 0.1}, {":": 1.0}, {"B": 0.75, "A": 0.25}, {"A": 1.0}) == pytest.approx(
+        (0.25, 0.75)
+    )
+
+
+@pytest.mark.parametrize("places", [({"Sure": 0.9, "!": 0.1},), ({"C": 0.5, "Z": 0.5},), ({},)])
+def test_log_probabilities_without_any_letter_are_useless(places):
+    with pytest.raises(UselessAnswerError, match=r"names no option \(allowed: composing, scrolling\)") as caught:
+        of_letters(*places)
+    assert caught.value.reason == "invalid-state"
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ('{"composing": 0.7, "scrolling": 0.3}', (0.7, 0.3)),
+        ('{"composing": 3, "scrolling": 1, "resting": 99}', (0.75, 0.25)),
+        ('{"scrolling": 1e-3}', (0.0, 1.0)),
+        ('{"composing": 2, "scrolling": -5}', (1.0, 0.0)),
+        ('{"composing": true, "scrolling": 1, "top_logprobs": []}', (0.0, 1.0)),
+        ('{"composing": NaN, "scrolling": 1}', (0.0, 1.0)),
+        ('{"composing": 1' + "0" * 400 + ', "scrolling": 1}', (0.0, 1.0)),
+    ],
+)
+def test_a_function_may_say_the_probabilities_themselves(said, expected):
+    assert ChatOracle(FunctionClient(str), "probabilities").read(question(), said) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("said", "reason"),
+    [
+        ("A", "unparsable"),
+        ("", "unparsable"),
+        ("[" * 10_000, "unparsable"),
+        ("9" * 10_000, "unparsable"),
+        ('["composing"]', "unparsable"),
+        ("0.7", "unparsable"),
+        ("null", "unparsable"),
+        ("{}", "invalid-state"),
+        ('{"composing": 0, "scrolling": 0}', "invalid-state"),
+        ('{"composing": "much"}', "invalid-state"),
+        ('{"composing": {"p": 1}}', "invalid-state"),
+        ('{"composing": Infinity}', "invalid-state"),
+        ('{"composing": 1e308, "scrolling": 1e308}', "invalid-state"),
+        ('{"resting": 1}', "invalid-state"),
+        ('{"top_logprobs": {"A": "x", "B": null}}', "invalid-state"),
+        ('{"top_logprobs": {"A": -1' + "0" * 400 + "}}", "invalid-state"),
+    ],
+)
+def test_what_holds_no_probability_of_an_option_is_useless(said, reason):
+    with pytest.raises(UselessAnswerError) as caught:
+        ChatOracle(FunctionClient(str), "probabilities").read(question(), said)
+    assert caught.value.reason == reason
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from(["A", "B", "composing"]) | st.text(),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["composing", "scrolling", "top_logprobs", "A", "B", " a"]), inner, max_size=4
+        )
+    ),
+)
+
+
+@given(st.text().map(repr) | JSON.map(json.dumps), st.sampled_from(["choice", "probabilities"]))
+def test_whatever_is_said_is_probabilities_of_the_options_or_useless(said, form):
+    try:
+        found = ChatOracle(FunctionClient(str), form).read(question(), said)
+    except UselessAnswerError:
+        return
+    assert len(found) == 2
+    assert all(0 <= p <= 1 for p in found)
+    assert sum(found) == pytest.approx(1)
+
+
+# -- draws -------------------------------------------------------------------------------------------------
+
+
+def kind_asks(n, draws, archetype=2):
+    """Return what n agents of one kind ask about one text, each with numbers and a draw of its own."""
+    return [
+        Ask(
+            Question(
+                Persona(f"a{i}", ("art",), "Calm.", low=0.001 * i, high=0.9, archetype=archetype),
+                AgentState.EVALUATING,
+                "decides",
+                (C, S, REST),
+                Post(post_id=i, text="Rain again", likes=i, relevance=0.3),
+                ("idle -> scrolling (feed_ready)",) * (i % 3),
+            ),
+            agent=i,
+            draw=draws[i],
+        )
+        for i in range(n)
+    ]
+
+
+def test_all_agents_of_a_kind_share_one_call_and_each_draws_for_itself():
+    n, calls = 1000, []
+
+    def llm(prompt):
+        calls.append(prompt)
+        return '{"composing": 0.2, "scrolling": 0.5, "resting": 0.3}'
+
+    draws = [(i * 0.618034) % 1 for i in range(n)]
+    with Reasoner(llm, answer="probabilities") as reasoner:
+        answers = reasoner.answer(kind_asks(n, draws))
+    assert len(calls) == reasoner.usage["calls"] == 1
+    assert {answer.probabilities for answer in answers} == {(0.2, 0.5, 0.3)}
+    chosen = [answer.choice for answer in answers]
+    assert [chosen.count(option) / n for option in (C, S, REST)] == pytest.approx([0.2, 0.5, 0.3], abs=0.01)
+    assert chosen == [C if draw < 0.2 else S if draw < 0.7 else REST for draw in draws]
+
+
+def test_other_kinds_and_other_texts_are_asked_apart():
+    asks = [*kind_asks(2, [0.5] * 2), *kind_asks(1, [0.5])]
+    other = Ask(Question(Persona("b", ("tea",), "Loud.", archetype=3), *astuple_from(asks[0].question)))
+    calls = []
+    with Reasoner(lambda prompt: calls.append(prompt) or '{"scrolling": 1}', answer="probabilities") as reasoner:
+        reasoner.answer([*asks, other])
+    assert len(calls) == 2
+
+
+def astuple_from(asked):
+    return asked.state, asked.trigger, asked.options, asked.post, asked.history
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    weights=st.lists(st.integers(0, 9), min_size=2, max_size=8).filter(any),
+    draws=st.lists(st.floats(0, 1, exclude_max=True), min_size=1, max_size=20),
+)
+def test_a_draw_takes_the_first_option_whose_cumulative_probability_exceeds_it(weights, draws):
+    options = STATES[: len(weights)]
+    said = json.dumps({option.value: weight for option, weight in zip(options, weights, strict=True)})
+    asks = [Ask(question(options), agent=i, draw=draw) for i, draw in enumerate(draws)]
+    with Reasoner(lambda prompt: said, answer="probabilities") as reasoner:
+        twice = [[answer.choice for answer in reasoner.answer(asks)] for _ in range(2)]
+    assert twice[0] == twice[1]
+    for draw, choice in zip(draws, twice[0], strict=True):
+        place = options.index(choice)
+        below, upto = sum(weights[:place]) / sum(weights), sum(weights[: place + 1]) / sum(weights)
+        assert weights[place] > 0
+        assert below - 1e-9 <= draw <= upto + 1e-9
+
+
+def test_a_plain_choice_does_not_depend_on_the_draw():
+    with Reasoner(lambda prompt: '{"next_state": "scrolling"}') as reasoner:
+        answers = reasoner.answer(
+            [Ask(question(), agent=i, draw=draw) for i, draw in enumerate((0.0, 0.5, 1 - 2**-53))]
+        )
+    assert {answer.choice for answer in answers} == {S}
+    assert {answer.probabilities for answer in answers} == {(0.0, 1.0)}
+
+
+def test_probabilities_are_recorded_and_read_again_for_every_agents_own_draw(tmp_path):
+    with Ledger(tmp_path / "d.sqlite") as ledger:
+        with Reasoner(Logged({"A": 0.25, "B": 0.75}), answer="probabilities", ledger=ledger) as reasoner:
+            first, second = reasoner.answer([Ask(question(), agent=i, draw=draw) for i, draw in enumerate((0.2, 0.3))])
+        [row] = ledger.answers()
+    assert (first.choice, first.source, second.choice, second.source) == (C, "llm", S, "cache")
+    assert (row.choice, json.loads(row.probabilities)) == ("", [0.25, 0.75])
+    assert json.loads(row.decoding) == {"temperature": 0, "max_tokens": 16, "answer": "probabilities"}
+    assert ChatOracle(Logged(), "probabilities").read(question(), row.raw) == pytest.approx((0.25, 0.75))
+
+
+# -- what can be asked -----------------------------------------------------------------------------------
+
+
+def test_an_oracle_stays_as_it_is_and_a_client_or_a_function_is_put_in_one():
+    oracle = ChatOracle(Logged(), "probabilities")
+    assert as_oracle(oracle) is oracle
+    assert as_oracle(Logged(), "probabilities").form == "probabilities"
+    assert as_oracle(str).name == "str"
+    with pytest.raises(TypeError, match="cannot be asked: give a client"):
+        as_oracle(7)
+
+
+def test_an_oracle_of_ones_own_decides_without_any_words():
+    class Coin:
+        name, digest, label, decoding = "coin", "", "a coin", {"sides": 2}
+
+        def write(self, asked):
+            return "heads or tails"
+
+        async def ask(self, prompt, asked, attempt=0):
+            return Completion("heads")
+
+        def read(self, asked, raw):
+            return (0.5, 0.5)
+
+    with Reasoner(Coin()) as reasoner:
+        answers = reasoner.answer([Ask(question(name=f"a{i}"), agent=i, draw=i / 4) for i in range(4)])
+    assert [answer.choice for answer in answers] == [C, C, S, S]
+    assert reasoner.usage["calls"] == 1
+
+
+@given(st.text(max_size=200))
+def test_a_text_has_at_most_as_many_tokens_as_bytes_and_an_answer_at_most_its_limit(text):
+    found = most_tokens(text, {"max_tokens": 16})
+    assert found >= len(text.encode("utf-8", "replace")) + 16
+    assert most_tokens(text, {}) == found - 16

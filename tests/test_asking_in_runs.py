@@ -132,7 +132,7 @@ def test_what_can_pass_is_asked_again_and_costs_nothing_but_time(fault, tmp_path
     with StandIn() as server:
         good = run(asking(server), out=tmp_path)
         server.fault = first_attempts(fault)
-        shaken = run(asking(server, max_concurrency=1), out=tmp_path)
+        shaken = run(asking(server, max_concurrency=1, backoff_s=0), out=tmp_path)
     assert shaken.summary["decisions"]["by_source"] == good.summary["decisions"]["by_source"]
     assert shaken.summary["decisions"]["llm"]["calls"] == 2 * good.summary["decisions"]["llm"]["calls"]
     assert tables_of(shaken.run_dir) == tables_of(good.run_dir)
@@ -164,7 +164,12 @@ def test_a_dead_server_costs_seconds_and_the_run_is_kept_as_failed(tmp_path, cap
         took = pd.Timestamp.now() - started
     assert result.status == "failed"
     assert "reasoner.max_fallback_share allows 5.0%" in result.summary["error"]
-    assert result.summary["decisions"]["fallback_reasons"].keys() <= {"refused", "dropped", "circuit-open"}
+    assert result.summary["decisions"]["fallback_reasons"].keys() <= {
+        "refused",
+        "dropped",
+        "circuit-open",
+        "still-down",
+    }
     assert len(result.table("rounds")) == WORLD["rounds"]
     assert took.total_seconds() < 20
 

@@ -332,7 +332,7 @@ def test_a_server_that_dies_in_mid_run_fails_the_run_and_every_fallback_is_recor
     assert {row[0] for row in fallbacks} == {1, 2}
     assert not {row[3] for row in fallbacks} & set(answers)
     assert len(fallbacks) == decisions["by_source"]["fallback"] == result.table("rounds")["fallback"].sum()
-    assert {row[5] for row in fallbacks} <= {"dropped", "refused", "circuit-open"}
+    assert {row[5] for row in fallbacks} <= {"dropped", "refused", "circuit-open", "still-down"}
     assert sum(decisions["fallback_reasons"].values()) == len(fallbacks)
     assert len(result.table("rounds")) == 3
     moves = result.table("transitions").query("open").set_index(["round", "tick", "agent"])["to_state"]
@@ -345,7 +345,7 @@ def test_how_many_fallbacks_a_run_bears_is_the_users_choice(tmp_path, caplog):
         result = run(asking(server, max_fallback_share=1, fallback="stay"), out=tmp_path)
     assert result.status == "done"
     assert result.summary["decisions"]["by_source"] == {"fallback": result.summary["decisions"]["open"]}
-    assert result.summary["decisions"]["fallback_reasons"].keys() <= {"server-error", "circuit-open"}
+    assert result.summary["decisions"]["fallback_reasons"].keys() <= {"server-error", "circuit-open", "still-down"}
     assert not result.table("transitions")["open"].any()  # everybody stayed
 
 

@@ -18,11 +18,12 @@ from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.oracle import Oracle, most_tokens
 from prism_mesa.reasoner.parse import UselessAnswerError
 from prism_mesa.reasoner.question import Question
+from prism_mesa.reasoner.slots import Slots
 from prism_mesa.streams import digest64
 
 NO_BUDGET = "budget"
 _LONGEST_BACKOFF_S = 30.0
-_FINAL = frozenset({"circuit-open", "too-long", "refused-request", NO_BUDGET})
+_FINAL = frozenset({"circuit-open", "still-down", "too-long", "refused-request", NO_BUDGET})
 """Reasons that asking again soon does not help against; `http-...` (4xx) is another."""
 
 
@@ -81,8 +82,7 @@ class Desk:
         self.oracle = oracle
         self.usage = usage
         self._on_done = on_done
-        self._n_slots = slots
-        self._slots = asyncio.Semaphore(slots)
+        self._slots = Slots(slots)
         self._attempts = attempts
         self._backoff_s = backoff_s
         self._budget = budget
@@ -100,7 +100,7 @@ class Desk:
     @property
     def wants_more(self) -> bool:
         """Whether slots may soon run dry."""
-        return self._unsent < self._n_slots
+        return self._unsent < self._slots.n
 
     def put(self, call: Call) -> None:
         """Take a call; with limits it waits for `flush`."""
@@ -147,13 +147,16 @@ class Desk:
         self._changed = asyncio.Event()
 
     async def _pursue(self, call: Call) -> None:
-        """Ask as often as it takes and is allowed; a call that waits to be asked again holds no slot."""
-        async with self._slots:
+        """Ask as often as it takes and is allowed.
+
+        A call that waits to be asked again holds no slot, and then goes before those that were not asked yet.
+        """
+        async with self._slots.slot():
             self._unsent -= 1
             await self._attempt(call)
         while not call.done:
             await asyncio.sleep(self._pause_s(call))
-            async with self._slots:
+            async with self._slots.slot(rank=-call.attempts):
                 await self._attempt(call)
 
     async def _spend(self, calls: list[Call]) -> None:
@@ -172,7 +175,7 @@ class Desk:
             self._fail(call, call.reason or NO_BUDGET)
 
     async def _attempt_in_slot(self, call: Call) -> None:
-        async with self._slots:
+        async with self._slots.slot():
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
             else:  # the time ran out while the call waited for a slot

@@ -1,10 +1,13 @@
 """Several servers as one client: a question goes to the least busy one, and not to one that is down.
 
 A server counts as down after some failures in a row without an answer in between (a circuit breaker: Nygard 2007,
-Release It!). It is then left alone for a while, which doubles each time, and tried again with one question. It
-never tries a question twice: whoever asked does.
+Release It!). While others answer it is then left alone for a time that doubles, and tried again with one question.
+Where all are down there is nothing to lose: one question tries again after twice the time that a failure took, so a
+server that refuses is found soon after it is back, and one that hangs does not hold everybody up. Nothing here tries
+a question twice: whoever asked does.
 """
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,7 +17,9 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import ChatClient, Completion
 
 FIRST_REST_S = 1.0
+LEAST_REST_S = 0.01
 LONGEST_REST_S = 120.0
+_POLL_S = 0.005
 UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error", "transport"})
 """Reasons that say more about the server than about the question."""
 
@@ -27,6 +32,7 @@ class _Host:
     failures: int = 0
     rest_s: float = 0.0
     down_until: float = 0.0
+    hopeless_until: float = 0.0
     last: str = ""
 
     @property
@@ -43,6 +49,8 @@ class _Host:
         """
         self.failures += 1
         self.last = reason
+        if self.is_down:
+            self.hopeless_until = now + min(max(2 * took_s, LEAST_REST_S), LONGEST_REST_S)
         if self.is_down and now >= self.down_until:
             self.rest_s = min(max(2 * self.rest_s, 2 * took_s, FIRST_REST_S), LONGEST_REST_S)
             self.down_until = now + self.rest_s
@@ -55,6 +63,7 @@ class Hosts:
         clients: One for each server, all with the same name, decoding and, as far as it is known, digest.
         failures: After how many in a row a server counts as down. More than the questions that are out at the same
             time, so that one hiccup that takes them all does not close it.
+        patience_s: How long a question waits for another one that tries servers again which are all down.
         clock: Seconds, for tests.
 
     Raises:
@@ -62,11 +71,16 @@ class Hosts:
     """
 
     def __init__(
-        self, clients: Sequence[ChatClient], failures: int = 5, clock: Callable[[], float] = time.monotonic
+        self,
+        clients: Sequence[ChatClient],
+        failures: int = 5,
+        patience_s: float = 0.25,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not clients:
             raise ConfigError("reasoner.host: no address; give at least one like http://127.0.0.1:11434")
         self._hosts = [_Host(client, failures) for client in clients]
+        self._polls = round(patience_s / _POLL_S)
         self._clock = clock
         self.name = clients[0].name
         self.decoding: dict[str, Any] = clients[0].decoding
@@ -114,29 +128,57 @@ class Hosts:
         """Return the answer of the least busy server; ties go to the first.
 
         Raises:
-            OracleError: What the server's client raises, or `circuit-open` if all servers are down.
+            OracleError: What the server's client raises; with all servers down `circuit-open` if nobody was asked, and
+                `still-down` if the one that was tried again did not answer.
         """
-        host = self._least_busy()
+        host = await self._free_host()
         host.busy += 1
         began = self._clock()
         try:
             said = await host.client.chat(prompt, schema, seed_offset, top_logprobs)
         except OracleError as error:
-            if error.reason in UNAVAILABLE:
-                host.failed(error.reason, self._clock(), self._clock() - began)
-            else:
+            if error.reason not in UNAVAILABLE:
                 host.worked()  # it answers, if not this question
+                raise
+            hopeless = self._all_down
+            host.failed(error.reason, self._clock(), self._clock() - began)
+            if hopeless:
+                raise OracleError("still-down", str(error)) from error
             raise
         finally:
             host.busy -= 1
         host.worked()
         return said
 
-    def _least_busy(self) -> _Host:
+    @property
+    def _all_down(self) -> bool:
+        return all(host.is_down for host in self._hosts)
+
+    async def _free_host(self) -> _Host:
+        """Return the server to ask; where all are down, wait a moment for the question that tries one again.
+
+        Raises:
+            OracleError: `circuit-open` if that fails, or takes too long.
+        """
+        failures = self._failures
+        for poll in range(self._polls + 1):
+            host = self._least_busy()
+            if host is not None:
+                return host
+            if poll == self._polls or self._failures != failures:
+                break
+            await asyncio.sleep(_POLL_S)
+        raise OracleError("circuit-open", f"{self.label}: down ({self._hosts[0].last})")
+
+    @property
+    def _failures(self) -> int:
+        return sum(host.failures for host in self._hosts)
+
+    def _least_busy(self) -> _Host | None:
         now = self._clock()
-        up = [host for host in self._hosts if not host.is_down or (now >= host.down_until and not host.busy)]
-        if not up:
-            wait_s = max(min(host.down_until for host in self._hosts) - now, 0.0)
-            how = f"{self.label}: down ({self._hosts[0].last}); the next question is tried in {wait_s:.0f} s"
-            raise OracleError("circuit-open", how)
-        return min(up, key=lambda host: (host.busy, host.failures))
+        due = [host for host in self._hosts if host.is_down and not host.busy and now >= host.down_until]
+        if due and not self._all_down:
+            return due[0]
+        up = [host for host in self._hosts if not host.is_down]
+        up = up or [host for host in self._hosts if not host.busy and now >= host.hopeless_until]
+        return min(up, key=lambda host: (host.busy, host.failures), default=None)

@@ -75,7 +75,12 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    print(" ".join(text.split("\n")), file=sys.stderr)
+    print(_printable(text), file=sys.stderr)
+
+
+def _printable(text: str) -> str:
+    """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
+    return "".join(char if char.isprintable() else " " for char in text)
 
 
 @app.command()
@@ -271,7 +276,7 @@ class _Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg not in self._shown:
             self._shown.add(record.msg)
-            text = f"prism: {record.getMessage()} (more of this kind are counted, not shown)"
+            text = f"prism: {_printable(record.getMessage())} (more of this kind are counted, not shown)"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

@@ -41,11 +41,17 @@ class StateTypeError(PrismError, TypeError):
 
 
 class OracleError(PrismError):
-    """The LLM cannot be asked, or its answer cannot be used. `reason` is one word for the ledger."""
+    """The LLM cannot be asked, or its answer cannot be used.
 
-    def __init__(self, reason: str, message: str) -> None:
+    Attributes:
+        reason: One word for the ledger.
+        sent: Whether a server was asked at all, which costs.
+    """
+
+    def __init__(self, reason: str, message: str, *, sent: bool = True) -> None:
         super().__init__(message)
         self.reason = reason
+        self.sent = sent
 
 
 class RunError(PrismError):

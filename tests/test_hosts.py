@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import threading
 
 import pytest
 from hypothesis import given
@@ -123,7 +124,7 @@ def test_a_question_that_is_given_up_no_longer_makes_a_server_busy():
 @pytest.mark.parametrize("fault", ["refused", "timeout", "dropped", "busy", "server-error", "transport"])
 def test_a_server_that_fails_n_times_in_a_row_is_left_alone_and_tried_again_soon(fault):
     clock, server = Clock(), Server(fault=fault)
-    hosts = Hosts([server], failures=3, patience_s=0, clock=clock)
+    hosts = Hosts([server], failures=3, grace_s=0, patience_s=0, clock=clock)
     assert [reason_of(hosts) for _ in range(5)] == [fault] * 3 + ["circuit-open"] * 2
     assert server.asked == 3
     clock.now += 0.02
@@ -136,7 +137,7 @@ def test_a_server_that_fails_n_times_in_a_row_is_left_alone_and_tried_again_soon
 
 def test_while_others_answer_the_rest_of_a_server_doubles_up_to_two_minutes():
     clock, dead = Clock(), Server("dead", fault="refused")
-    hosts = Hosts([dead, Server("alive")], failures=1, patience_s=0, clock=clock)
+    hosts = Hosts([dead, Server("alive")], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "refused"
     rests = []
     for _ in range(10):
@@ -156,7 +157,7 @@ def test_a_server_that_lets_one_wait_for_its_failures_is_left_alone_twice_as_lon
         raise OracleError("timeout", "nothing")
 
     server.chat = slow
-    hosts = Hosts([server], failures=1, patience_s=0, clock=clock)
+    hosts = Hosts([server], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "timeout"
     clock.now += 59
     assert reason_of(hosts) == "circuit-open"
@@ -166,7 +167,7 @@ def test_a_server_that_lets_one_wait_for_its_failures_is_left_alone_twice_as_lon
 
 def test_questions_that_were_out_when_a_server_went_down_do_not_lengthen_its_rest():
     clock, server = Clock(), Server(fault="dropped", seconds=0.001)
-    hosts = Hosts([server], failures=3, patience_s=0, clock=clock)
+    hosts = Hosts([server], failures=3, grace_s=0, patience_s=0, clock=clock)
 
     async def at_once():
         await asyncio.gather(*(hosts.chat("?") for _ in range(12)), return_exceptions=True)
@@ -194,7 +195,7 @@ def test_what_says_more_about_the_question_than_about_the_server_does_not_bring_
 
 def test_while_one_is_down_the_other_gets_all_questions():
     clock, dead, alive = Clock(), Server("dead", fault="refused"), Server("alive")
-    hosts = Hosts([dead, alive], failures=5, patience_s=0, clock=clock)
+    hosts = Hosts([dead, alive], failures=5, grace_s=0, patience_s=0, clock=clock)
     reasons = [reason_of(hosts) for _ in range(30)]
     assert reasons.count("refused") <= 5
     assert reasons[-20:] == [""] * 20
@@ -213,7 +214,7 @@ def test_a_dead_server_costs_no_more_than_its_first_failures_and_no_fallback_whi
 
 def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
     clock, server = Clock(), Server(fault="refused")
-    hosts = Hosts([server], failures=1, patience_s=0, clock=clock)
+    hosts = Hosts([server], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "refused"
     clock.now += 1
     server.fault, server.seconds = "", 0.005
@@ -229,7 +230,7 @@ def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
 def test_with_all_servers_down_the_message_says_how_they_failed():
     clock = Clock()
     hosts = Hosts(
-        [Server("one", fault="refused"), Server("two", fault="refused")], failures=1, patience_s=0, clock=clock
+        [Server("one", fault="refused"), Server("two", fault="refused")], failures=1, grace_s=0, patience_s=0, clock=clock
     )
     assert [reason_of(hosts) for _ in range(3)] == ["refused", "refused", "circuit-open"]
     with pytest.raises(OracleError, match=r"one and 1 more: down \(refused\)"):
@@ -238,7 +239,7 @@ def test_with_all_servers_down_the_message_says_how_they_failed():
 
 def test_a_dead_server_ends_in_fallbacks_that_are_counted_and_not_waited_for():
     server = Server(fault="refused")
-    with Reasoner(Hosts([server], failures=5, clock=Clock()), backoff_s=0, max_concurrency=4) as reasoner:
+    with Reasoner(Hosts([server], failures=5, grace_s=0, clock=Clock()), backoff_s=0, max_concurrency=4) as reasoner:
         answers = reasoner.answer(asks(40))
     assert {answer.source for answer in answers} == {"fallback"}
     assert sum(reasoner.reasons.values()) == 40
@@ -288,7 +289,7 @@ def test_questions_wait_for_the_one_that_finds_a_server_back_and_none_is_lost():
 
 def test_questions_that_waited_for_one_that_found_it_still_down_are_given_up_together():
     server = Server(fault="refused")
-    hosts = Hosts([server], failures=1)
+    hosts = Hosts([server], failures=1, grace_s=0)
     assert reason_of(hosts) == "refused"
 
     async def at_once():
@@ -296,3 +297,21 @@ def test_questions_that_waited_for_one_that_found_it_still_down_are_given_up_tog
         return sorted(one.reason for one in said)
 
     assert asyncio.run(at_once()) == ["circuit-open"] * 7 + ["still-down"]
+
+
+def test_for_some_seconds_after_all_went_down_questions_are_put_off_and_not_given_up():
+    clock, server = Clock(), Server(fault="refused")
+    hosts = Hosts([server], failures=1, grace_s=5, patience_s=0, clock=clock)
+    assert [reason_of(hosts), reason_of(hosts)] == ["refused", "resting"]
+    clock.now += 4.9
+    assert [reason_of(hosts), reason_of(hosts)] == ["resting", "resting"]  # tried again, and not asked
+    clock.now += 0.2
+    assert [reason_of(hosts), reason_of(hosts)] == ["still-down", "circuit-open"]
+
+
+def test_a_server_that_comes_back_within_seconds_costs_no_fallback():
+    server = Server(fault="refused")
+    with Reasoner(Hosts([server], failures=5), backoff_s=0.05, max_concurrency=4) as reasoner:
+        threading.Timer(0.6, lambda: setattr(server, "fault", "")).start()
+        answers = reasoner.answer(asks(30))
+    assert {answer.source for answer in answers} == {"llm"}

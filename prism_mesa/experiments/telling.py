@@ -1,10 +1,14 @@
-"""An explanation (`why`) in plain words, line by line. It finds out nothing itself."""
+"""An explanation (`why`) in plain words, line by line. It finds out nothing itself.
+
+What users or an LLM wrote is shown as in a prompt: on one line, without control characters.
+"""
 
 import textwrap
 from collections.abc import Iterator
 
 from prism_mesa.experiments.why import Explanation, Move, RoundOfAgent, Witness
 from prism_mesa.reasoner import RuleReasoner
+from prism_mesa.reasoner.prompt import NAME_CAP, plain
 from prism_mesa.records import Post
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES
 from prism_mesa.statechart import TIMEOUT
@@ -12,6 +16,7 @@ from prism_mesa.statechart import TIMEOUT
 _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared"}
 _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _WIDTH = 106
+_RAW_CAP = 2000
 
 
 def told(explanation: Explanation) -> Iterator[str]:
@@ -24,8 +29,8 @@ def told(explanation: Explanation) -> Iterator[str]:
 
 def _agent(explanation: Explanation) -> Iterator[str]:
     who = explanation.agent
-    likes = ", ".join(who.interests) or "nothing in particular"
-    yield f"{who.name} (agent {who.row}) likes {likes}; {who.personality}."
+    likes = plain(", ".join(who.interests), 400) or "nothing in particular"
+    yield f"{plain(who.name, NAME_CAP)} (agent {who.row}) likes {likes}; {who.personality}."
     yield (
         f"It ignores posts whose relevance to it is below {who.low_threshold:.3f} and engages above "
         f"{who.high_threshold:.3f}; between them the choice is open."
@@ -85,10 +90,10 @@ def _meaning(move: Move) -> str:
 
 
 def _post(post: Post) -> str:
-    text = textwrap.shorten(post.text, 70, placeholder=" ...")
+    text = textwrap.shorten(plain(post.text, 400), 70, placeholder=" ...")
     text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
     kind = {"post": "post", "reply": "a reply to it, post", "reshare": "a reshare of it, post"}[post.kind]
-    return f'"{text}" ({kind} {post.post_id} by {post.author_name}, relevance {post.relevance:.3f})'
+    return f'"{text}" ({kind} {post.post_id} by {plain(post.author_name, NAME_CAP)}, relevance {post.relevance:.3f})'
 
 
 def _short(value: object) -> str:
@@ -121,7 +126,7 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
             for line in move.stored.prompt.splitlines():
                 yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
             how = " (how much likelier the post makes each interest, as a log-ratio)" if _is_score(move) else ""
-            yield f"      It answered{how}: {move.stored.raw}"
+            yield f"      It answered{how}: {plain(move.stored.raw, _RAW_CAP)}"
         if 1.0 in answer.probabilities:
             yield f"      It chose {chosen}."
         else:

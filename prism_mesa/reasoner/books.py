@@ -39,12 +39,20 @@ class Books:
         self.run = ""
         self._known: dict[str, str] = {}
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
+        self._has_answers: bool | None = None
 
     def begin(self, own: Ledger, run: str) -> None:
         """Begin a run, which knows nothing of the answers of an earlier one but what a shared ledger holds."""
         self.own, self.run = own, run
         self._known.clear()
         self._past = None
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the shared ledger holds answers, and so says which LLM is replayed."""
+        if self._has_answers is None:
+            self._has_answers = self.shared is not None and bool(self.shared.llms())
+        return self._has_answers
 
     def raw_of(self, key: str) -> str | None:
         """Return what the LLM said to the question of a key, or None if nobody knows."""

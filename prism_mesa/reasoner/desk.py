@@ -22,6 +22,7 @@ from prism_mesa.reasoner.slots import Slots
 from prism_mesa.streams import digest64
 
 NO_BUDGET = "budget"
+_RESTING_S = 0.25
 _LONGEST_BACKOFF_S = 30.0
 _FINAL = frozenset({"circuit-open", "still-down", "too-long", "refused-request", NO_BUDGET})
 """Reasons that asking again soon does not help against; `http-...` (4xx) is another."""
@@ -207,14 +208,14 @@ class Desk:
             call.reason = reason
 
     def _count(self, call: Call, reason: str, said: Completion) -> None:
-        called = reason != "circuit-open"
-        call.attempts += called
+        called = getattr(call.error, "sent", True) or not reason
+        call.attempts += called and reason != "resting"
         self.usage["calls"] += called
         self.usage["prompt_tokens"] += said.prompt_tokens
         self.usage["completion_tokens"] += said.completion_tokens
         if self._budget.limited:
             told = said.prompt_tokens + said.completion_tokens if said.prompt_tokens else call.most_tokens
-            cost_nothing = reason in ("refused", "busy", "circuit-open") or reason.startswith("http-")
+            cost_nothing = not called or reason in ("refused", "busy") or reason.startswith("http-")
             self._budget.settle(call.most_tokens, 0 if cost_nothing else told, called=called)
 
     def _finish(self, call: Call) -> None:
@@ -230,6 +231,8 @@ class Desk:
         """Return how long to wait before the next attempt; the jitter is keyed, as all randomness here."""
         if isinstance(call.error, UselessAnswerError):
             return 0.0
+        if call.attempts == 0:  # no server was up; it may be in a moment
+            return _RESTING_S
         jitter = 0.5 + digest64(call.key, str(call.attempts)) / 2**64
         return min(self._backoff_s * 2.0 ** (call.attempts - 1), _LONGEST_BACKOFF_S) * jitter
 

@@ -222,12 +222,16 @@ def _logprob(told: dict[int, float], token: int | None) -> float:
     return told.get(-1 if token is None else token, min(told.values()))
 
 
+_MOST: Final = 1e6
+"""No log-ratio is as large as that."""
+
+
 def _score_of(raw: str) -> float:
     try:
         said = json.loads(raw)
     except (ValueError, RecursionError) as error:
         raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not JSON") from error
     score = said.get("pmi") if isinstance(said, dict) else None
-    if isinstance(score, bool) or not isinstance(score, int | float) or not math.isfinite(score):
+    if not isinstance(score, float | int) or isinstance(score, bool) or not abs(score) < _MOST:
         raise UselessAnswerError("unparsable", f'the answer {raw[:80]!r} is not an object {{"pmi": <number>}}')
     return float(score)

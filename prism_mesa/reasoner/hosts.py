@@ -63,6 +63,7 @@ class Hosts:
         clients: One for each server, all with the same name, decoding and, as far as it is known, digest.
         failures: After how many in a row a server counts as down. More than the questions that are out at the same
             time, so that one hiccup that takes them all does not close it.
+        grace_s: For how long after all servers went down a question should be asked again later.
         patience_s: How long a question waits for another one that tries servers again which are all down.
         clock: Seconds, for tests.
 
@@ -74,12 +75,15 @@ class Hosts:
         self,
         clients: Sequence[ChatClient],
         failures: int = 5,
+        grace_s: float = 5.0,
         patience_s: float = 0.25,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not clients:
             raise ConfigError("reasoner.host: no address; give at least one like http://127.0.0.1:11434")
         self._hosts = [_Host(client, failures) for client in clients]
+        self._grace_s = grace_s
+        self._down_since: float | None = None
         self._polls = round(patience_s / _POLL_S)
         self._clock = clock
         self.name = clients[0].name
@@ -129,26 +133,35 @@ class Hosts:
 
         Raises:
             OracleError: What the server's client raises; with all servers down `circuit-open` if nobody was asked, and
-                `still-down` if the one that was tried again did not answer.
+                `still-down` if the one that was tried again did not answer; in the first `grace_s` of it `resting`.
         """
         host = await self._free_host()
         host.busy += 1
-        began = self._clock()
+        began, tries_again = self._clock(), self._all_down
         try:
             said = await host.client.chat(prompt, schema, seed_offset, top_logprobs)
         except OracleError as error:
             if error.reason not in UNAVAILABLE:
-                host.worked()  # it answers, if not this question
+                self._worked(host)  # it answers, if not this question
                 raise
-            hopeless = self._all_down
             host.failed(error.reason, self._clock(), self._clock() - began)
-            if hopeless:
-                raise OracleError("still-down", str(error)) from error
+            if self._all_down and self._down_since is None:
+                self._down_since = self._clock()
+            if tries_again:
+                raise OracleError("resting" if self._may_come_back else "still-down", str(error)) from error
             raise
         finally:
             host.busy -= 1
-        host.worked()
+        self._worked(host)
         return said
+
+    def _worked(self, host: _Host) -> None:
+        host.worked()
+        self._down_since = None
+
+    @property
+    def _may_come_back(self) -> bool:
+        return self._down_since is None or self._clock() - self._down_since < self._grace_s
 
     @property
     def _all_down(self) -> bool:
@@ -158,7 +171,7 @@ class Hosts:
         """Return the server to ask; where all are down, wait a moment for the question that tries one again.
 
         Raises:
-            OracleError: `circuit-open` if that fails, or takes too long.
+            OracleError: `resting` or `circuit-open` if that fails, or takes too long.
         """
         failures = self._failures
         for poll in range(self._polls + 1):
@@ -168,7 +181,8 @@ class Hosts:
             if poll == self._polls or self._failures != failures:
                 break
             await asyncio.sleep(_POLL_S)
-        raise OracleError("circuit-open", f"{self.label}: down ({self._hosts[0].last})")
+        reason = "resting" if self._may_come_back else "circuit-open"
+        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", sent=False)
 
     @property
     def _failures(self) -> int:

@@ -7,7 +7,7 @@ never replaces an answer in silence: a fallback is logged, counted with its reas
 import asyncio
 import json
 import logging
-from collections import Counter
+from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
@@ -204,8 +204,10 @@ class Reasoner:
         while len(out) < len(asks):
             desk.flush()
             await desk.news()
-        found = {id(ask): answer for ask, answer in out}
-        return [found[id(ask)] for ask in asks]
+        found: dict[int, deque[Answer]] = defaultdict(deque)
+        for ask, answer in out:
+            found[id(ask)].append(answer)
+        return [found[id(ask)].popleft() for ask in asks]
 
     async def _submit(self, asks: Sequence[Ask]) -> None:
         self._put(asks, self._ready)
@@ -271,6 +273,8 @@ class Reasoner:
     def _replayed(self, sheet: _Sheet) -> Answer:
         past = self.books.past(sheet.ask)
         if past is not None and past.source in ("fallback", "budget"):
+            if past.key != sheet.key and self.books.has_answers:
+                raise OracleError("not-recorded", self._missing(sheet, past))
             return self._stand_in(sheet, past.reason, past.attempts)
         raw = self.books.raw_of(sheet.key)
         if raw is None:

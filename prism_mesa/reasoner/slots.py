@@ -1,4 +1,4 @@
-"""Slots of which so many can be held at a time; whoever has tried most often gets the next. One event loop owns them."""
+"""Slots, of which so many can be held at a time; whoever has tried most often gets the next. One loop owns them."""
 
 import asyncio
 from collections.abc import AsyncIterator

@@ -229,9 +229,8 @@ def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
 
 def test_with_all_servers_down_the_message_says_how_they_failed():
     clock = Clock()
-    hosts = Hosts(
-        [Server("one", fault="refused"), Server("two", fault="refused")], failures=1, grace_s=0, patience_s=0, clock=clock
-    )
+    servers = [Server("one", fault="refused"), Server("two", fault="refused")]
+    hosts = Hosts(servers, failures=1, grace_s=0, patience_s=0, clock=clock)
     assert [reason_of(hosts) for _ in range(3)] == ["refused", "refused", "circuit-open"]
     with pytest.raises(OracleError, match=r"one and 1 more: down \(refused\)"):
         asyncio.run(hosts.chat("?"))

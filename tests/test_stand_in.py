@@ -28,8 +28,8 @@ from prism_mesa.reasoner.stand_in import (
     choose_by_hash,
     embedded_brain,
     first_attempts,
-    main,
 )
+from prism_mesa.reasoner.stand_in.__main__ import main
 from prism_mesa.statechart import AgentState
 
 OPTIONS = (AgentState.COMPOSING, AgentState.SCROLLING, AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY)

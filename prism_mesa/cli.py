@@ -167,17 +167,19 @@ def stats(file: LedgerFile, as_json: AsJson = False) -> None:
         print(json.dumps(found))
         return
     for name, value in found.items():
-        text = ", ".join(f"{n:,} {what}" for what, n in value.items()) if isinstance(value, dict) else value
+        text = ", ".join(f"{n:,} {what}" for what, n in value.items()) or 0 if isinstance(value, dict) else value
         print(f"{name:<12}{text}")
 
 
 @ledger.command()
 def export(
     file: LedgerFile,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="folder for the files; made if missing")] = Path("results"),
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="folder for the files; by default that of the ledger")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write both tables of a ledger as OUT/answers.parquet and OUT/asked.parquet."""
+    """Write both tables of a ledger as answers.parquet and asked.parquet."""
     from prism_mesa.experiments.ledgers import export_ledger
 
     files = export_ledger(file, out)
@@ -322,6 +324,15 @@ def _print_summary(summary: dict[str, Any]) -> None:
         )
 
 
+_SOURCES = {
+    "llm": "answered by the LLM",
+    "cache": "by an answer it had given before",
+    "fallback": "by fallback",
+    "budget": "beyond a limit",
+    "rule": "by rule",
+}
+
+
 def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the lines of the summary as (what, text)."""
     engagement, trees, decisions = summary["engagement"], summary["cascades"], summary["decisions"]
@@ -340,8 +351,15 @@ def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"largest {trees['max_size']}, deepest {trees['max_depth']}",
         )
     rates = decisions["rates"]
-    answered = ", ".join(f"{n:,} by {source}" for source, n in decisions["by_source"].items()) or "nobody was asked"
-    yield "decisions", f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round): {answered}"
+    answered = ", ".join(f"{n:,} {_SOURCES[source]}" for source, n in decisions["by_source"].items())
+    choices = f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round)"
+    yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
+    if left := decisions["by_source"].get("budget", 0):
+        yield (
+            "limits",
+            f"{left:,} open choices ({rates['budget']:.0%}) were beyond a limit of the reasoner and answered by "
+            f"reasoner.fallback={decisions['fallback']}",
+        )
     llm = decisions["llm"]
     if llm["calls"]:
         yield (

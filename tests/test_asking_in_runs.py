@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import sqlite3
 from hashlib import blake2b
 from pathlib import Path
 
@@ -9,14 +10,14 @@ import pandas as pd
 import pytest
 
 from prism_mesa import SocialModel, run
-from prism_mesa.errors import DataError, RunError
+from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
 from prism_mesa.experiments.replay import replay
 from prism_mesa.experiments.store import read_manifest
 from prism_mesa.experiments.telling import told
 from prism_mesa.experiments.why import why
 from prism_mesa.reasoner import Ledger, Reasoner
-from prism_mesa.reasoner.stand_in import FAULTS, StandIn, embedded_brain, first_attempts, prompt_text
+from prism_mesa.reasoner.stand_in import FAULTS, Said, StandIn, embedded_brain, first_attempts, prompt_text
 
 WORLD = {
     "agents": {"n": 40, "activity": 0.9, "band": 0.3},
@@ -426,3 +427,130 @@ def test_the_same_answers_make_the_same_run_wherever_they_come_from():
             model.run_for(3)
             totals.append(model.totals)
     assert totals[0] == totals[1]
+
+
+# -- what a review found -----------------------------------------------------------------------------
+
+
+def test_replay_takes_the_answers_of_the_llm_and_options_that_are_configured(tmp_path):
+    shared = {"ledger_path": str(tmp_path / "shared.sqlite")}
+    with StandIn(models=("llama3.2", "qwen"), brain=lambda body: '{"next_state": "composing"}') as server:
+        cold = run(asking(server, **shared), out=tmp_path)
+        server.brain = lambda body: '{"next_state": "scrolling"}'
+        warm = run(asking(server, temperature=1.0, **shared), out=tmp_path)
+        run(asking(server, model="qwen", **shared), out=tmp_path)
+        again = run(asking(server, ledger="replay", **shared), out=tmp_path)
+        assert tables_of(again.run_dir) == tables_of(cold.run_dir) != tables_of(warm.run_dir)
+        with pytest.raises(ConfigError, match=r"holds no answers of the LLM and options .*qwen"):
+            run(asking(server, ledger="replay", model="mistral", **shared), out=tmp_path)
+
+
+def test_a_ledger_that_is_not_there_is_bad_input_in_replay_and_nothing_is_made(tmp_path):
+    typo = tmp_path / "typo.sqlite"
+    with pytest.raises(DataError, match=r"typo.sqlite: no such file"):
+        run(WORLD | {"reasoner": {"kind": "auto", "ledger": "replay", "ledger_path": str(typo)}}, out=tmp_path / "out")
+    assert not typo.exists()
+    assert not (tmp_path / "out").exists()
+
+
+def test_looking_at_a_file_of_somebody_elses_changes_nothing_in_it(tmp_path):
+    db = sqlite3.connect(tmp_path / "other.db")
+    db.execute("CREATE TABLE mine (x)")
+    db.commit()
+    db.close()
+    before = (tmp_path / "other.db").read_bytes()
+    for look in (ledger_stats, Ledger):
+        with pytest.raises(DataError, match="not a ledger"):
+            look(tmp_path / "other.db")
+    assert (tmp_path / "other.db").read_bytes() == before
+
+
+def test_a_damaged_ledger_is_told_in_a_line(tmp_path):
+    with StandIn() as server:
+        result = run(asking(server), out=tmp_path)
+    file = result.run_dir / "decisions.sqlite"
+    good = file.read_bytes()
+    file.write_bytes(good[:4096] + b"\x5a" * (len(good) - 4096))
+    with pytest.raises(DataError, match=r"cannot be read|not a ledger"):
+        ledger_stats(result.run_dir)
+    file.write_bytes(good)
+    ledger = Ledger(file)
+    ledger._db.execute("UPDATE answers SET raw = 'nonsense'")
+    ledger.close()
+    with pytest.raises(RunError, match=r"cannot be repeated: the ledger .* what stands there is none"):
+        replay(result.run_dir)
+
+
+def test_a_reasoner_that_was_interrupted_serves_the_next_model():
+    class Impatient(SocialModel):
+        def step_scripts(self):
+            if (self.round, self.tick) == (0, 5):
+                raise KeyboardInterrupt
+            super().step_scripts()
+
+    async def slow(prompt):
+        await asyncio.sleep(0.02)
+        return '{"next_state": "scrolling"}'
+
+    with Reasoner(slow, max_concurrency=2) as reasoner:
+        with pytest.raises(KeyboardInterrupt):
+            Impatient(WORLD, reasoner=reasoner).step()
+        model = SocialModel(WORLD, reasoner=reasoner)
+        model.run_for(1)
+    assert model.totals["open"] == sum(model.sources.values()) > 0
+
+
+def test_every_model_on_one_reasoner_has_the_whole_of_its_limits():
+    with Reasoner(lambda prompt: '{"next_state": "scrolling"}', max_calls=5) as reasoner:
+        asked = []
+        for seed in (1, 2):
+            model = SocialModel(WORLD, reasoner=reasoner, seed=seed)
+            model.run_for(1)
+            asked.append(model.sources["llm"])
+    assert asked == [5, 5]
+
+
+def test_what_was_never_sent_because_a_limit_ran_out_is_budget_also_with_a_dead_server(tmp_path, caplog):
+    with StandIn() as server:
+        limits = {"max_calls": 20, "max_concurrency": 4, "max_fallback_share": 1.0}
+        result = run(asking(server, **limits), out=tmp_path, on_round=lambda done: server.stop() if done == 1 else None)
+    asked = pd.DataFrame(Ledger(result.run_dir / "decisions.sqlite", read_only=True).asked())
+    assert set(asked.query("source == 'fallback'")["reason"]) <= {"refused", "dropped", "circuit-open", "still-down"}
+    assert (asked["source"] == "budget").any()
+
+
+def test_counts_of_tokens_that_can_be_none_end_no_run(tmp_path):
+    def absurd(body):
+        return Said('{"next_state": "scrolling"}', (), 10**25, -500)
+
+    with StandIn(brain=absurd) as server:
+        result = run(asking(server, max_tokens=20_000), out=tmp_path)
+    assert result.summary["decisions"]["llm"]["tokens"] == 0
+    assert result.summary["decisions"]["by_source"]["budget"] > 0
+
+
+def test_a_file_that_is_no_gguf_is_bad_input_before_the_run(tmp_path):
+    pytest.importorskip("xllamacpp", reason="the extra 'embedded' is not installed")
+    bad = tmp_path / "bad.gguf"
+    bad.write_bytes(b"GGUF\x03\0\0\0garbage")
+    with pytest.raises(ConfigError, match=r"llama.cpp cannot load .*bad.gguf"):
+        run(WORLD | {"reasoner": {"kind": "embedded", "model": str(bad)}}, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_from_files_is_replayed_from_another_folder(tmp_path, monkeypatch):
+    (tmp_path / "edges.csv").write_text("src,dst\n" + "".join(f"{i},{(i * 7 + 1) % 20}\n" for i in range(20)))
+    monkeypatch.chdir(tmp_path)
+    with StandIn() as server:
+        world = WORLD | {"network": {"edges": "edges.csv"}, "agents": {"activity": 1, "band": 0.5}}
+        result = run(asking(server, world), out=tmp_path)
+    monkeypatch.chdir("/")
+    assert replay(result.run_dir).equal
+
+
+def test_an_llm_function_that_raises_an_interrupt_does_not_hang_its_caller():
+    def llm(prompt):
+        raise SystemExit
+
+    with Reasoner(llm) as reasoner, pytest.raises(RuntimeError, match="the LLM's function raised SystemExit"):
+        SocialModel(WORLD, reasoner=reasoner).run_for(2)

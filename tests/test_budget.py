@@ -276,7 +276,7 @@ def test_what_is_left_over_is_answered_as_fallback_says_and_is_no_fallback(fallb
     ]
     assert [(row.source, row.reason) for row in rows] == [("llm", "")] * 2 + [("budget", "budget")] * 7
     assert reasoner.counts == {"llm": 2, "budget": 7}
-    assert (reasoner.fallback_share, reasoner.reasons) == (0, {})
+    assert (reasoner.counts["fallback"], reasoner.reasons) == (0, {})
     assert caplog.records == []
 
 
@@ -335,7 +335,7 @@ def test_what_is_out_when_the_time_is_over_is_cut_and_nobody_is_asked_any_more(l
         (C, "budget", "budget", 0)
     ] * 4
     assert llm.asked == reasoner.usage["calls"] == 2
-    assert reasoner.fallback_share == 0
+    assert reasoner.counts["fallback"] == 0
 
 
 def test_seconds_of_a_round_begin_anew_and_seconds_of_a_run_do_not():

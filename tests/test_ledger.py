@@ -70,7 +70,7 @@ def test_a_ledger_of_another_version_is_refused_with_what_it_lacks(tmp_path):
     with sqlite3.connect(path) as db:
         db.execute("CREATE TABLE answers (key TEXT PRIMARY KEY, prompt TEXT)")
     db.close()
-    with pytest.raises(DataError, match=r"old.sqlite: not a ledger \(its table answers has no column options\)"):
+    with pytest.raises(DataError, match=r"old.sqlite: not a ledger \(it has no table answers with a column options\)"):
         Ledger(path)
 
 

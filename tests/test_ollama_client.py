@@ -303,7 +303,7 @@ def test_auto_takes_the_rule_where_neither_ollama_nor_the_embedded_llm_is_and_no
 @pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
 def test_the_embedded_llm_can_be_asked_in_words_too():
     reasoner = make_reasoner(ReasonerParams(kind="embedded", answer="choice"))
-    assert (reasoner.params.answer, reasoner.params.persona) == ("choice", "individual")
+    assert (reasoner.params.answer, reasoner.params.persona) == ("choice", "archetype")
 
 
 def test_ollama_by_name_is_not_replaced_by_anything(nobody):

@@ -100,7 +100,7 @@ def test_for_probabilities_one_letter_is_asked_for_with_the_twenty_likeliest_tok
     ("place", "expected"),
     [
         ({"A": 0.6, "B": 0.3, "C": 0.1}, (2 / 3, 1 / 3)),
-        ({" A": 0.4, "A": 0.2, '"A"': 0.1, "a": 0.1, "B": 0.1, " b": 0.1}, (0.8, 0.2)),
+        ({" A": 0.4, "A": 0.2, '"A"': 0.1, "a": 0.1, "B": 0.1, " b": 0.1}, (7 / 8, 1 / 8)),
         ({"(A)": 0.3, "A.": 0.3, "**B**": 0.4}, (0.6, 0.4)),
         ({"B": 0.5, "A": 0.25, "Sure": 0.25}, (1 / 3, 2 / 3)),
         ({"A": 0.5, "Apple": 0.3, "AB": 0.1, "B": 0.1}, (5 / 6, 1 / 6)),
@@ -328,3 +328,34 @@ def test_a_text_has_at_most_as_many_tokens_as_bytes_and_an_answer_at_most_its_li
     found = most_tokens(text, {"max_tokens": 16})
     assert found >= len(text.encode("utf-8", "replace")) + 16
     assert most_tokens(text, {}) == found - 16
+
+
+PROSE = (
+    [{"The": 0.9, " a": 0.09, "A": 0.01}, {" answer": 1.0}, {" is": 1.0}, {" B": 0.98, " A": 0.02}],
+    [{"\n": 0.98, "A": 0.01, "B": 0.01}, {"B": 0.98, "A": 0.02}],
+)
+
+
+@pytest.mark.parametrize("places", PROSE)
+def test_the_place_counts_at_which_the_llm_names_a_letter_not_one_at_which_it_might(places):
+    assert of_places(places) == pytest.approx((0.02, 0.98))
+
+
+def test_an_llm_that_talks_and_names_no_letter_has_given_no_answer():
+    with pytest.raises(UselessAnswerError, match="names no option"):
+        of_places([{"I": 0.99, " a": 0.005, "A": 0.001}, {" cannot": 0.9, "B": 0.1}])
+
+
+def of_places(places):
+    tops = tuple(tuple((token, math.log(p)) for token, p in place.items()) for place in places)
+
+    class Talker:
+        name, digest, label, decoding = "talker", "", "talker", {}
+
+        async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
+            return Completion("...", top_logprobs=tops)
+
+    oracle = ChatOracle(Talker(), "probabilities")
+    question = Question(Persona("Ann"), AgentState.EVALUATING, "decides", (AgentState.COMPOSING, AgentState.SCROLLING))
+    raw = asyncio.run(oracle.ask(oracle.write(question), question)).text
+    return oracle.read(question, raw)

@@ -6,7 +6,6 @@ import json
 import logging
 import re
 import signal
-import sqlite3
 import threading
 import time
 from collections import Counter
@@ -15,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError, DataError, OracleError
 from prism_mesa.reasoner import (
     Ask,
     AskedRow,
@@ -127,7 +126,6 @@ def test_whatever_goes_wrong_is_logged_counted_by_reason_and_ends_in_the_first_o
     assert f"Ann, decides in evaluating: fallback 'first' ({reason}" in record.message
     assert reasoner.counts == {"fallback": 1}
     assert reasoner.reasons == {reason: 1}
-    assert reasoner.fallback_share == 1
 
 
 def test_only_an_unforeseen_error_is_logged_with_its_trace(caplog):
@@ -219,7 +217,6 @@ def test_a_fallback_is_shared_within_its_batch_and_never_kept():
     assert [(a.choice, a.source, a.attempts) for a in failed] == [(C, "fallback", 1), (C, "fallback", 0)]
     assert asyncio.run(reasoner.answer_all([ask()]))[0].choice is S
     assert reasoner.counts == {"fallback": 2, "llm": 1}
-    assert reasoner.fallback_share == pytest.approx(2 / 3)
 
 
 def test_within_a_round_a_failure_is_shared_by_later_ticks_and_the_next_round_asks_again():
@@ -380,7 +377,7 @@ def test_a_ledger_that_breaks_while_nobody_waits_is_told_to_whoever_waits_next(t
         ledger.close()
         reasoner.submit([ask()])
         time.sleep(0.05)  # nobody waits while it breaks
-        with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        with pytest.raises(DataError, match=r"cannot be written .*closed"):
             reasoner.collect()
 
 

@@ -21,7 +21,7 @@ def _opened(file: Path) -> Ledger:
     path = file / "decisions.sqlite" if file.is_dir() else file
     if not path.is_file():
         raise DataError(f"{file}: no ledger there: give a decisions.sqlite, or the folder of a run")
-    return Ledger(path)
+    return Ledger(path, read_only=True)
 
 
 def ledger_stats(file: str | Path) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
         "llms": dict(Counter(answer.llm for answer in answers)),
         "choices": dict(Counter(answer.choice or "probabilities" for answer in answers)),
         "tokens": sum(answer.prompt_tokens + answer.completion_tokens for answer in answers),
-        "latency_ms": round(float(latencies.median()), 1) if answers else 0.0,
+        "median_ms": round(float(latencies.median()), 1) if answers else 0.0,
         "questions": len(asked),
         "sources": dict(Counter(row.source for row in asked)),
         "fallbacks": dict(Counter(row.reason for row in asked if row.source == "fallback")),
@@ -46,8 +46,8 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
     }
 
 
-def export_ledger(file: str | Path, out: str | Path) -> dict[str, tuple[Path, int]]:
-    """Write `answers` and `asked` as Parquet below `out` and return each one's file and rows.
+def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:
+    """Write `answers` and `asked` as Parquet below `out`, or beside the ledger, and return each one's file and rows.
 
     Raises:
         DataError: If there is no ledger, or the folder cannot be made.
@@ -55,6 +55,7 @@ def export_ledger(file: str | Path, out: str | Path) -> dict[str, tuple[Path, in
     with _opened(Path(file)) as ledger:
         answers = pd.DataFrame(map(asdict, ledger.answers()), columns=[field.name for field in fields(StoredAnswer)])
         asked = pd.DataFrame(map(asdict, ledger.asked()), columns=[field.name for field in fields(AskedRow)])
+    out = out if out is not None else Path(file) if Path(file).is_dir() else Path(file).parent
     make_folder(Path(out))
     written = {}
     for name, table in (("answers", answers), ("asked", asked)):

@@ -1,7 +1,7 @@
 """Repeating a run from its folder, without any LLM, and comparing every table. It changes nothing in that folder."""
 
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -9,13 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, RunError
 from prism_mesa.experiments.config import Config, make_config
 from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import TABLES, read_manifest, read_table
-from prism_mesa.params import merged
+from prism_mesa.params import merged, nested
 
 LEDGER = "decisions.sqlite"
+_INPUTS = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
 
 
 @dataclass(frozen=True)
@@ -42,25 +43,21 @@ class Replay:
         return not self.differences
 
 
-def recorded_config(run_dir: Path, *, more: Mapping[str, Any] | None = None) -> Config:
+def recorded_config(run_dir: Path) -> Config:
     """Return the configuration with which a run is repeated from its own ledger.
-
-    Args:
-        run_dir: The run's folder.
-        more: Nested values that count instead of the run's own.
 
     Raises:
         DataError: If there is no run, it was given things in Python, or it has no ledger.
     """
     manifest = read_manifest(run_dir)
-    if "llm" not in manifest or "kind" not in (manifest["llm"] or {"kind": ""}):
+    if not {"llm", "config", "status"} <= manifest.keys() or "kind" not in (manifest["llm"] or {"kind": ""}):
         raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")
     if any(manifest.get("made_in_python", ())):
         raise DataError(
             f"{run_dir}: was given a chart or agents in Python, which its folder does not hold: run it from there, "
             f"with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
         )
-    values: dict[str, Any] = manifest["config"]
+    values = _with_paths_of(manifest["config"], Path(manifest.get("working_directory", ".")))
     own: dict[str, Any] = {"kind": "rule"}
     if manifest["llm"] is not None:
         if not (run_dir / LEDGER).is_file():
@@ -69,7 +66,14 @@ def recorded_config(run_dir: Path, *, more: Mapping[str, Any] | None = None) -> 
         own = {"kind": llm["kind"], "model": llm["name"], "answer": llm["answer"], "persona": llm["persona"]}
         own |= {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
     own |= {"max_fallback_share": 1.0}
-    return make_config(merged(merged(values, {"reasoner": own}), more or {}), str(run_dir))
+    return make_config(merged(values, {"reasoner": own}), str(run_dir))
+
+
+def _with_paths_of(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return configuration values whose input files are those of the folder in which the run was started."""
+    paths = {(group, key): values.get(group, {}).get(key) for group, key in _INPUTS}
+    there = {(group, key): str(folder / path) for (group, key), path in paths.items() if path is not None}
+    return merged(values, nested({f"{group}.{key}": path for (group, key), path in there.items()}))
 
 
 def replay(
@@ -104,7 +108,10 @@ def replay(
 def _repeated(
     run_dir: Path, config: Config, out: Path, on_round: Callable[[int], None] | None, *, keep: bool
 ) -> Replay:
-    result = run(config, out=out, on_round=on_round)
+    try:
+        result = run(config, out=out, on_round=on_round)
+    except RunError as error:
+        raise RunError(f"{run_dir}: cannot be repeated: {error.__cause__}") from error
     differences, rows = {}, {}
     for table in TABLES:
         rows[table], difference = _compared(run_dir, result.run_dir, table)

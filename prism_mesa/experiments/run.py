@@ -131,7 +131,7 @@ def _run_rounds(
 ) -> None:
     """Step the model, with its records going to the folder."""
     model.recorder = folder
-    with closing(model.reasoner), Ledger(folder.path / "decisions.sqlite") as ledger:
+    with Ledger(folder.path / "decisions.sqlite") as ledger, closing(model.reasoner):
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
         for done in range(1, rounds + 1):
@@ -152,6 +152,8 @@ _WITHOUT_EFFECT = set(
 def _scope(model: SocialModel) -> str:
     """Return a name for all runs that have the same tables, if the LLM's answers are the same."""
     values = model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT})
+    for group, key in (("network", "edges"), ("posts", "file"), ("agents", "profiles")):
+        values[group][key] = values[group][key] and Path(values[group][key]).name
     if isinstance(model.reasoner, Reasoner):  # what null stands for
         values["reasoner"] |= {name: getattr(model.reasoner.params, name) for name in ("answer", "persona")}
     return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
@@ -201,6 +203,7 @@ def _summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, 
             "rates": _rates(model, rounds),
             "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
             "llm": _spent(model, rounds),
+            "fallback": model.reasoner.params.fallback if isinstance(model.reasoner, Reasoner) else None,
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
         },
@@ -278,6 +281,7 @@ def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
         "decided_by": model.reasoner.label,
         "llm": _llm(model),
         "notes": list(model.notes),
+        "working_directory": str(Path.cwd()),
         "packages": {name: _version(name) for name in _PACKAGES},
         "python": platform.python_version(),
         "machine": platform.platform(),

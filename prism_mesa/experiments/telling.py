@@ -3,11 +3,15 @@
 What users or an LLM wrote is shown as in a prompt: on one line, without control characters.
 """
 
+import json
+import math
 import textwrap
+from collections import Counter
 from collections.abc import Iterator
 
 from prism_mesa.experiments.why import Explanation, Move, RoundOfAgent, Witness
-from prism_mesa.reasoner import RuleReasoner
+from prism_mesa.reasoner import Question, Reasoner, RuleReasoner, StoredAnswer
+from prism_mesa.reasoner.embedded import position_of
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
 from prism_mesa.records import Post
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES
@@ -32,13 +36,14 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     likes = plain(", ".join(who.interests), 400) or "nothing in particular"
     yield f"{plain(who.name, NAME_CAP)} (agent {who.row}) likes {likes}; {who.personality}."
     yield (
-        f"It ignores posts whose relevance to it is below {who.low_threshold:.3f} and engages above "
-        f"{who.high_threshold:.3f}; between them the choice is open."
+        "Relevance is the similarity of a post's topics and its interests, 0 to 1. It ignores posts below "
+        f"{who.low_threshold:.3f} and engages above {who.high_threshold:.3f}; between them the choice is open."
     )
     there = [r.round for r in explanation.rounds if r.came_online]
-    yield f"It came online in {len(there)} of {len(explanation.rounds)} rounds."
+    yield f"It came online in {len(there)} of its first {len(explanation.rounds)} rounds."
     for done, rounds in _engagements(explanation.rounds).items():
-        yield f"  {done} in round {', '.join(map(str, rounds))}"
+        times = Counter(rounds)
+        yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in times.items())}"
 
 
 def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
@@ -65,7 +70,8 @@ def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
     yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(move)}"
-    guarded = [entry for entry in move.considered if entry[1]]
+    drawn = move.trigger == "compose_done" and move.answer is None  # what was drawn is told where it was
+    guarded = [entry for entry in move.considered if entry[1] and not drawn]
     for transition, said, values in guarded:
         to = transition.target.value if transition.target else "open"
         read = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
@@ -83,7 +89,8 @@ def _meaning(move: Move) -> str:
         return f": {move.waited} ticks in this state are as long as it stays"
     rule = next((r for r in TRIGGER_RULES if (r.state, r.trigger) == (move.state, move.trigger)), None)
     if rule is not None and rule.when is not None:
-        return f", because {rule.when}"
+        values = "" if move.post is None else f" ({move.post.relevance:.3f})"
+        return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
         return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}"
     return ""
@@ -92,8 +99,9 @@ def _meaning(move: Move) -> str:
 def _post(post: Post) -> str:
     text = textwrap.shorten(plain(post.text, 400), 70, placeholder=" ...")
     text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
-    kind = {"post": "post", "reply": "a reply to it, post", "reshare": "a reshare of it, post"}[post.kind]
-    return f'"{text}" ({kind} {post.post_id} by {plain(post.author_name, NAME_CAP)}, relevance {post.relevance:.3f})'
+    how = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}[post.kind]
+    who = f"{how.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
+    return f'"{text}" ({who}, relevance {post.relevance:.3f})'
 
 
 def _short(value: object) -> str:
@@ -110,8 +118,8 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
     chosen = "it stays" if answer.choice is None else answer.choice.value
     if isinstance(reasoner, RuleReasoner):
         yield "      Decided by the rule: no LLM was asked in this run."
-        chances = reasoner.chances(question)
-        yield from _drawn(names, chances, move.draw, chosen)
+        yield _odds(reasoner.log_odds(question))
+        yield from _drawn(names, reasoner.chances(question), move.draw, chosen)
     elif answer.source in ("fallback", "budget"):
         left_over = answer.source == "budget"
         why = "No limit was left to ask the LLM" if left_over else f"The LLM gave no answer ({answer.reason})"
@@ -119,29 +127,47 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
     else:
         yield f"      Decided by {explanation.decided_by}."
         if move.stored is not None:
-            if question.persona.archetype >= 0:
-                likes = ", ".join(question.persona.interests)
-                yield f"      Asked about as one of many users of kind {question.persona.archetype}: {likes}."
-            yield "      It was told:"
-            for line in move.stored.prompt.splitlines():
-                yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
-            how = " (how much likelier the post makes each interest, as a log-ratio)" if _is_score(move) else ""
-            yield f"      It answered{how}: {plain(move.stored.raw, _RAW_CAP)}"
+            yield from _asked(reasoner, question, move.stored)
         if 1.0 in answer.probabilities:
             yield f"      It chose {chosen}."
         else:
             yield from _drawn(names, answer.probabilities, move.draw, chosen)
 
 
-def _is_score(move: Move) -> bool:
-    return move.stored is not None and move.stored.raw.startswith('{"pmi"')
+def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
+    """Yield what the LLM was told and what it said."""
+    if question.persona.archetype >= 0:
+        kind, likes = question.persona.archetype, ", ".join(question.persona.interests)
+        yield f"      It is asked about as kind {kind} of {reasoner.params.archetypes} kinds of users: {likes}."
+    scored = stored.raw.startswith('{"pmi"')
+    yield "      How well does what follows go with the first line?" if scored else "      It was told:"
+    for line in stored.prompt.splitlines():
+        yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
+    if scored:
+        yield from _scores(stored.raw)
+        yield _odds(reasoner.rule.log_odds(question, position_of(stored.raw)))
+    else:
+        yield f"      It answered: {plain(stored.raw, _RAW_CAP)}"
+
+
+def _scores(raw: str) -> Iterator[str]:
+    """Yield how much likelier a post makes each interest; the best counts."""
+    for interest, score in json.loads(raw)["of"].items():
+        times = f"{math.exp(score):.2g} times as likely as without it"
+        yield f"      With the post '{plain(interest, NAME_CAP)}' is {times}."
+
+
+def _odds(terms: dict[str, float]) -> str:
+    made_of = ", ".join(f"{value:+.2f} {what}" for what, value in terms.items())
+    return f"      Its log-odds of engaging: {made_of}: {sum(terms.values()):+.2f} in all."
 
 
 def _drawn(names: list[str], chances: tuple[float, ...], draw: float, chosen: str) -> Iterator[str]:
     told = ", ".join(f"{name} {chance:.1%}" for name, chance in zip(names, chances, strict=True))
-    yield f"      For this agent that means {told}; its draw, {draw:.3f}, falls on {chosen}."
+    yield f"      So the chances are {told}; one after the other from 0 to 1, its draw, {draw:.3f}, falls on {chosen}."
 
 
 def _action(agent: Witness, move: Move) -> str:
     shares = ", ".join(f"{action} {share:.2f}" for action, share in agent.propensities.items())
-    return f"What it will do with the post is drawn from its habits ({shares}): {move.action_draw:.3f}, {move.action}."
+    drawn = f"one after the other from 0 to 1, its draw, {move.action_draw:.3f}, falls on {move.action}"
+    return f"What it will do with the post is drawn from its habits ({shares}): {drawn}."

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from prism_mesa.errors import DataError
-from prism_mesa.experiments.replay import recorded_config
+from prism_mesa.experiments.config import Config
+from prism_mesa.experiments.replay import LEDGER, recorded_config
 from prism_mesa.experiments.store import read_manifest
-from prism_mesa.reasoner import Answer, Question, Reasoner, StoredAnswer
+from prism_mesa.reasoner import Answer, Ledger, Question, Reasoner, StoredAnswer
 from prism_mesa.records import ACTIONS, Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.asking import ask_alone, choice_draws
@@ -65,11 +66,6 @@ class RoundOfAgent:
         """The engagements of the round: like, reply, reshare."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
         return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
-
-    @property
-    def asked(self) -> bool:
-        """Whether a choice was open."""
-        return any(move.answer is not None for move in self.moves)
 
 
 class Witness(SocialAgent):
@@ -143,7 +139,7 @@ def why(
     Args:
         run_dir: The run's folder.
         agent: The agent's row, id, or name.
-        round_: The round to tell; by default the last in which the agent engaged, was asked about, or came online.
+        round_: The round to tell; by default the last of those with most engagements after open choices.
         on_round: Called with the number of rounds repeated, after each.
 
     Raises:
@@ -153,7 +149,7 @@ def why(
     run_dir = Path(run_dir)
     config = recorded_config(run_dir)
     manifest = read_manifest(run_dir)
-    last = int(manifest.get("summary", {}).get("rounds", config.rounds)) - 1
+    last = _last_round(run_dir, manifest, config)
     if round_ is not None and not 0 <= round_ <= last:
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
     model = SocialModel(config)
@@ -170,9 +166,21 @@ def why(
     return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown)
 
 
+def _last_round(run_dir: Path, manifest: dict[str, Any], config: Config) -> int:
+    """Return the last round that is known to have been completed; a run that was killed does not say."""
+    rounds = manifest.get("summary", {}).get("rounds")
+    if rounds is None and manifest["llm"] is not None:
+        with Ledger(run_dir / LEDGER, read_only=True) as ledger:
+            rounds = max((row.round for row in ledger.asked()), default=0)
+    if rounds == 0:
+        raise DataError(f"{run_dir}: no round of it was completed (status {manifest['status']})")
+    return int(rounds or config.rounds) - 1
+
+
 def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
-    def weight(r: RoundOfAgent) -> tuple[bool, bool, bool, int]:
-        return bool(r.engaged) and r.asked, bool(r.engaged) or r.asked, r.came_online, r.round
+    def weight(r: RoundOfAgent) -> tuple[int, int, bool, int]:
+        open_choices = sum(move.answer is not None for move in r.moves)
+        return min(len(r.engaged), open_choices), len(r.engaged) + open_choices, r.came_online, r.round
 
     return max(rounds, key=weight, default=None)
 

@@ -13,17 +13,13 @@ from prism_mesa.reasoner.llamacpp import SMOLLM2, embedded_fault
 from prism_mesa.reasoner.ollama import OllamaChatClient
 from prism_mesa.reasoner.openai import OpenAIChatClient
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
-from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.reasoner.params import OLLAMA_MODEL, ReasonerParams
 from prism_mesa.reasoner.reasoner import Reasoner
 from prism_mesa.reasoner.recorded import recorded_oracle
 from prism_mesa.reasoner.rule import RuleReasoner
 
-OLLAMA_MODEL: Final = "llama3.2"
 OLLAMA_HOST: Final = "http://127.0.0.1:11434"
 OPENAI_HOST: Final = "http://127.0.0.1:8000/v1"
-_LETTER_TOKENS: Final = 16
-"""Most tokens of an answer where one letter is asked for."""
-
 _LEAST_FAILURES: Final = 5
 
 
@@ -40,12 +36,18 @@ def make_reasoner(params: ReasonerParams) -> Reasoner | RuleReasoner:
     """
     if params.kind == "rule":
         return RuleReasoner(params.rule)
-    books = Books(params.ledger, None if params.ledger_path is None else Ledger(params.ledger_path))
+    books = Books(params.ledger, _shared_ledger(params))
     try:
         return _asking(params, books)
     except BaseException:
         books.close()
         raise
+
+
+def _shared_ledger(params: ReasonerParams) -> Ledger | None:
+    if params.ledger_path is None:
+        return None
+    return Ledger(params.ledger_path, read_only=params.ledger == "replay")
 
 
 def _asking(params: ReasonerParams, books: Books) -> Reasoner | RuleReasoner:
@@ -59,7 +61,7 @@ def _asking(params: ReasonerParams, books: Books) -> Reasoner | RuleReasoner:
     try:
         _check(oracle)
     except ConfigError as error:
-        note = str(error)
+        note = f"no Ollama: {str(error).removeprefix('reasoner.').replace(', or set reasoner.kind=rule', '')}"
     else:
         return _reasoner(params, oracle, "ollama", books)
     fault = embedded_fault(_gguf(params))
@@ -83,7 +85,7 @@ def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: Books, n
     """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
     scores = oracle.decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")
-    persona = params.persona or ("archetype" if scores else "individual")
+    persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
     resolved = params.model_copy(update={"answer": answer, "persona": persona})
     return Reasoner(oracle, params=resolved, books=books, kind=kind, note=note)
 
@@ -96,15 +98,9 @@ def _served(params: ReasonerParams, client: Callable[[str], ChatClient], default
     return ChatOracle(hosts, params.answer or "choice")
 
 
-def _max_tokens(params: ReasonerParams) -> int:
-    most = params.max_answer_tokens
-    return min(most, _LETTER_TOKENS) if params.answer == "probabilities" else most
-
-
 def _ollama(params: ReasonerParams) -> Oracle:
     def client(host: str) -> ChatClient:
-        model, tokens = params.model or OLLAMA_MODEL, _max_tokens(params)
-        return OllamaChatClient(model, host, params.timeout_s, params.temperature, params.seed, tokens)
+        return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **params.decoding)
 
     return _served(params, client, OLLAMA_HOST)
 
@@ -112,10 +108,10 @@ def _ollama(params: ReasonerParams) -> Oracle:
 def _openai(params: ReasonerParams) -> Oracle:
     if params.model is None:
         raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
-    model, tokens = params.model, _max_tokens(params)
+    model = params.model
 
     def client(host: str) -> ChatClient:
-        return OpenAIChatClient(model, host, params.timeout_s, params.temperature, params.seed, tokens)
+        return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
 
     return _served(params, client, OPENAI_HOST)
 
@@ -127,9 +123,12 @@ def _gguf(params: ReasonerParams) -> str:
 
 
 def _embedded(params: ReasonerParams) -> Oracle:
+    gguf = _gguf(params)
     client = EmbeddedChatClient(
-        _gguf(params), temperature=params.temperature, seed=params.seed, max_tokens=params.max_answer_tokens
+        gguf, temperature=params.temperature, seed=params.seed, max_tokens=params.max_answer_tokens
     )
+    if gguf != SMOLLM2:
+        client.load()  # whether llama.cpp can read somebody's file is said before a run begins
     return ChatOracle(client, "choice") if params.answer == "choice" else PmiOracle(client, params.rule)
 
 

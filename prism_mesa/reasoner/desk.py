@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from prism_mesa.errors import OracleError
+from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.budget import Budget
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.oracle import Oracle, most_tokens
@@ -94,11 +94,6 @@ class Desk:
         self._broken: BaseException | None = None
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing is out or waits."""
-        return not self._tasks and not self._queue
-
-    @property
     def wants_more(self) -> bool:
         """Whether slots may soon run dry."""
         return self._unsent < self._slots.n
@@ -173,7 +168,7 @@ class Desk:
                 await asyncio.sleep(max(map(self._pause_s, again)))
             waiting = sorted([*again, *waiting[len(granted) :]], key=_order)
         for call in waiting:
-            self._fail(call, call.reason or NO_BUDGET)
+            self._left_over(call)
 
     async def _attempt_in_slot(self, call: Call) -> None:
         async with self._slots.slot():
@@ -181,7 +176,7 @@ class Desk:
                 await self._attempt(call)
             else:  # the time ran out while the call waited for a slot
                 self._budget.settle(call.most_tokens, 0, called=False)
-                self._fail(call, call.reason or NO_BUDGET)
+                self._left_over(call)
 
     async def _attempt(self, call: Call) -> None:
         """Ask once; the call is then done, or may be asked again."""
@@ -193,6 +188,10 @@ class Desk:
             self.oracle.read(call.question, said.text)
         except (OracleError, UselessAnswerError) as error:
             reason, call.error = error.reason, error
+        except ConfigError:  # what was configured cannot be asked at all
+            raise
+        except (KeyboardInterrupt, SystemExit) as error:  # of a function that plays the LLM: not to end this loop
+            raise RuntimeError(f"the LLM's function raised {type(error).__name__}") from error
         except TimeoutError as error:
             reason, call.error = NO_BUDGET if limit.expired() else "timeout", error
         except Exception as error:  # a client or function of a user's own may fail in any way: named, counted
@@ -222,6 +221,10 @@ class Desk:
         call.done = True
         self._on_done(call)
         self._tell()
+
+    def _left_over(self, call: Call) -> None:
+        """Give up a call that no limit is left for: as what it failed with, if it was asked at all."""
+        self._fail(call, call.reason if call.attempts else NO_BUDGET)
 
     def _fail(self, call: Call, reason: str) -> None:
         call.reason = reason

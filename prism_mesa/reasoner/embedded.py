@@ -99,6 +99,14 @@ class EmbeddedChatClient:
         latency_ms = (time.perf_counter() - started) * 1000
         return Completion(text, usage["prompt_tokens"], usage["completion_tokens"], latency_ms, _tops(said))
 
+    def load(self) -> None:
+        """Load the LLM now, not with the first question.
+
+        Raises:
+            ConfigError: If llama.cpp cannot load the file.
+        """
+        engine_of(self.path).thread.submit(engine_of(self.path).load).result()
+
     async def run[T](self, work: Callable[[], T]) -> T:
         """Return what `work` returns in the thread of this LLM, where `call` may be called."""
         return await asyncio.get_running_loop().run_in_executor(engine_of(self.path).thread, work)
@@ -182,7 +190,7 @@ class PmiOracle:
         Raises:
             UselessAnswerError: `unparsable` if the text holds no score.
         """
-        position = (_score_of(raw) - PMI_MIDDLE) / PMI_SCALE
+        position = position_of(raw)
         choices = columns_of(question.options, [Ask(question)])
         return tuple(self.rule.probabilities(choices, np.array([position]))[0].tolist())
 
@@ -220,6 +228,11 @@ class PmiOracle:
 
 def _logprob(told: dict[int, float], token: int | None) -> float:
     return told.get(-1 if token is None else token, min(told.values()))
+
+
+def position_of(raw: str) -> float:
+    """Return where on the rule's band a raw score lies: -1 an average post that does not match, 1 one that does."""
+    return (_score_of(raw) - PMI_MIDDLE) / PMI_SCALE
 
 
 _MOST: Final = 1e6

@@ -20,7 +20,6 @@
 Nothing here decides whether to try again; `desk.may_pass` does.
 """
 
-import json
 from typing import TYPE_CHECKING
 
 from prism_mesa.errors import OracleError
@@ -40,7 +39,7 @@ def client_faults() -> tuple[type[Exception], ...]:
         httpx.HTTPError,
         ResponseError,
         pydantic.ValidationError,
-        json.JSONDecodeError,
+        ValueError,  # JSONDecodeError, and a whole number of too many digits
         UnicodeDecodeError,
         RecursionError,
         TypeError,

@@ -103,42 +103,75 @@ _INSERT_ASKED = _insert("asked", AskedRow)
 class Ledger:
     """A ledger file, made if missing (its folder too). Any thread may use it, and any number of processes.
 
+    Args:
+        path: The file.
+        read_only: Only look: nothing is made or changed, and a missing file is an error.
+
     Raises:
-        DataError: If the file cannot be opened or is no ledger.
+        DataError: If the file is missing, cannot be opened, or is no ledger.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        if read_only and not self.path.is_file():
+            raise DataError(f"ledger {self.path}: no such file")
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, _WAIT_S, isolation_level=None, check_same_thread=False)
+            if not read_only:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = self._connected(read_only=read_only)
         except (OSError, sqlite3.Error) as error:
             raise DataError(f"ledger {self.path}: cannot be opened ({error})") from error
         try:
-            self._prepare()
+            if not read_only:
+                self._prepare()
+            self._check()
         except sqlite3.Error as error:
             self._db.close()
             raise DataError(f"ledger {self.path}: not a ledger ({error}); name another file") from error
 
+    def _connected(self, *, read_only: bool) -> sqlite3.Connection:
+        name = f"{self.path.resolve().as_uri()}?mode=ro" if read_only else str(self.path)
+        return sqlite3.connect(name, _WAIT_S, isolation_level=None, check_same_thread=False, uri=read_only)
+
+    def _tables(self) -> set[str]:
+        return {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
     def _prepare(self) -> None:
         """Make the tables, again if another process does the same at that moment: SQLite does not always wait."""
+        foreign = self._tables() - {"answers", "asked"}
+        if foreign:
+            raise sqlite3.DatabaseError(f"it holds a table {min(foreign)}")
         until = time.monotonic() + _WAIT_S
         while True:
             try:
                 self._db.execute("PRAGMA journal_mode = WAL")
                 self._db.execute("PRAGMA synchronous = NORMAL")
                 self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
-                break
+                return
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > until:
                     raise
                 time.sleep(0.01)
+
+    def _check(self) -> None:
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
             has = {column for _, column, *_ in self._db.execute(f"PRAGMA table_info({table})")}
             missing = [field.name for field in fields(row) if field.name not in has]
             if missing:
-                raise sqlite3.DatabaseError(f"its table {table} has no column {missing[0]}")
+                raise sqlite3.DatabaseError(f"it has no table {table} with a column {missing[0]}")
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return what a query finds.
+
+        Raises:
+            DataError: If the file cannot be read, as it may be damaged.
+        """
+        with self._lock:
+            try:
+                return self._db.execute(query, values).fetchall()
+            except sqlite3.Error as error:
+                raise DataError(f"ledger {self.path}: cannot be read ({error})") from error
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
         """Store rows in one transaction: all of them or, if the process dies, none.
@@ -158,7 +191,9 @@ class Ledger:
                     self._db.execute("ROLLBACK")
                     raise
                 self._db.execute("COMMIT")
-            except sqlite3.OperationalError as error:
+            except sqlite3.IntegrityError:  # a row that is none
+                raise
+            except sqlite3.DatabaseError as error:
                 raise DataError(f"ledger {self.path}: cannot be written ({error})") from error
 
     def put(self, answer: StoredAnswer) -> None:
@@ -167,34 +202,25 @@ class Ledger:
 
     def get(self, key: str) -> StoredAnswer | None:
         """Return the answer of a key, or None if there is none."""
-        with self._lock:
-            row = self._db.execute(f"{_SELECT_ANSWERS} WHERE key = ?", (key,)).fetchone()
-        return None if row is None else StoredAnswer(*row)
+        return next((StoredAnswer(*row) for row in self._rows(f"{_SELECT_ANSWERS} WHERE key = ?", (key,))), None)
 
     def answers(self) -> list[StoredAnswer]:
         """Return all answers, in the order in which they were stored."""
-        with self._lock:
-            return [StoredAnswer(*row) for row in self._db.execute(f"{_SELECT_ANSWERS} ORDER BY rowid")]
+        return [StoredAnswer(*row) for row in self._rows(f"{_SELECT_ANSWERS} ORDER BY rowid")]
 
     def asked(self, run: str | None = None) -> list[AskedRow]:
         """Return the rows of `asked`, of one run or of all, in the order in which they were stored."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        with self._lock:
-            return [AskedRow(*row) for row in self._db.execute(f"{_SELECT_ASKED} {where} ORDER BY rowid", values)]
+        return [AskedRow(*row) for row in self._rows(f"{_SELECT_ASKED} {where} ORDER BY rowid", values)]
 
     def llms(self) -> list[tuple[str, str, str]]:
         """Return name, digest and decoding (JSON) of the LLMs that have answered, the latest first."""
-        with self._lock:
-            rows = self._db.execute(
-                "SELECT llm, digest, decoding FROM answers GROUP BY 1, 2, 3 ORDER BY max(rowid) DESC"
-            )
-            return [(llm, digest, decoding) for llm, digest, decoding in rows]
+        query = "SELECT llm, digest, decoding FROM answers GROUP BY 1, 2, 3 ORDER BY max(rowid) DESC"
+        return [(llm, digest, decoding) for llm, digest, decoding in self._rows(query)]
 
     def runs(self) -> list[str]:
         """Return the runs that have rows in `asked`, the latest first."""
-        with self._lock:
-            rows = self._db.execute("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")
-            return [run for (run,) in rows]
+        return [run for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
     def close(self) -> None:
         """Close the file; doing it twice does no harm."""

@@ -86,6 +86,15 @@ class Engine:
         self.thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="prism-llama.cpp")
         self._server: Any = None
 
+    def load(self) -> None:
+        """Load the LLM, if it is not; only to be called in `thread`.
+
+        Raises:
+            ConfigError: If the file cannot be loaded.
+        """
+        if self._server is None:
+            self._server = _loaded(self.path)
+
     def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
         """Return llama.cpp's reply; only to be called in `thread`.
 
@@ -93,8 +102,7 @@ class Engine:
             OracleError: `too-long` if the prompt does not fit, else `refused-request`.
             ConfigError: If the file cannot be loaded.
         """
-        if self._server is None:
-            self._server = _loaded(self.path)
+        self.load()
         reply: dict[str, Any] = getattr(self._server, handler)({**request, "cache_prompt": False})
         error = reply.get("error")
         if error:

@@ -1,6 +1,7 @@
 """Event loops: one of our own in a background thread, and things that belong to one loop each."""
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from concurrent.futures import Future
@@ -58,6 +59,7 @@ class LoopThread:
     """A thread that runs an event loop of its own, so that plain code can await, also inside Jupyter."""
 
     def __init__(self) -> None:
+        self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
         self._thread = threading.Thread(target=self._serve, name="prism-reasoner", daemon=True)
@@ -80,8 +82,15 @@ class LoopThread:
             future.cancel()
             raise
 
+    @property
+    def is_here(self) -> bool:
+        """Whether this is the process that the thread runs in: a fork does not take it along."""
+        return os.getpid() == self._pid
+
     def stop(self) -> None:
-        """End the loop and the thread; doing it twice does no harm."""
+        """End the loop and the thread; it does no harm to do it twice, or in a forked child, which has neither."""
+        if not self.is_here:
+            return
         if not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._stopped.set)
         if threading.current_thread() is not self._thread:

@@ -87,7 +87,7 @@ class OllamaChatClient:
 
     def _completion(self, response: "ChatResponse", latency_ms: float) -> Completion:
         text = response.message.content or ""
-        if response.done is False:
+        if response.done is not True:
             raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
         if not text.strip():
             raise OracleError("empty", f"{self.label}: the answer is empty")
@@ -95,7 +95,7 @@ class OllamaChatClient:
             tuple((entry.token, entry.logprob) for entry in place.top_logprobs or [place])
             for place in response.logprobs or ()
         )
-        return Completion(text, response.prompt_eval_count or 0, response.eval_count or 0, latency_ms, places)
+        return Completion(text, _count(response.prompt_eval_count), _count(response.eval_count), latency_ms, places)
 
     def check(self) -> None:
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
@@ -134,6 +134,11 @@ class OllamaChatClient:
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+
+
+def _count(told: int | None) -> int:
+    """Return a count of tokens as a server tells it, or 0 (not known) where that can be none."""
+    return told if told is not None and 0 <= told < 2**31 else 0
 
 
 def _server_version(host: str, timeout_s: float) -> str:

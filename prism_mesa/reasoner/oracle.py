@@ -18,6 +18,7 @@ from prism_mesa.statechart import AgentState
 type AnswerForm = Literal["choice", "probabilities"]
 
 TOP_LOGPROBS = 20
+LEAST_MASS = 0.5
 _PROMPT_OVERHEAD = 256
 """Tokens that a server may add to a prompt (its template); a token is at least one byte of text."""
 
@@ -65,7 +66,8 @@ class ChatOracle:
     """Asks a chat client in words, for one option (`choice`) or for the probabilities of all of them.
 
     For `probabilities` the options are lettered and the LLM is asked for one letter; the probabilities are
-    those of the letters at the first place where any of them is likely, scaled to add up to 1. Letters
+    those of the letters at the first place where they have at least `LEAST_MASS` together, scaled to add up to 1; where
+    there is none (the LLM talks, and does not choose) the answer is useless. Letters
     that are not among the `TOP_LOGPROBS` likeliest tokens count as the least likely of these, or as what
     these leave of 1 if that is less; both are at least what they have. A client without log-probabilities
     (a function) may say ``{"composing": 0.7, ...}``.
@@ -115,16 +117,17 @@ class ChatOracle:
 
 def _deciding_place(said: Completion, n_options: int) -> dict[str, float]:
     """Return the tokens of the first place at which a letter of an option is among the likeliest."""
-    letters = LETTERS[:n_options]
     for place in said.top_logprobs:
-        if any(_letter(token) in letters for token, _ in place if _letter(token)):
+        likely = sum(math.exp(min(logprob, 0.0)) for token, logprob in place if _place(token, n_options) >= 0)
+        if likely >= LEAST_MASS:
             return dict(place)
     return {}
 
 
-def _letter(token: str) -> str:
-    bare = token.strip().strip("\"'().:*").upper()
-    return bare if len(bare) == 1 else ""
+def _place(token: str, n_options: int) -> int:
+    """Return the option that a token names, or -1; a small ``a`` is a word, not a letter."""
+    bare = token.strip().strip("\"'().:*")
+    return LETTERS[:n_options].find(bare) if len(bare) == 1 else -1
 
 
 def _read_probabilities(raw: str, options: Sequence[AgentState]) -> tuple[float, ...]:
@@ -154,7 +157,7 @@ def _weights_of_letters(top: Mapping[str, Any], n_options: int) -> list[float]:
     floor = min(*shares, max(1.0 - sum(shares), 0.0))
     weights = [0.0] * n_options
     for token, logprob in known.items():
-        place = LETTERS[:n_options].find(_letter(token) or "?")
+        place = _place(token, n_options)
         if place >= 0:
             weights[place] += math.exp(min(logprob, 0.0))
     return [weight or floor for weight in weights] if any(weights) else weights

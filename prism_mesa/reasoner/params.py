@@ -1,6 +1,6 @@
 """The parameters of the oracle, with their defaults, units and ranges. Nothing here is acted upon."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field
 
@@ -27,6 +27,11 @@ class RuleParams(Params):
         le=100,
         description="Log-odds of engaging per log(1 + velocity of the post) (an assumption)",
     )
+
+
+OLLAMA_MODEL: Final = "llama3.2"
+_LETTER_TOKENS: Final = 16
+"""Most tokens of an answer where one letter is asked for."""
 
 
 class ReasonerParams(Params):
@@ -118,3 +123,10 @@ class ReasonerParams(Params):
         description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
     )
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
+
+    @property
+    def decoding(self) -> dict[str, Any]:
+        """What a chat client of these parameters has as its decoding options."""
+        most = self.max_answer_tokens
+        tokens = min(most, _LETTER_TOKENS) if self.answer == "probabilities" else most
+        return {"temperature": self.temperature, "seed": self.seed, "max_tokens": tokens}

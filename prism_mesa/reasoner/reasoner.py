@@ -121,11 +121,6 @@ class Reasoner:
         name = self.oracle.label
         return f"{name}, replayed" if self.books.mode == "replay" else name
 
-    @property
-    def fallback_share(self) -> float:
-        """Share of fallbacks among all answers so far, 0..1; what no budget was left for is not among the fallbacks."""
-        return self.counts["fallback"] / max(self.counts.total(), 1)
-
     async def decide(
         self,
         agent: Any,
@@ -177,7 +172,7 @@ class Reasoner:
         return self._loop().run(self._collect())
 
     def _loop(self) -> LoopThread:
-        if self._background is None:
+        if self._background is None or not self._background.is_here:
             self._background = LoopThread()
             self._desk = None
             finalize(self, self._background.stop)
@@ -279,7 +274,12 @@ class Reasoner:
         raw = self.books.raw_of(sheet.key)
         if raw is None:
             raise OracleError("not-recorded", self._missing(sheet, past))
-        return self._read(sheet, raw, "cache")
+        try:
+            return self._read(sheet, raw, "cache")
+        except UselessAnswerError as error:
+            raise OracleError(
+                "not-recorded", f"{self._missing(sheet, past)}; what stands there is none: {error}"
+            ) from error
 
     def _missing(self, sheet: _Sheet, past: AskedRow | None) -> str:
         ask, question = sheet.ask, sheet.ask.question
@@ -385,18 +385,31 @@ class Reasoner:
             latency_ms=completion.latency_ms,
         )
 
+    def begin(self) -> None:
+        """Begin anew for another model: what is still out is dropped, limits are full; what is known stays known."""
+        if self._n_out:
+            self._stop()
+        self._ready.clear()
+        self._failed.clear()
+        self._failed_in = -1
+        self._budget = Budget(self.params)
+        self._desk = None
+
+    def _stop(self) -> None:
+        if self._background is not None:
+            self._background.stop()
+        self._background = None
+        self._desk = None
+        self._waiting.clear()
+        self._ready.clear()
+        self._n_out = 0
+
     def close(self) -> None:
         """End the background thread and its connections, and close the shared ledger; what is out is dropped.
 
         Doing it twice does no harm.
         """
-        if self._background is not None:
-            self._background.stop()
-            self._background = None
-            self._desk = None
-            self._waiting.clear()
-            self._ready.clear()
-            self._n_out = 0
+        self._stop()
         self.books.close()
 
     def __enter__(self) -> Self:

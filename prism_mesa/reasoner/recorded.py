@@ -3,12 +3,12 @@
 import json
 from typing import Any
 
-from prism_mesa.errors import OracleError
+from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.embedded import PmiOracle
 from prism_mesa.reasoner.ledger import Ledger
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
-from prism_mesa.reasoner.params import ReasonerParams, RuleParams
+from prism_mesa.reasoner.params import OLLAMA_MODEL, ReasonerParams, RuleParams
 from prism_mesa.reasoner.question import Question
 from prism_mesa.reasoner.rule import RuleReasoner
 
@@ -43,17 +43,37 @@ class _RecordedPmi(PmiOracle):
 
 
 def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
-    """Return the oracle whose answers a ledger holds: the latest that has the configured name, if one is given.
+    """Return the oracle whose answers a ledger holds: the latest that is what `params` ask for.
 
     Where the ledger holds no answer (all questions of a run were fallbacks) it is one of the configured kind.
+
+    Raises:
+        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    found = [llm for llm in ledger.llms() if params.model in (None, llm[0])] or ledger.llms()[:1]
-    if not found:
+    held = [(name, digest, json.loads(decoding)) for name, digest, decoding in ledger.llms()]
+    if not held:
         client = RecordedClient(params.model or "")
         scores = params.kind == "embedded" and params.answer != "choice"
         return _RecordedPmi(client, params.rule) if scores else ChatOracle(client, params.answer or "choice")
-    name, digest, text = found[0]
-    decoding: dict[str, Any] = json.loads(text)
+    found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
+    if not found:
+        there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in held[:5])
+        raise ConfigError(
+            f"reasoner.ledger: {ledger.path} holds no answers of the LLM and options that are configured "
+            f"(it has: {there})"
+        )
+    name, digest, decoding = found[0]
     form = decoding.pop("answer", None)
     client = RecordedClient(name, digest, decoding)
     return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form)
+
+
+def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
+    """Return whether an LLM in a ledger is the one that `params` would ask."""
+    if "answer" not in decoding:  # it gives scores
+        return params.kind in ("auto", "embedded") and params.answer != "choice"
+    expected = {**params.decoding, "answer": params.answer or "choice"}
+    if any(decoding.get(option) != value for option, value in expected.items()):
+        return False
+    default = OLLAMA_MODEL if params.kind in ("auto", "ollama") else name
+    return "build" in decoding or name == (params.model or default)

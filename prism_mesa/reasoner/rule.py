@@ -126,6 +126,18 @@ class RuleReasoner:
         )
         return chances
 
+    def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
+        """Return what the log-odds of engaging are made of, in words -> number; for `position` see `probabilities`."""
+        choices = columns_of(question.options, [Ask(question)])
+        held = _positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
+        standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
+        return {
+            "to begin with": BIAS,
+            "the post": self.params.slope * float(held),
+            "its velocity": self.params.velocity * float(_LOG1P[min(int(choices.velocity[0]), MAX_VELOCITY)]),
+            "the agent's character": float((TRAIT_WEIGHTS * standard).sum()),
+        }
+
     def answer(self, asks: Sequence[Ask]) -> list[Answer]:
         """Return the answers to a batch, in its order."""
         states: list[AgentState | None] = [None] * len(asks)

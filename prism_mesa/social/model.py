@@ -100,9 +100,11 @@ class SocialModel(mesa.Model):
         self._make(make_world(self.params, self.streams), chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
         self.archetypes: Archetypes | None = None
-        if isinstance(self.reasoner, Reasoner) and self.reasoner.params.persona == "archetype":
-            people, k = self.population, self.params.reasoner.archetypes
-            self.archetypes = make_archetypes(people.interests, people.traits, k, self.topics)
+        if isinstance(self.reasoner, Reasoner):
+            self.reasoner.begin()
+            if self.reasoner.params.persona == "archetype":
+                people, k = self.population, self.reasoner.params.archetypes
+                self.archetypes = make_archetypes(people.interests, people.traits, k, self.topics)
         self.recorder = recorder
         self.datacollector = make_datacollector()
 

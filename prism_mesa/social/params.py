@@ -153,7 +153,9 @@ class SocialParams(Params):
     rounds: int = Field(20, ge=1, description="rounds of a run")
     ticks_per_round: int = Field(10, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
     scheduler: Literal["columns", "mesa"] = Field(
-        "columns", description="mesa: every agent's step() is called one by one; same result, slower"
+        "columns",
+        description="mesa: every agent's step() is called one by one; same result, slower (but that a limit of the "
+        "reasoner is then spent in the order of agents)",
     )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)

@@ -13,6 +13,7 @@ type Top = tuple[tuple[str, float], ...]
 type Brain = Callable[[Body], str | Said | Awaitable[str | Said]]
 
 MAX_TOP = 20  # what Ollama gives at most per token
+_LETTERS_ASKED = re.compile(r"one letter only: ([A-Z](?:, [A-Z])+)")
 _PIECE = re.compile(r"\s?_?[^\W_]{1,12}|\s?[^\w\s]+|\s+|_")
 _IMPROBABLE: Top = tuple(
     (f" {word}", -12.0 - place / 4)
@@ -73,8 +74,8 @@ def choose_by_hash(body: Body) -> Said:
     digest = blake2b(prompt_text(body).encode("utf-8", "replace"), digest_size=16).digest()
     number = int.from_bytes(digest[:8], "big")
     if not body.get("format"):
-        text = f"I would choose number {1 + number % 9}."
-        return Said(text)
+        letters = _LETTERS_ASKED.findall(prompt_text(body))
+        return _one_letter(letters[-1].split(", "), digest) if letters else Said(f"I would choose {1 + number % 9}.")
     schema = body["format"] if isinstance(body["format"], dict) else {"properties": {"answer": {"type": "boolean"}}}
     text = json.dumps(_fitting(schema, number, schema))
     if not body.get("logprobs"):
@@ -82,6 +83,15 @@ def choose_by_hash(body: Body) -> Said:
     rivals = (json.dumps(_fitting(schema, number + more, schema)) for more in range(1, _n_choices(schema, schema)))
     weights = {rival: math.exp(digest[8 + place % 8] / 64) for place, rival in enumerate(rivals)}
     return Said(text, _weighed(text, weights | {text: math.exp(4.5)}))
+
+
+def _one_letter(letters: list[str], digest: bytes) -> Said:
+    """Return one of the letters, with log-probabilities of all of them by the bytes of a hash."""
+    weights = {letter: 1.0 + digest[8 + place % 8] for place, letter in enumerate(letters)}
+    best = max(weights, key=lambda letter: weights[letter])
+    total = sum(weights.values())
+    ranked = sorted(((letter, math.log(weight / total)) for letter, weight in weights.items()), key=lambda top: -top[1])
+    return Said(best, (Token(best, ranked[0][1], tuple(ranked)),))
 
 
 def pieces(text: str) -> list[str]:

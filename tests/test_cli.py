@@ -9,10 +9,12 @@ import threading
 import time
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from ollama_server import drop, late, models, serving
 
 from prism_mesa import cli, read_manifest, read_table
+from prism_mesa.reasoner.stand_in import StandIn
 
 SMALL = (
     "rounds=2",
@@ -382,3 +384,77 @@ def test_a_run_that_breaks_in_mid_run_ends_with_1_one_line_and_a_failed_run(pris
     assert read_manifest(folder)["status"] == "failed"
     assert len(read_table(folder, "rounds")) == 1
     assert not list(folder.glob("*.png"))
+
+
+# -- looking at a run --------------------------------------------------------------------------------
+
+
+def asked_run(prism, server):
+    world = (*SMALL[:-1], "reasoner.kind=ollama", f"reasoner.host={server.url}")
+    code, out, _ = prism("run", *world, "--json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_replay_proves_every_table_equal_and_asks_nobody(prism):
+    with StandIn() as server:
+        said = asked_run(prism, server)
+        asked = server.n_requests
+        code, out, _ = prism("replay", said["run_dir"])
+        assert server.n_requests == asked
+        assert code == 0
+        assert [line.split()[-1] for line in out.splitlines()[:-1]] == ["equal"] * 7
+        assert out.splitlines()[-1].endswith("open choices answered from the ledger, 0 calls of an LLM")
+        code, out, _ = prism("replay", said["run_dir"], "--json", "--out", "again")
+    found = json.loads(out)
+    assert (code, found["equal"], found["calls"]) == (0, True, 0)
+    assert read_manifest(found["run_dir"])["status"] == "done"
+
+
+def test_replay_of_a_changed_run_ends_with_1_and_says_where(prism):
+    with StandIn() as server:
+        said = asked_run(prism, server)
+    file = Path(said["run_dir"]) / "posts.parquet"
+    posts = pd.read_parquet(file)
+    posts.loc[3, "likes"] += 1
+    posts.to_parquet(file)
+    code, _, err = prism("replay", said["run_dir"])
+    assert code == 1
+    assert re.search(r"repeated, 1 tables differ; posts: row 3, likes: \d+ in the run, \d+ when repeated", err)
+
+
+def test_why_tells_what_an_agent_did(prism):
+    with StandIn() as server:
+        said = asked_run(prism, server)
+    code, out, _ = prism("why", said["run_dir"], "3", "1")
+    name = read_table(said["run_dir"], "agents")["name"][3]
+    assert code == 0
+    assert out.splitlines()[0].startswith(f"{name} (agent 3) likes ")
+    assert "Round 1: it " in out
+
+
+def test_a_ledger_is_counted_and_exported_beside_its_run(prism):
+    with StandIn() as server:
+        said = asked_run(prism, server)
+    code, out, _ = prism("ledger", "stats", said["run_dir"], "--json")
+    assert (code, json.loads(out)["sources"]) == (0, said["decisions"]["by_source"])
+    code, out, _ = prism("ledger", "stats", said["run_dir"])
+    assert "fallbacks   0" in out.splitlines()
+    code, out, _ = prism("ledger", "export", said["run_dir"])
+    assert code == 0
+    assert len(pd.read_parquet(Path(said["run_dir"]) / "asked.parquet")) == said["decisions"]["open"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("replay", "nowhere"), "nowhere: no run there: manifest.json is missing"),
+        (("why", "nowhere", "1"), "nowhere: no run there: manifest.json is missing"),
+        (("ledger", "stats", "nowhere"), "nowhere: no ledger there"),
+        (("ledger", "export", "nowhere"), "nowhere: no ledger there"),
+    ],
+)
+def test_what_is_no_run_or_ledger_is_bad_input(arguments, complaint, prism):
+    code, out, err = prism(*arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"prism: {complaint}")

@@ -61,7 +61,7 @@ def _asking(params: ReasonerParams, books: Books) -> Reasoner | RuleReasoner:
     try:
         _check(oracle)
     except ConfigError as error:
-        note = f"no Ollama: {str(error).removeprefix('reasoner.').replace(', or set reasoner.kind=rule', '')}"
+        note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
     else:
         return _reasoner(params, oracle, "ollama", books)
     fault = embedded_fault(_gguf(params))

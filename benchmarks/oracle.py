@@ -34,7 +34,7 @@ from prism_mesa.statechart import AgentState
 
 OPTIONS: Final = (AgentState.COMPOSING, AgentState.SCROLLING)
 PUBLISHED_TOKENS: Final = 3_524
-"""Per agent-step, 3,356 read and 168 said: OASIS, Yang et al. 2024, arXiv:2411.11581 (as quoted in FACTS)."""
+"""Per agent-step, 3,356 read and 168 said: OASIS, Yang et al. 2024, arXiv:2411.11581."""
 
 FULL, FULL_RUN, OWN_MS, KNOWN_MS = 1.08, 1.5, 1.0, 0.1
 MOST_INDIVIDUAL, MOST_ARCHETYPE = 200, 20

@@ -114,7 +114,8 @@ def test_log_probabilities_come_where_they_are_asked_for():
 
 
 @pytest.mark.parametrize(
-    "usage", [None, [1], {"prompt_tokens": "many"}, {"prompt_tokens": -4, "completion_tokens": None}]
+    "usage",
+    [None, [1], {"prompt_tokens": "many"}, {"prompt_tokens": -4, "completion_tokens": None}, {"prompt_tokens": 10**25}],
 )
 def test_counts_that_a_server_does_not_tell_are_0(usage):
     with serving(says("hello", usage=usage)) as server:

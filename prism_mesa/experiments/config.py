@@ -11,6 +11,9 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.social.params import SocialParams
 
+INPUT_FILES = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
+"""The keys, group and name, that hold paths of files to read."""
+
 
 class Config(SocialParams):
     """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.errors import DataError
-from prism_mesa.experiments.store import make_folder
+from prism_mesa.experiments.store import LEDGER, make_folder
 from prism_mesa.reasoner import AskedRow, Ledger, StoredAnswer
 
 
@@ -18,9 +18,9 @@ def _opened(file: Path) -> Ledger:
     Raises:
         DataError: If there is none.
     """
-    path = file / "decisions.sqlite" if file.is_dir() else file
+    path = file / LEDGER if file.is_dir() else file
     if not path.is_file():
-        raise DataError(f"{file}: no ledger there: give a decisions.sqlite, or the folder of a run")
+        raise DataError(f"{file}: no ledger there: give a {LEDGER}, or the folder of a run")
     return Ledger(path, read_only=True)
 
 

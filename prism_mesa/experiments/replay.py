@@ -10,13 +10,10 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.errors import DataError, RunError
-from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.experiments.config import INPUT_FILES, Config, make_config
 from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import TABLES, read_manifest, read_table
+from prism_mesa.experiments.store import LEDGER, TABLES, read_manifest, read_table
 from prism_mesa.params import merged, nested
-
-LEDGER = "decisions.sqlite"
-_INPUTS = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
 
 
 @dataclass(frozen=True)
@@ -71,7 +68,7 @@ def recorded_config(run_dir: Path) -> Config:
 
 def _with_paths_of(values: dict[str, Any], folder: Path) -> dict[str, Any]:
     """Return configuration values whose input files are those of the folder in which the run was started."""
-    paths = {(group, key): values.get(group, {}).get(key) for group, key in _INPUTS}
+    paths = {(group, key): values.get(group, {}).get(key) for group, key in INPUT_FILES}
     there = {(group, key): str(folder / path) for (group, key), path in paths.items() if path is not None}
     return merged(values, nested({f"{group}.{key}": path for (group, key), path in there.items()}))
 

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.errors import PrismError, RunError
-from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.experiments.config import INPUT_FILES, Config, make_config
 from prism_mesa.experiments.measures import cascade_summary
-from prism_mesa.experiments.store import RunFolder, read_table
+from prism_mesa.experiments.store import LEDGER, RunFolder, read_table
 from prism_mesa.reasoner import Ledger, Reasoner
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.social.cascades import cascades
@@ -131,7 +131,7 @@ def _run_rounds(
 ) -> None:
     """Step the model, with its records going to the folder."""
     model.recorder = folder
-    with Ledger(folder.path / "decisions.sqlite") as ledger, closing(model.reasoner):
+    with Ledger(folder.path / LEDGER) as ledger, closing(model.reasoner):
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
         for done in range(1, rounds + 1):
@@ -152,7 +152,7 @@ _WITHOUT_EFFECT = set(
 def _scope(model: SocialModel) -> str:
     """Return a name for all runs that have the same tables, if the LLM's answers are the same."""
     values = model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT})
-    for group, key in (("network", "edges"), ("posts", "file"), ("agents", "profiles")):
+    for group, key in INPUT_FILES:
         values[group][key] = values[group][key] and Path(values[group][key]).name
     if isinstance(model.reasoner, Reasoner):  # what null stands for
         values["reasoner"] |= {name: getattr(model.reasoner.params, name) for name in ("answer", "persona")}

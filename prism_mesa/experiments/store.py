@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError, did_you_mean
 
 TABLES = ("rounds", "ticks", "transitions", "posts", "engagements", "cascades", "agents")
+LEDGER = "decisions.sqlite"
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 

@@ -14,8 +14,8 @@ import numpy as np
 
 from prism_mesa.errors import DataError
 from prism_mesa.experiments.config import Config
-from prism_mesa.experiments.replay import LEDGER, recorded_config
-from prism_mesa.experiments.store import read_manifest
+from prism_mesa.experiments.replay import recorded_config
+from prism_mesa.experiments.store import LEDGER, read_manifest
 from prism_mesa.reasoner import Answer, Ledger, Question, Reasoner, StoredAnswer
 from prism_mesa.records import ACTIONS, Post
 from prism_mesa.social.agent import SocialAgent

@@ -30,12 +30,12 @@ class Books:
         ConfigError: If the mode needs a shared ledger and there is none.
     """
 
-    def __init__(self, mode: LedgerMode = "live", shared: Ledger | None = None, own: Ledger | None = None) -> None:
+    def __init__(self, mode: LedgerMode = "live", shared: Ledger | None = None) -> None:
         if mode != "live" and shared is None:
             raise ConfigError(f"{_WHERE}: {mode} needs reasoner.ledger_path, the ledger to read")
         self.mode = mode
         self.shared = shared
-        self.own = own
+        self.own: Ledger | None = None
         self.run = ""
         self._known: dict[str, str] = {}
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None

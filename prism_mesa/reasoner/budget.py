@@ -30,7 +30,9 @@ def _purses(own: ReasonerParams) -> tuple[_Purse, _Purse]:
     """Return full purses of a run and of a round."""
     of_run = (own.max_calls, own.max_tokens, own.max_seconds)
     of_round = (own.max_calls_per_round, own.max_tokens_per_round, own.max_seconds_per_round)
-    run, round_ = (_Purse(*(_NO_LIMIT if limit is None else limit for limit in own)) for own in (of_run, of_round))
+    run, round_ = (
+        _Purse(*(_NO_LIMIT if limit is None else limit for limit in limits)) for limits in (of_run, of_round)
+    )
     return run, round_
 
 
@@ -48,6 +50,7 @@ class Budget:
 
     limits: ReasonerParams
     clock: Callable[[], float] = time.monotonic
+    limited: bool = field(init=False)
     _run: _Purse = field(init=False)
     _round: _Purse = field(init=False)
     _now: int | None = field(default=None, init=False)
@@ -56,11 +59,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         self._run, self._round = _purses(self.limits)
-
-    @property
-    def limited(self) -> bool:
-        """Whether anything is limited."""
-        return any(purse != _Purse() for purse in _purses(self.limits))
+        self.limited = (self._run, self._round) != (_Purse(), _Purse())
 
     def at_round(self, round_: int) -> None:
         """Let the limits of a round begin anew when another round has begun."""

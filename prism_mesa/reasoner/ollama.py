@@ -4,22 +4,19 @@ The `ollama` package costs more than a second of CPU to import, so that happens 
 """
 
 import asyncio
-import ipaddress
-import math
 import time
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.faults import client_faults, connection_fault, ollama_fault
 from prism_mesa.reasoner.loops import Connections
+from prism_mesa.reasoner.servers import check_settings, count_told, is_local, server_address
 
 if TYPE_CHECKING:
     from ollama import AsyncClient, ChatResponse, Client
 
 _CHECK_TIMEOUT_S = 10.0
-_PORTS = {"http": 80, "https": 443}
 _WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
 
 
@@ -46,7 +43,7 @@ class OllamaChatClient:
         seed: int = 0,
         max_tokens: int = 256,
     ) -> None:
-        _check_settings(model, timeout_s, temperature)
+        check_settings(model, timeout_s, temperature)
         self.name = model
         self.host = server_address(host)
         self.timeout_s = timeout_s
@@ -95,7 +92,9 @@ class OllamaChatClient:
             tuple((entry.token, entry.logprob) for entry in place.top_logprobs or [place])
             for place in response.logprobs or ()
         )
-        return Completion(text, _count(response.prompt_eval_count), _count(response.eval_count), latency_ms, places)
+        return Completion(
+            text, count_told(response.prompt_eval_count), count_told(response.eval_count), latency_ms, places
+        )
 
     def check(self) -> None:
         """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
@@ -136,11 +135,6 @@ class OllamaChatClient:
         await self._connections.aclose()
 
 
-def _count(told: int | None) -> int:
-    """Return a count of tokens as a server tells it, or 0 (not known) where that can be none."""
-    return told if told is not None and 0 <= told < 2**31 else 0
-
-
 def _server_version(host: str, timeout_s: float) -> str:
     """Return the server's version, or an empty string if it does not say."""
     import httpx
@@ -150,35 +144,3 @@ def _server_version(host: str, timeout_s: float) -> str:
     except (httpx.HTTPError, ValueError):
         return ""
     return str(reply.get("version", "")) if isinstance(reply, dict) else ""
-
-
-def is_local(host: str) -> bool:
-    """Whether `host` is this machine; as in Ollama's own program, a proxy is then passed by."""
-    name = urlsplit(host).hostname or ""
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost"
-
-
-def server_address(host: str) -> str:
-    """Return `host` as ``scheme://name:port/path``, by Ollama's own rule for a missing scheme or port."""
-    try:
-        parts = urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")
-        name = (parts.hostname or "").encode("idna").decode()
-        port = parts.port or (_PORTS[parts.scheme] if "://" in host else 11434)
-    except (ValueError, KeyError):
-        name, port = "", 0
-    if not name or parts.scheme not in _PORTS or any(char.isspace() for char in name):
-        raise ConfigError(f"reasoner.host: {host!r} is no address; give one like http://127.0.0.1:11434")
-    shown = f"[{name}]" if ":" in name else name
-    return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
-
-
-def _check_settings(model: str, timeout_s: float, temperature: float) -> None:
-    if not model.strip():
-        raise ConfigError("reasoner.model: empty; give the name of an LLM, as in 'ollama list'")
-    if not 0 < timeout_s < math.inf:
-        raise ConfigError(f"reasoner.timeout_s: {timeout_s} is not a number of seconds above 0")
-    if not 0 <= temperature < math.inf:
-        raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")

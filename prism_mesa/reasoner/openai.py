@@ -5,7 +5,6 @@ The `openai` package is an extra, imported on first use.
 """
 
 import asyncio
-import math
 import os
 import time
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.loops import Connections
-from prism_mesa.reasoner.ollama import is_local, server_address
+from prism_mesa.reasoner.servers import check_settings, count_told, is_local, server_address
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -31,7 +30,7 @@ class OpenAIChatClient:
         digest: Empty: the protocol does not say which build of an LLM answers.
 
     Raises:
-        ConfigError: If `host` is no address, the key cannot be one, or the extra is not installed.
+        ConfigError: If `host` is no address, a setting or the key cannot be one, or the extra is not installed.
     """
 
     digest = ""
@@ -46,8 +45,7 @@ class OpenAIChatClient:
         seed: int = 0,
         max_tokens: int = 256,
     ) -> None:
-        if not 0 < timeout_s < math.inf:
-            raise ConfigError(f"reasoner.timeout_s: {timeout_s} is not a number of seconds above 0")
+        check_settings(model, timeout_s, temperature)
         _installed()
         _key()
         self.name = model
@@ -111,8 +109,8 @@ class OpenAIChatClient:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
         if empty:
             raise OracleError("empty", f"{self.label}: the answer is empty")
-        counts = (_count(response.usage, "prompt_tokens"), _count(response.usage, "completion_tokens"))
-        return Completion(text, *counts, latency_ms, places)
+        read, said = (count_told(getattr(response.usage, name, 0)) for name in ("prompt_tokens", "completion_tokens"))
+        return Completion(text, read, said, latency_ms, places)
 
     def _fault(self, error: Exception) -> OracleError:
         """Return a failure with the word that `faults` has for it; the key is cut out of what is told."""
@@ -177,12 +175,6 @@ def _key() -> str:
 def _without_key(text: str) -> str:
     key = _key()
     return text if key == _NO_KEY else text.replace(key, "***")
-
-
-def _count(used: object, name: str) -> int:
-    """Return a count that a server tells, or 0 if it tells none."""
-    value = getattr(used, name, 0)
-    return value if isinstance(value, int) and value > 0 else 0
 
 
 def _installed() -> None:

@@ -25,21 +25,27 @@ _PROMPT_OVERHEAD = 256
 
 @runtime_checkable
 class Oracle(Protocol):
-    """What a reasoner asks.
-
-    Attributes:
-        name: The LLM's name; `digest` which build of it; `label` what a summary calls it.
-        decoding: Every option that can change an answer (temperature, seed, ...), as JSON values.
-    """
+    """What a reasoner asks."""
 
     @property
-    def name(self) -> str: ...  # noqa: D102
+    def name(self) -> str:
+        """The LLM's name."""
+        ...
+
     @property
-    def digest(self) -> str: ...  # noqa: D102
+    def digest(self) -> str:
+        """Which build of the LLM answers; empty where nobody says."""
+        ...
+
     @property
-    def label(self) -> str: ...  # noqa: D102
+    def label(self) -> str:
+        """What a summary calls it."""
+        ...
+
     @property
-    def decoding(self) -> Mapping[str, Any]: ...  # noqa: D102
+    def decoding(self) -> Mapping[str, Any]:
+        """Every option that can change an answer (temperature, seed, ...), as JSON values."""
+        ...
 
     def write(self, question: Question) -> str:
         """Return the prompt: whatever of the question can change what the LLM says. Pure."""

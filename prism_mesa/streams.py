@@ -10,21 +10,11 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.draws import bits_of, units
+
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
 type Key = int | npt.NDArray[np.integer]
-
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2 = np.uint64(0x94D049BB133111EB)
-
-
-def _mix(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """Return the splitmix64 finaliser of `x` (Steele, Lea, Flood 2014, doi:10.1145/2714064.2660195)."""
-    x = x + _GOLDEN
-    x = (x ^ (x >> np.uint64(30))) * _MIX_1
-    x = (x ^ (x >> np.uint64(27))) * _MIX_2
-    return x ^ (x >> np.uint64(31))
 
 
 def digest64(*parts: str) -> int:
@@ -52,18 +42,22 @@ class Streams:
         self, purpose: str, agent: Key | list[int], *, round_: Key = 0, tick: Key = 0, index: Key = 0
     ) -> npt.NDArray[np.uint64]:
         """Return 64 random bits for each key, as a one-dimensional array (the keys are broadcast)."""
-        with np.errstate(over="ignore"):
-            key = np.full(1, digest64(str(self.seed), purpose), np.uint64)
-            for part in (round_, tick, index, agent):  # the longest last: most calls mix one array only
-                key = _mix(key ^ np.asarray(part).astype(np.int64).view(np.uint64))
-        return key
+        rounds, ticks, indices, agents = (
+            np.atleast_1d(np.asarray(part)).astype(np.int64, copy=False) for part in (round_, tick, index, agent)
+        )
+        out = np.empty(np.broadcast_shapes(rounds.shape, ticks.shape, indices.shape, agents.shape), np.uint64)
+        bits_of(self.key(purpose), rounds, ticks, indices, agents, out)
+        return out
+
+    def key(self, purpose: str) -> np.uint64:
+        """Return what draws of a purpose begin with; a kernel mixes in round, tick, index, agent, in this order."""
+        return np.uint64(digest64(str(self.seed), purpose))
 
     def uniform(
         self, purpose: str, agent: Key | list[int], *, round_: Key = 0, tick: Key = 0, index: Key = 0
     ) -> Floats:
         """Return numbers in [0, 1), multiples of 2**-53."""
-        bits = self.bits(purpose, agent, round_=round_, tick=tick, index=index)
-        return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+        return units(self.bits(purpose, agent, round_=round_, tick=tick, index=index))
 
     def integers(
         self,

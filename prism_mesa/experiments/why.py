@@ -105,7 +105,7 @@ class Witness(SocialAgent):
             return super()._ask(trigger, options, context)
         model = self.model
         codes = np.array([model.trigger_code(trigger)])
-        self._now.draw = float(choice_draws(model, np.array([self.row]), codes)[0])
+        self._now.draw = float(choice_draws(model, np.array([self.row]), codes, model.tick)[0])
         self._now.question = self._question(trigger, options, context)
         self._now.answer = ask_alone(model, self.row, self._now.question)
         if isinstance(model.reasoner, Reasoner) and model.reasoner.books.shared is not None:

@@ -61,6 +61,7 @@ def ask(
     triggers: Rows,
     options: Rows,
     option_sets: tuple[tuple[AgentState, ...], ...],
+    ticks: Rows | int | None = None,
 ) -> Codes:
     """Return the code of the state that each agent goes to, `STAY`, or `LATER` if an LLM was asked.
 
@@ -71,10 +72,11 @@ def ask(
         triggers: Indices of the triggers that were fired.
         options: Indices into `option_sets`.
         option_sets: What there is to choose from. A set of one is taken without asking.
+        ticks: At which tick each one asks; None: all at that of the model.
     """
     rows = agents.rows
     chosen = np.full(len(rows), STAY, np.int64)
-    draws = choice_draws(model, rows, triggers)
+    draws = choice_draws(model, rows, triggers, model.tick if ticks is None else ticks)
     for i, only in enumerate(option_sets):
         if len(only) == 1:
             chosen[options == i] = only[0].code
@@ -104,16 +106,16 @@ def ask_alone(model: "SocialModel", row: int, question: Question) -> Answer:
     """Return the answer to one agent, which is waited for."""
     rows = np.array([row])
     model.counts["open"] += 1
-    draws = choice_draws(model, rows, np.array([model.trigger_code(question.trigger)]))
+    draws = choice_draws(model, rows, np.array([model.trigger_code(question.trigger)]), model.tick)
     [answer] = model.reasoner.answer(asks_of(model, rows, [question], draws))
     _count(model, [answer])
     return answer
 
 
-def choice_draws(model: "SocialModel", rows: Rows, triggers: Rows) -> npt.NDArray[np.float64]:
+def choice_draws(model: "SocialModel", rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.float64]:
     """Return the keyed draws by which open choices are decided; by the triggers' names, whatever else a chart has."""
     names = np.array([digest64(trigger) for trigger in model.chart.triggers], np.uint64)[triggers]
-    return model.streams.uniform("choice", rows, round_=model.round, tick=model.tick, index=names)
+    return model.streams.uniform("choice", rows, round_=model.round, tick=ticks, index=names)
 
 
 def asks_of(model: "SocialModel", rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]) -> list[Ask]:

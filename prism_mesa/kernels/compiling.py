@@ -1,0 +1,50 @@
+"""How kernels are compiled: once, then kept on disk for the next process. Nothing here is random or parallel.
+
+Numba's own cache does not notice when a function in another file changes, so the folder of the cache is named by
+a digest of all kernels: an edit leaves the old folder behind and starts a new one.
+"""
+
+import os
+from collections.abc import Callable
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, cast
+
+import numba
+
+
+def _digest() -> str:
+    found = blake2b(digest_size=8)
+    for file in sorted(Path(__file__).parent.glob("*.py")):
+        found.update(file.read_bytes())
+    return found.hexdigest()
+
+
+def _cache_folder() -> str:
+    """Return where compiled kernels are kept; an empty text leaves the choice to Numba."""
+    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = root / "prism-mesa" / f"kernels-{_digest()}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return ""
+    return str(folder)
+
+
+_FOLDER = os.environ.get("NUMBA_CACHE_DIR") or _cache_folder()
+
+
+def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function when it is first called. It runs without Python's lock, so threads may share the work.
+
+    Division by zero gives inf or nan as in NumPy, and additions are done in the order in which they are written.
+    """
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
+    try:
+        compiled: Any = numba.njit(function, cache=True, nogil=True, error_model="numpy")
+    except RuntimeError:  # no place to keep it: compile in every process
+        compiled = numba.njit(function, nogil=True, error_model="numpy")
+    finally:
+        config.CACHE_DIR = before
+    return cast(Callable[P, R], compiled)

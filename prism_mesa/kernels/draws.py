@@ -1,0 +1,51 @@
+"""Keyed draws inside kernels: the same hash as `streams.Streams`, one number at a time. Nothing here keeps a state."""
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
+MIX_2 = np.uint64(0x94D049BB133111EB)
+_30, _27, _31, _11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+
+
+@kernel
+def mixed(key: np.uint64, part: np.uint64) -> np.uint64:
+    """Return the key with one more part: splitmix64 (Steele, Lea, Flood 2014, doi:10.1145/2714064.2660195)."""
+    x = (key ^ part) + GOLDEN
+    x = (x ^ (x >> _30)) * MIX_1
+    x = (x ^ (x >> _27)) * MIX_2
+    return x ^ (x >> _31)
+
+
+@kernel
+def unit(bits: np.uint64) -> np.float64:
+    """Return bits as a number in [0, 1), a multiple of 2**-53."""
+    return np.float64(bits >> _11) * 2.0**-53
+
+
+@kernel
+def bits_of(
+    key: np.uint64,
+    round_: npt.NDArray[np.int64],
+    tick: npt.NDArray[np.int64],
+    index: npt.NDArray[np.int64],
+    agent: npt.NDArray[np.int64],
+    out: npt.NDArray[np.uint64],
+) -> None:
+    """Write the bits of each row into `out`; a part of length 1 serves all rows."""
+    a, b, c, d = min(1, len(round_) - 1), min(1, len(tick) - 1), min(1, len(index) - 1), min(1, len(agent) - 1)
+    for i in range(len(out)):
+        x = mixed(mixed(key, np.uint64(round_[i * a])), np.uint64(tick[i * b]))
+        out[i] = mixed(mixed(x, np.uint64(index[i * c])), np.uint64(agent[i * d]))
+
+
+@kernel
+def units(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
+    """Return bits as numbers in [0, 1)."""
+    out = np.empty(len(bits), np.float64)
+    for i in range(len(bits)):
+        out[i] = unit(bits[i])
+    return out

@@ -3,8 +3,9 @@
 The chart: scrolling --sees_post--> evaluating --decides--> scrolling, both guarded by ``post.relevance >
 agent.threshold`` (an expression for ours, a method of the model for the others). Measured, in many short repeats
 taken in turn: scalar `Statechart.fire` that keeps a history of 50 changes and that keeps none (`now`, the simulated
-time, is given), `Statechart.fire_many` over columns (selection only, rows instead of fires), and the packages
-`transitions` and `python-statemachine`, which keep no history; one that is not installed is said to be missing.
+time, is given), `Statechart.fire_many` over columns (selection only, rows instead of fires; with the expression, with
+plain functions, and with one that nobody can look into, so that it runs by row), and the packages `transitions` and
+`python-statemachine`, which keep no history; one that is not installed is said to be missing.
 
 It asserts results, not times: all engines go through the same 1,001 posts, of which guards refuse some, and must
 take the same transitions. Targets are printed as met or not.
@@ -28,12 +29,14 @@ from measuring import Times, cpu_s, machine, verdict
 from prism_mesa import AgentState, F, Statechart, StateTransition, Transition
 from prism_mesa.records import Post
 from prism_mesa.statechart import STATES, ArrayColumns
+from prism_mesa.statechart.transitions import Guard
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 THRESHOLD: Final = 0.3
 GOOD: Final = Post(post_id=7, relevance=0.8)
 ARROWS: Final = (("sees_post", "scrolling", "evaluating"), ("decides", "evaluating", "scrolling"))
 TRIGGER: Final = {source: trigger for trigger, source, _ in ARROWS}
+BY_ROW: Final = "fire_many, plain guard by row"
 TARGETS_M: Final = {"fire, history of 50": 0.7, "fire, no history": 2.0}
 
 
@@ -67,10 +70,29 @@ class Agent:
     threshold: float = THRESHOLD
 
 
-def chart() -> Statechart:
+def compares(agent: Any, post: Any) -> Any:
+    """Return what the expression gives."""
+    return post.relevance > agent.threshold
+
+
+def branches(agent: Any, post: Any) -> Any:
+    """Return the same in a roundabout way, with chained comparisons, `and`, `or` and `if`."""
+    if agent.threshold < post.relevance < 0.6 or post.relevance == 1:
+        return True
+    return post.relevance >= 0.6 and not post.relevance <= agent.threshold
+
+
+GUARDS: Final[dict[str, Guard]] = {
+    "fire_many": F.post.relevance > F.agent.threshold,
+    "fire_many, plain guard": compares,
+    "fire_many, plain guard that branches": branches,
+    BY_ROW: partial(compares),
+}
+
+
+def chart(guard: Guard) -> Statechart:
     """Return the chart for our own engine."""
-    keen = F.post.relevance > F.agent.threshold
-    arrows = [Transition(trigger, AgentState(a), AgentState(b), guard=keen) for trigger, a, b in ARROWS]
+    arrows = [Transition(trigger, AgentState(a), AgentState(b), guard=guard) for trigger, a, b in ARROWS]
     return Statechart([AgentState.SCROLLING, AgentState.EVALUATING], arrows, AgentState.SCROLLING)
 
 
@@ -79,7 +101,7 @@ class Own(Engine):
 
     def __init__(self, depth: int) -> None:
         self.label = f"fire, history of {depth}" if depth else "fire, no history"
-        self.chart, self.agent = chart(), Agent(max_history_depth=depth)
+        self.chart, self.agent = chart(GUARDS["fire_many"]), Agent(max_history_depth=depth)
 
     @override
     def fire(self, trigger: str, post: Post) -> object:
@@ -173,12 +195,12 @@ class WithPythonStatemachine(Engine):
 class Many:
     """`Statechart.fire_many` over columns; half of the rows scroll, and guards refuse three in ten."""
 
+    label: str
     rows: int
-    label: str = "fire_many"
 
     def __post_init__(self) -> None:
         place = np.arange(self.rows)
-        self.chart = chart()
+        self.chart = chart(GUARDS[self.label])
         self.codes = np.where(place % 2, AgentState.EVALUATING.code, AgentState.SCROLLING.code).astype(np.uint8)
         self.triggers = (place % 2).astype(np.int16)
         self.agents = ArrayColumns({"threshold": np.full(self.rows, THRESHOLD)})
@@ -191,6 +213,7 @@ class Many:
     def assert_equal_to_fire(self, rows: Iterable[int]) -> None:
         """Assert that scalar `fire` goes where `fire_many` went."""
         fired = self.select()
+        assert bool(fired.rowwise) == (self.label == BY_ROW), fired.rowwise
         for i in rows:
             state = STATES[self.codes[i]]
             agent = Agent(state, max_history_depth=0)
@@ -223,15 +246,16 @@ def way_of(engine: Engine) -> list[str]:
     return states
 
 
-def measured(found: list[Engine], many: Many, repeats: int) -> dict[str, Times]:
+def measured(found: list[Engine], columns: list[Many], repeats: int) -> dict[str, Times]:
     """Measure all engines in turn, in CPU seconds per fire or row."""
-    times = {engine.label: Times() for engine in found} | {many.label: Times()}
+    times = {label: Times() for label in [*(engine.label for engine in found), *(many.label for many in columns)]}
     pairs = {engine.label: 5000 if isinstance(engine, Own) else 200 for engine in found}
     for _ in range(repeats):
         for engine in found:
             n = pairs[engine.label]
             times[engine.label].all.append(cpu_s(partial(engine.there_and_back, n)) / (2 * n))
-        times[many.label].all.append(cpu_s(many.select) / many.rows)
+        for many in columns:
+            times[many.label].all.append(cpu_s(many.select) / many.rows)
     return times
 
 
@@ -259,14 +283,16 @@ def main() -> None:
     options.add_argument("--repeats", type=int, default=60, help="short repeats of each engine")
     options.add_argument("--rows", type=int, default=1_000_000, help="rows of fire_many")
     given = options.parse_args()
-    found, many = engines(), Many(given.rows)
+    found = engines()
+    columns = [Many(label, given.rows // 100 if label == BY_ROW else given.rows) for label in GUARDS]
     present = [engine.label for engine in found if not isinstance(engine, Own)]
     print(f"{machine('numpy', *present)}\n")
     ways = {engine.label: way_of(engine) for engine in found}
     for label, way in ways.items():
         assert way == ways[found[0].label], f"{label} goes another way"
-    many.assert_equal_to_fire(range(0, given.rows, max(1, given.rows // 1000)))
-    times = measured(found, many, given.repeats)
+    for many in columns:
+        many.assert_equal_to_fire(range(0, many.rows, max(1, many.rows // 1000)))
+    times = measured(found, columns, given.repeats)
     ends = {engine.label: engine.state() for engine in found}
     assert len(set(ends.values())) == 1, ends
     report(times)

@@ -32,6 +32,7 @@ app = typer.Typer(
 _UsageError: Any = typer.BadParameter.__base__
 
 DEFAULT_FILE = Path("configs/default.yaml")
+_BIG = 100_000  # agents; it takes seconds to make so many
 """What the commands take where no file is named, if it is there; it says the same as the defaults."""
 
 Configured = Annotated[
@@ -90,9 +91,10 @@ def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJso
     from prism_mesa.plots import draw_run
 
     config = _config(arguments)
-    with _progress(config.rounds, "rounds") as advance:
+    _say_building(config)
+    with _progress(config.rounds, "rounds", then="tables and pictures") as advance:
         result = run_config(config, out=out, on_round=lambda done: advance())
-    draw_run(result.run_dir)
+        draw_run(result.run_dir)
     if as_json:
         print(json.dumps(result.summary))
     else:
@@ -150,6 +152,70 @@ def why(
         explanation = explained(run_dir, agent, round_, on_round=lambda done: advance())
     for line in told(explanation):
         print(line)
+
+
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of runs in which an LLM was asked")]
+
+
+@app.command()
+def distill(
+    run_dirs: Runs,
+    kind: Annotated[str, typer.Option(help="what is kept: logistic or boosting (both are judged)")] = "logistic",
+    drift: Annotated[
+        bool, typer.Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, help="with --drift: that many seeds, from the run's own on")] = 1,
+    out: Out = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Fit a small model of an LLM's choices to its ledgers; judge it on personas and posts that it never saw."""
+    from prism_mesa.experiments.distill import distill as distilled_from
+    from prism_mesa.experiments.drift import drift as drift_of
+    from prism_mesa.experiments.drift import rounds_of_drift
+    from prism_mesa.experiments.fitting import check_installed
+    from prism_mesa.experiments.lessons import rounds_of
+    from prism_mesa.plots import draw_distilled
+
+    check_installed()
+    with _progress(sum(map(rounds_of, run_dirs)), "rounds repeated") as advance:
+        found = distilled_from(run_dirs, kind=kind, out=out, on_round=advance)
+    moved = None
+    if drift:
+        with _progress(rounds_of_drift(run_dirs[0], seeds), "rounds run") as advance:
+            moved = drift_of(run_dirs[0], found.file, found.folder / "drift", n_seeds=seeds, on_round=advance).table
+    pictures = draw_distilled(found.folder, found.model.report, moved)
+    if as_json:
+        told = {"folder": str(found.folder), "file": str(found.file), "pictures": [str(path) for path in pictures]}
+        table = {} if moved is None else {"drift": json.loads(moved.to_json(orient="records"))}
+        print(json.dumps(told | {"provenance": found.model.provenance, "report": found.model.report} | table))
+        return
+    for choice in found.model.report["choices"]:
+        _print_choice(choice)
+    if moved is not None:
+        _print_drift(moved)
+    print(f"kept: {found.file} ({kind}); use it with reasoner.distilled={found.file}, and either")
+    print("  reasoner.kind=distilled, or reasoner.llm_share=0.25 beside an LLM")
+    print(f"drawn: {', '.join(map(str, pictures))}")
+
+
+def _print_choice(choice: dict[str, Any]) -> None:
+    """Print how well models of one choice do."""
+    held = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
+    print(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({held})")
+    columns = {"log_loss": "log loss", "auc": "AUC", "js": "JS (bits)", "calibration_error": "off by"}
+    if "scores" in choice:
+        print("  held out  " + "".join(f"{title:>11}" for title in columns.values()))
+        for name, scores in choice["scores"].items():
+            print(f"  {name:<10}" + "".join(f"{scores[column]:>11.4f}" for column in columns))
+    print(f"  it {choice['verdict']}" if "scores" in choice else f"  {choice['verdict']}")
+
+
+def _print_drift(table: Any) -> None:
+    """Print how outcomes move with the share of the LLM: the mean over seeds."""
+    wide = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
+    print("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in wide.columns))
+    for outcome, values in wide.iterrows():
+        print(f"{outcome:<24}" + "".join(f"{value:>11,.4g}" for value in values))
 
 
 ledger = typer.Typer(help="Look into a ledger: what was asked of an LLM, and what it answered.")
@@ -254,6 +320,12 @@ def _config(arguments: list[str] | None) -> "Config":
     return load_config(file, given, below={"reasoner": {"kind": "auto"}})
 
 
+def _say_building(config: "Config") -> None:
+    """Say that a big world is being built: it takes a while before the first round is done."""
+    if config.network.edges is None and config.agents.n >= _BIG:
+        _say(f"building {config.agents.n:,} agents ...")
+
+
 def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
     from prism_mesa.experiments.store import make_folder
     from prism_mesa.plots import DPI
@@ -283,12 +355,15 @@ class _Warnings(logging.Handler):
 
 
 @contextmanager
-def _progress(total: int, unit: str) -> Iterator[Any]:
-    """Show a progress bar on stderr while the block runs; yields what advances it by one."""
+def _progress(total: int, unit: str, then: str = "") -> Iterator[Any]:
+    """Show a progress bar on stderr while the block runs; yields what advances it by one.
+
+    `then` is what still goes on when the bar is full.
+    """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-    columns = (TextColumn(unit), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     progress = Progress(*columns, console=Console(stderr=True))
     task = progress.add_task(unit, total=total)
     warnings = _Warnings(progress.console)
@@ -297,12 +372,15 @@ def _progress(total: int, unit: str) -> Iterator[Any]:
     def advance() -> None:
         progress.start()  # only now: what fails before the first round is not half a bar
         progress.advance(task)
+        if progress.finished:
+            progress.update(task, description=then or unit)
 
     try:
         yield advance
     except KeyboardInterrupt as stop:
         raise _InterruptedError(str(stop) or "interrupted") from stop
     finally:
+        progress.update(task, description=unit)
         if progress.live.is_started:  # else stopping would print an empty line
             progress.stop()
         logging.getLogger("prism_mesa").removeHandler(warnings)
@@ -330,6 +408,7 @@ _SOURCES = {
     "fallback": "by fallback",
     "budget": "beyond a limit",
     "rule": "by rule",
+    "distilled": "by the distilled model",
 }
 
 
@@ -378,10 +457,17 @@ def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "row by row", f"{guard} cannot run over columns: evaluated agent by agent"
     for note in summary["notes"]:
         yield "input", note
+    sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}
+    if sampled:
+        told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
+        yield "recorded", f"{told}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
     yield (
         "time",
-        f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s), {summary['round_cpu_s'] * 1000:.0f} ms a round",
+        f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s), {summary['round_cpu_s'] * 1000:.0f} ms a round, "
+        f"{summary['records_cpu_s']:.1f} CPU s of records",
     )
+    if summary["peak_memory_mb"] is not None:
+        yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
     yield "pictures", "states.png, cascades.png, engagement.png"
 
 

@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.draws import bits_of, units
+from prism_mesa.kernels.draws import bits_of, happens, mixed, units
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
@@ -49,15 +49,22 @@ class Streams:
         bits_of(self.key(purpose), rounds, ticks, indices, agents, out)
         return out
 
-    def key(self, purpose: str) -> np.uint64:
-        """Return what draws of a purpose begin with; a kernel mixes in round, tick, index, agent, in this order."""
-        return np.uint64(digest64(str(self.seed), purpose))
+    def key(self, purpose: str, *parts: int) -> np.uint64:
+        """Return what draws of a purpose begin with; a kernel mixes in what `parts` lack of round, tick, index, agent."""
+        key = np.uint64(digest64(str(self.seed), purpose))
+        for part in parts:
+            key = np.uint64(mixed(key, np.uint64(part % 2**64)))
+        return key
 
     def uniform(
         self, purpose: str, agent: Key | list[int], *, round_: Key = 0, tick: Key = 0, index: Key = 0
     ) -> Floats:
         """Return numbers in [0, 1), multiples of 2**-53."""
         return units(self.bits(purpose, agent, round_=round_, tick=tick, index=index))
+
+    def happens(self, purpose: str, probability: Floats, *, round_: int = 0) -> npt.NDArray[np.bool_]:
+        """Return for agents 0, 1, 2, ... whether something comes about: whether its draw lies below its probability."""
+        return happens(self.key(purpose, round_, 0, 0), probability)
 
     def integers(
         self,

@@ -201,6 +201,17 @@ def test_without_a_round_of_history_one_line_stands_for_the_network():
     assert "max_history_depth is below ticks_per_round + 2" in app.draw_network(model)
 
 
+def test_a_big_platform_is_shown_without_making_its_agents():
+    model = app.PageModel(SocialParams.model_validate({"agents": {"n": 2000}, "rounds": 2}))
+    for _ in range(2):
+        model.step()
+        assert "2000 agents" in app.caption(model)
+        assert "is drawn for up to" in app.draw_network(model)
+        for draw in (app.draw_states, app.draw_engagement):
+            draw(model).draw_without_rendering()
+    assert not model._adopted
+
+
 def test_a_graph_from_a_file_brings_its_number_of_agents(opened, tmp_path):
     edges = tmp_path / "edges.csv"
     edges.write_text("src,dst\n" + "\n".join(f"{i},{(i + 1) % 20}" for i in range(20)))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from prism_mesa import SocialModel, run
+from prism_mesa import SocialAgent, SocialModel, run
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
 from prism_mesa.experiments.replay import replay
@@ -482,19 +482,20 @@ def test_a_damaged_ledger_is_told_in_a_line(tmp_path):
 
 
 def test_a_reasoner_that_was_interrupted_serves_the_next_model():
-    class Impatient(SocialModel):
-        def step_scripts(self):
-            if (self.round, self.tick) == (0, 5):
+    class Impatient(SocialAgent):
+        def step(self):
+            if (self.model.round, self.model.tick) == (0, 5):
                 raise KeyboardInterrupt
-            super().step_scripts()
 
     async def slow(prompt):
         await asyncio.sleep(0.02)
         return '{"next_state": "scrolling"}'
 
     with Reasoner(slow, max_concurrency=2) as reasoner:
+        interrupted = SocialModel(WORLD, reasoner=reasoner)
+        Impatient(interrupted, 0)
         with pytest.raises(KeyboardInterrupt):
-            Impatient(WORLD, reasoner=reasoner).step()
+            interrupted.step()
         model = SocialModel(WORLD, reasoner=reasoner)
         model.run_for(1)
     assert model.totals["open"] == sum(model.sources.values()) > 0

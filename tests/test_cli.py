@@ -403,7 +403,7 @@ def test_replay_proves_every_table_equal_and_asks_nobody(prism):
         code, out, _ = prism("replay", said["run_dir"])
         assert server.n_requests == asked
         assert code == 0
-        assert [line.split()[-1] for line in out.splitlines()[:-1]] == ["equal"] * 7
+        assert [line.split()[-1] for line in out.splitlines()[:-1]] == ["equal"] * 8
         assert out.splitlines()[-1].endswith("open choices answered from the ledger, 0 calls of an LLM")
         code, out, _ = prism("replay", said["run_dir"], "--json", "--out", "again")
     found = json.loads(out)

@@ -311,10 +311,15 @@ def test_rows_without_a_trigger_or_with_an_unknown_one_or_in_another_state_do_no
 
 
 def test_only_guards_that_cannot_run_over_columns_are_named():
-    chart = a_chart((COMPOSING, F.post.relevance > 0.5), (SCROLLING, lambda agent, post: post.relevance < 0.2))
+    def is_dull(agent, post):
+        return round(post.relevance, 1) < 0.2
+
+    chart = a_chart(
+        (COMPOSING, F.post.relevance > 0.5), (SCROLLING, is_dull), (SCROLLING, lambda agent, post: post.relevance < 0.2)
+    )
     fired = fire_rows(chart, 2, relevance=np.array([0.6, 0.1]))
     assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING]
-    assert fired.rowwise == {"evaluating --decides--> scrolling [lambda]"}
+    assert fired.rowwise == {"evaluating --decides--> scrolling [is_dull()]"}
     assert fire_rows(a_chart((COMPOSING, F.post.relevance > 0.5)), relevance=np.array([1.0])).rowwise == set()
 
 

@@ -67,6 +67,26 @@ def test_the_real_config_is_valid_and_reads_its_graph():
     assert config.network.edges.endswith("verizoncareers_edges.csv.gz")
 
 
+def test_the_config_of_a_million_is_valid_and_samples_what_there_is_too_much_of():
+    config = load_config(ROOT / "configs" / "million.yaml")
+    assert (config.agents.n, config.network.mean_degree, config.ticks_per_round, config.feed.size) == (
+        10**6,
+        20,
+        10,
+        10,
+    )
+    assert (config.reasoner.kind, config.statechart.max_history_depth) == ("rule", 0)
+    assert (config.records.transitions, config.records.impressions, config.records.engagements) == (None, None, None)
+
+
+@pytest.mark.parametrize("table", ["transitions", "impressions", "engagements"])
+def test_a_share_of_agents_lies_between_none_and_all(table):
+    assert getattr(load_config(None, [f"records.{table}=0"]).records, table) == 0
+    for value, said in (("1.1", "less than or equal to 1, not 1.1"), ("-0.1", "greater than or equal to 0, not -0.1")):
+        with pytest.raises(ConfigError, match=f"^override: records.{table}: .*{said}"):
+            load_config(None, [f"records.{table}={value}"])
+
+
 # -- keys and values ---------------------------------------------------------------------------------
 
 

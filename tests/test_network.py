@@ -4,12 +4,16 @@ import gzip
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.social.network import from_edges, generate_network, load_network
+from prism_mesa.kernels.network import draw_rows, toss_rows
+from prism_mesa.social.generate import generate_network
+from prism_mesa.social.network import from_edges, load_network
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.streams import Streams
 
@@ -50,6 +54,22 @@ def test_with_agent_adds_the_last_one_and_leaves_the_others_alone():
     assert network.with_agent([], []).n_agents == 4
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(*[st.integers(0, 5)] * 2)), st.lists(st.integers(0, 5)), st.lists(st.integers(0, 5)))
+def test_a_network_with_one_more_agent_is_that_of_all_edges(edges, followees, followers):
+    more = edges + [(a, 6) for a in followees] + [(6, a) for a in followers]
+    before, after = (from_edges(*np.array(e, np.int64).reshape(-1, 2).T, n) for e, n in ((edges, 6), (more, 7)))
+    grown = before.with_agent(followees, followers)
+    assert (grown.indptr.tolist(), grown.indices.tolist()) == (after.indptr.tolist(), after.indices.tolist())
+    assert (grown.indptr.dtype, grown.indices.dtype) == (after.indptr.dtype, after.indices.dtype)
+
+
+def test_long_rows_are_sorted_and_told_from_repetitions_as_short_ones_are():
+    src = np.random.default_rng(0).integers(0, 3000, 5000)
+    network = from_edges(np.append(src, src[:100]), np.zeros(5100, np.int64), 3000)
+    assert network.followees(0).tolist() == sorted(set(src.tolist()) - {0})
+
+
 # generated
 
 
@@ -79,6 +99,97 @@ def test_small_worlds_are_possible(kind, n, degree):
 def test_more_follows_than_others_is_a_config_error(kind):
     with pytest.raises(ConfigError, match=r"network\.mean_degree: 20.* is more than the 9 others"):
         generated(kind, n=10, mean_degree=20)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(KINDS), st.integers(2, 70), st.floats(0.01, 1), st.floats(0, 4), st.integers(0, 99))
+def test_nobody_follows_twice_or_itself_and_rows_ascend(kind, n, share, sigma, seed):
+    network = generated(kind, n, seed, mean_degree=share * (n - 1), blocks=1, follower_sigma=sigma, rewire=sigma / 4)
+    assert (network.indptr.dtype, network.indices.dtype) == (np.int64, np.int32)
+    assert network.indptr[-1] == len(network.indices)
+    for agent in range(n):
+        followees = network.followees(agent).tolist()
+        assert followees == sorted(set(followees) - {agent})
+        assert all(0 <= other < n for other in followees)
+
+
+def drawn_in_parts(cuts, chances=(0.5, 0.25, 0.15, 0.1), wanted=2, n=3000):
+    """Return rows of `wanted` of four numbers, drawn from one cut to the next."""
+    cumulative = np.cumsum(chances)
+    guide = np.searchsorted(cumulative, np.arange(len(chances)) / len(chances), side="right").astype(np.int32)
+    indptr, found = np.arange(n + 1) * wanted, np.zeros(n, np.int32)
+    indices = np.zeros(n * wanted, np.int32)
+    for first, last in zip([0, *cuts], [*cuts, n], strict=True):
+        draw_rows(first, last, Streams(1).key("follow"), cumulative, guide, 500, indptr, indices, found)
+    assert (found == wanted).all()
+    return indices.reshape(n, wanted)
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(0, 3000), max_size=5))
+def test_rows_are_the_same_however_the_work_is_cut(cuts):
+    assert drawn_in_parts(sorted(cuts)).tolist() == drawn_in_parts([]).tolist()
+    key, bounds, whole = Streams(1).key("follow"), np.array([0, 100, 180, 3000]), np.zeros(3001, np.int64)
+    parts, none = whole.copy(), np.zeros(0, np.int32)
+    toss_rows(0, 3000, key, bounds, -0.1, -0.01, whole, none)
+    for first, last in zip([0, *sorted(cuts)], [*sorted(cuts), 3000], strict=True):
+        toss_rows(first, last, key, bounds, -0.1, -0.01, parts, none)
+    assert parts.tolist() == whole.tolist()
+
+
+def test_numbers_are_drawn_in_proportion_to_their_chances_without_replacement():
+    chances, n = (0.5, 0.25, 0.15, 0.1), 20_000
+    rows = drawn_in_parts([], chances, 2, n)[4:]  # rows 0 .. 3 may not hold themselves
+    for a in range(4):
+        for b in range(a + 1, 4):
+            p = chances[a] * chances[b] / (1 - chances[a]) + chances[b] * chances[a] / (1 - chances[b])
+            count = ((rows[:, 0] == a) & (rows[:, 1] == b)).sum()
+            assert abs(count - n * p) < 4.5 * (n * p * (1 - p)) ** 0.5
+
+
+def test_how_many_an_agent_follows_is_poisson_however_popularity_is_spread():
+    even, uneven = (generated("configuration", n=5000, follower_sigma=s, mean_degree=20) for s in (0.0, 4.0))
+    assert even.n_followees.tolist() == uneven.n_followees.tolist()  # repetitions cost nothing
+    assert abs(even.n_followees.mean() - 20) < 4 * (20 / 5000) ** 0.5
+    assert even.n_followees.var() == pytest.approx(20, rel=4 * (2 / 5000) ** 0.5)
+
+
+def test_what_draws_do_not_find_is_drawn_without_replacement():
+    network = generated("configuration", n=60, follower_sigma=4.0, mean_degree=55)
+    wanted = generated("configuration", n=60, follower_sigma=0.0, mean_degree=55).n_followees
+    assert network.n_followees.tolist() == wanted.tolist()
+    assert wanted.max() == 59
+
+
+@pytest.mark.parametrize(("kind", "blocks"), [("erdos_renyi", 1), ("stochastic_block", 1), ("stochastic_block", 7)])
+def test_how_many_agents_follow_and_are_followed_by_is_binomial(kind, blocks):
+    network = generated(kind, n=4003, mean_degree=12, blocks=blocks)
+    for degrees in (network.n_followees, network.n_followers):
+        assert abs(degrees.mean() - 12) < 5 * (12 / 4003) ** 0.5
+        assert degrees.var() == pytest.approx(12 * (1 - 12 / 4002), rel=0.12)
+
+
+def test_everybody_follows_everybody_where_the_mean_degree_says_so():
+    for kind in ("erdos_renyi", "stochastic_block", "watts_strogatz"):
+        network = generated(kind, n=9, mean_degree=8, blocks=1)
+        assert follows(network) == {(a, b) for a in range(9) for b in range(9) if a != b}
+
+
+@pytest.mark.parametrize("rewire", [0.3, 1.0])
+def test_rewiring_keeps_the_number_of_pairs_and_follows_stay_mutual(rewire):
+    edges = follows(generated("watts_strogatz", n=500, mean_degree=6, rewire=rewire))
+    assert len(edges) == 500 * 6
+    assert {(b, a) for a, b in edges} == edges
+    kept = sum(min((a - b) % 500, (b - a) % 500) <= 3 for a, b in edges) / len(edges)
+    assert kept == pytest.approx(1 - rewire + rewire * 6 / 499, abs=0.05)
+
+
+def test_newcomers_of_barabasi_albert_follow_the_given_number_of_older_agents():
+    network = generated("barabasi_albert", n=600, mean_degree=4, reciprocity=0.0)
+    assert network.n_followees.tolist() == [0] + [1] * 4 + [4] * 595
+    assert all(a > b for a, b in follows(network))
+    popular = np.bincount(network.n_followers[:50]).nonzero()[0].max()
+    assert popular > 5 * network.n_followers[300:].max()
 
 
 def test_barabasi_albert_has_hubs_and_returns_the_given_share_of_follows():
@@ -167,6 +278,81 @@ def test_numbers_written_as_strings_are_numbers_and_zeros_in_front_are_kept(tmp_
     assert load_network(written(tmp_path / "a.parquet", [("10", "9")]))[1] == ["9", "10"]
     assert load_network(written(tmp_path / "b.parquet", [("010", "9"), ("10", "9")]))[1] == ["010", "10", "9"]
     assert load_network(written(tmp_path / "c.csv", [("007", "x"), ("y", "007")]))[1] == ["007", "x", "y"]
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(*[st.integers(-3, 9)] * 2), min_size=1, max_size=30).filter(lambda e: any(a != b for a, b in e)),
+    st.sampled_from([1, 10**7, 10**16]),
+    st.sampled_from(["", "u"]),
+)
+def test_all_kinds_of_files_give_the_same_network(tmp_path_factory, edges, spread, letter):
+    folder = tmp_path_factory.mktemp("edges")
+    ids = sorted({agent for edge in edges for agent in edge}, key=lambda a: f"u{a * spread}" if letter else a)
+    named = [tuple(f"{letter}{a * spread}" if letter else a * spread for a in edge) for edge in edges]
+    expected = {(ids.index(b), ids.index(a)) for a, b in edges if a != b}
+    for name in ("e.csv", "e.csv.gz", "e.parquet"):
+        network, found = load_network(written(folder / name, named))
+        assert found == [f"{letter}{a * spread}" for a in ids]
+        assert follows(network) == expected
+        dropped, loops = dict(network.dropped), sum(a == b for a, b in edges)
+        assert dropped.get("self-follows", 0) == loops
+        assert dropped.get("repeated follows", 0) == len(edges) - loops - len(expected)
+
+
+@pytest.mark.parametrize(
+    ("columns", "ids", "edges"),
+    [
+        (
+            {"src": pa.array([5, None, 7], pa.int32()), "dst": pa.array([7, 5, 5], pa.int8())},
+            ["5", "7"],
+            {(1, 0), (0, 1)},
+        ),
+        ({"src": pa.array([2**62, None]), "dst": pa.array([2**62 + 1, 1])}, [str(2**62), str(2**62 + 1)], {(1, 0)}),
+        (
+            {"src": pa.array([2**63 + 1], pa.uint64()), "dst": pa.array([7], pa.uint64())},
+            ["7", str(2**63 + 1)],
+            {(0, 1)},
+        ),
+        ({"src": pa.array([1.0, float("nan")]), "dst": pa.array([2.0, 3.0])}, ["1", "2"], {(1, 0)}),
+        ({"src": pa.array([1.5]), "dst": pa.array([2.0])}, ["1.5", "2.0"], {(1, 0)}),
+        (
+            {"src": pa.array(["b", "a"]).dictionary_encode(), "dst": pa.array(["a", "c"])},
+            ["a", "b", "c"],
+            {(0, 1), (2, 0)},
+        ),
+        ({"src": pa.array([1, 2]), "dst": pa.array(["x", "1"])}, ["1", "2", "x"], {(2, 0), (0, 1)}),
+        ({"src": pa.array([" a", "a "]), "dst": pa.array(["", "a"])}, ["", "a"], {(0, 1)}),
+    ],
+)
+def test_columns_of_any_type_hold_ids(tmp_path, columns, ids, edges):
+    pq.write_table(pa.table(columns), tmp_path / "e.parquet")
+    network, found = load_network(str(tmp_path / "e.parquet"))
+    assert sorted(found) == sorted(ids)
+    assert found == ids
+    assert follows(network) == edges
+
+
+def test_many_ids_far_apart_are_told_apart(tmp_path):
+    ids = np.unique(np.random.default_rng(1).integers(-(2**63), 2**63 - 1, 50_000))
+    src, dst = ids, np.roll(ids, 1)
+    pq.write_table(pa.table({"src": src, "dst": dst}), tmp_path / "e.parquet", row_group_size=7000)
+    network, found = load_network(str(tmp_path / "e.parquet"))
+    assert found == ids.astype(str).tolist()
+    assert network.indices.tolist() == [*range(1, len(ids)), 0]
+
+
+def test_lists_are_no_ids(tmp_path):
+    pq.write_table(pa.table({"src": [[1]], "dst": [[2]]}), tmp_path / "e.parquet")
+    with pytest.raises(DataError, match=r"network\.edges: .*: column 'src' holds list<.*>, not ids"):
+        load_network(str(tmp_path / "e.parquet"))
+
+
+def test_a_file_of_numbers_that_ends_in_words_keeps_the_numbers_as_written(tmp_path):
+    rows = "007,08\n" * 300_000  # more than what pandas takes for one kind at a time
+    network, ids = load_network(text_file(tmp_path / "e.csv", f"src,dst\n{rows}x,y\n"))
+    assert ids == ["007", "08", "x", "y"]
+    assert network.dropped == (("repeated follows", 299_999),)
 
 
 def test_long_ids_stay_apart_even_beside_a_blank_cell(tmp_path):

@@ -11,6 +11,7 @@ from worlds import ran, small
 
 from prism_mesa.errors import DataError
 from prism_mesa.records import BIG_FIVE
+from prism_mesa.social.blocks import blocks
 from prism_mesa.social.params import AgentsParams, SocialParams
 from prism_mesa.social.profiles import (
     TRAIT_CORRELATIONS,
@@ -21,6 +22,7 @@ from prism_mesa.social.profiles import (
     draw_traits,
     personality,
 )
+from prism_mesa.social.texts import quantised
 from prism_mesa.streams import Streams
 
 # Oldemburgo de Mello, Cheung, Inzlicht 2024, as in shared/data/targets.json
@@ -81,6 +83,38 @@ def test_more_agents_shift_nobodys_draws(seed, few, more):
 def test_interests_do_not_hang_on_the_number_of_agents_either():
     few, many = small(agents_n=20), small(agents_n=50)
     assert many.population.interests[:20].tolist() == few.population.interests.tolist()
+
+
+def test_profiles_are_the_same_however_many_are_drawn_at_a_time(monkeypatch):
+    whole = drawn(300)
+    monkeypatch.setattr(blocks, "__defaults__", (7,))
+    parts = drawn(300)
+    assert parts.names == whole.names
+    for name in ("traits", "engagement_threshold", "activity", "post_rate", "propensities"):
+        assert getattr(parts, name).tolist() == getattr(whole, name).tolist(), name
+
+
+def test_with_scheduled_posts_agents_like_what_they_and_those_they_follow_post(tmp_path):
+    rng = np.random.default_rng(4)
+    edges = {(a, b) for a, b in rng.integers(0, 40, (150, 2)).tolist() if a != b}
+    words = ["music", "science", "cats", "dogs", "war", "peace", "rain"]
+    posts = [(" ".join(rng.choice(words, 5)), int(rng.integers(0, 25))) for _ in range(60)]
+    (tmp_path / "edges.csv").write_text("src,dst\n" + "".join(f"{a},{b}\n" for a, b in sorted(edges)))
+    (tmp_path / "posts.csv").write_text("text,author\n" + "".join(f"{text},{author}\n" for text, author in posts))
+    params = {"network_edges": str(tmp_path / "edges.csv")}
+    model, plain = small(posts_file=str(tmp_path / "posts.csv"), **params), small(**params)
+    without, ids = 0, list(model.population.ids)
+    vectors = model.topics.vectors[model.schedule.text_id].astype(int)
+    for row, agent in enumerate(ids):
+        sources = {agent} | {str(a) for a, b in edges if str(b) == agent}
+        read = [v for author, v in zip(model.schedule.author, vectors, strict=True) if ids[author] in sources]
+        total = np.sum(read, axis=0) if read else np.zeros(vectors.shape[1])
+        if not total.any():
+            without += 1
+            continue
+        assert model.population.interests[row].tolist() == quantised(total / len(read)).tolist()
+    assert f"{without} agents neither post" in " ".join(model.notes) or not without
+    assert 0 < without < len(ids) == len(plain.population)
 
 
 @pytest.mark.parametrize("mean", [0.01, 0.15, 0.5, 0.9])

@@ -203,7 +203,7 @@ def test_the_weights_of_the_parameters_are_used():
     ("given_", "complaint"),
     [
         ({"knd": "rule"}, "Extra inputs are not permitted"),
-        ({"kind": "magic"}, "Input should be 'auto', 'ollama', 'embedded', 'openai' or 'rule'"),
+        ({"kind": "magic"}, "Input should be 'auto', 'ollama', 'embedded', 'openai', 'rule' or 'distilled'"),
         ({"host": []}, "at least 1 item"),
         ({"host": ["http://a", ""]}, "at least 1 character"),
         ({"answer": "essay"}, "Input should be 'choice' or 'probabilities'"),

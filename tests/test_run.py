@@ -20,7 +20,7 @@ from prism_mesa import Config, read_manifest, read_table, run
 from prism_mesa.errors import ConfigError, DataError, RunError
 
 SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
-TABLES = ("rounds", "ticks", "transitions", "posts", "engagements", "cascades", "agents")
+TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
 
 
 def small(**more):
@@ -39,7 +39,7 @@ def only_folder(out):
 # -- what a run leaves -------------------------------------------------------------------------------
 
 
-def test_a_run_leaves_its_manifest_seven_tables_and_its_ledger(tmp_path):
+def test_a_run_leaves_its_manifest_eight_tables_and_its_ledger(tmp_path):
     result = run(small(seed=7), out=tmp_path / "made" / "for it")
     assert result.run_dir.parent == tmp_path / "made" / "for it"
     files = {file.name for file in result.run_dir.iterdir()}
@@ -119,6 +119,12 @@ def test_two_runs_of_the_same_second_have_folders_of_their_own(tmp_path):
     folders = {run(small(rounds=1, name="twin"), out=tmp_path).run_dir for _ in range(3)}
     assert len(folders) == 3
     assert all(folder.name.startswith("twin-") for folder in folders)
+
+
+def test_a_run_says_what_memory_and_time_it_took(tmp_path):
+    summary = run(small(), out=tmp_path).summary
+    assert 50 < summary["peak_memory_mb"] < 100_000
+    assert 0 < summary["records_cpu_s"] < summary["cpu_s"]
 
 
 def test_round_cpu_s_leaves_the_first_round_out(tmp_path):

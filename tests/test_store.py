@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from prism_mesa import DataError, read_manifest, read_table
-from prism_mesa.experiments.store import RunFolder, make_folder
+from prism_mesa.experiments import store
+from prism_mesa.experiments.store import RunFolder, count_rows, make_folder
 
 
 @pytest.fixture
@@ -55,6 +56,61 @@ def test_a_table_of_more_rows_than_a_part_holds_is_written_at_once(folder):
     folder.write("transitions", {"agent": np.full(2, 2, np.int32)})
     folder.close()
     assert read_table(folder.path, "transitions")["agent"].value_counts().to_dict() == {0: 999_999, 1: 1, 2: 2}
+
+
+def test_parts_hold_equally_many_rows_however_they_came(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PART_ROWS", 10)
+    made = []
+    for cuts in ([25], [3, 9, 13], [1] * 25):
+        folder, start = RunFolder(tmp_path, "cut"), 0
+        for size in cuts:
+            rows = np.arange(start, start + size)
+            kind = pd.Categorical.from_codes(rows % 2, ["a", "b"])
+            folder.write("transitions", {"agent": rows, "open": rows % 3 == 0, "kind": kind})
+            start += size
+        folder.close()
+        parts = sorted((folder.path / "transitions.parquet").iterdir())
+        assert [len(pd.read_parquet(part)) for part in parts] == [10, 10, 5]
+        made.append([part.read_bytes() for part in parts])
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_folder_of_parts_is_read_like_a_file_by_pandas_and_by_a_pattern_of_names(folder, monkeypatch):
+    monkeypatch.setattr(store, "PART_ROWS", 4)
+    kinds = pd.Categorical.from_codes(np.arange(9) % 3, ["post", "reply", "reshare"])
+    folder.write("transitions", {"agent": np.arange(9), "kind": kinds})
+    folder.close()
+    table = pd.read_parquet(folder.path / "transitions.parquet")
+    by_pattern = pd.concat(map(pd.read_parquet, sorted(folder.path.glob("transitions.parquet/*.parquet"))))
+    for read in (table, by_pattern):
+        assert read["agent"].tolist() == list(range(9))
+        assert read["kind"].tolist() == ["post", "reply", "reshare"] * 3
+    assert count_rows(folder.path, "transitions") == 9
+    assert read_table(folder.path, "transitions", ["kind"]).columns.tolist() == ["kind"]
+
+
+def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_are_kept(folder):
+    def blocks():
+        for words in (["a", "b"], ["c", "a"]):
+            place = np.array([1, -1, 0], np.int32)
+            parent = pd.Series([None, 4, 5], dtype="Int32")
+            yield {"text": store.named(place, words), "parent": parent, "likes": np.arange(3)}
+
+    for _ in range(2):  # the second time in place of the first
+        folder.write_whole("posts", blocks())
+        assert names(folder.path / "posts.parquet") == ["part-00000.parquet", "part-00001.parquet"]
+        assert names(folder.path) == ["posts.parquet"]
+    table = read_table(folder.path, "posts")
+    assert table["text"].astype(object).where(table["text"].notna(), None).tolist() == ["b", None, "a", "a", None, "c"]
+    assert table["parent"].isna().tolist() == [True, False, False] * 2
+    assert table["likes"].dtype == np.int32
+
+
+def test_rows_whose_numbers_outgrow_32_bits_do_not_break_the_table(folder):
+    for value in (1, 2**40):
+        folder.write("rounds", {"likes": np.array([value])})
+    folder.close()
+    assert read_table(folder.path, "rounds")["likes"].tolist() == [1, 2**40]
 
 
 def test_categories_and_blanks_come_back_as_they_were(folder):

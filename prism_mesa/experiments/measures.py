@@ -1,6 +1,8 @@
 """Measures on tables of a run. They read columns and return numbers; nothing here reads files or draws."""
 
-from typing import Any
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -17,17 +19,138 @@ def ccdf(values: npt.ArrayLike) -> tuple[npt.NDArray[Any], npt.NDArray[np.float6
     return distinct, counts[::-1].cumsum()[::-1] / max(1, int(counts.sum()))
 
 
-def cascade_summary(cascades: pd.DataFrame) -> dict[str, float]:
-    """Return number, sizes, depths and structural virality of cascades (`social.cascades.cascades`)."""
+def gini(values: npt.ArrayLike) -> float:
+    """Return the Gini coefficient of amounts of at least 0: 0 where all are equal, near 1 where one has all.
+
+    >>> gini([1, 1, 1, 1]), gini([0, 0, 0, 8])
+    (0.0, 0.75)
+    """
+    ascending = np.sort(np.asarray(values, np.float64))
+    n, total = len(ascending), float(ascending.sum())
+    if not total:
+        return 0.0
+    ranked = float(np.arange(1, n + 1, dtype=np.float64) @ ascending)
+    return 2 * ranked / (n * total) - (n + 1) / n
+
+
+def top_share(values: npt.ArrayLike, share: float) -> float:
+    """Return what part of all amounts the largest `share` of them hold (at least one of them); 0 without any.
+
+    >>> top_share([1, 1, 1, 1, 1, 1, 1, 1, 1, 11], 0.1)
+    0.55
+    """
+    amounts = np.asarray(values, np.float64)
+    total = float(amounts.sum())
+    most = max(1, round(share * len(amounts)))
+    return float(np.partition(amounts, -most)[-most:].sum()) / total if total else 0.0
+
+
+@dataclass(frozen=True)
+class TailExponent:
+    """The exponent of a tail, its standard error, and how many values it was taken from."""
+
+    exponent: float
+    se: float
+    n: int
+
+
+def tail_exponent(sizes: npt.ArrayLike, above: int) -> TailExponent:
+    """Return the exponent a of the whole numbers among `sizes` from `above` on, as if P(x) fell with x ** -a.
+
+    Maximum likelihood for whole numbers, and its standard error: Clauset, Shalizi, Newman 2009, equations 3.5
+    and 3.6, doi:10.1137/070710111. Whether it is a power law at all is another question.
+
+    Args:
+        sizes: Whole numbers, in any order.
+        above: The smallest that counts, at least 1.
+
+    Returns:
+        The exponent, above 1. It is infinite, with no standard error, where all values are `above`, and not a
+        number where there is none.
+    """
+    values = np.asarray(sizes)
+    distinct, counts = np.unique(values[values >= above], return_counts=True)
+    n = int(counts.sum())
+    if not n:
+        return TailExponent(math.nan, math.nan, 0)
+    mean = float(counts @ np.log(distinct / above)) / n
+    if not mean:
+        return TailExponent(math.inf, math.nan, n)
+    low, high = -25.0, 25.0  # of log(exponent - 1): the expected mean falls with the exponent
+    for _ in range(80):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _mean_log(1 + math.exp(middle), above) > mean else (low, middle)
+    exponent, step = 1 + math.exp((low + high) / 2), 1e-5 * math.exp((low + high) / 2)
+    spread = (_mean_log(exponent - step, above) - _mean_log(exponent + step, above)) / (2 * step)
+    return TailExponent(exponent, 1 / math.sqrt(n * spread), n)
+
+
+_BERNOULLI: Final = (1 / 12, -1 / 720, 1 / 30240, -1 / 1209600)
+_STEP: Final = 1e-30
+
+
+def _mean_log(exponent: float, above: int) -> float:
+    """Return the mean of log(x / above) over whole numbers x >= above with P(x) in proportion to x ** -exponent.
+
+    It is the slope of the logarithm of the zeta function of Hurwitz, scaled by ``above ** exponent``, which is
+    summed as Euler and Maclaurin did; the slope is read off an imaginary step (Squire, Trapp 1998,
+    doi:10.1137/S003614459631241X).
+    """
+    s = exponent + 1j * _STEP
+    end = above + 30.0
+    total = (np.arange(above, end) / above).astype(np.complex128) ** -s
+    last = complex(end / above) ** -s
+    zeta = complex(total.sum()) + last * (end / (s - 1) + 0.5)
+    term = s / end
+    for i, bernoulli in enumerate(_BERNOULLI):
+        zeta += bernoulli * term * last
+        term *= (s + 2 * i + 1) * (s + 2 * i + 2) / end**2
+    return -zeta.imag / zeta.real / _STEP
+
+
+TAILS: Final = (10, 100)
+"""Sizes from which the tail of the cascades is measured, as in VoterFraud2020."""
+
+ENOUGH: Final = 50
+"""So many values make a tail."""
+
+
+def cascade_summary(cascades: pd.DataFrame) -> dict[str, Any]:
+    """Return number, sizes, tails, depths and structural virality of cascades (`social.cascades.cascades`).
+
+    `tail_exponents` has, for each of `TAILS` that at least `ENOUGH` cascades reach, the `TailExponent`.
+    """
     if cascades.empty:
         return {"n": 0}
-    spread = cascades[cascades["size"] > 1]
+    size = cascades["size"].to_numpy()
+    virality = cascades["structural_virality"].to_numpy()[size > 1]
+    tails = {f"above_{above}": tail_exponent(size, above) for above in TAILS}
     return {
         "n": len(cascades),
-        "share_never_reshared": float((cascades["size"] == 1).mean()),
-        "mean_size": float(cascades["size"].mean()),
-        "max_size": int(cascades["size"].max()),
+        "share_never_reshared": float((size == 1).mean()),
+        "mean_size": float(size.mean()),
+        "max_size": int(size.max()),
+        "tail_exponents": {k: asdict(t) for k, t in tails.items() if t.n >= ENOUGH and math.isfinite(t.exponent)},
         "max_depth": int(cascades["depth"].max()),
         "max_breadth": int(cascades["breadth"].max()),
-        "mean_structural_virality": float(spread["structural_virality"].mean()) if len(spread) else 0.0,
+        "mean_structural_virality": float(virality.mean()) if len(virality) else 0.0,
+        "median_structural_virality": float(np.median(virality)) if len(virality) else 0.0,
+        "max_structural_virality": float(virality.max(initial=0.0)),
+    }
+
+
+def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
+    """Return how unequally agents act: of all agents, and of those who did anything, as observed data have them.
+
+    Args:
+        activity: Posts, likes, replies and reshares of each agent.
+    """
+    active = activity[activity > 0]
+    return {
+        "mean": float(activity.mean()) if len(activity) else 0.0,
+        "share_active": len(active) / max(1, len(activity)),
+        "gini": gini(activity),
+        "top_10_share": top_share(activity, 0.1),
+        "gini_active": gini(active),
+        "top_10_share_active": top_share(active, 0.1),
     }

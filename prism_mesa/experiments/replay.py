@@ -12,8 +12,9 @@ import pandas as pd
 from prism_mesa.errors import DataError, RunError
 from prism_mesa.experiments.config import INPUT_FILES, Config, make_config
 from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import LEDGER, TABLES, read_manifest, read_table
+from prism_mesa.experiments.store import LEDGER, TABLES, count_rows, files_of, read_manifest, read_table
 from prism_mesa.params import merged, nested
+from prism_mesa.reasoner.distilled import kept_copy
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,8 @@ def recorded_config(run_dir: Path) -> Config:
         llm = manifest["llm"]
         own = {"kind": llm["kind"], "model": llm["name"], "answer": llm["answer"], "persona": llm["persona"]}
         own |= {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
+    if distilled := manifest.get("distilled"):
+        own |= {"distilled": str(kept_copy(run_dir, distilled))} | ({} if manifest["llm"] else {"kind": "distilled"})
     own |= {"max_fallback_share": 1.0}
     return make_config(merged(values, {"reasoner": own}), str(run_dir))
 
@@ -121,16 +124,15 @@ def _repeated(
 
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
     """Return the rows of a table in the first run, and where it differs in the second: by bytes, then by values."""
-    before = read_table(first, table)
+    rows = count_rows(first, table)
     if _bytes_of(first, table) == _bytes_of(second, table):
-        return len(before), ""
-    return len(before), _first_difference(before, read_table(second, table))
+        return rows, ""
+    return rows, _first_difference(read_table(first, table), read_table(second, table))
 
 
 def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a table."""
-    place = run_dir / f"{table}.parquet"
-    files = sorted(place.glob("*.parquet")) if place.is_dir() else [place]
+    files = files_of(run_dir / f"{table}.parquet")
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 
 

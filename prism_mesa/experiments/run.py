@@ -4,7 +4,6 @@ import json
 import platform
 import subprocess
 import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -14,19 +13,18 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from prism_mesa.errors import PrismError, RunError
 from prism_mesa.experiments.config import INPUT_FILES, Config, make_config
-from prism_mesa.experiments.measures import cascade_summary
+from prism_mesa.experiments.last_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.experiments.store import LEDGER, RunFolder, read_table
+from prism_mesa.experiments.summary import peak_memory_mb, summarised
 from prism_mesa.reasoner import Ledger, Reasoner
-from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.posts import NO_PARENT, POST, REPLY
-from prism_mesa.statechart import STATES, Statechart
+from prism_mesa.statechart import Statechart
 from prism_mesa.streams import digest64, fresh_seed
 
 _PACKAGES = (
@@ -52,7 +50,7 @@ class RunResult:
     summary: dict[str, Any]
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table: rounds, ticks, transitions, posts, engagements, cascades or agents."""
+        """Return a table: rounds, ticks, transitions, impressions, posts, engagements, cascades or agents."""
         return read_table(self.run_dir, name)
 
 
@@ -92,6 +90,7 @@ def run(
     manifest = _manifest(config, model) | {"made_in_python": [chart is not None, prepare is not None]}
     folder = RunFolder(Path(out), config.name)
     folder.write_manifest(manifest)
+    keep_copy(model.reasoner, folder.path)
     try:
         _run_rounds(model, config.rounds, folder, watch, on_round)
         error = _too_many_fallbacks(model, config)
@@ -150,12 +149,13 @@ _WITHOUT_EFFECT = set(
 
 
 def _scope(model: SocialModel) -> str:
-    """Return a name for all runs that have the same tables, if the LLM's answers are the same."""
-    values = model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT})
+    """Return a name for all runs in which the same happens, if the LLM's answers are the same."""
+    values = model.params.model_dump(mode="json", exclude={"name": True, "records": True, "reasoner": _WITHOUT_EFFECT})
     for group, key in INPUT_FILES:
         values[group][key] = values[group][key] and Path(values[group][key]).name
     if isinstance(model.reasoner, Reasoner):  # what null stands for
         values["reasoner"] |= {name: getattr(model.reasoner.params, name) for name in ("answer", "persona")}
+    values["reasoner"]["distilled"] = (record_of(model.reasoner) or {}).get("digest")
     return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
 
 
@@ -173,103 +173,16 @@ def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
 def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: _Watch) -> dict[str, Any]:
     """Write the last tables and the manifest, and return the summary."""
     trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
-    folder.write_whole("posts", _post_columns(model))
-    kinds = pd.Categorical.from_codes(model.posts.kind[trees["root"]], list(POST_KINDS))
-    folder.write_whole("cascades", {**{name: trees[name].to_numpy() for name in trees.columns}, "kind": kinds})
-    folder.write_whole("agents", _agent_columns(model))
+    folder.write_whole("posts", post_blocks(model))
+    folder.write_whole("cascades", cascade_blocks(model, trees))
+    folder.write_whole("agents", agent_blocks(model))
     folder.close()
     summary = {"run_dir": str(folder.path), "status": manifest["status"]}
     summary |= {"error": manifest["error"]} if manifest.get("error") else {}
-    summary |= _summary(model, trees[kinds == "post"], len(watch.rounds)) | watch.read()
+    summary |= summarised(model, trees, len(watch.rounds)) | watch.read()
+    summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
     folder.write_manifest(manifest | {"ended": _wall_clock(), "summary": summary})
     return summary
-
-
-def _summary(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
-    shares = model.agent_ticks / max(1, int(model.agent_ticks.sum()))
-    totals = model.totals
-    return {
-        "seed": model.params.seed,
-        "agents": int(model.population.present.sum()),
-        "follows": model.network.n_edges,
-        "rounds": rounds,
-        "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
-        "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
-        "impressions": totals["impressions"],
-        "cascades": cascade_summary(trees),
-        "decisions": {
-            "open": totals["open"],
-            "by_source": dict(sorted(model.sources.items())),
-            "rates": _rates(model, rounds),
-            "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
-            "llm": _spent(model, rounds),
-            "fallback": model.reasoner.params.fallback if isinstance(model.reasoner, Reasoner) else None,
-            "decided_by": model.reasoner.label,
-            "note": model.reasoner.note,
-        },
-        "guard_errors": dict(model.chart.guard_errors),
-        "guards_by_row": sorted(model.rowwise),
-        "notes": list(model.notes),
-    }
-
-
-def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return calls and tokens of the LLM, and how many that is for 1,000 agent-rounds."""
-    usage = getattr(model.reasoner, "usage", Counter())
-    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-    thousands = max(1, len(model.population) * rounds) / 1000
-    return {
-        "calls": usage["calls"],
-        "tokens": tokens,
-        "calls_per_1000_agent_rounds": usage["calls"] / thousands,
-        "tokens_per_1000_agent_rounds": tokens / thousands,
-    }
-
-
-def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
-    """Return open choices per agent and round, and the shares of them that were fallbacks, known, or beyond a limit."""
-    asked = max(1, model.totals["open"])
-    return {
-        "open": model.totals["open"] / max(1, len(model.population) * rounds),
-        "fallback": model.totals["fallback"] / asked,
-        "cache": model.sources["cache"] / asked,
-        "budget": model.sources["budget"] / asked,
-    }
-
-
-def _post_columns(model: SocialModel) -> dict[str, Any]:
-    posts = model.posts
-    media = [posts.media(i) for i in range(len(posts.texts))]
-    texts = {"text": posts.texts, "media_type": [m[0] for m in media], "media_description": [m[1] for m in media]}
-    columns: dict[str, Any] = {"post": np.arange(len(posts)), "round": posts.round, "author": posts.author}
-    columns["kind"] = pd.Categorical.from_codes(posts.kind, list(POST_KINDS))
-    for name in ("parent", "root"):
-        values = getattr(posts, name)
-        columns[name] = pd.Series(values, dtype="Int32").mask(values == NO_PARENT)
-    for name in ("likes", "replies", "reshares", "impressions", "velocity"):
-        columns[name] = getattr(posts, name)
-    for name, values in texts.items():  # a reply has no text of its own
-        codes, distinct = pd.factorize(np.array(values, dtype=object))
-        columns[name] = pd.Categorical.from_codes(
-            np.where(posts.kind == REPLY, -1, codes[posts.text_id]), list(distinct)
-        )
-    return columns
-
-
-def _agent_columns(model: SocialModel) -> dict[str, Any]:
-    people = model.population
-    agents = np.arange(len(people))
-    columns: dict[str, Any] = {"agent": agents, "id": pd.Series(people.ids), "name": pd.Series(people.names)}
-    columns["interests"] = pd.Series([";".join(words) for words in model.topics.words_of(people.interests)])
-    columns |= {trait: people.traits[:, i] for i, trait in enumerate(BIG_FIVE)}
-    for name in ("engagement_threshold", "timeout_threshold", "activity", "post_rate"):
-        columns[name] = getattr(people, name)
-    columns |= {action: people.propensities[:, i] for i, action in enumerate(ACTIONS)}
-    columns["followers"], columns["followees"] = model.network.n_followers, model.network.n_followees
-    own = model.posts.author[model.posts.kind == POST]
-    columns["posts"] = np.bincount(own, minlength=len(people))
-    columns["scripted"], columns["present"] = people.scripted, people.present
-    return columns
 
 
 def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
@@ -280,7 +193,9 @@ def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
         "config": config.model_dump(mode="json"),
         "decided_by": model.reasoner.label,
         "llm": _llm(model),
+        "distilled": record_of(model.reasoner),
         "notes": list(model.notes),
+        "recorded": model.recorded.told(),
         "working_directory": str(Path.cwd()),
         "packages": {name: _version(name) for name in _PACKAGES},
         "python": platform.python_version(),

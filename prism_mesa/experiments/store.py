@@ -2,8 +2,10 @@
 
 import json
 import re
+import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,12 +18,12 @@ import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, did_you_mean
 
-TABLES = ("rounds", "ticks", "transitions", "posts", "engagements", "cascades", "agents")
+TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
 LEDGER = "decisions.sqlite"
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 
-type Column = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any]"
+type Column = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array"
 
 
 class RunFolder:
@@ -47,13 +49,34 @@ class RunFolder:
         at = time.process_time()
         _, waiting = self._open.setdefault(table, (0, []))
         waiting.append(_rows(columns))
-        if sum(len(rows) for rows in waiting) >= PART_ROWS:
-            self._flush(table)
+        while sum(len(rows) for rows in waiting) >= PART_ROWS:
+            waiting = self._flush(table)
         self.cpu_s += time.process_time() - at
 
-    def write_whole(self, table: str, columns: "Mapping[str, Column]") -> None:
-        """Write a table in one file, in place of what it held."""
-        _write_file(_rows(columns), self.path / f"{table}.parquet")
+    def write_whole(self, table: str, blocks: "Mapping[str, Column] | Iterable[Mapping[str, Column]]") -> None:
+        """Write a table in place of what it held: one file, or a folder of parts if it comes in several blocks.
+
+        A block is made when the one before has been written, so no more than two are in memory.
+        """
+        at = time.process_time()
+        blocks = [blocks] if isinstance(blocks, Mapping) else blocks
+        file = self.path / f"{table}.parquet"
+        parts = self.path / f".{table}.parts"
+        shutil.rmtree(parts, ignore_errors=True)
+        parts.mkdir()
+        n = 0
+        for n, block in enumerate(blocks, start=1):
+            _write_file(_rows(block), parts / _part(n - 1))
+        if n == 1:
+            (parts / _part(0)).replace(file)
+            parts.rmdir()
+        else:
+            if file.is_dir():
+                shutil.rmtree(file)
+            else:
+                file.unlink(missing_ok=True)
+            parts.replace(file)
+        self.cpu_s += time.process_time() - at
 
     def round_done(self) -> None:
         """Count a round; every `PART_ROUNDS` rounds what waits is written."""
@@ -66,19 +89,24 @@ class RunFolder:
         """Write what waits."""
         for table, (_, waiting) in self._open.items():
             if (self.path / f"{table}.parquet").is_dir():
-                self._flush(table)
+                while self._flush(table):
+                    pass
             elif waiting:
-                _write_file(pa.concat_tables(waiting), self.path / f"{table}.parquet")
+                _write_file(_joined(waiting), self.path / f"{table}.parquet")
                 waiting.clear()
 
-    def _flush(self, table: str) -> None:
+    def _flush(self, table: str) -> list[pa.Table]:
+        """Write a part of what waits, `PART_ROWS` rows at most, and return the rest."""
         part, waiting = self._open[table]
-        if not waiting:
-            return
+        if not sum(len(rows) for rows in waiting):
+            return []
+        rows = _joined(waiting)
         folder = self.path / f"{table}.parquet"
         folder.mkdir(exist_ok=True)
-        _write_file(pa.concat_tables(waiting), folder / f"part-{part:05d}.parquet")
-        self._open[table] = part + 1, []
+        _write_file(rows[:PART_ROWS], folder / _part(part))
+        rest = [rows[PART_ROWS:]] if len(rows) > PART_ROWS else []
+        self._open[table] = part + 1, rest
+        return rest
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write manifest.json, in one piece."""
@@ -115,44 +143,92 @@ def _new_folder(out: Path, name: str) -> Path:
     raise DataError(f"--out: {out}: no free name for {stem}")
 
 
+def _part(number: int) -> str:
+    return f"part-{number:05d}.parquet"
+
+
 def _rows(columns: "Mapping[str, Column]") -> pa.Table:
-    return pa.table({name: pa.array(_small(values)) for name, values in columns.items()})
+    return pa.table({name: _arrow(values) for name, values in columns.items()})
 
 
-def _small(values: Any) -> Any:
-    """Return whole numbers as int32 where all fit."""
-    if isinstance(values, np.ndarray) and values.dtype.kind in "iu":
-        fits = not len(values) or (values.min() >= -(2**31) and values.max() < 2**31)
-        return values.astype(np.int32 if fits else np.int64)
-    return values
+def _joined(waiting: Sequence[pa.Table]) -> pa.Table:
+    return pa.concat_tables(waiting, promote_options="permissive")  # whole numbers of 32 bits and of 64
+
+
+def _arrow(values: Any) -> pa.Array:
+    """Return a column as Arrow holds it: whole numbers of 32 bits where all fit, categories as their codes."""
+    if isinstance(values, pd.Categorical):
+        return named(values.codes, list(values.categories))
+    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.dtype == np.int32:
+        return values if isinstance(values, pa.Array) else pa.array(values)
+    fits = values.dtype.itemsize < 4 or not len(values) or (values.min() >= -(2**31) and values.max() < 2**31)
+    return pa.array(values.astype(np.int32 if fits else np.int64))
+
+
+def named(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:
+    """Return a column of texts as codes into the distinct `names`; a code below 0 is a blank."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(names, pa.string()))
 
 
 def _write_file(table: pa.Table, file: Path) -> None:
+    """Write a file in one piece: small, in little time, and with the bounds of round, tick and agent for queries."""
+    few = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
+    steps = [f.name for f in table.schema if pa.types.is_integer(f.type)]
     part = file.with_name(f".{file.name}")
-    pq.write_table(table, part, compression="zstd", compression_level=1, use_dictionary=_repetitive(table))
+    pq.write_table(
+        table,
+        part,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=few,
+        column_encoding=dict.fromkeys(steps, "DELTA_BINARY_PACKED"),
+        write_statistics=[name for name in ("round", "tick", "agent") if name in table.column_names],
+    )
     part.replace(file)
 
 
-def _repetitive(table: pa.Table) -> list[str]:
-    """Return the columns worth a dictionary: categories, truth values, rounds and ticks."""
-    few = ("round", "tick", "open")
-    return [f.name for f in table.schema if f.name in few or pa.types.is_dictionary(f.type)]
+def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return one table of a run's folder, or only some of its columns.
+
+    Raises:
+        DataError: If there is no such run, table or column, or it cannot be read.
+    """
+    file = _table_of(run, table)
+    with _told(file):
+        return pd.read_parquet(file, columns=None if columns is None else list(columns))
 
 
-def read_table(run: str | Path, table: str) -> pd.DataFrame:
-    """Return one table of a run's folder.
+def count_rows(run: str | Path, table: str) -> int:
+    """Return the number of rows of a table, which is read off its files' ends.
 
     Raises:
         DataError: If there is no such run or table, or it cannot be read.
     """
+    file = _table_of(run, table)
+    with _told(file):
+        return sum(pq.read_metadata(part).num_rows for part in files_of(file))
+
+
+def files_of(table: Path) -> list[Path]:
+    """Return the files of a table, in the order of its rows."""
+    return sorted(table.glob("part-*.parquet")) if table.is_dir() else [table]
+
+
+def _table_of(run: str | Path, table: str) -> Path:
     if table not in TABLES:
         raise DataError(f"{table!r} is no table of a run ({', '.join(TABLES)}).{did_you_mean(table, TABLES)}")
     file = Path(run) / f"{table}.parquet"
     if not file.exists():
         have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
         raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
+    return file
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    """Make errors of reading `file` say so in one line."""
     try:
-        return pd.read_parquet(file)
+        yield
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
 

@@ -10,7 +10,15 @@ from collections import Counter
 from collections.abc import Iterator
 
 from prism_mesa.experiments.why import Explanation, Move, RoundOfAgent, Witness
-from prism_mesa.reasoner import Question, Reasoner, RuleReasoner, StoredAnswer
+from prism_mesa.reasoner import (
+    Answer,
+    AnyReasoner,
+    DistilledReasoner,
+    Question,
+    Reasoner,
+    RuleReasoner,
+    StoredAnswer,
+)
 from prism_mesa.reasoner.embedded import position_of
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
 from prism_mesa.records import Post
@@ -120,6 +128,9 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
         yield "      Decided by the rule: no LLM was asked in this run."
         yield _odds(reasoner.log_odds(question))
         yield from _drawn(names, reasoner.chances(question), move.draw, chosen)
+    elif isinstance(reasoner, DistilledReasoner) or answer.source in ("distilled", "rule"):
+        yield from _told_at_once(reasoner, answer, question)
+        yield from _drawn(names, answer.probabilities, move.draw, chosen)
     elif answer.source in ("fallback", "budget"):
         left_over = answer.source == "budget"
         why = "No limit was left to ask the LLM" if left_over else f"The LLM gave no answer ({answer.reason})"
@@ -132,6 +143,15 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
             yield f"      It chose {chosen}."
         else:
             yield from _drawn(names, answer.probabilities, move.draw, chosen)
+
+
+def _told_at_once(reasoner: AnyReasoner, answer: Answer, question: Question) -> Iterator[str]:
+    """Yield who decided without an LLM, and what it went by."""
+    if answer.source == "rule":
+        yield "      Decided by the rule: the distilled model was never asked about these options."
+        return
+    by = "" if reasoner.at_once is None else f" the {reasoner.at_once.label}"
+    yield f"      Decided by{by}; no LLM was asked. The post and the nearest interest told: {question.match:.2f} of 1."
 
 
 def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:

@@ -48,3 +48,8 @@ def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     finally:
         config.CACHE_DIR = before
     return cast(Callable[P, R], compiled)
+
+
+def part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Write a function out wherever a kernel calls it: handing over many arrays costs more than what it does."""
+    return cast(Callable[P, R], numba.njit(function, nogil=True, error_model="numpy", forceinline=True))

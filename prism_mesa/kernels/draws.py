@@ -43,6 +43,15 @@ def bits_of(
 
 
 @kernel
+def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Return for each agent, by its own draw, whether something of its probability comes about."""
+    out = np.empty(len(probability), np.bool_)
+    for agent in range(len(probability)):
+        out[agent] = unit(mixed(key, np.uint64(agent))) < probability[agent]
+    return out
+
+
+@kernel
 def units(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     """Return bits as numbers in [0, 1)."""
     out = np.empty(len(bits), np.float64)

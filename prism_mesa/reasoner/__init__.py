@@ -1,8 +1,9 @@
 """The oracle: questions, prompts, answers, the ledger, and the clients that speak to an LLM. Never an agent."""
 
 from prism_mesa.reasoner.books import Books
-from prism_mesa.reasoner.choosing import make_reasoner
+from prism_mesa.reasoner.choosing import AnyReasoner, make_reasoner
 from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient
+from prism_mesa.reasoner.distilled import DistilledModel, DistilledReasoner, read_distilled
 from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
 from prism_mesa.reasoner.hosts import Hosts
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
@@ -19,19 +20,23 @@ from prism_mesa.reasoner.prompt import (
     format_context,
     question_prompt,
 )
-from prism_mesa.reasoner.question import Answer, Ask, OpenChoices, Persona, Question, Source
+from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, OpenChoices, Persona, Question, Source
 from prism_mesa.reasoner.reasoner import Reasoner
 from prism_mesa.reasoner.rule import RuleReasoner
 
 __all__ = [
     "STATE_DESCRIPTIONS",
     "Answer",
+    "AnyReasoner",
     "Ask",
     "AskedRow",
     "Books",
     "ChatClient",
     "ChatOracle",
     "Completion",
+    "DetailedChoices",
+    "DistilledModel",
+    "DistilledReasoner",
     "EmbeddedChatClient",
     "FunctionClient",
     "Hosts",
@@ -60,4 +65,5 @@ __all__ = [
     "post_of",
     "question_of",
     "question_prompt",
+    "read_distilled",
 ]

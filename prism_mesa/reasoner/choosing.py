@@ -6,6 +6,7 @@ from typing import Final
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner.books import Books
 from prism_mesa.reasoner.client import ChatClient
+from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
 from prism_mesa.reasoner.hosts import Hosts
 from prism_mesa.reasoner.ledger import Ledger
@@ -22,8 +23,10 @@ OLLAMA_HOST: Final = "http://127.0.0.1:11434"
 OPENAI_HOST: Final = "http://127.0.0.1:8000/v1"
 _LEAST_FAILURES: Final = 5
 
+type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
-def make_reasoner(params: ReasonerParams) -> Reasoner | RuleReasoner:
+
+def make_reasoner(params: ReasonerParams) -> AnyReasoner:
     """Return the reasoner of `params.kind`; its `label` and `kind` say which one it is.
 
     With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
@@ -32,16 +35,34 @@ def make_reasoner(params: ReasonerParams) -> Reasoner | RuleReasoner:
 
     Raises:
         ConfigError: If what is asked for is not there; always, if an address is none.
-        DataError: If the ledger cannot be opened.
+        DataError: If the ledger cannot be opened, or the file of a distilled model does not fit.
     """
     if params.kind == "rule":
         return RuleReasoner(params.rule)
+    if params.kind == "distilled":
+        return _distilled(params, params.persona)
     books = Books(params.ledger, _shared_ledger(params))
     try:
         return _asking(params, books)
     except BaseException:
         books.close()
         raise
+
+
+def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
+    """Return the distilled model of the parameters; `persona` is who asks, or None if that is left to the model.
+
+    Raises:
+        ConfigError: If it has learned from other askers.
+        DataError: If its file cannot be used.
+    """
+    model, text = read_distilled(params.distilled or "")
+    if persona not in (None, model.persona):
+        raise ConfigError(
+            f"reasoner.persona: {persona}, but {params.distilled} has learned what an LLM says to persona="
+            f"{model.persona}; set that, or distill a run with reasoner.persona={persona}"
+        )
+    return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 
 def _shared_ledger(params: ReasonerParams) -> Ledger | None:
@@ -87,7 +108,8 @@ def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: Books, n
     answer = params.answer or ("probabilities" if scores else "choice")
     persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
     resolved = params.model_copy(update={"answer": answer, "persona": persona})
-    return Reasoner(oracle, params=resolved, books=books, kind=kind, note=note)
+    distilled = _distilled(params, persona) if params.llm_share < 1 else None
+    return Reasoner(oracle, params=resolved, books=books, kind=kind, note=note, distilled=distilled)
 
 
 def _served(params: ReasonerParams, client: Callable[[str], ChatClient], default: str) -> Oracle:

@@ -1,8 +1,8 @@
 """The parameters of the oracle, with their defaults, units and ranges. Nothing here is acted upon."""
 
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from prism_mesa.params import Params
 
@@ -37,10 +37,19 @@ _LETTER_TOKENS: Final = 16
 class ReasonerParams(Params):
     """Who decides what the chart leaves open, and what happens when nobody answers."""
 
-    kind: Literal["auto", "ollama", "embedded", "openai", "rule"] = Field(
+    kind: Literal["auto", "ollama", "embedded", "openai", "rule", "distilled"] = Field(
         default="rule",
         description="Who answers; 'auto' is Ollama where it answers and has the model, else the embedded LLM where it "
-        "is installed, else the rule",
+        "is installed, else the rule; 'distilled' is a small model of an LLM's choices",
+    )
+    llm_share: float = Field(
+        default=1.0,
+        ge=0,
+        le=1,
+        description="Share of the open choices that the LLM answers, by a keyed draw; the distilled model the rest",
+    )
+    distilled: str | None = Field(
+        default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
     )
     model: str | None = Field(
         default=None,
@@ -123,6 +132,13 @@ class ReasonerParams(Params):
         description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
     )
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
+
+    @model_validator(mode="after")
+    def _distilled_is_named(self) -> Self:
+        if self.distilled is None and (self.kind == "distilled" or (self.llm_share < 1 and self.kind != "rule")):
+            why = "kind=distilled" if self.kind == "distilled" else f"llm_share={self.llm_share:g}"
+            raise ValueError(f"{why} needs reasoner.distilled, a model file: prism distill RUN makes one")
+        return self
 
     @property
     def decoding(self) -> dict[str, Any]:

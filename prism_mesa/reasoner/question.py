@@ -1,7 +1,8 @@
 """What an oracle is given and what it gives back: plain, frozen, and free of live agents."""
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.records import TRAIT_MEANS, Post
 from prism_mesa.statechart import AgentState
 
-type Source = Literal["llm", "cache", "fallback", "budget", "rule"]
+type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled"]
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Question:
     Attributes:
         options: States to choose from, in the chart's order.
         history: The last few changes of state, oldest first, as ``idle -> scrolling (feed_ready)``.
+        match: How near the post is to the nearest of the interests that are told of the agent, -1..1; 0 where nobody
+            knows. It stands in no prompt: a distilled model goes by it.
     """
 
     persona: Persona
@@ -52,6 +55,7 @@ class Question:
     options: tuple[AgentState, ...]
     post: Post | None = None
     history: tuple[str, ...] = ()
+    match: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -113,3 +117,26 @@ class OpenChoices:
     traits: npt.NDArray[np.float64]
     propensities: npt.NDArray[np.float64]
     draws: npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class DetailedChoices(OpenChoices):
+    """Open choices with all that a distilled model looks at; without a post everything of it is 0.
+
+    Attributes:
+        match: As `Question.match`, float64.
+        likes: Of the post's root, whole number; so `replies` and `reshares`.
+        kind: What the post is, as an index into `records.POST_KINDS`.
+    """
+
+    match: npt.NDArray[np.float64]
+    likes: npt.NDArray[np.int64]
+    replies: npt.NDArray[np.int64]
+    reshares: npt.NDArray[np.int64]
+    kind: npt.NDArray[np.int64]
+
+    @classmethod
+    def of(cls, choices: OpenChoices, match: npt.NDArray[np.float64], post: Callable[[str], Any]) -> Self:
+        """Return open choices with their details; `post` gives the whole numbers of the posts by field."""
+        own = {field.name: getattr(choices, field.name) for field in fields(OpenChoices)}
+        return cls(**own, match=match, **{name: post(name) for name in ("likes", "replies", "reshares", "kind")})

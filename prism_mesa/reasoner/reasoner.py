@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections import Counter, defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +20,7 @@ from prism_mesa.reasoner.books import Books
 from prism_mesa.reasoner.budget import Budget
 from prism_mesa.reasoner.client import ChatClient, Completion, PromptFunction
 from prism_mesa.reasoner.desk import NO_BUDGET, Call, Desk
+from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
 from prism_mesa.reasoner.loops import LoopThread
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
@@ -67,6 +68,8 @@ class Reasoner:
         params: How it is asked: attempts, limits, fallback, ... (see `ReasonerParams`).
         books: What is known before and where answers are shared; by default nothing and nowhere.
         rule: The rule behind the fallback `rule`.
+        distilled: Who answers the open choices of a model that `llm_share` does not give to the LLM; whoever is
+            asked here directly is the LLM.
         kind: What of `ReasonerParams.kind` it is; `python` if it was made by hand.
         note: Why it decides although something else was wished for; else empty.
         options: Single parameters by name: ``fallback="rule"``, ``max_concurrency=8``.
@@ -74,6 +77,8 @@ class Reasoner:
     Attributes:
         counts: Answers so far by source.
         reasons: Fallbacks so far by reason.
+        at_once: Who answers whole columns in its place, or None.
+        heard: Called with every question and its answer, in the thread of the answers; None: nobody listens.
         usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
 
     Raises:
@@ -88,6 +93,7 @@ class Reasoner:
         params: ReasonerParams | None = None,
         books: Books | None = None,
         rule: RuleReasoner | None = None,
+        distilled: DistilledReasoner | None = None,
         kind: str = "python",
         note: str = "",
         **options: Any,
@@ -96,6 +102,8 @@ class Reasoner:
         self.oracle = as_oracle(client, self.params.answer or "choice")
         self.books = books or Books()
         self.books.own = ledger
+        self.at_once = distilled
+        self.heard: Callable[[Ask, Answer], object] | None = None
         self.rule = rule or RuleReasoner(self.params.rule)
         self.kind = kind
         self.note = note
@@ -120,6 +128,16 @@ class Reasoner:
         """What a summary calls it."""
         name = self.oracle.label
         return f"{name}, replayed" if self.books.mode == "replay" else name
+
+    @property
+    def llm_share(self) -> float:
+        """Share of a model's open choices that come to the LLM."""
+        return 1.0 if self.at_once is None else self.params.llm_share
+
+    @property
+    def kinds(self) -> int:
+        """Into how many kinds of users agents are clustered; 0 if each one is asked for itself."""
+        return self.params.archetypes if self.params.persona == "archetype" else 0
 
     async def decide(
         self,
@@ -323,6 +341,8 @@ class Reasoner:
     def _given(self, sheet: _Sheet, answer: Answer) -> AskedRow:
         """Give an answer to who asked, count it, and return what is to be written down."""
         sheet.out.append((sheet.ask, answer))
+        if self.heard is not None:
+            self.heard(sheet.ask, answer)
         self.counts[answer.source] += 1
         if answer.source == "fallback":
             self.reasons[answer.reason] += 1

@@ -18,15 +18,15 @@ Nothing here is random, sequential or asks anyone: the same row gives the same c
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.reasoner.params import RuleParams
 from prism_mesa.reasoner.profile import question_of
-from prism_mesa.reasoner.question import Answer, Ask, OpenChoices, Question
-from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, OpenChoices, Question, Source
+from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
@@ -44,16 +44,18 @@ _ENGAGING = {AgentState(f"engaging_{action}"): column for column, action in enum
 _ACTIVE = {AgentState.COMPOSING, *_ENGAGING}
 
 
-def _table(values: Iterable[float]) -> Floats:
+def rounded_table(values: Iterable[float]) -> Floats:
     """Return values rounded to 2**-30, so that no machine's last digit of exp or log shows."""
     return np.array([round(value * 2**30) / 2**30 for value in values])
 
 
-_LOGISTIC = _table(1 / (1 + math.exp(-step / STEPS)) for step in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1))
-_LOG1P = _table(math.log1p(velocity) for velocity in range(MAX_VELOCITY + 1))
+_LOGISTIC = rounded_table(
+    1 / (1 + math.exp(-step / STEPS)) for step in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1)
+)
+LOG1P = rounded_table(math.log1p(velocity) for velocity in range(MAX_VELOCITY + 1))
 
 
-def _positions(choices: OpenChoices) -> Floats:
+def positions_of(choices: OpenChoices) -> Floats:
     """Return where on its band each post lies, -3..3."""
     width = choices.high - choices.low
     wide = width > 0
@@ -68,19 +70,33 @@ class RuleReasoner:
         kind: What of `ReasonerParams.kind` it is.
         label: What a summary calls it.
         note: Why it decides although something else was wished for; else empty.
+        kinds: Into how many kinds of users agents are clustered; 0, as each one is asked for itself.
+        llm_share: Share of the open choices that an LLM answers.
     """
 
     kind = "rule"
     label = "rule-based reasoner"
+    kinds = 0
+    llm_share = 0.0
+    needs_details = False
 
     def __init__(self, params: RuleParams | None = None, *, note: str = "") -> None:
         self.params = params or RuleParams()
         self.note = note
 
+    @property
+    def at_once(self) -> Self:
+        """Who answers whole columns."""
+        return self
+
+    def source_of(self, options: tuple[AgentState, ...]) -> Source:
+        """Return who its answers are counted for."""
+        return "rule"
+
     def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return P(engage) of each row; for `positions` see `probabilities`."""
-        velocity = _LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
-        held = _positions(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
+        velocity = LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
+        held = positions_of(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
         z = BIAS + self.params.slope * held + self.params.velocity * velocity
         for k in range(len(BIG_FIVE)):
             z = z + TRAIT_WEIGHTS[k] * (choices.traits[:, k] - TRAIT_MEANS[k]) / TRAIT_SDS[k]
@@ -110,14 +126,7 @@ class RuleReasoner:
 
     def choose(self, choices: OpenChoices) -> Ints:
         """Return for each row the index of the first option whose cumulative probability exceeds its draw."""
-        probabilities = self.probabilities(choices)
-        chosen = np.zeros(len(probabilities), np.int64)
-        before = np.zeros(len(probabilities))
-        for column in range(len(choices.options)):
-            reached = (before <= choices.draws) & (probabilities[:, column] > 0)
-            chosen = np.where(reached, column, chosen)
-            before = before + probabilities[:, column]
-        return chosen
+        return drawn(self.probabilities(choices), choices.draws)
 
     def chances(self, question: Question) -> tuple[float, ...]:
         """Return the probability of each option of one question."""
@@ -129,12 +138,12 @@ class RuleReasoner:
     def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
         """Return what the log-odds of engaging are made of, in words -> number; for `position` see `probabilities`."""
         choices = columns_of(question.options, [Ask(question)])
-        held = _positions(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
+        held = positions_of(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
         standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
         return {
             "to begin with": BIAS,
             "the post": self.params.slope * float(held),
-            "its velocity": self.params.velocity * float(_LOG1P[min(int(choices.velocity[0]), MAX_VELOCITY)]),
+            "its velocity": self.params.velocity * float(LOG1P[min(int(choices.velocity[0]), MAX_VELOCITY)]),
             "the agent's character": float((TRAIT_WEIGHTS * standard).sum()),
         }
 
@@ -168,6 +177,17 @@ class RuleReasoner:
 
     def close(self) -> None:
         """Do nothing: there is nothing to close. It is here so that all reasoners can be closed."""
+
+
+def drawn(probabilities: Floats, draws: Floats) -> Ints:
+    """Return for each row the index of the first option whose cumulative probability exceeds its draw."""
+    chosen = np.zeros(len(probabilities), np.int64)
+    before = np.zeros(len(probabilities))
+    for column in range(probabilities.shape[1]):
+        reached = (before <= draws) & (probabilities[:, column] > 0)
+        chosen = np.where(reached, column, chosen)
+        before = before + probabilities[:, column]
+    return chosen
 
 
 def _active_weights(choices: OpenChoices) -> list[Floats]:
@@ -211,3 +231,15 @@ def columns_of(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoi
         propensities=np.array([persona.propensities for persona in personas], np.float64).reshape(-1, len(ACTIONS)),
         draws=np.array([ask.draw for ask in asks], np.float64),
     )
+
+
+def detailed_columns_of(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> DetailedChoices:
+    """Return questions as columns, with all that a distilled model looks at."""
+    posts = [ask.question.post for ask in asks]
+
+    def column(name: str) -> Ints:
+        values = (getattr(post, name, 0) for post in posts)
+        return np.array([POST_KINDS.index(value) if name == "kind" and value else value for value in values], np.int64)
+
+    match = np.array([ask.question.match for ask in asks], np.float64)
+    return DetailedChoices.of(columns_of(options, asks), match, column)

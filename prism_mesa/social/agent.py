@@ -15,7 +15,7 @@ from prism_mesa.social.asking import ask_alone
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.columns import AgentColumns, PostColumns
 from prism_mesa.social.history import HistoryView
-from prism_mesa.social.moves import follow_up, note_engagements, read_next
+from prism_mesa.social.moves import follow_up, note_engagement, read_next
 from prism_mesa.social.population import NO_ACTION, NO_POST, Rows, action_name
 from prism_mesa.social.profiles import personality
 from prism_mesa.social.questions import as_archetype, questions
@@ -111,7 +111,6 @@ class SocialAgent(mesa.Agent):
         is_new = row is None
         self.row = model.add_row(follows, followers) if row is None else model.existing_row(row)
         self.model = model
-        self._engaged: set[tuple[ActionName, int]] = set()
         try:
             for name, value in fields.items():
                 setattr(self, name, value)
@@ -159,8 +158,7 @@ class SocialAgent(mesa.Agent):
                 model.chart.apply(self, trigger, outcome, context)
         if outcome is None:
             return None
-        fired, left, entered = (np.array([c]) for c in (model.trigger_code(trigger), source.code, outcome.code))
-        follow_up(model, self._rows, fired, left, entered, np.array([was_open]))
+        follow_up(model, self.row, model.trigger_code(trigger), source, outcome, was_open=was_open)
         return outcome
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
@@ -187,7 +185,7 @@ class SocialAgent(mesa.Agent):
         """Read the next post of the feed, which counts as an impression, and return it; None at its end."""
         if not self.n_unread:
             return None
-        read_next(self.model, self._rows)
+        read_next(self.model, self.row)
         return self.current_post
 
     def like(self, post: Post) -> None:
@@ -212,10 +210,11 @@ class SocialAgent(mesa.Agent):
         if not isinstance(post, Post) or not 0 <= post.post_id < len(self.model.posts):
             raise AgentError(f"SocialAgent.{action}: {post!r} is no post of this platform (see feed, read)")
         if action != "reply":  # whatever a script does, one agent likes and reshares a root once
-            if (action, post.root) in self._engaged:
+            engaged: set[tuple[ActionName, int]] = self.__dict__.setdefault("_engaged", set())
+            if (action, post.root) in engaged:
                 return
-            self._engaged.add((action, post.root))
-        note_engagements(self.model, self._rows, np.array([post.post_id]), ACTIONS.index(action))
+            engaged.add((action, post.root))
+        note_engagement(self.model, self.row, post.post_id, ACTIONS.index(action))
 
     def remove(self) -> None:
         """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay."""

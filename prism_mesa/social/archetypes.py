@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.records import TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.social.blocks import blocks
 from prism_mesa.social.profiles import personality
 from prism_mesa.social.texts import UNIT, Topics, quantised
 
@@ -22,6 +23,7 @@ TRAIT_WEIGHT: Final = 0.1
 MOST_SAMPLED: Final = 100_000
 ITERATIONS: Final = 20
 _INTERESTS_NAMED: Final = 3
+_CACHED: Final = 1 << 11
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,10 @@ class Archetypes:
 
     def of(self, interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
         """Return the kind of each row: the nearest centre, ties to the first."""
-        return _nearest(_features(interests, traits), self.centres)
+        own = np.empty(len(interests), np.int64)
+        for part in blocks(len(interests)):
+            own[part] = _nearest(_features(interests[part], traits[part]), self.centres)
+        return own
 
 
 def make_archetypes(
@@ -87,4 +92,13 @@ def _distances(features: Floats, centre: Floats) -> Floats:
 
 
 def _nearest(features: Floats, centres: Floats) -> npt.NDArray[np.int64]:
-    return np.stack([_distances(features, centre) for centre in centres], axis=1).argmin(axis=1)
+    """Return the nearest centre of each row, ties to the first; by blocks that stay in the processor's cache."""
+    own = np.zeros(len(features), np.int64)
+    for part in blocks(len(features), _CACHED):
+        rows, nearest = features[part], np.full(part.stop - part.start, np.inf)
+        for k, centre in enumerate(centres):
+            distance = _distances(rows, centre)
+            closer = distance < nearest
+            own[part][closer] = k
+            nearest[closer] = distance[closer]
+    return own

@@ -1,7 +1,9 @@
 """Putting open choices to the reasoner. It changes no agent: whoever asked applies the answers.
 
 An LLM is not waited for: its questions go out, and the agents that put them stand still (`Waiting`) while all
-others go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited.
+others go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. Rules
+and distilled models answer whole columns at once; with `reasoner.llm_share` below 1 an agent's keyed draw says who is
+asked: who goes to the LLM with a smaller share also does with a larger one.
 """
 
 from collections import Counter
@@ -11,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.reasoner import Answer, Ask, OpenChoices, Question, RuleReasoner
+from prism_mesa.reasoner import Answer, Ask, DetailedChoices, DistilledReasoner, OpenChoices, Question, Reasoner
 from prism_mesa.social.columns import AgentColumns, PostColumns
 from prism_mesa.social.population import NO_POST, Rows
 from prism_mesa.social.questions import questions
@@ -34,10 +36,10 @@ class Waiting:
 
     by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
 
-    def put(self, tick: int, rows: Rows, triggers: Rows, posts: Rows) -> None:
+    def put(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
         """Let agents wait; each waits for one answer at most."""
-        doing = zip(triggers.tolist(), posts.tolist(), strict=True)
-        self.by_row.update((row, (tick, *what)) for row, what in zip(rows.tolist(), doing, strict=True))
+        doing = zip(ticks.tolist(), triggers.tolist(), posts.tolist(), strict=True)
+        self.by_row.update(zip(rows.tolist(), doing, strict=True))
 
     def __bool__(self) -> bool:
         return bool(self.by_row)
@@ -84,50 +86,92 @@ def ask(
     model.counts["open"] += len(where)
     if not len(where):
         return chosen
-    if isinstance(model.reasoner, RuleReasoner):
-        model.sources["rule"] += len(where)
-        for i, choices in enumerate(option_sets):
-            here = where[options[where] == i]
-            if len(here):
-                codes = np.array([state.code for state in choices])
-                picked = model.reasoner.choose(_columns(choices, agents.take(here), posts.take(here), draws[here]))
-                chosen[here] = codes[picked]
+    at = np.broadcast_to(model.tick if ticks is None else ticks, len(rows))
+    waits = goes_to_llm(model, rows[where], triggers[where], at[where])
+    _answer_at_once(model, agents, posts, options, option_sets, draws, where[~waits], chosen)
+    where = where[waits]
+    if not len(where) or not isinstance(model.reasoner, Reasoner):
         return chosen
-    agents, posts = agents.take(where), posts.take(where)
+    agents, posts, at = agents.take(where), posts.take(where), at[where]
     names = [model.chart.triggers[trigger] for trigger in triggers[where].tolist()]
     sets = [option_sets[i] for i in options[where].tolist()]
-    model.reasoner.submit(asks_of(model, agents.rows, questions(agents, posts, names, sets), draws[where]))
-    model.waiting.put(model.tick, agents.rows, triggers[where], posts.posts)
+    model.reasoner.submit(asks_of(model, at, agents.rows, questions(agents, posts, names, sets), draws[where]))
+    model.waiting.put(at, agents.rows, triggers[where], posts.posts)
     chosen[where] = LATER
     return chosen
+
+
+def _answer_at_once(
+    model: "SocialModel",
+    agents: AgentColumns,
+    posts: PostColumns,
+    options: Rows,
+    option_sets: tuple[tuple[AgentState, ...], ...],
+    draws: npt.NDArray[np.float64],
+    where: Rows,
+    chosen: Codes,
+) -> None:
+    """Write into `chosen` what those at the places `where` are answered who do not go to an LLM."""
+    answers = model.reasoner.at_once
+    if answers is None:
+        return
+    for i, choices in enumerate(option_sets):
+        here = where[options[where] == i]
+        if len(here):
+            columns = _columns(choices, agents.take(here), posts.take(here), draws[here])
+            if isinstance(answers, DistilledReasoner):
+                picked = answers.choose(_detailed(columns, agents.take(here), posts.take(here)))
+            else:
+                picked = answers.choose(columns)
+            chosen[here] = np.array([state.code for state in choices])[picked]
+            model.sources[answers.source_of(choices)] += len(here)
+
+
+def goes_to_llm(model: "SocialModel", rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.bool_]:
+    """Return whose open choice goes to the LLM: by keyed draws, so that a larger share has all of a smaller one."""
+    share = model.reasoner.llm_share
+    if share in (0, 1):
+        return np.full(len(rows), share == 1)
+    return _drawn_by_trigger(model, "llm share", rows, triggers, ticks) < share
 
 
 def ask_alone(model: "SocialModel", row: int, question: Question) -> Answer:
     """Return the answer to one agent, which is waited for."""
     rows = np.array([row])
     model.counts["open"] += 1
-    draws = choice_draws(model, rows, np.array([model.trigger_code(question.trigger)]), model.tick)
-    [answer] = model.reasoner.answer(asks_of(model, rows, [question], draws))
+    codes = np.array([model.trigger_code(question.trigger)])
+    draws = choice_draws(model, rows, codes, model.tick)
+    at_once = model.reasoner.at_once
+    asked = model.reasoner if at_once is None or goes_to_llm(model, rows, codes, model.tick)[0] else at_once
+    [answer] = asked.answer(asks_of(model, np.array([model.tick]), rows, [question], draws))
     _count(model, [answer])
     return answer
 
 
 def choice_draws(model: "SocialModel", rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.float64]:
     """Return the keyed draws by which open choices are decided; by the triggers' names, whatever else a chart has."""
+    return _drawn_by_trigger(model, "choice", rows, triggers, ticks)
+
+
+def _drawn_by_trigger(
+    model: "SocialModel", purpose: str, rows: Rows, triggers: Rows, ticks: Rows | int
+) -> npt.NDArray[np.float64]:
     names = np.array([digest64(trigger) for trigger in model.chart.triggers], np.uint64)[triggers]
-    return model.streams.uniform("choice", rows, round_=model.round, tick=ticks, index=names)
+    return model.streams.uniform(purpose, rows, round_=model.round, tick=ticks, index=names)
 
 
-def asks_of(model: "SocialModel", rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]) -> list[Ask]:
+def asks_of(
+    model: "SocialModel", ticks: Rows, rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]
+) -> list[Ask]:
     """Return questions with their place in the run."""
     followers = model.network.n_followers[rows].tolist()
-    places = zip(asked, rows.tolist(), draws.tolist(), followers, strict=True)
-    return [Ask(question, model.round, model.tick, row, draw, n) for question, row, draw, n in places]
+    places = zip(asked, ticks.tolist(), rows.tolist(), draws.tolist(), followers, strict=True)
+    return [Ask(question, model.round, tick, row, draw, n) for question, tick, row, draw, n in places]
 
 
 def collect_answers(model: "SocialModel") -> list[Answered]:
     """Return answers that have come to agents that wait, by tick; some have, unless nobody waits."""
-    if not model.waiting or isinstance(model.reasoner, RuleReasoner):
+    if not model.waiting or not isinstance(model.reasoner, Reasoner):
         return []
     found = model.reasoner.collect()
     _count(model, [answer for _, answer in found])
@@ -177,3 +221,17 @@ def _columns(
         propensities=population.propensities[rows].astype(np.float64),
         draws=draws,
     )
+
+
+def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) -> DetailedChoices:
+    """Return open choices with all that a distilled model looks at; 0 where there is no post at hand."""
+    has_post = np.flatnonzero(posts.posts != NO_POST)
+    there = posts.take(has_post)
+
+    def column(name: str) -> Codes:
+        found = np.zeros(len(agents.rows), np.int64)
+        if len(has_post):
+            found[has_post] = there.model.posts.kind[there.posts] if name == "kind" else there.column(name)
+        return found
+
+    return DetailedChoices.of(columns, agents.model.told.matches(agents.rows, posts.posts), column)

@@ -49,6 +49,10 @@ class AgentColumns:
         """Return these of the rows."""
         return type(self)(self.model, self.rows[rows])
 
+    def overridden(self) -> npt.NDArray[np.bool_]:
+        """Return which agents' own class may tell otherwise than the columns: plain guards ask these by row."""
+        return self.model.population.scripted[self.rows]
+
     def row(self, i: int) -> "SocialAgent":
         """Return the agent of row `i`."""
         return self.model.agent(int(self.rows[i]))

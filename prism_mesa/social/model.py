@@ -27,7 +27,7 @@ from mesa.agent import AgentSet
 
 from prism_mesa.errors import AgentError, ConfigError, did_you_mean
 from prism_mesa.params import leaves, merged, nested, validated
-from prism_mesa.reasoner import Reasoner, RuleReasoner, make_reasoner
+from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
 from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.archetypes import Archetypes, make_archetypes
@@ -42,8 +42,11 @@ from prism_mesa.social.population import NO_POST, History, Rows
 from prism_mesa.social.posts import Posts, matches, relevance_of
 from prism_mesa.social.profiles import draw_interests, draw_profiles
 from prism_mesa.social.publishing import commit, publish
+from prism_mesa.social.sampling import recorded_agents
 from prism_mesa.social.seen import Seen
+from prism_mesa.social.tables import WalkTables
 from prism_mesa.social.ticks import fire_and_wait, run_ticks
+from prism_mesa.social.told import Told
 from prism_mesa.social.world import World, make_world
 from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams, fresh_seed
@@ -82,7 +85,7 @@ class SocialModel(mesa.Model):
         rng: Any = CONFIGURED,
         chart: Statechart | None = None,
         recorder: Recorder | None = None,
-        reasoner: Reasoner | RuleReasoner | None = None,
+        reasoner: AnyReasoner | None = None,
         **params: Any,
     ) -> None:
         given = dict(scenario.to_dict()) if scenario is not None else {}
@@ -102,15 +105,17 @@ class SocialModel(mesa.Model):
         self.archetypes: Archetypes | None = None
         if isinstance(self.reasoner, Reasoner):
             self.reasoner.begin()
-            if self.reasoner.params.persona == "archetype":
-                people, k = self.population, self.reasoner.params.archetypes
-                self.archetypes = make_archetypes(people.interests, people.traits, k, self.topics)
+        if self.reasoner.kinds:
+            people = self.population
+            self.archetypes = make_archetypes(people.interests, people.traits, self.reasoner.kinds, self.topics)
+        self.told = Told(self)
         self.recorder = recorder
         self.datacollector = make_datacollector()
 
     def _make(self, world: World, chart: Statechart | None) -> None:
         own = self.params.statechart
         self.chart = checked(chosen_chart(own, asks_action=self.params.reasoner.asks_action, chart=chart))
+        self.tables = WalkTables(self.chart)
         self._trigger_codes = {trigger: i for i, trigger in enumerate(self.chart.triggers)}
         self.network, self.topics, self.schedule = world.network, world.topics, world.schedule
         self.population = world.population
@@ -123,8 +128,9 @@ class SocialModel(mesa.Model):
             timedelta(minutes=self.params.clock.round_minutes),
             self.params.ticks_per_round,
         )
+        self.recorded = recorded_agents(self.params.records, len(self.population), self.streams)
         self.events = Events()
-        self.seen = Seen()
+        self.seen = Seen(len(self.population))
         self.leaving: list[int] = []
         self.counts: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
@@ -133,7 +139,7 @@ class SocialModel(mesa.Model):
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.round_row: dict[str, float] = {}
         self._adopted: dict[int, SocialAgent] = {}
-        self.tick_counts = np.zeros((0, len(STATES)), np.int64)
+        self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
         self.waiting = Waiting()
 
     def step(self) -> None:
@@ -161,16 +167,22 @@ class SocialModel(mesa.Model):
 
     def _rank(self) -> Rows:
         """Rank feeds for those who will read one; return those who come online."""
-        population, agents = self.population, np.arange(len(self.population))
+        population = self.population
         idle = population.state == IDLE.code
-        comes = self.streams.uniform("online", agents, round_=self.round) < population.activity
+        comes = self.streams.happens("online", population.activity, round_=self.round)
         online = np.flatnonzero(comes & idle & population.present)
         reads = np.flatnonzero(population.present & ((comes & idle) | ~idle | population.scripted))
         population.n_feed[:] = 0
         population.n_read[:] = 0
-        rank_feeds(reads, population, self.posts, self.seen, self.network, self.params.feed, self.streams, self.round)
+        world = (population, self.posts, self.seen, self.network)
+        rank_feeds(reads, *world, self.params.feed, self.streams, self.round, threads=self.params.threads)
         self.counts["online"] = len(online)
         return online
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether Mesa schedules any agent."""
+        return self.params.scheduler == "mesa" or any(map(is_scripted, super().agents_by_type))
 
     def step_scripts(self) -> None:
         """Let Mesa call the `step` of the agents that it schedules."""
@@ -261,6 +273,8 @@ class SocialModel(mesa.Model):
         self.population.state[row] = self.chart.initial.code
         self.network = self.network.with_agent(follows, followers)
         self.history.grow(1)
+        self.seen.grow(1)
+        self.recorded.grow(row + 1)
         return row
 
     def post(self, post_id: int, reader: int) -> Post | None:
@@ -293,10 +307,17 @@ class SocialModel(mesa.Model):
         """Simulated time, in UTC."""
         return self.time_of_day.at(self.clock)
 
-    @property
-    def keeps_moves(self) -> bool:
-        """Whether transitions are noted down for a recorder."""
-        return self.recorder is not None
+    def keeps_moves(self, row: int) -> bool:
+        """Return whether an agent's transitions are noted down for a recorder."""
+        keeps = self.move_keeping()
+        return bool(keeps[row if len(keeps) > 1 else 0])
+
+    def move_keeping(self) -> npt.NDArray[np.uint8]:
+        """Return whose transitions are noted down: one entry for each agent, or one for all."""
+        if self.recorder is None:
+            return np.zeros(1, np.uint8)
+        mask = self.recorded["transitions"]
+        return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)
 
 
 def is_scripted(kind: type) -> bool:

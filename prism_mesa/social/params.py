@@ -146,6 +146,24 @@ class ClockParams(Params):
     round_minutes: float = Field(60, gt=0, le=525_600, description="simulated minutes in a round")
 
 
+class RecordsParams(Params):
+    """What is recorded of each agent, as shares of agents; whoever is drawn stays in all rounds and tables."""
+
+    transitions: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of agents whose transitions are recorded; null: all of up to 100,000 agents, of more about "
+        "10,000 agents",
+    )
+    impressions: float | None = Field(
+        None, ge=0, le=1, description="share of agents whose impressions are recorded; null: as for transitions"
+    )
+    engagements: float | None = Field(
+        None, ge=0, le=1, description="share of agents whose engagements are recorded; null: all"
+    )
+
+
 class SocialParams(Params):
     """Everything a `SocialModel` is made from."""
 
@@ -157,6 +175,7 @@ class SocialParams(Params):
         description="mesa: every agent's step() is called one by one; same result, slower (but that a limit of the "
         "reasoner is then spent in the order of agents)",
     )
+    threads: int = Field(1, ge=1, le=1024, description="threads that share the work of a round; same result")
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)
     posts: PostsParams = Field(default_factory=PostsParams)
@@ -164,3 +183,4 @@ class SocialParams(Params):
     clock: ClockParams = Field(default_factory=ClockParams)
     statechart: StatechartParams = Field(default_factory=StatechartParams)
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
+    records: RecordsParams = Field(default_factory=RecordsParams)

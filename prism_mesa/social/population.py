@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.records import ACTIONS, ActionName
+from prism_mesa.social.labels import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
 type Rows = npt.NDArray[np.integer[Any]]
@@ -42,8 +43,8 @@ class Population:
         n_feed: Posts in the feed; `n_read` how many of them the agent has read.
     """
 
-    ids: list[str]
-    names: list[str]
+    ids: Ids
+    names: Names
     interests: npt.NDArray[np.int8]
     traits: npt.NDArray[np.float32]
     engagement_threshold: npt.NDArray[np.float64]
@@ -74,10 +75,10 @@ class Population:
         """Add the agents of another population below the own ones."""
         for column in fields(self):
             mine, theirs = getattr(self, column.name), getattr(more, column.name)
-            if isinstance(mine, list):
-                mine.extend(theirs)
-            else:
+            if isinstance(mine, np.ndarray):
                 setattr(self, column.name, np.concatenate([mine, theirs]))
+            else:
+                mine.extend(theirs)
 
 
 class Categories:

@@ -136,6 +136,11 @@ class Posts:
         """Return the first id that appeared in the last `window` rounds, this one included."""
         return int(np.searchsorted(self.round, now - window + 1))
 
+    @property
+    def text_vectors(self) -> npt.NDArray[np.int8]:
+        """Topic vectors of all texts, shape (len(texts), n_topics)."""
+        return self._vectors
+
     def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
         """Return the topic vectors of posts, shape (len(ids), n_topics)."""
         return np.asarray(self._vectors[self.text_id[ids]])

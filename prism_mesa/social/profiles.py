@@ -1,6 +1,7 @@
 """Who the agents are: profiles drawn from the seed (agent i's depend on i only), or read from a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from math import log
 from statistics import NormalDist
 from typing import Any, Final
@@ -11,7 +12,9 @@ import pandas as pd
 
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.social.blocks import filled
 from prism_mesa.social.files import read_table
+from prism_mesa.social.labels import Ids, Names
 from prism_mesa.social.params import AgentsParams, SocialParams
 from prism_mesa.social.population import NO_ACTION, NO_POST, Population
 from prism_mesa.social.texts import Topics, quantised
@@ -44,6 +47,7 @@ _LAST: Final = (
     "Kim Klein Kovac Lam Lopez Mbeki Meyer Moreau Nagy Nair Novak Okafor Olsen Park Petrov Quinn Rao Rossi Sato Silva "
     "Singh Sosa Tanaka Torres Vogel Wagner Weber Yilmaz Zhang"
 ).split()
+_NAMES: Final = tuple(f"{first} {last}" for first in _FIRST for last in _LAST)
 
 _NUMBERS: Final[dict[str, tuple[float, float]]] = {
     "engagement_threshold": (0.0, 1.0),
@@ -65,17 +69,20 @@ def draw_profiles(
     what a user sets is kept as given.
     """
     own, n = params.agents, len(agents)
-    traits = draw_traits(agents, streams)
+
+    def column(made: Callable[[Rows], Any], dtype: type[Any] = np.float64, width: tuple[int, ...] = ()) -> Any:
+        return filled(np.empty((n, *width), dtype), agents, made)
+
     return Population(
-        ids=list(ids),
-        names=_names(agents, streams),
+        ids=ids if isinstance(ids, Ids) else Ids(ids),
+        names=Names(column(lambda rows: _name_codes(rows, streams), np.uint16), _NAMES),
         interests=interests,
-        traits=traits,
-        engagement_threshold=_thresholds(agents, own, streams).astype(np.float64),
+        traits=column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
+        engagement_threshold=column(lambda rows: _thresholds(rows, own, streams)),
         timeout_threshold=np.full(n, params.statechart.default_timeout_ticks, np.int32),
-        activity=_rates(agents, own.activity, own, streams).astype(np.float64),
-        post_rate=_rates(agents, own.post_rate, own, streams).astype(np.float64),
-        propensities=_propensities(agents, own, streams),
+        activity=column(lambda rows: _rates(rows, own.activity, own, streams)),
+        post_rate=column(lambda rows: _rates(rows, own.post_rate, own, streams)),
+        propensities=column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
         present=np.ones(n, np.bool_),
         scripted=np.zeros(n, np.bool_),
         **_empty(n, params),
@@ -119,17 +126,20 @@ def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
 
 def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArray[np.int8]:
     """Return interests: the mean of the topics of three texts that each agent likes best, drawn from the corpus."""
-    texts = streams.integers(
-        "interests", np.repeat(agents, 3), len(topics.vectors), index=np.tile([0, 1, 2], len(agents))
-    )
-    chosen = topics.vectors[texts].astype(np.float64).reshape(len(agents), 3, -1)
-    return quantised((chosen * np.array([1.0, 0.6, 0.3])[:, None]).sum(axis=1))
+    weights, k = np.array([1.0, 0.6, 0.3])[:, None], topics.vectors.shape[1]
+
+    def drawn(rows: Rows) -> npt.NDArray[np.int8]:
+        places = np.tile([0, 1, 2], len(rows))
+        texts = streams.integers("interests", np.repeat(rows, 3), len(topics.vectors), index=places)
+        chosen = topics.vectors[texts].astype(np.float64).reshape(len(rows), 3, -1)
+        return quantised((chosen * weights).sum(axis=1))
+
+    return filled(np.empty((len(agents), k), np.int8), agents, drawn)
 
 
-def _names(agents: Rows, streams: Streams) -> list[str]:
-    first = streams.integers("first name", agents, len(_FIRST)).tolist()
-    last = streams.integers("last name", agents, len(_LAST)).tolist()
-    return [f"{_FIRST[i]} {_LAST[j]}" for i, j in zip(first, last, strict=True)]
+def _name_codes(agents: Rows, streams: Streams) -> npt.NDArray[np.int64]:
+    first = streams.integers("first name", agents, len(_FIRST))
+    return first * len(_LAST) + streams.integers("last name", agents, len(_LAST))
 
 
 def _thresholds(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
@@ -147,6 +157,7 @@ def _rates(agents: Rows, mean: float, own: AgentsParams, streams: Streams) -> np
     return np.minimum(drawn * capped_scale(mean, sigma), 1).astype(np.float32)
 
 
+@cache
 def capped_scale(mean: float, sigma: float) -> float:
     """Return the factor c with which min(1, c X) has the given mean, for lognormal X of mean 1.
 
@@ -194,10 +205,10 @@ def read_profiles(path: str, population: Population, topics: Topics) -> None:
         if column in table:
             where = f"{key}: {path}: {column}"
             _write(column, _numbers(table[column], where, low, high, whole=column in _WHOLE), rows, population)
-    for row, name in zip(rows, table.get("name", []), strict=False):
+    for row, name in zip(rows.tolist(), table.get("name", []), strict=False):
         if pd.notna(name):
             population.names[row] = str(name).strip()
-    for row, words in zip(rows, table.get("interests", []), strict=False):
+    for row, words in zip(rows.tolist(), table.get("interests", []), strict=False):
         if isinstance(words, str):
             population.interests[row] = _interests(words, topics, f"{key}: {path}: agent {population.ids[row]}")
     shares = population.propensities.sum(axis=1, keepdims=True)
@@ -207,18 +218,18 @@ def read_profiles(path: str, population: Population, topics: Topics) -> None:
     population.propensities /= shares
 
 
-def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> list[int]:
+def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> npt.NDArray[np.int64]:
     blank = np.flatnonzero(agents.isna())
     if len(blank):
         raise DataError(f"agents.profiles: {path}: line {blank[0] + 2}: the cell 'agent' is blank")
-    place = {agent: row for row, agent in enumerate(population.ids)}
-    rows = []
-    for agent in agents.astype(str).str.strip():
-        if agent not in place:
-            raise DataError(f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(place)} agents)")
-        rows.append(place[agent])
-    if len(set(rows)) < len(rows):
-        twice = next(row for i, row in enumerate(rows) if row in rows[:i])
+    named = agents.astype(str).str.strip().tolist()
+    rows = population.ids.rows_of(named)
+    if (rows < 0).any():
+        agent = named[int(np.flatnonzero(rows < 0)[0])]
+        raise DataError(f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(population)} agents)")
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    if len(first) < len(rows):
+        twice = rows[np.flatnonzero(first[inverse] < np.arange(len(rows)))[0]]
         raise DataError(f"agents.profiles: {path}: agent {population.ids[twice]!r} is named twice")
     return rows
 
@@ -236,9 +247,9 @@ def _numbers(values: "pd.Series[Any]", where: str, low: float, high: float, *, w
     return np.asarray(numbers, np.float64)
 
 
-def _write(column: str, values: npt.NDArray[np.float64], rows: list[int], population: Population) -> None:
+def _write(column: str, values: npt.NDArray[np.float64], rows: Rows, population: Population) -> None:
     given = ~np.isnan(values)
-    where = np.array(rows)[given]
+    where = rows[given]
     if column in BIG_FIVE:
         population.traits[where, BIG_FIVE.index(column)] = values[given]
     elif column in ACTIONS:

@@ -4,18 +4,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
+from prism_mesa.kernels.posts import nearest_texts, roots_counted
 from prism_mesa.records import ACTIONS
+from prism_mesa.social.collect import COUNTERS, record_engagements, record_impressions
 from prism_mesa.social.moves import Events
 from prism_mesa.social.population import Rows
-from prism_mesa.social.posts import NO_PARENT, POST, REPLY, RESHARE, matches
+from prism_mesa.social.posts import NO_PARENT, POST, REPLY, RESHARE
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
-
-COUNTERS: Final = ("likes", "replies", "reshares")
-"""The counters of posts, in the order of `records.ACTIONS`."""
 
 N_TEXTS_CONSIDERED: Final = 4
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
@@ -30,7 +28,7 @@ def publish(model: "SocialModel") -> None:
     should always be the newest. Scheduled ones lie among them in the order of their file.
     """
     population = model.population
-    will = model.streams.uniform("posts", np.arange(len(population)), round_=model.round) < population.post_rate
+    will = model.streams.happens("posts", population.post_rate, round_=model.round)
     own = np.flatnonzero(will & population.present)
     author, text = model.schedule.of_round(model.round)
     here = population.present[author]
@@ -44,15 +42,12 @@ def publish(model: "SocialModel") -> None:
     model.counts["posts"] = len(author)
 
 
-def _texts_of(model: "SocialModel", authors: Rows) -> npt.NDArray[np.int64]:
+def _texts_of(model: "SocialModel", authors: Rows) -> npt.NDArray[np.int32]:
     """Return what each author posts: of some texts that circulate, the one nearest to its interests."""
-    n, current = N_TEXTS_CONSIDERED, circulating(model)
-    index = np.tile(np.arange(n), len(authors))
-    places = model.streams.integers("text", np.repeat(authors, n), len(current), round_=model.round, index=index)
-    drawn = current[places]
-    near = matches(np.repeat(model.population.interests[authors], n, axis=0), model.topics.vectors[drawn])
-    best = near.reshape(-1, n).argmax(axis=1)
-    return drawn.reshape(-1, n)[np.arange(len(authors)), best]
+    key = model.streams.key("text", model.round, 0)
+    current, interests = circulating(model).astype(np.int32), model.population.interests
+    writers = authors.astype(np.int32)
+    return nearest_texts(key, writers, current, interests, model.topics.vectors, N_TEXTS_CONSIDERED)
 
 
 def circulating(model: "SocialModel") -> npt.NDArray[np.int64]:
@@ -74,11 +69,10 @@ def commit(model: "SocialModel") -> None:
     posts, events = model.posts, model.events
     tick, agent, post, action = events.engaged()
     roots = posts.root[post]
-    if events.impressions:
-        readers, read = (np.concatenate(column) for column in zip(*events.impressions, strict=True))
-        posts.count("impressions", read)
-        model.seen.add(readers, read)
-        model.counts["impressions"] = len(read)
+    at, readers, seen = events.seen()
+    record_impressions(model, at, readers, seen)
+    read = roots_counted(seen, posts.root, posts.impressions)
+    model.counts["impressions"] = len(read)
     for code, counter in enumerate(COUNTERS):
         posts.count(counter, roots[action == code])
         model.counts[counter] = int((action == code).sum())
@@ -99,14 +93,6 @@ def commit(model: "SocialModel") -> None:
         posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
-    model.seen.keep(shown)
-    if model.recorder is not None:
-        columns = {
-            "round": np.full(len(tick), model.round),
-            "tick": tick,
-            "agent": agent,
-            "post": post,
-            "root": roots,
-        }
-        model.recorder.write("engagements", columns | {"action": pd.Categorical.from_codes(action, list(ACTIONS))})
+    model.seen.update(readers, read, shown)
+    record_engagements(model, tick, agent, post, action)
     model.events = Events(moves=events.moves)

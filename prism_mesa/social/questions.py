@@ -32,19 +32,22 @@ def questions(
     kinds = _kinds(model, agents.rows)
     whole = kinds is None
     histories = _histories(model, agents.rows) if whole else [()] * len(states)
-    columns = (_personas(agents, kinds), states, triggers, options, _posts(posts, whole=whole), histories)
+    matches = model.told.matches(agents.rows, posts.posts).tolist()
+    columns = (_personas(agents, kinds), states, triggers, options, _posts(posts, whole=whole), histories, matches)
     return [Question(*row) for row in zip(*columns, strict=True)]
 
 
 def as_archetype(question: Question, agents: AgentColumns) -> Question:
     """Return a question of one agent (`agents` of length 1) as its kind puts it, where kinds are what is asked."""
+    told = agents.model.told
     kinds = _kinds(agents.model, agents.rows)
     if kinds is None:
-        return question
+        return replace(question, match=told.match(question))
     [persona] = _personas(agents, kinds)
     own = question.persona
     numbers = {name: getattr(own, name) for name in ("traits", "propensities", "low", "high")}
-    return replace(question, persona=replace(persona, **numbers), history=())
+    question = replace(question, persona=replace(persona, **numbers), history=())
+    return replace(question, match=told.match(question))
 
 
 def _kinds(model: "SocialModel", rows: Rows) -> list[int] | None:

@@ -5,36 +5,40 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.seen import merged
+
 type Rows = npt.NDArray[np.integer[Any]]
 
-_ROOT_BITS = 32
+_NOTHING = np.zeros(0, np.int32)
 
 
 class Seen:
     """Which agent has read a post of which root, for all roots that can still be shown.
 
-    The pairs are one sorted array of whole numbers ``agent << 32 | root``: 8 bytes for each.
+    Attributes:
+        start: Shape (n + 1,): agent i has read ``roots[start[i]:start[i + 1]]``, ascending.
+        roots: Ids of posts, int32.
     """
 
-    def __init__(self) -> None:
-        self.pairs = np.zeros(0, np.int64)
+    def __init__(self, n: int) -> None:
+        self.start = np.zeros(n + 1, np.int64)
+        self.roots = _NOTHING
 
-    def add(self, agents: Rows, roots: Rows) -> None:
-        """Note pairs of an agent and a root; repetitions do not matter."""
-        new = np.sort(agents.astype(np.int64) << _ROOT_BITS | roots)
-        pairs = np.sort(np.concatenate([self.pairs, new]), kind="stable")  # which merges what is in order
-        self.pairs = pairs[np.append(pairs[1:] != pairs[:-1], True)] if len(pairs) else pairs
+    def grow(self, more: int) -> None:
+        """Make room for `more` agents."""
+        self.start = np.append(self.start, np.full(more, self.start[-1]))
 
-    def keep(self, shown: npt.NDArray[np.bool_]) -> None:
-        """Let go of the roots that are not marked in `shown` (one entry per post): nobody can meet them again."""
-        self.pairs = self.pairs[shown[self.pairs & ((1 << _ROOT_BITS) - 1)]]
+    def update(self, agents: Rows, roots: Rows, shown: npt.NDArray[np.bool_]) -> None:
+        """Note pairs of an agent and a root (repetitions do not matter), and let go of the roots that are not in `shown`.
 
-    def of(self, agents: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """Return what each of `agents` has read, as (place in `agents`, root)."""
-        first = np.searchsorted(self.pairs, agents.astype(np.int64) << _ROOT_BITS)
-        last = np.searchsorted(self.pairs, (agents.astype(np.int64) + 1) << _ROOT_BITS)
-        at, owner = ragged(first, last - first)
-        return owner, self.pairs[at] & ((1 << _ROOT_BITS) - 1)
+        `shown` has one entry per post: who is not in it, nobody can meet again.
+        """
+        new = np.ascontiguousarray(agents, np.int32), np.ascontiguousarray(roots, np.int32)
+        self.start, self.roots = merged(self.start, self.roots, *new, np.packbits(shown, bitorder="little"))
+
+    def of(self, agent: int) -> npt.NDArray[np.int32]:
+        """Return the roots of which an agent has read a post, ascending."""
+        return self.roots[self.start[agent] : self.start[agent + 1]]
 
 
 def ragged(start: Rows, length: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

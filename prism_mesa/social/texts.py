@@ -146,13 +146,25 @@ class Topics:
 
     def words_of(self, interests: npt.NDArray[np.int8], most: int = 3) -> list[tuple[str, ...]]:
         """Return, for each row of `interests`, the nearest names, nearest first; ties in order of names."""
-        nearness = interests.astype(np.int32) @ self.name_vectors.astype(np.int32).T
-        best = np.argsort(-nearness, axis=1, kind="stable")[:, :most]
-        near = np.take_along_axis(nearness, best, axis=1) > 0
-        return [
-            tuple(self.names[i] for i, is_near in zip(row, close, strict=True) if is_near)
-            for row, close in zip(best.tolist(), near.tolist(), strict=True)
-        ]
+        nearest = self.nearest_names(interests, most).tolist()
+        return [tuple(self.names[i] for i in row if i >= 0) for row in nearest]
+
+    def nearest_names(self, interests: npt.NDArray[np.int8], most: int = 3) -> npt.NDArray[np.int16]:
+        """Return the same as indices of `names`, shape (n, `most` or the number of names); -1 where none is near."""
+        most, axes = min(most, len(self.names)), self.name_vectors.astype(np.float32).T
+        found = np.full((len(interests), most), -1, np.int16)
+        for first in range(0, len(interests), _ROWS):
+            nearness = interests[first : first + _ROWS].astype(np.float32) @ axes  # exact: far below 2**24
+            rows = np.arange(len(nearness))
+            for column in found[first : first + _ROWS].T:
+                best = nearness.argmax(axis=1)
+                np.copyto(column, best, where=nearness[rows, best] > 0, casting="same_kind")
+                nearness[rows, best] = -np.inf
+        return found
+
+
+_ROWS = 1 << 16
+"""Agents whose nearness to all names is in memory at a time."""
 
 
 def topics_of(corpus: Corpus, params: PostsParams) -> Topics:

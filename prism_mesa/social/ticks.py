@@ -1,65 +1,51 @@
 """The ticks of a round over columns, and firing one trigger on many agents; `SocialAgent.step` does so for its row.
 
-Who waits for an LLM's answer falls behind; when the answer comes, it goes on from the tick of its question.
+Agents walk (`kernels.walk`) until a choice is open, or until something only the chart itself knows: a guard in Python, an
+action. These are settled here, and the walk goes on from the tick at which they stopped. Who waits for an LLM's answer
+stands still; when it comes, the agent goes on from the tick of its question.
 """
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.walk import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.asking import LATER, STAY, Answered, ask, collect_answers
-from prism_mesa.social.behavior import IDLE, SEES_POST, next_triggers
+from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.columns import AgentColumns, PostColumns
-from prism_mesa.social.moves import follow_up, with_actions
-from prism_mesa.social.population import STATE_BITS, Rows
+from prism_mesa.social.population import Rows
+from prism_mesa.social.walking import Stopped, Walkers, walked
 from prism_mesa.statechart import STATES
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
+type Mask = npt.NDArray[np.bool_]
+
 
 def run_ticks(model: "SocialModel") -> None:
-    """Let all agents do the ticks of a round, and count their states at the end of each."""
+    """Let all agents do the ticks of a round, and count their states at the end of each.
+
+    All ticks are done in one go, unless there is something that may look at other agents, or at the order in which
+    things happen: agents with scripts, guards in Python, actions.
+    """
     ticks = model.params.ticks_per_round
     model.tick_counts = np.zeros((ticks, len(STATES)), np.int64)
-    for tick in range(1, ticks + 1):
-        model.tick = tick
-        active = np.flatnonzero(model.active() & ~_waiting(model))
-        model.step_scripts()
-        tick_columns(model, active)
-        _count_states(model, np.flatnonzero(model.population.present & ~_waiting(model)))
-    while model.waiting:
-        _catch_up(model)
+    stride = ticks if model.tables.is_whole and not model.has_scripts else 1
+    for last in range(stride, ticks + 1, stride):
+        model.tick = last
+        stands = np.zeros(len(model.population), np.bool_)
+        stands[list(model.waiting.by_row)] = True
+        walks = model.active() & ~stands
+        if stride == 1:
+            model.step_scripts()
+        advance(model, Walkers.starting(np.flatnonzero(walks), last - stride), last)
+        others = model.population.state[: len(walks)][~walks & ~stands & model.population.present[: len(walks)]]
+        model.tick_counts[last - stride : last] += np.bincount(others, minlength=len(STATES))
+    await_answers(model, ticks)
     model.tick = ticks
-
-
-def _catch_up(model: "SocialModel") -> None:
-    """Let those whose answers have come do the ticks that all others have done."""
-    came = {answered.tick: answered for answered in collect_answers(model)}
-    moving = np.zeros(0, np.int64)
-    for tick in range(min(came), model.params.ticks_per_round + 1):
-        model.tick = tick
-        tick_columns(model, moving)
-        if tick in came:
-            resume_columns(model, came[tick])
-            moving = np.sort(np.concatenate([moving, came[tick].rows]))
-        moving = moving[~_waiting(model)[moving]]
-        _count_states(model, moving)
-        idle = model.population.state[moving] == IDLE.code
-        model.tick_counts[tick:, IDLE.code] += int(idle.sum())
-        moving = moving[~idle]
-
-
-def _waiting(model: "SocialModel") -> npt.NDArray[np.bool_]:
-    mask = np.zeros(len(model.population), np.bool_)
-    mask[list(model.waiting.by_row)] = True
-    return mask
-
-
-def _count_states(model: "SocialModel", rows: Rows) -> None:
-    states = model.population.state[rows]
-    model.tick_counts[model.tick - 1] += np.bincount(states, minlength=len(STATES))
 
 
 def fire_and_wait(model: "SocialModel", trigger: str, rows: Rows) -> None:
@@ -67,83 +53,96 @@ def fire_and_wait(model: "SocialModel", trigger: str, rows: Rows) -> None:
     code = model.trigger_code(trigger)
     if code < 0 or not len(rows):
         return
-    fire_columns(model, rows, np.full(len(rows), code, np.int16))
+    walkers = Walkers.starting(rows, model.tick)
+    walkers.triggers[:], walkers.targets[:] = code, FIRE
+    advance(model, walkers, model.tick)
+    await_answers(model, model.tick)
+
+
+def await_answers(model: "SocialModel", until: int) -> None:
+    """Wait for all answers that are out; who gets one goes on up to the tick `until`."""
     while model.waiting:
         for answered in collect_answers(model):
-            resume_columns(model, answered)
+            _resume(model, answered, until)
 
 
-def tick_columns(model: "SocialModel", rows: Rows) -> None:
-    """Do one tick for each of `rows` (ascending, none idle): count it, find the trigger, fire."""
-    if not len(rows):
-        return
-    population = model.population
-    waited = population.ticks_in_state.take(rows) + 1
-    population.ticks_in_state[rows] = waited
-    states = population.state.take(rows)
-    own = np.array([model.chart.timeouts.get(state, 0) for state in STATES])[states]
-    timed_out = waited >= np.where(own > 0, own, population.timeout_threshold.take(rows))
-    agents = AgentColumns(model, rows)
-    here = PostColumns(model, rows, population.current_post[rows])
-    triggers = next_triggers(model.chart, states, timed_out, agents, here)
-    fires = np.flatnonzero(triggers >= 0)
-    fire_columns(model, rows.take(fires), triggers.take(fires))
+def _resume(model: "SocialModel", came: Answered, until: int) -> None:
+    """Let agents whose answers have come go where these lead, at the tick of their question, and on from there."""
+    model.tick = came.tick
+    choice = _Choice(AgentColumns(model, came.rows), PostColumns(model, came.rows, came.posts), came.triggers)
+    taken = _arrows_to(choice, came.targets)
+    _run_actions(choice, taken)
+    ones = np.ones(len(came.rows), np.uint8)
+    advance(model, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones), until)
 
 
-def fire_columns(model: "SocialModel", rows: Rows, triggers: Rows) -> None:
-    """Fire a trigger (an index into the chart's triggers; -1 none) on each of `rows`, ask, apply, follow up.
+def advance(model: "SocialModel", walkers: Walkers, until: int) -> None:
+    """Let agents walk up to the tick `until`, settling whatever stops them, but for answers that are waited for."""
+    while len(walkers.rows):
+        walkers = _settled(model, walked(model, walkers, until))
 
-    Whose question goes out to an LLM waits in `model.waiting`; `resume_columns` goes on with it.
-    """
-    sources = model.population.state[rows].astype(np.int64)
-    agents, posts = AgentColumns(model, rows), posts_at_hand(model, rows, triggers)
-    fired = model.chart.fire_many(sources, triggers, agents, posts)
+
+def _settled(model: "SocialModel", stopped: Stopped) -> Walkers:
+    """Return those who can go on, with what they do next; those whose question is out wait in `model.waiting`."""
+    is_open = stopped.outcomes <= FIRST_SET
+    parts = [_answered(model, stopped.take(is_open))] if is_open.any() else []
+    now = model.tick
+    for tick in np.unique(stopped.ticks[~is_open]).tolist():
+        model.tick = tick  # guards and actions may ask for the time
+        parts.append(_fired(model, stopped.take(~is_open & (stopped.ticks == tick))))
+    model.tick = now
+    return Walkers.joined(parts)
+
+
+@dataclass(frozen=True)
+class _Choice:
+    """Agents that fire triggers, and the posts at hand."""
+
+    agents: AgentColumns
+    posts: PostColumns
+    triggers: Rows
+
+    def take(self, which: Rows) -> "_Choice":
+        return _Choice(self.agents.take(which), self.posts.take(which), self.triggers[which])
+
+
+def _choice(model: "SocialModel", stopped: Stopped) -> _Choice:
+    return _Choice(
+        AgentColumns(model, stopped.rows), posts_at_hand(model, stopped.rows, stopped.triggers), stopped.triggers
+    )
+
+
+def _answered(model: "SocialModel", stopped: Stopped) -> Walkers:
+    """Put open choices, and return those that are answered at once."""
+    choice, sets = _choice(model, stopped), model.tables.option_sets
+    options = FIRST_SET - stopped.outcomes
+    targets = ask(model, choice.agents, choice.posts, stopped.triggers, options, sets, stopped.ticks)
+    return _going_on(stopped, targets, np.ones(len(targets), np.bool_))
+
+
+def _fired(model: "SocialModel", stopped: Stopped) -> Walkers:
+    """Let the chart itself say what happens at one tick, ask, and run the actions of what is taken."""
+    choice = _choice(model, stopped)
+    sources = model.population.state[stopped.rows].astype(np.int64)
+    fired = model.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
     model.rowwise |= fired.rowwise
     arrows = [STAY if t.target is None else t.target.code for t in fired.transitions]
     targets = np.array([*arrows, STAY])[fired.taken]
-    taken, was_open = fired.taken.copy(), fired.open >= 0
+    taken, was_open = fired.taken.astype(np.int64), fired.open >= 0
     if was_open.any():
         where = np.flatnonzero(was_open)
-        targets[where] = ask(
-            model, agents.take(where), posts.take(where), triggers[where], fired.open[where], fired.option_sets
-        )
-        taken[where] = _arrows_to(model, agents.take(where), posts.take(where), triggers[where], targets[where])
-        if model.waiting:
-            here = np.flatnonzero(targets != LATER)
-            rows, triggers, posts = rows[here], triggers[here], posts.take(here)
-            taken, targets, was_open = taken[here], targets[here], was_open[here]
-    _apply(model, rows, triggers, posts, taken, targets, was_open)
+        asking = choice.take(where)
+        targets[where] = ask(model, asking.agents, asking.posts, asking.triggers, fired.open[where], fired.option_sets)
+        taken[where] = _arrows_to(asking, targets[where])
+    here = np.flatnonzero(targets != LATER)
+    _run_actions(choice.take(here), taken[here])
+    return _going_on(stopped, targets, was_open)
 
 
-def resume_columns(model: "SocialModel", came: Answered) -> None:
-    """Let agents whose answers have come go where these lead, at the tick of their question."""
-    agents, posts = AgentColumns(model, came.rows), PostColumns(model, came.rows, came.posts)
-    taken = _arrows_to(model, agents, posts, came.triggers, came.targets)
-    _apply(model, came.rows, came.triggers, posts, taken, came.targets, np.ones(len(came.rows), np.bool_))
-
-
-def _apply(
-    model: "SocialModel",
-    rows: Rows,
-    triggers: Rows,
-    posts: PostColumns,
-    taken: Rows,
-    targets: Rows,
-    was_open: npt.NDArray[np.bool_],
-) -> None:
-    """Take the transitions `taken` (-1: one without an action) to `targets` (`STAY`: none)."""
-    population = model.population
-    with_actions(model, rows, taken, posts)
-    go = np.flatnonzero(targets != STAY)
-    rows, triggers, targets = rows[go], triggers[go], targets[go]
-    sources = population.state[rows].astype(np.int64)
-    population.state[rows] = targets
-    population.ticks_in_state[rows] = 0
-    if model.history.depth:
-        changed = np.flatnonzero(sources != targets)
-        moves = triggers[changed].astype(np.uint16) << 2 * STATE_BITS | (sources << STATE_BITS | targets)[changed]
-        model.history.record(rows[changed], moves.astype(np.uint16), model.clock, posts.posts[go[changed]])
-    follow_up(model, rows, triggers, sources, targets, was_open[go])
+def _going_on(stopped: Stopped, targets: Rows, was_open: Mask) -> Walkers:
+    here = targets != LATER
+    targets = np.where(targets == STAY, NOTHING, targets)
+    return Walkers.of(stopped.rows[here], stopped.ticks[here], stopped.triggers[here], targets[here], was_open[here])
 
 
 def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColumns:
@@ -156,21 +155,31 @@ def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColum
     return PostColumns(model, rows, posts)
 
 
-def _arrows_to(
-    model: "SocialModel", agents: AgentColumns, posts: PostColumns, triggers: Rows, targets: Rows
-) -> npt.NDArray[np.int64]:
+def _arrows_to(choice: _Choice, targets: Rows) -> npt.NDArray[np.int64]:
     """Return the transitions that lead to chosen targets: their actions are to be run.
 
     Only where a transition has an action does it matter which one it is; then the rule of
     `Statechart.apply` decides, row by row.
     """
-    chart = model.chart
-    found = np.full(len(targets), -1, np.int64)
+    chart = choice.agents.model.chart
+    found = np.full(len(targets), NOTHING, np.int64)
     if not any(t.action for t in chart.transitions):
         return found
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     for i, target in enumerate(targets.tolist()):
         if target >= 0:
-            arrow = chart.arrow_to(agents.row(i), chart.triggers[triggers[i]], STATES[target], posts.row(i))
-            found[i] = index[id(arrow)]
+            trigger = chart.triggers[choice.triggers[i]]
+            found[i] = index[id(chart.arrow_to(choice.agents.row(i), trigger, STATES[target], choice.posts.row(i)))]
     return found
+
+
+def _run_actions(choice: _Choice, taken: Rows) -> None:
+    """Run the actions of the transitions that are about to be taken, in the order of rows."""
+    actions = [t.action for t in choice.agents.model.chart.transitions]
+    acting = [i for i, action in enumerate(actions) if action is not None]
+    if not acting:
+        return
+    for i in np.flatnonzero(np.isin(taken, acting)).tolist():
+        action = actions[taken[i]]
+        if action is not None:
+            action(choice.agents.row(i), choice.posts.row(i))

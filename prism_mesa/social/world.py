@@ -7,14 +7,18 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError
-from prism_mesa.social.network import FollowNetwork, generate_network, load_network
+from prism_mesa.kernels.network import add_up
+from prism_mesa.social.blocks import blocks
+from prism_mesa.social.generate import generate_network
+from prism_mesa.social.labels import Ids
+from prism_mesa.social.network import FollowNetwork, load_network
 from prism_mesa.social.params import NetworkParams, SocialParams
 from prism_mesa.social.population import Population
 from prism_mesa.social.profiles import draw_interests, draw_profiles, read_profiles
 from prism_mesa.social.texts import Corpus, Topics, load_corpus, quantised, topics_of
 from prism_mesa.streams import Streams
 
-type Ids = npt.NDArray[np.integer[Any]]
+type Rows = npt.NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
@@ -25,7 +29,7 @@ class Schedule:
     text_id: npt.NDArray[np.int64]
     round: npt.NDArray[np.int64]
 
-    def of_round(self, round_: int) -> tuple[Ids, Ids]:
+    def of_round(self, round_: int) -> tuple[Rows, Rows]:
         """Return authors and texts of one round."""
         first, last = np.searchsorted(self.round, [round_, round_ + 1])
         return self.author[first:last], self.text_id[first:last]
@@ -54,7 +58,7 @@ def make_world(params: SocialParams, streams: Streams) -> World:
         network, ids = load_network(params.network.edges)
     else:
         network = generate_network(_possible(params), params.agents.n, streams)
-        ids = [str(i) for i in range(network.n_agents)]
+        ids = Ids(range(network.n_agents))
     corpus = load_corpus(params.posts.file)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
@@ -86,14 +90,14 @@ def _possible(params: SocialParams) -> NetworkParams:
 
 
 def _schedule(
-    corpus: Corpus, network: FollowNetwork, ids: list[str], params: SocialParams
+    corpus: Corpus, network: FollowNetwork, ids: Ids, params: SocialParams
 ) -> tuple[Schedule, tuple[tuple[str, int], ...]]:
     """Return who posts which text when, and what found no place."""
     none = np.zeros(0, np.int64)
     if corpus.authors is None:
         return Schedule(none, none, none), ()
-    place = _by_rank(corpus.authors, network) if params.posts.authors == "rank" else {a: i for i, a in enumerate(ids)}
-    rows = np.array([place.get(author, -1) for author in corpus.authors])
+    by_rank = params.posts.authors == "rank"
+    rows = _by_rank(corpus.authors, network) if by_rank else ids.rows_of(corpus.authors)
     matched = rows >= 0
     if not matched.any():
         raise DataError(
@@ -110,12 +114,18 @@ def _schedule(
     return Schedule(rows[text_id], text_id, rounds), unmatched
 
 
-def _by_rank(authors: list[str], network: FollowNetwork) -> dict[str, int]:
-    """Return author -> row: the author with the most posts is the agent with the most followers, and so on."""
-    names, first, counts = np.unique(np.array(authors), return_index=True, return_counts=True)
-    by_posts = names[np.lexsort((first, -counts))]
+def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64]:
+    """Return the author's row of each text, -1 for none.
+
+    The author with the most posts is the agent with the most followers, and so on.
+    """
+    _, first, inverse, counts = np.unique(np.array(authors), return_index=True, return_inverse=True, return_counts=True)
+    by_posts = np.lexsort((first, -counts))
     by_followers = np.argsort(-network.n_followers, kind="stable")
-    return dict(zip(by_posts.tolist(), by_followers.tolist(), strict=False))
+    row = np.full(len(first), -1)
+    n = min(len(first), network.n_agents)
+    row[by_posts[:n]] = by_followers[:n]
+    return row[inverse]
 
 
 def _observed_interests(
@@ -123,13 +133,27 @@ def _observed_interests(
 ) -> tuple[npt.NDArray[np.int8], int]:
     """Return each agent's mean topics of what it and those it follows post, and how many have none of these."""
     n, k = drawn.shape
-    own = np.zeros((n, k))
-    np.add.at(own, schedule.author, topics.vectors[schedule.text_id].astype(np.float64))
-    posts = np.bincount(schedule.author, minlength=n)
-    src, dst = network.edges()
-    total = own.copy()
-    np.add.at(total, dst, own[src])
-    n_read = posts + np.bincount(dst, weights=posts[src], minlength=n)
-    found = quantised(total / np.maximum(n_read, 1)[:, None])
-    some = np.abs(found).max(axis=1) > 0
-    return np.where(some[:, None], found, drawn).astype(np.int8), int((~some).sum())
+    authors, place = np.unique(schedule.author, return_inverse=True)
+    own = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
+    for column in range(k):
+        own[:, column] = np.bincount(place, topics.vectors[schedule.text_id, column], len(authors))
+    own[:, k] = np.bincount(place, minlength=len(authors))
+    place_of = np.full(n, -1, np.int32)
+    place_of[authors] = np.arange(len(authors))
+    observed, without = drawn.copy(), 0
+    for part in blocks(n):
+        found = _topics_read(part, own, place_of, network)
+        some = np.abs(found).max(axis=1) > 0
+        observed[part][some] = found[some]
+        without += int((~some).sum())
+    return observed, without
+
+
+def _topics_read(
+    part: slice, own: npt.NDArray[np.int64], place_of: npt.NDArray[np.int32], network: FollowNetwork
+) -> npt.NDArray[np.int8]:
+    """Return the mean topics of the posts of each agent of a block and of those it follows."""
+    place = place_of[part]
+    total = np.where(place[:, None] >= 0, own[place], 0)
+    add_up(part.start, network.indptr, network.indices, place_of, own, total)
+    return quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import Arm, Cell
+from prism_mesa.statechart.selection import FALSE, Arm, Cell
+from prism_mesa.statechart.splitting import UNABLE, plain_values
 from prism_mesa.statechart.statechart import Statechart, guard_value
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition
@@ -24,7 +25,10 @@ _FEW_GUARDS = 8
 
 
 class Columns(Protocol):
-    """Many agents, or the posts before them: a column for expressions, a row for plain callables."""
+    """Many agents, or the posts before them: a column for all guards that can run over columns, a row for the others.
+
+    Agents may have a method `overridden` besides, which returns a mask: plain guards ask these by row.
+    """
 
     def take(self, rows: Codes) -> Self:
         """Return these rows only, in this order."""
@@ -127,10 +131,14 @@ def _keys(
     keys = zero_keys(cell, n)
     for arm in cell.arms:
         weight, transition, guard = arm
-        values = column_values(guard, agents, contexts, n) if isinstance(guard, Expression) else None
-        if values is None:
+        if isinstance(guard, Expression):
+            found = column_values(guard, agents, contexts, n)
+            values = np.full(n, UNABLE, np.int8) if found is None else found
+        else:
+            values = plain_values(chart, transition, guard, agents, contexts, n)
+        if (values == UNABLE).any():
             rowwise.add(str(transition))
-            values = _row_values(chart, arm, agents, contexts, n)
+        _fill_by_row(chart, arm, agents, contexts, values)
         keys += weight * values.astype(keys.dtype, copy=False)
     return keys
 
@@ -155,17 +163,17 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
     return None if isinstance(values, np.ndarray | str) else np.full(n, int(bool(values)))
 
 
-def _row_values(chart: Statechart, arm: Arm, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64]:
+def _fill_by_row(chart: Statechart, arm: Arm, agents: Columns, contexts: Columns, values: Codes) -> None:
+    """Put what the guard gives into those rows for which columns gave no value."""
     _, transition, guard = arm
-    values = np.zeros(n, np.int64)
-    for i in range(n):
+    for i in np.flatnonzero(values < 0).tolist():
+        values[i] = FALSE
         try:
             values[i] = guard_value(guard(agents.row(i), contexts.row(i)))
         except Exception as error:  # as in Statechart._key: false, and counted
             if chart.strict:
                 raise
             chart.count_guard_error(transition, error)
-    return values
 
 
 class Reader:

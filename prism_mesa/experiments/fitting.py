@@ -1,0 +1,128 @@
+"""Fitting a distilled model with scikit-learn (extra `distill`), and turning what it found into plain numbers.
+
+An answer of an LLM is a row for each option, weighted by what the LLM gave it. Nothing here knows runs or ledgers.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import ConfigError, PrismError
+from prism_mesa.reasoner.distilled import Linear, Trees
+from prism_mesa.reasoner.features import with_products
+
+type Floats = npt.NDArray[np.float64]
+type Kind = Literal["logistic", "boosting"]
+type Scores = list[Linear | Trees]
+
+DOUBT: Final = 0.001
+"""Share of every answer that counts as spread over all options: what was never chosen keeps finite log-odds."""
+
+_PENALTY: Final = 1.0
+_TREES: Final[dict[str, Any]] = {
+    "max_iter": 60,
+    "learning_rate": 0.1,
+    "max_leaf_nodes": 8,
+    "min_samples_leaf": 40,
+    "l2_regularization": 5.0,
+    "early_stopping": False,
+    "random_state": 0,
+}
+
+
+def _sklearn() -> tuple[Any, Any]:
+    try:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+        from sklearn.linear_model import LogisticRegression
+    except ImportError:
+        raise ConfigError("prism distill: scikit-learn is not installed: uv sync --extra distill") from None
+    return LogisticRegression, HistGradientBoostingClassifier
+
+
+def check_installed() -> None:
+    """Look whether scikit-learn is there.
+
+    Raises:
+        ConfigError: If not; its line says what to do.
+    """
+    _sklearn()
+
+
+def fitted(kind: Kind, columns: Floats, true: Floats) -> Scores:
+    """Return the scores of the options that suit what an LLM gave them.
+
+    Args:
+        kind: `logistic`: multinomial logistic regression on standardised features and their products, with a ridge
+            penalty. `boosting`: gradient boosting of small trees on the features.
+        columns: Features, shape (features, n).
+        true: Probabilities, shape (n, options).
+    """
+    by_kind: dict[str, Callable[[Floats, Floats], Scores]] = {"logistic": _logistic, "boosting": _boosting}
+    check_installed()
+    from threadpoolctl import threadpool_limits  # comes with scikit-learn
+
+    with threadpool_limits(1):  # so little work is slower in threads
+        return by_kind[kind](columns, true)
+
+
+def _weighted(rows: Floats, true: Floats) -> tuple[Floats, npt.NDArray[np.int64], Floats]:
+    """Return each row once for every option: rows, options, weights."""
+    n, k = true.shape
+    weights = (1 - DOUBT) * true + DOUBT / k
+    return np.tile(rows, (k, 1)), np.repeat(np.arange(k), n), weights.T.reshape(-1)
+
+
+def _logistic(columns: Floats, true: Floats) -> Scores:
+    regression, _ = _sklearn()
+    wide = with_products(columns)
+    means, spreads = wide.mean(axis=1), wide.std(axis=1)
+    told = spreads > 1e-9 * np.maximum(np.abs(means), 1.0)  # a column that never changes says nothing
+    rows, options, weights = _weighted(((wide[told].T - means[told]) / spreads[told]), true)
+    found = regression(C=_PENALTY, max_iter=2000, tol=1e-6).fit(rows, options, sample_weight=weights)
+    k = true.shape[1]
+    coefficients, intercepts = (
+        (np.stack([-found.coef_[0], 0 * found.coef_[0]]), np.array([-found.intercept_[0], 0.0]))
+        if k == 2
+        else (found.coef_, found.intercept_)
+    )
+    scores: Scores = []
+    for option in range(k - 1):
+        slopes = np.zeros(len(wide))
+        slopes[told] = (coefficients[option] - coefficients[-1]) / spreads[told]
+        intercept = intercepts[option] - intercepts[-1] - float((slopes * means).sum())
+        scores.append(Linear(intercept=float(intercept), weights=slopes.tolist()))
+    return scores
+
+
+def _boosting(columns: Floats, true: Floats) -> Scores:
+    _, boosting = _sklearn()
+    rows, options, weights = _weighted(columns.T, true)
+    found = boosting(**_TREES).fit(rows, options, sample_weight=weights)
+    # scikit-learn offers no public way to its trees: what is taken is compared with what it says itself
+    rounds, base = found._predictors, np.ravel(found._baseline_prediction)
+    sign = -1.0 if true.shape[1] == 2 else 1.0  # of two options it scores the second
+    scores = [_forest([trees[k].nodes for trees in rounds], float(base[k]), sign) for k in range(len(rounds[0]))]
+    own = np.stack([sign * score.sums(columns) for score in scores], axis=1)
+    if not np.allclose(own, found.decision_function(columns.T).reshape(own.shape), atol=1e-6):
+        raise PrismError(
+            "prism distill: this version of scikit-learn keeps its trees in another way; use --kind logistic"
+        )
+    return list(scores)
+
+
+def _forest(trees: list[Any], base: float, sign: float) -> Trees:
+    starts = np.cumsum([0, *(len(nodes) for nodes in trees)])[:-1]
+    nodes = np.concatenate(trees)
+    shift = np.repeat(starts, [len(tree) for tree in trees])
+    leaf = nodes["is_leaf"].astype(bool)
+    return Trees(
+        base=sign * base,
+        roots=starts.tolist(),
+        feature=np.where(leaf, -1, nodes["feature_idx"]).tolist(),
+        threshold=np.where(leaf, 0.0, nodes["num_threshold"]).tolist(),
+        left=np.where(leaf, 0, nodes["left"] + shift).tolist(),
+        right=np.where(leaf, 0, nodes["right"] + shift).tolist(),
+        value=np.where(leaf, sign * nodes["value"], 0.0).tolist(),
+    )

@@ -1,0 +1,46 @@
+"""Counting what happens to posts, and choosing what is written about. These loops know numbers only."""
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel
+from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.walk import match_of
+
+type Int32 = npt.NDArray[np.int32]
+
+
+@kernel
+def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
+    """Return the root of each of `post`, and count it there."""
+    roots = np.empty(len(post), np.int32)
+    for i in range(len(post)):
+        roots[i] = root[post[i]]
+        counter[roots[i]] += 1
+    return roots
+
+
+@kernel
+def nearest_texts(
+    key: np.uint64,
+    authors: Int32,
+    current: Int32,
+    interests: npt.NDArray[np.int8],
+    vectors: npt.NDArray[np.int8],
+    considered: int,
+) -> Int32:
+    """Return for each author, of `considered` drawn ones of the `current` texts, that nearest to its interests.
+
+    Ties go to the one drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
+    """
+    best = np.empty(len(authors), np.int32)
+    for i in range(len(authors)):
+        nearest = np.int64(-1 << 40)
+        for draw in range(considered):
+            u = unit(mixed(mixed(key, np.uint64(draw)), np.uint64(authors[i])))
+            text = current[np.int64(u * len(current))]
+            match = match_of(interests, vectors, authors[i], text)
+            if match > nearest:
+                nearest = match
+                best[i] = text
+    return best

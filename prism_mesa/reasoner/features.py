@@ -1,0 +1,123 @@
+"""What a distilled model looks at: one declaration, for a question and for a million rows. Nothing here is fitted.
+
+A feature is a number of one open choice that follows from what the LLM is told, or from what an answer is read with:
+who is asked, what the post is like, and how near they are. Whether a model file fits is seen by `DECLARATION`.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.reasoner.question import DetailedChoices
+from prism_mesa.reasoner.rule import positions_of, rounded_table
+from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
+
+type Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """One number of an open choice.
+
+    Attributes:
+        name: What a model file calls it.
+        formula: What it is, in words; a change of meaning is a change of these.
+        of: Its column.
+    """
+
+    name: str
+    formula: str
+    of: Callable[[DetailedChoices], Floats]
+
+
+_MOST_COUNTED: Final = 4095
+_LOG1P: Final = rounded_table(math.log1p(count) for count in range(_MOST_COUNTED + 1))
+
+
+def _logged(counts: npt.NDArray[np.int64]) -> Floats:
+    return _LOG1P[np.clip(counts, 0, _MOST_COUNTED)]
+
+
+def _trait(k: int) -> Feature:
+    mean, sd = TRAIT_MEANS[k], TRAIT_SDS[k]
+    return Feature(BIG_FIVE[k], f"({BIG_FIVE[k]} - {mean}) / {sd}", lambda choices: (choices.traits[:, k] - mean) / sd)
+
+
+def _share(k: int) -> Feature:
+    name = f"share_{ACTIONS[k]}"
+    return Feature(name, f"share of {ACTIONS[k]} among engagements", lambda choices: choices.propensities[:, k])
+
+
+def _count(name: str) -> Feature:
+    formula = f"log(1 + {name} of the root), up to {_MOST_COUNTED}"
+    return Feature(f"log_{name}", formula, lambda choices: _logged(getattr(choices, name)))
+
+
+def _kind(name: str) -> Feature:
+    code = list[str](POST_KINDS).index(name)
+    return Feature(f"is_{name}", f"1 if the post is a {name}", lambda choices: (choices.kind == code) * 1.0)
+
+
+FEATURES: Final = (
+    Feature("match", "cosine of the post and the nearest interest told", lambda choices: choices.match),
+    Feature("relevance", "(1 + cosine of the post and the agent's interests) / 2", lambda choices: choices.relevance),
+    Feature("threshold", "middle of the band", lambda choices: (choices.low + choices.high) / 2),
+    Feature("position", "place of relevance on the band, -3..3", positions_of),
+    _count("velocity"),
+    *(_trait(k) for k in range(len(BIG_FIVE))),
+    *(_share(k) for k in range(len(ACTIONS) - 1)),
+    *(_count(name) for name in ("likes", "replies", "reshares")),
+    *(_kind(name) for name in ("reply", "reshare")),
+)
+
+PRODUCTS: Final = (
+    ("match", "match"),
+    ("match", "relevance"),
+    ("match", "position"),
+    ("relevance", "relevance"),
+    ("log_velocity", "log_velocity"),
+)
+"""Squares and interactions that a logistic model looks at too; trees find their own."""
+
+NAMES: Final = tuple(feature.name for feature in FEATURES)
+LINEAR_NAMES: Final = (*NAMES, *(f"{a}*{b}" for a, b in PRODUCTS))
+_PLACES: Final = [(NAMES.index(a), NAMES.index(b)) for a, b in PRODUCTS]
+
+DECLARATION: Final = sha256(
+    "\n".join([*(f"{f.name}: {f.formula}" for f in FEATURES), *LINEAR_NAMES]).encode()
+).hexdigest()
+"""Digest of names and meanings."""
+
+
+def feature_columns(choices: DetailedChoices) -> Floats:
+    """Return the features, shape (features, n)."""
+    found = np.empty((len(FEATURES), len(choices.draws)))
+    for column, feature in zip(found, FEATURES, strict=True):
+        column[:] = feature.of(choices)
+    return found
+
+
+def with_products(columns: Floats) -> Floats:
+    """Return features with their products below, shape (features + products, n)."""
+    return np.concatenate([columns, [columns[a] * columns[b] for a, b in _PLACES]])
+
+
+def linear_sum(columns: Floats, intercept: float, weights: list[float]) -> Floats:
+    """Return the weighted sum of features and products, added in their order: a row's sum is the same in any company.
+
+    Args:
+        columns: As `feature_columns` returns them.
+        intercept: What it begins with.
+        weights: As many as `LINEAR_NAMES`.
+    """
+    total = np.full(columns.shape[1], intercept)
+    for weight, column in zip(weights, columns, strict=False):
+        total += weight * column
+    for weight, (a, b) in zip(weights[len(columns) :], _PLACES, strict=True):
+        total += weight * (columns[a] * columns[b])
+    return total

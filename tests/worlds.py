@@ -73,6 +73,8 @@ def facts(model):
         "answers": sum(model.sources.values()),
         "guard errors": dict(errors),
         "records": model.recorder.tables,
+        "seen": [model.seen.of(row).tolist() for row in range(len(population))],
+        "engaged": model.recorded.n_engaged.tolist(),
         "network": (model.network.indptr.tolist(), model.network.indices.tolist()),
     }
 

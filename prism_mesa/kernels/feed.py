@@ -25,27 +25,30 @@ RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO = range(4)
 READERS: Final = 64
 """Readers taken through the passes at a time."""
 
-_OLD, _COPIED = 1, 2
 _FEW: Final = 48
 _32: Final = np.uint64(32)
+_33: Final = np.uint64(33)
 _LOW: Final = np.uint64(0xFFFFFFFF)
 
 
 class Outbox(NamedTuple):
     """The visible posts by author, with local numbers from 0 in the order of their ids.
 
+    It is small, so that most of it stays in the processor's caches.
+
     Attributes:
         first: Id of local number 0.
-        start: Shape (agents + 1,): author i's are items ``start[i]`` .. ``start[i + 1] - 1``, oldest first.
-        item: Shape (posts, 4): local number, root's id, root's author, and flags: the root is older than this round
-            (and may have been seen), several visible posts have it.
         wrote: A bit for each agent: whether it has any.
+        writers: How many have any among the agents of all words of `wrote` before, int32.
+        start: The w-th agent who has any has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
+        item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``.
     """
 
     first: int
-    start: Int32
-    item: Int32
     wrote: Keys
+    writers: Int32
+    start: Int32
+    item: Keys
 
 
 class Scoring(NamedTuple):
@@ -83,31 +86,43 @@ class Scoring(NamedTuple):
 
 
 @kernel
-def fill_outbox(
-    author: Int32, root: Int32, root_author: Int32, is_old: npt.NDArray[np.uint8], start: Int32, wrote: Keys
-) -> Int32:
-    """Return the items of an outbox; all arrays but the last two have one entry per visible post."""
-    n = len(author)
+def fill_outbox(author: Int32, root: Int32, start: Int32, wrote: Keys, writers: Int32, item: Keys) -> None:
+    """Fill an outbox; `author` and `root` have one entry per visible post, `start` one per agent and two more."""
+    n, n_writers = len(author), 0
     for i in range(n):
-        start[author[i] + 1] += 1
-    for a in range(len(start) - 1):
-        if start[a + 1] > 0:
-            wrote[a >> 6] |= np.uint64(1) << np.uint64(a & 63)
-        start[a + 1] += start[a]
-    at = start.copy()
-    least = np.int32(0) if n == 0 else root.min()
-    copies = np.zeros(1 if n == 0 else root.max() - least + 1, np.uint8)
+        wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
+    for word in range(len(wrote)):
+        writers[word] = n_writers
+        n_writers += np.int64(_ones(wrote[word]))
+    for i in range(n):
+        start[_writer(wrote, writers, author[i]) + 2] += 1
+    for w in range(2, n_writers + 2):
+        start[w] += start[w - 1]
+    least = root.min()
+    copies = np.zeros(root.max() - least + 1, np.uint8)
     for i in range(n):
         copies[root[i] - least] = min(2, copies[root[i] - least] + 1)
-    item = np.empty((n, 4), np.int32)
     for i in range(n):
-        place = at[author[i]]
-        at[author[i]] = place + 1
-        item[place, 0] = i
-        item[place, 1] = root[i]
-        item[place, 2] = root_author[i]
-        item[place, 3] = (_OLD if is_old[i] else 0) | (_COPIED if copies[root[i] - least] > 1 else 0)
-    return item
+        w = _writer(wrote, writers, author[i]) + 1
+        copied = np.uint64(copies[root[i] - least] >> 1)
+        item[start[w]] = np.uint64(i) << _33 | copied << _32 | np.uint64(root[i])
+        start[w] += 1
+
+
+@part_of_kernels
+def _ones(word: Any) -> Any:
+    """Return how many bits of a word are set (Warren 2012, Hacker's Delight, 5-1)."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@part_of_kernels
+def _writer(wrote: Keys, writers: Int32, author: Any) -> Any:
+    """Return the place of an agent among those who have a visible post."""
+    below = (np.uint64(1) << np.uint64(author & 63)) - np.uint64(1)
+    return np.int64(writers[author >> 6]) + np.int64(_ones(wrote[author >> 6] & below))
 
 
 @part_of_kernels
@@ -166,21 +181,20 @@ def _key(score: Any, local: Any) -> np.uint64:
 
 @kernel
 def _score_block(
-    readers: Int32, first: int, ends: Int64, found: Int32, keys: Keys, outbox: Outbox, scoring: Scoring
+    readers: Int32, first: int, ends: Int64, found: Keys, keys: Keys, outbox: Outbox, scoring: Scoring
 ) -> None:
     """Write the key of each candidate of a block of readers."""
     at = 0
     for j in range(len(ends)):
         for i in range(at, ends[j]):
-            local = found[i, 0]
+            local = np.int64(found[i] >> _33)
             keys[i] = _key(_scored(readers[first + j], local, False, outbox.first, scoring), local)
         at = ends[j]
 
 
 @part_of_kernels
 def _best(
-    reader: Any,
-    found: Int32,
+    found: Keys,
     keys: Keys,
     begin: Any,
     end: Any,
@@ -198,16 +212,16 @@ def _best(
     n, met = 0, np.uint64(0)
     few = known_last - known_first <= _FEW
     for i in range(begin, end):
-        root = found[i, 1]
-        drops = found[i, 2] == reader
+        root = np.int32(found[i] & _LOW)
+        drops = False
         if few:
             for j in range(known_first, known_last):
                 drops |= known[j] == root
         else:
-            drops |= is_among(known, known_first, known_last, root)
+            drops = is_among(known, known_first, known_last, root)
         best[n] = keys[i]
         roots[n] = root
-        bit = np.uint64((found[i, 3] & _COPIED) >> 1) << np.uint64(root & 63)
+        bit = (found[i] >> _32 & np.uint64(1)) << np.uint64(root & 63)
         if met & bit and not drops:  # seldom: a copy of it, or of one with the same bit, is among them
             same = 0
             while roots[same] != root:
@@ -254,7 +268,7 @@ def _by_key(keys: Keys, order: Int64, n: int) -> None:
 @kernel
 def _best_diverse(
     reader: int,
-    found: Int32,
+    found: Keys,
     begin: int,
     end: int,
     outbox: Outbox,
@@ -276,9 +290,10 @@ def _best_diverse(
     local, root, writer = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
     n = 0
     for i in range(begin, end):
-        if found[i, 2] == reader or (found[i, 3] & _OLD and is_among(known, known_first, known_last, found[i, 1])):
+        local[n], root[n] = np.int64(found[i] >> _33), np.int64(found[i] & _LOW)
+        if is_among(known, known_first, known_last, root[n]):
             continue
-        local[n], root[n], writer[n] = found[i, 0], found[i, 1], scoring.author[outbox.first + found[i, 0]]
+        writer[n] = scoring.author[outbox.first + local[n]]
         score[n] = _scored(reader, local[n], False, outbox.first, scoring)
         n += 1
     for draw in range(scoring.outsiders):
@@ -287,14 +302,12 @@ def _best_diverse(
         author = scoring.author[outbox.first + drawn]
         if author == reader or is_among(indices, indptr[reader], indptr[reader + 1], author):
             continue
-        place = outbox.start[author]
-        while outbox.item[place, 0] != drawn:
+        place = outbox.start[_writer(outbox.wrote, outbox.writers, author)]
+        while np.int64(outbox.item[place] >> _33) != drawn:
             place += 1
-        if outbox.item[place, 2] == reader or (
-            outbox.item[place, 3] & _OLD and is_among(known, known_first, known_last, outbox.item[place, 1])
-        ):
+        local[n], root[n], writer[n] = drawn, np.int64(outbox.item[place] & _LOW), author
+        if is_among(known, known_first, known_last, root[n]):
             continue
-        local[n], root[n], writer[n] = drawn, outbox.item[place, 1], author
         score[n] = _scored(reader, drawn, True, outbox.first, scoring)
         n += 1
     for i in range(n):
@@ -333,7 +346,7 @@ def _rank_diverse(
     readers: Int32,
     first: int,
     ends: Int64,
-    found: Int32,
+    found: Keys,
     outbox: Outbox,
     scoring: Scoring,
     known_start: Int64,
@@ -380,10 +393,12 @@ def rank(
         n_feed: Gets the number of posts in each feed.
     """
     keys, best, roots = np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.int32)
+    wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
+    first_id, mode = outbox.first, scoring.mode
     touched = 0
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
     authors, begin, count = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32)
-    found = np.empty((1 << 13, 4), np.int32)
+    found = np.empty(1 << 13, np.uint64)
     for first in range(0, len(readers), READERS):
         n = min(READERS, len(readers) - first)
         room = 0
@@ -400,46 +415,45 @@ def rank(
             for edge in range(indptr[readers[first + j]], indptr[readers[first + j] + 1]):
                 author = indices[edge]
                 authors[k] = author
-                k += np.int64(outbox.wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
+                k += np.int64(wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
             ends[j] = k
         total = 0
         for i in range(k):
-            begin[i] = outbox.start[authors[i]]
-            count[i] = outbox.start[authors[i] + 1] - begin[i]
+            w = _writer(wrote, writers, authors[i])
+            begin[i] = start[w]
+            count[i] = start[w + 1] - begin[i]
             total += count[i]
         if total > len(found):
-            found = np.empty((2 * total, 4), np.int32)
+            found = np.empty(2 * total, np.uint64)
         for i in range(k):  # so that many reads are under way before the first is needed
-            touched += outbox.item[begin[i], 3]
+            touched += np.int64(item[begin[i]])
         i, at = 0, 0
         for j in range(n):
             while i < ends[j]:
                 for place in range(begin[i], begin[i] + count[i]):
-                    local, root = outbox.item[place, 0], outbox.item[place, 1]
-                    author, flags = outbox.item[place, 2], outbox.item[place, 3]
-                    found[at, 0], found[at, 1], found[at, 2], found[at, 3] = local, root, author, flags
+                    found[at] = item[place]
                     at += 1
                 i += 1
             item_ends[j] = at
         if at > len(keys):
             keys, best, roots = np.empty(2 * at, np.uint64), np.empty(2 * at, np.uint64), np.empty(2 * at, np.int32)
-        if scoring.mode == X_ALGO:
+        if mode == X_ALGO:
             _rank_diverse(
                 readers, first, item_ends[:n], found, outbox, scoring, known_start, known, indptr, indices, feed, n_feed
             )
             continue
-        if scoring.mode == CHRONOLOGICAL:
+        if mode == CHRONOLOGICAL:
             for i in range(at):
-                keys[i] = np.uint64(found[i, 0])
+                keys[i] = found[i] >> _33
         else:
             _score_block(readers, first, item_ends[:n], found, keys, outbox, scoring)
         at = 0
         for j in range(n):
             reader = readers[first + j]
             kept = _best(
-                reader, found, keys, at, item_ends[j], known, known_start[reader], known_start[reader + 1], best, roots
+                found, keys, at, item_ends[j], known, known_start[reader], known_start[reader + 1], best, roots
             )
-            _show(best, kept, feed, reader, outbox.first)
+            _show(best, kept, feed, reader, first_id)
             n_feed[reader] = min(kept, feed.shape[1])
             at = item_ends[j]
     return touched

@@ -37,7 +37,7 @@ def merged(start: Int64, roots: Int32, agents: Int32, new: Int32, shown: npt.NDA
         for i in range(start[a], start[a + 1]):
             out[size] = roots[i]
             size += shown[roots[i] >> 3] >> (roots[i] & 7) & 1
-        for i in range(first, at[a]):
+        for i in range(at[a] - 1, first - 1, -1):  # feeds are mostly read from the newest post on
             root = by_agent[i]
             if not shown[root >> 3] >> (root & 7) & 1:
                 continue

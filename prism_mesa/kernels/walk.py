@@ -19,7 +19,9 @@ type Int32 = npt.NDArray[np.int32]
 type UInt8 = npt.NDArray[np.uint8]
 type Floats = npt.NDArray[np.float64]
 
-N_STATES: Final = 8
+GROUP: Final = 64
+"""Agents whose reading is prepared together."""
+
 NO_POST: Final = -1
 NO_ACTION: Final = 255
 
@@ -31,6 +33,9 @@ UNDECIDED: Final = -2
 
 FIRST_SET: Final = -10
 """Outcomes from here downwards are open choices: option set s is ``FIRST_SET - s``."""
+
+GUARDED: Final = -4
+"""No outcome: guards decide."""
 
 FIRE: Final = -3
 """What an agent enters that is to fire its trigger first."""
@@ -103,6 +108,7 @@ class ChartTables(NamedTuple):
         arm_program: Their programs.
         outcome_start: Outcomes of cell c begin here; the guards' values, as bits, say which one it is.
         outcome: A target, `NOTHING`, `UNDECIDED`, or an option set.
+        fixed: Shape (triggers, states): the outcome where no guard is asked, else `GUARDED`.
         composes: 1 for the state in which the action is drawn on entering.
         engages: Action of an engaging state, else -1.
         lets_go: 1 for states that let go of the post on entering.
@@ -120,6 +126,7 @@ class ChartTables(NamedTuple):
     arm_program: Int32
     outcome_start: Int32
     outcome: Int32
+    fixed: Int32
     composes: UInt8
     engages: Int32
     lets_go: UInt8
@@ -154,7 +161,7 @@ class Book(NamedTuple):
 
 
 class Out(NamedTuple):
-    """What came about in a block; `size` says how many of each: stopped, impressions, engagements, moves.
+    """What came about in a block; `size` says how many of each: stopped, impressions, engagements, moves; the last is idle.
 
     Attributes:
         counts: Shape (ticks, states): agents in each state at the end of each tick.
@@ -185,6 +192,41 @@ def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row
 def relevance_at(match: Any, unit_length: float) -> float:
     """Return a similarity as relevance, 0..1 (`social.posts.relevance_of`)."""
     return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)
+
+
+@part_of_kernels
+def _load(
+    register: Floats,
+    used: UInt8,
+    row: Any,
+    post: Any,
+    current: Any,
+    matches: npt.NDArray[np.int16],
+    interests: npt.NDArray[np.int8],
+    posts: PostTable,
+    unit_length: float,
+) -> None:
+    """Put what guards read of a post into the registers; a post's counters are its root's."""
+    match = np.int64(matches[row])
+    if post != current:
+        match = match_of(interests, posts.vectors, row, posts.text_id[post])
+    register[_RELEVANCE] = relevance_at(match, unit_length)
+    if used[_ID]:
+        register[_ID] = post
+    if used[_KIND]:
+        register[_KIND] = posts.kind[post]
+    if used[_ROUND]:
+        register[_ROUND] = posts.round[post]
+    if used[_AUTHOR]:
+        register[_AUTHOR] = posts.author[post]
+    if used[_ROOT] | used[_LIKES] | used[_REPLIES] | used[_RESHARES] | used[_IMPRESSIONS] | used[_VELOCITY]:
+        root = np.int64(posts.root[post])
+        register[_ROOT] = root
+        register[_LIKES] = posts.likes[root]
+        register[_REPLIES] = posts.replies[root]
+        register[_RESHARES] = posts.reshares[root]
+        register[_IMPRESSIONS] = posts.impressions[root]
+        register[_VELOCITY] = posts.velocity[root]
 
 
 @kernel
@@ -229,7 +271,7 @@ def walk(
     feed, n_feed, n_read, interests = people.feed, people.n_feed, people.n_read, people.interests
     thresholds, activity, post_rate = people.engagement_threshold, people.activity, people.post_rate
     traits, propensities = people.traits, people.propensities
-    text_id, root_of, vectors = posts.text_id, posts.root, posts.vectors
+    text_id, vectors, unit_length = posts.text_id, posts.vectors, setting.unit_length
     timeout, rule_start, rule_program, rule_trigger = (
         chart.timeout,
         chart.rule_start,
@@ -237,14 +279,10 @@ def walk(
         chart.rule_trigger,
     )
     cells, arm_start, arm_program = chart.cell, chart.arm_start, chart.arm_program
-    outcome_start, outcomes = chart.outcome_start, chart.outcome
+    fixed, outcome_start, outcomes = chart.fixed, chart.outcome_start, chart.outcome
     composes, engages, lets_go = chart.composes, chart.engages, chart.lets_go
     code, left, right, result, start = programs.code, programs.left, programs.right, programs.result, programs.start
     reads_post, used = programs.reads_post, programs.used
-    reads_root = False
-    for field in (_LIKES, _REPLIES, _RESHARES, _IMPRESSIONS, _VELOCITY, _ROOT):
-        if used[field]:
-            reads_root = True
     ring, total = book.ring, book.total
     counts, stopped, impressions, engagements, moves = (
         out.counts,
@@ -257,7 +295,13 @@ def walk(
     keeps_step = min(1, len(keeps) - 1)
     last = min(until, setting.ticks)
     register = programs.registers.copy()
+    touched = np.int64(0)
     for i in range(len(rows)):
+        if i % GROUP == 0:  # have what this group will read under way before the first of it is needed
+            for j in range(i, min(i + GROUP, len(rows))):
+                row = rows[j]
+                for place in range(n_read[row], min(n_feed[row], n_read[row] + (until - at[j] + 1) // 2)):
+                    touched += text_id[feed[row, place]]
         row, tick, trigger, outcome, was_open = rows[i], np.int64(at[i]), triggers[i], np.int64(targets[i]), opens[i]
         state, waited = np.int64(states[row]), np.int64(waits[row])
         post = np.int64(current[row])
@@ -275,94 +319,53 @@ def walk(
             if used[_TRAITS + trait]:
                 register[_TRAITS + trait] = traits[row, trait]
         while True:
-            # what fires, and what that leads to: rules first, then the guards of the cell, by one interpreter
-            rule = np.int64(-1)
-            is_new_tick = False
-            if tick > at[i]:
-                is_new_tick = True
-            if is_new_tick:
-                trigger = np.int32(NOTHING)
-                outcome = np.int64(FIRE)
-                was_open = np.uint8(0)
+            is_new_tick = tick > at[i]
+            if is_new_tick or outcome == FIRE:
+                register[_WAITED] = waited
+                register[_UNREAD] = np.int64(n_feed[row]) - np.int64(n_read[row])
+                register[_STATE] = state
+                register[_ACTION] = actions[row]
+            if is_new_tick:  # what meets the agent?
+                trigger, outcome, was_open = np.int32(NOTHING), np.int64(FIRE), np.uint8(0)
                 limit = timeout[state]
                 if waited >= (limit if limit > 0 else limits[row]):
                     trigger = np.int32(chart.timeout_trigger)
                 else:
-                    rule = np.int64(rule_start[state])
-            register[_WAITED] = waited
-            register[_UNREAD] = np.int64(n_feed[row]) - np.int64(n_read[row])
-            register[_STATE] = state
-            register[_ACTION] = actions[row]
-            at_hand = post
-            arm, first_arm, last_arm, key, cell = np.int64(0), np.int64(0), np.int64(0), np.int64(0), np.int64(-1)
-            in_cell = False
-            while True:
-                if rule >= 0:  # is there a rule whose condition is to be looked at?
-                    if rule == rule_start[state + 1]:
-                        break
-                    program = rule_program[rule]
-                    if program < 0:
+                    for rule in range(rule_start[state], rule_start[state + 1]):
+                        program = rule_program[rule]
+                        if program >= 0:
+                            if reads_post[program]:
+                                if post == NO_POST:
+                                    continue
+                                if loaded != post:
+                                    loaded = post
+                                    _load(register, used, row, post, post, matches, interests, posts, unit_length)
+                            if run_program(program, code, left, right, result, start, register) != 1:
+                                continue
                         trigger = rule_trigger[rule]
-                        rule = np.int64(-1)
-                        continue
-                    if reads_post[program] and post == NO_POST:
-                        rule += 1
-                        continue
-                elif not in_cell:
-                    if trigger < 0 or outcome != FIRE:
                         break
-                    cell = np.int64(cells[trigger, state])
-                    if cell < 0:
-                        outcome = np.int64(NOTHING)
-                        break
-                    in_cell = True
-                    first_arm, last_arm = np.int64(arm_start[cell]), np.int64(arm_start[cell + 1])
-                    arm = first_arm
+            if trigger >= 0 and outcome == FIRE:  # where does that lead?
+                outcome = np.int64(fixed[trigger, state])
+                if outcome == GUARDED:
+                    cell = cells[trigger, state]
+                    at_hand = post
                     if trigger == chart.sees_trigger and n_read[row] < n_feed[row]:
                         at_hand = np.int64(feed[row, n_read[row]])
-                    continue
-                else:
-                    if arm == last_arm:
+                    key, first = np.int64(0), arm_start[cell]
+                    for arm in range(first, arm_start[cell + 1]):
+                        program = arm_program[arm]
+                        value = FAULT
+                        if not reads_post[program] or at_hand != NO_POST:
+                            if reads_post[program] and loaded != at_hand:
+                                loaded = at_hand
+                                _load(register, used, row, at_hand, post, matches, interests, posts, unit_length)
+                            value = run_program(program, code, left, right, result, start, register)
+                        if value == FAULT:
+                            outcome = np.int64(UNDECIDED)
+                            break
+                        key |= np.int64(value) << np.int64(arm - first)
+                    if outcome == GUARDED:
                         outcome = np.int64(outcomes[outcome_start[cell] + key])
-                        break
-                    program = arm_program[arm]
-                    if reads_post[program] and at_hand == NO_POST:
-                        outcome = np.int64(UNDECIDED)
-                        break
-                if reads_post[program] and loaded != at_hand:
-                    loaded = at_hand
-                    text = np.int64(text_id[loaded])
-                    match = np.int64(matches[row]) if loaded == post else match_of(interests, vectors, row, text)
-                    register[_RELEVANCE] = relevance_at(match, setting.unit_length)
-                    if used[_ID]:
-                        register[_ID] = loaded
-                    if used[_KIND]:
-                        register[_KIND] = posts.kind[loaded]
-                    if used[_ROUND]:
-                        register[_ROUND] = posts.round[loaded]
-                    if used[_AUTHOR]:
-                        register[_AUTHOR] = posts.author[loaded]
-                    if reads_root:
-                        root = np.int64(root_of[loaded])
-                        register[_ROOT] = root
-                        register[_LIKES] = posts.likes[root]
-                        register[_REPLIES] = posts.replies[root]
-                        register[_RESHARES] = posts.reshares[root]
-                        register[_IMPRESSIONS] = posts.impressions[root]
-                        register[_VELOCITY] = posts.velocity[root]
-                value = run_program(program, code, left, right, result, start, register)
-                if rule >= 0:
-                    if value == 1:
-                        trigger = rule_trigger[rule]
-                        rule = np.int64(-1)
-                    else:
-                        rule += 1
-                elif value == FAULT:
-                    outcome = np.int64(UNDECIDED)
-                    break
-                else:
-                    key |= np.int64(value) << (arm - first_arm)
-                    arm += 1
             if trigger >= 0 and outcome <= UNDECIDED:
                 stopped[0, n_stopped] = row
                 stopped[1, n_stopped] = tick
@@ -426,4 +429,4 @@ def walk(
             tick += 1
             waited += 1
         states[row], waits[row], current[row] = state, waited, post
-    out.size[0], out.size[1], out.size[2], out.size[3] = n_stopped, n_impressions, n_engagements, n_moves
+    out.size[:] = n_stopped, n_impressions, n_engagements, n_moves, touched

@@ -54,7 +54,7 @@ def rank_feeds(
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
     A feed holds up to `params.size` posts, best first: of the last `params.window` rounds, not the
-    agent's own, of a root that it has not seen and has not written, each root once (its best-ranked copy).
+    agent's own, of a root that it has not read or written (`seen` holds both), each root once (its best-ranked copy).
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
@@ -74,12 +74,12 @@ def rank_feeds(
 
 def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
     """Return the posts that can be shown in a round, by author."""
-    first = posts.first_visible(now, params.window)
-    start, wrote = np.zeros(n_agents + 1, np.int32), np.zeros(n_agents // 64 + 1, np.uint64)
-    root = posts.root[first:]
-    is_old = (posts.round.take(root) < now).view(np.uint8)
-    item = fill_outbox(posts.author[first:], root, posts.author.take(root), is_old, start, wrote)
-    return Outbox(first, start, item, wrote)
+    first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
+    wrote, writers = np.zeros(words, np.uint64), np.zeros(words, np.int32)
+    start, item = np.zeros(n_agents + 2, np.int32), np.empty(len(posts) - first, np.uint64)
+    if len(item):
+        fill_outbox(posts.author[first:], posts.root[first:], start, wrote, writers, item)
+    return Outbox(first, wrote, writers, start, item)
 
 
 def _scoring(

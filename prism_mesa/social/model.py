@@ -129,6 +129,7 @@ class SocialModel(mesa.Model):
             self.params.ticks_per_round,
         )
         self.recorded = recorded_agents(self.params.records, len(self.population), self.streams)
+        self.first_of_round = 0
         self.events = Events()
         self.seen = Seen(len(self.population))
         self.leaving: list[int] = []

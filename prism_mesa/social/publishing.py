@@ -27,7 +27,7 @@ def publish(model: "SocialModel") -> None:
     Agents' own posts get their ids in a keyed order: the newest post comes first in a feed, and no agent
     should always be the newest. Scheduled ones lie among them in the order of their file.
     """
-    population = model.population
+    population, model.first_of_round = model.population, len(model.posts)
     will = model.streams.happens("posts", population.post_rate, round_=model.round)
     own = np.flatnonzero(will & population.present)
     author, text = model.schedule.of_round(model.round)
@@ -93,6 +93,9 @@ def commit(model: "SocialModel") -> None:
         posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
+    own = np.arange(model.first_of_round, len(posts))
+    own = own[posts.root[own] == own]
+    readers, read = np.append(readers, posts.author[own]), np.append(read, own)
     model.seen.update(readers, read, shown)
     record_engagements(model, tick, agent, post, action)
     model.events = Events(moves=events.moves)

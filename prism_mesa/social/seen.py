@@ -1,4 +1,4 @@
-"""What agents have read: pairs of an agent and a root. It decides nothing; feeds leave out what stands here."""
+"""What agents have read or written: pairs of an agent and a root. It decides nothing; feeds leave this out."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ _NOTHING = np.zeros(0, np.int32)
 
 
 class Seen:
-    """Which agent has read a post of which root, for all roots that can still be shown.
+    """Which agent has read a post of which root, or has written it, for all roots that can still be shown.
 
     Attributes:
         start: Shape (n + 1,): agent i has read ``roots[start[i]:start[i + 1]]``, ascending.

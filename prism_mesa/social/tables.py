@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from prism_mesa.kernels.programs import Programs
-from prism_mesa.kernels.walk import FIELD_NAMES, FIRST_SET, NOTHING, UNDECIDED, ChartTables
+from prism_mesa.kernels.walk import FIELD_NAMES, FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.records import ACTIONS, POST_KINDS
 from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, SEES_POST, TRIGGER_RULES
 from prism_mesa.social.moves import LETS_GO
@@ -54,6 +54,9 @@ class WalkTables:
         rules = [[rule for rule in TRIGGER_RULES if rule.state is state] for state in STATES]
         flat = [rule for of_state in rules for rule in of_state]
         conditions = [NOTHING if rule.when is None else self._programmer.add(rule.when) for rule in flat]
+        by_cell = [
+            outcomes[0] if not arms else GUARDED for arms, outcomes in zip(self._arms, self._outcomes, strict=True)
+        ]
         self.chart = ChartTables(
             timeout=_ints([chart.timeouts.get(state, 0) for state in STATES]),
             timeout_trigger=self._triggers.get(TIMEOUT, NOTHING),
@@ -66,6 +69,7 @@ class WalkTables:
             arm_program=_ints([program for arms in self._arms for program in arms]),
             outcome_start=_starts(self._outcomes),
             outcome=_ints([outcome for outcomes in self._outcomes for outcome in outcomes]),
+            fixed=np.array([*by_cell, NOTHING], np.int32)[cell],
             composes=np.array([state is COMPOSING for state in STATES], np.uint8),
             engages=_ints([_action(state) for state in STATES]),
             lets_go=LETS_GO.astype(np.uint8),

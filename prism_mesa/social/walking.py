@@ -151,7 +151,7 @@ def _setting(model: "SocialModel") -> Setting:
 def _room(n: int, ticks: int, *, keeps: bool) -> Out:
     most = n * (ticks + 1)
     return Out(
-        size=np.zeros(4, np.int64),
+        size=np.zeros(5, np.int64),
         counts=np.zeros((ticks, len(STATES)), np.int64),
         stopped=np.empty((4, n), np.int32),
         impressions=np.empty((3, most), np.int32),
@@ -162,7 +162,7 @@ def _room(n: int, ticks: int, *, keeps: bool) -> Out:
 
 def _trimmed(out: Out) -> Out:
     """Return what came about, without the room that was not needed."""
-    stopped, impressions, engagements, moves = out.size.tolist()
+    stopped, impressions, engagements, moves = out.size[:4].tolist()
     return out._replace(
         stopped=out.stopped[:, :stopped].copy(),
         impressions=out.impressions[:, :impressions].copy(),

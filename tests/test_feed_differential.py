@@ -1,0 +1,171 @@
+"""The kernel's feeds are those of `plain_feed`, on random platforms, however the readers are cut, ordered and shared."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from plain_feed import plain_feed
+
+from prism_mesa.social.feed import rank_feeds
+from prism_mesa.social.network import from_edges
+from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
+from prism_mesa.social.posts import POST, REPLY, RESHARE, Posts
+from prism_mesa.social.profiles import draw_profiles
+from prism_mesa.social.seen import Seen
+from prism_mesa.social.texts import UNIT, Corpus, Topics
+from prism_mesa.streams import Streams
+
+MODES = ("random", "chronological", "preference", "x_algo")
+
+
+class Platform:
+    """Agents, follows and posts as they stand when round `now` opens, drawn evenly but for what is asked for.
+
+    Args:
+        seed: Of everything that is drawn.
+        n_agents: Agent 0 follows nobody, agent 1 everybody.
+        n_posts: In the rounds up to `now`.
+        n_writers: Who wrote them: so few authors.
+        follows: Share of the others that an agent follows.
+        reshares: Share of the posts that are reshares; the newer half of all roots is never reshared.
+        seen: Share of the older roots that an agent has read.
+        n_texts: So few topics: with few of them many scores tie.
+        counted: Counters lie below it.
+    """
+
+    def __init__(self, seed, n_agents, n_posts, n_writers, follows, reshares, seen, n_texts, counted, now, params):
+        draw = np.random.default_rng(seed)
+        self.n, self.now, self.params, self.streams = n_agents, now, params, Streams(seed)
+        follow = draw.random((n_agents, n_agents)) < follows
+        follow[0], follow[1] = False, True
+        reader, author = np.nonzero(follow)
+        self.network = from_edges(author, reader, n_agents)
+        self.posts = _posts(draw, n_agents, n_posts, n_writers, reshares, n_texts, counted, now)
+        interests = _directions(draw, n_agents)
+        ids = [str(i) for i in range(n_agents)]
+        own = SocialParams(feed=params)
+        self.population = draw_profiles(np.arange(n_agents), ids, interests, own, self.streams)
+        old = np.unique(self.posts.root[self.posts.round[self.posts.root] < now])
+        readers, read = np.nonzero(draw.random((n_agents, len(old))) < seen * draw.random((n_agents, 1)))
+        mixed = draw.permutation(len(read))
+        self.seen = Seen(n_agents)
+        for part in np.array_split(mixed, 3):  # as if over three rounds
+            self.seen.update(readers[part], old[read[part]], np.ones(n_posts, np.bool_))
+        self.read = [set(old[read[readers == i]].tolist()) for i in range(n_agents)]
+
+    def plain(self):
+        """Return all feeds, from the rules."""
+        world = self.network, self.params, self.streams, self.now
+        return [plain_feed(i, self.population, self.posts, self.read[i], *world) for i in range(self.n)]
+
+    def ranked(self, readers=None, **cut):
+        """Return the feeds of readers, in the order of rows, from the kernel."""
+        p, readers = self.population, np.arange(self.n) if readers is None else readers
+        p.feed[:], p.n_feed[:], p.n_read[:] = -7, 99, 99  # what another round has left there
+        world = self.seen, self.network, self.params, self.streams, self.now
+        rank_feeds(readers, p, self.posts, *world, **cut)
+        others = np.setdiff1d(np.arange(self.n), readers)
+        assert (p.feed[others] == -7).all()
+        assert (p.n_feed[others] == 99).all()
+        assert not p.n_read[readers].any()
+        return [p.feed[i, : p.n_feed[i]].tolist() for i in sorted(readers)]
+
+
+def _directions(draw, n):
+    """Return random topic vectors of length 127, shape (n, 3)."""
+    given = draw.normal(size=(n, 3))
+    return np.rint(given / np.linalg.norm(given, axis=1, keepdims=True) * UNIT).astype(np.int8)
+
+
+def _posts(draw, n_agents, n_posts, n_writers, reshares, n_texts, counted, now):
+    topics = Topics(_directions(draw, n_texts), [], np.zeros((0, 3), np.int8), lambda texts: np.zeros((len(texts), 3)))
+    posts = Posts(Corpus([f"text {i}" for i in range(n_texts)]), topics, 3)
+    writers = draw.permutation(n_agents)[:n_writers]
+    rounds = np.sort(draw.integers(0, now + 1, n_posts))
+    for round_ in rounds.tolist():
+        kind, parent, root = int(draw.choice([POST, REPLY])), -1, -1
+        older = np.flatnonzero(posts.round < round_)
+        if draw.random() < reshares and len(older):
+            kind, parent = RESHARE, int(older[int(len(older) * draw.random() ** 2 / 2)])
+            root = int(posts.root[parent])
+        key = np.array([draw.integers(0, 2**63)], np.uint64)
+        text = posts.text_id[[root]] if root >= 0 else draw.integers(0, n_texts, 1)
+        posts.add(draw.choice(writers, 1), text, round_, kind, parent, np.array([root]), key)
+    for name in ("likes", "replies", "reshares", "impressions"):
+        getattr(posts, name)[:] = draw.integers(0, counted, n_posts)
+    return posts
+
+
+x_algos = st.builds(
+    XAlgoParams,
+    out_of_network=st.sampled_from([0, 1, 10, 30]),
+    weight_like=st.sampled_from([0.5, 0.0, -1.0]),
+    weight_reply=st.sampled_from([27.0, 0.0, -3.0]),
+    weight_good_click=st.sampled_from([11.0, 0.0]),
+    weight_negative=st.sampled_from([-74.0, 0.0, 5.0]),
+    weight_report=st.sampled_from([-369.0, 0.0, -1e6]),
+    rate_report=st.sampled_from([0.00001, 0.0, 1.0]),
+    prior_impressions=st.sampled_from([20.0, 0.001]),
+    out_of_network_factor=st.sampled_from([0.75, 0.0, 1.0]),
+    reply_factor=st.sampled_from([0.75, 0.0, 1.0]),
+    author_decay=st.sampled_from([0.5, 0.0, 1.0, 0.97]),
+    author_floor=st.sampled_from([0.25, 0.0, 1.0]),
+)
+
+
+@st.composite
+def platforms(draw, mode):
+    """Platforms of a few agents; some of them with more candidates, copies, or roots read than anything short takes."""
+    n = draw(st.integers(2, 60))
+    size = draw(st.sampled_from([1, 2, 10, 255]))
+    params = FeedParams(mode=mode, size=size, window=draw(st.integers(1, 4)), x_algo=draw(x_algos))
+    return Platform(
+        seed=draw(st.integers(0, 2**32)),
+        n_agents=n,
+        n_posts=draw(st.sampled_from([0, 1, 10, 60, 400])),
+        n_writers=draw(st.sampled_from([1, 3, 60])),
+        follows=draw(st.sampled_from([0.0, 0.1, 0.5])),
+        reshares=draw(st.sampled_from([0.0, 0.3, 0.9])),
+        seen=draw(st.sampled_from([0.0, 0.2, 1.0])),
+        n_texts=draw(st.sampled_from([1, 4, 30])),
+        counted=draw(st.sampled_from([1, 100])),
+        now=draw(st.integers(0, 6)),
+        params=params,
+    )
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_each_feed_is_that_of_the_rules_however_readers_are_cut_and_ordered(mode, data):
+    platform = data.draw(platforms(mode))
+    feeds = platform.plain()
+    assert platform.ranked() == feeds
+    for block, threads in ((1, 1), (3, 2), (64, 2), (1000, 1)):
+        assert platform.ranked(block=block, threads=threads) == feeds
+    order = np.array(data.draw(st.permutations(range(platform.n))), np.int64)
+    assert platform.ranked(order) == platform.ranked(order, block=7, threads=2) == feeds
+    some = order[: platform.n // 2]
+    assert platform.ranked(some) == [feeds[i] for i in sorted(some)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_platform_of_many_readers_who_follow_many_is_ranked_by_the_rules(mode):
+    crowd = Platform(
+        seed=8,
+        n_agents=140,
+        n_posts=500,
+        n_writers=100,
+        follows=0.6,
+        reshares=0.4,
+        seen=0.9,
+        n_texts=12,
+        counted=50,
+        now=3,
+        params=FeedParams(mode=mode, size=100, window=3, x_algo=XAlgoParams(out_of_network=30)),
+    )
+    feeds = crowd.plain()
+    assert crowd.ranked() == crowd.ranked(block=100, threads=2) == feeds
+    assert min(map(len, feeds[1:])) > 40
+    assert max(map(len, feeds)) == 100
+    assert max(map(len, crowd.read)) > 48

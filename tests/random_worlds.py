@@ -114,7 +114,9 @@ PLAIN = (
     long_history,
     asks_for_the_time,
 )
-guards = st.none() | expressions | expressions | st.sampled_from(PLAIN)
+TAME = st.none() | expressions
+WILD = TAME | st.sampled_from(PLAIN)
+"""Guards that a walk can read, and any."""
 
 
 def changes_its_mind(agent, post):
@@ -153,6 +155,8 @@ ACTIONS = (changes_its_mind, forgets_its_plan, likes_unasked, skips_one, loses_p
 # charts
 
 
+_seldom = st.integers(0, 9).map(lambda number: number == 5)
+_hardly = st.integers(0, 49).map(lambda number: number == 25)
 _MET = [(rule.trigger, rule.state) for rule in TRIGGER_RULES] * 3
 _MET += [(trigger, state) for trigger in (TIMEOUT, ROUND_ENDS) for state in AgentState]
 _MET += [(FEED_READY, AgentState.IDLE)] * 3
@@ -161,40 +165,50 @@ places = st.sampled_from(_MET) | st.tuples(st.sampled_from(sorted(FIRED)), state
 
 
 @st.composite
-def _arrows(draw, actions):
+def _arrows(draw, guards, actions):
     trigger, source = draw(places)
     return Transition(trigger, source, draw(st.none() | states), draw(guards), draw(actions))
 
 
 @st.composite
-def _changed(draw, arrow, actions):
+def _changed(draw, arrow, guards, actions):
     """An arrow of the default chart, often with another guard, or an action."""
-    guard = draw(guards) if draw(st.integers(0, 4)) == 4 else arrow.guard
+    guard = draw(guards) if draw(_seldom) else arrow.guard
     return Transition(arrow.trigger, arrow.source, arrow.target, guard, draw(actions))
 
 
 @st.composite
-def _crowds(draw):
-    """More arrows with guards at one place than tables have room for; or an open choice there."""
+def _crowds(draw, guards, sizes):
+    """Many arrows with guards at one place; or two without, which is an open choice."""
     trigger, source = draw(places)
-    n, one = draw(st.sampled_from([2, 10, 11, 13])), draw(guards)
-    return [Transition(trigger, source, draw(states), one if n == 2 else draw(expressions)) for _ in range(n)]
+    n = draw(st.sampled_from(sizes))
+    own = st.none() if n == 2 else guards.filter(lambda guard: guard is not None)
+    return [Transition(trigger, source, draw(states), draw(own)) for _ in range(n)]
 
 
 @st.composite
 def charts(draw):
-    """Charts in which every state can be reached: most of the default one, and anything else in any order."""
+    """Charts in which every state can be reached: most of the default one, and anything else in any order.
+
+    Every other one is tame: a walk knows all of it.
+    """
     base = draw(st.sampled_from([build_chart(), build_chart(asks_action=True), viral_chart]))
-    dropped = draw(st.sampled_from([None] * 8 + sorted(FIRED - {FEED_READY})))
-    actions = st.sampled_from([None] * 5 + list(ACTIONS)) if draw(st.booleans()) else st.none()
-    kept = [draw(_changed(t, actions)) for t in base.transitions if t.trigger != dropped and draw(st.integers(0, 19))]
-    more = draw(st.lists(_arrows(actions), max_size=8))
+    is_wild = draw(st.booleans())
+    guards = WILD if is_wild else TAME
+    actions = st.sampled_from([None] * 20 + list(ACTIONS)) if is_wild else st.none()
+    dropped = draw(st.sampled_from([None] * 40 + sorted(FIRED - {FEED_READY})))
+    kept = [
+        draw(_changed(arrow, guards, actions))
+        for arrow in base.transitions
+        if arrow.trigger != dropped and not draw(_hardly)
+    ]
+    more = draw(st.lists(_arrows(guards, actions), max_size=6))
     if draw(st.booleans()):
-        more += draw(_crowds())
+        more += draw(_crowds(guards, [2, 2, 10, 11, 13] if is_wild else [2, 2, 10]))
     transitions = draw(st.permutations(kept + more))
     concrete = {(t.trigger, t.source) for t in transitions if t.target is not None}
     transitions = [t for t in transitions if (t.trigger, t.source) in concrete]
-    initial = draw(st.sampled_from([AgentState.IDLE] * 3 + [AgentState.EVALUATING, AgentState.RESTING]))
+    initial = draw(st.sampled_from([AgentState.IDLE] * 8 + [AgentState.EVALUATING, AgentState.RESTING]))
     reached, before = {initial}, set()
     while reached != before:
         before = set(reached)
@@ -213,19 +227,19 @@ populations = st.fixed_dictionaries(
     {
         "seed": st.integers(0, 2**63 - 1),
         "agents_n": st.integers(10, 60),
-        "agents_band": st.sampled_from([0.0, 0.1, 0.4, 1.0]),
-        "agents_activity": st.sampled_from([0.3, 1.0]),
-        "agents_post_rate": st.sampled_from([0.2, 0.6]),
+        "agents_band": st.sampled_from([0.1, 0.4, 0.0, 1.0]),
+        "agents_activity": st.sampled_from([1.0, 0.3]),
+        "agents_post_rate": st.sampled_from([0.6, 0.2]),
         "agents_propensity_sigma": st.sampled_from([0.0, 2.0]),
-        "agents_threshold_mean": st.sampled_from([0.0, 0.5, 0.6]),
-        "network_mean_degree": st.sampled_from([2, 6, 9]),
+        "agents_threshold_mean": st.sampled_from([0.5, 0.6, 0.0]),
+        "network_mean_degree": st.sampled_from([6, 9, 2]),
         "statechart_default_timeout_ticks": st.integers(1, 6),
         "statechart_max_history_depth": st.sampled_from([0, 1, 3, 50]),
         "statechart_oracle_enabled": st.sampled_from([True, True, False]),
         "reasoner_asks_action": st.booleans(),
-        "ticks_per_round": st.integers(1, 12),
+        "ticks_per_round": st.sampled_from([7, 12, 10, 5, 3, 2, 1]),
         "feed_mode": st.sampled_from(["random", "chronological", "preference", "x_algo"]),
-        "feed_size": st.sampled_from([1, 2, 3, 6, 60]),
+        "feed_size": st.sampled_from([6, 60, 3, 2, 1]),
         "feed_window": st.integers(1, 3),
         "records_transitions": shares,
         "records_impressions": shares,

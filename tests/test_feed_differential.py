@@ -1,4 +1,4 @@
-"""The kernel's feeds are those of `plain_feed`, on random platforms, however the readers are cut, ordered and shared."""
+"""The kernel's feeds are those of `plain_feed` on random platforms, however the readers are cut and ordered."""
 
 import numpy as np
 import pytest

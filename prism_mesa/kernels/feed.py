@@ -38,13 +38,16 @@ class Outbox(NamedTuple):
 
     Attributes:
         first: Id of local number 0.
+        n: Number of visible posts.
         wrote: A bit for each agent: whether it has any.
         writers: How many have any among the agents of all words of `wrote` before, int32.
         start: The w-th agent who has any has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
-        item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``.
+        item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``;
+            and one more, which counts for nothing.
     """
 
     first: int
+    n: int
     wrote: Keys
     writers: Int32
     start: Int32
@@ -284,7 +287,7 @@ def _best_diverse(
 
     Each further post of one author has a lower score.
     """
-    n_visible = len(outbox.item)
+    n_visible = outbox.n
     most = end - begin + scoring.outsiders
     score, key = np.empty(most, np.float64), np.empty(most, np.uint64)
     local, root, writer = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
@@ -418,23 +421,24 @@ def rank(
                 k += np.int64(wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
             ends[j] = k
         total = 0
-        for i in range(k):
-            w = _writer(wrote, writers, authors[i])
-            begin[i] = start[w]
-            count[i] = start[w + 1] - begin[i]
-            total += count[i]
-        if total > len(found):
-            found = np.empty(2 * total, np.uint64)
+        for j in range(n):
+            for i in range(0 if j == 0 else ends[j - 1], ends[j]):
+                w = _writer(wrote, writers, authors[i])
+                begin[i] = start[w]
+                count[i] = start[w + 1] - begin[i]
+                total += count[i]
+            item_ends[j] = total
         for i in range(k):  # so that many reads are under way before the first is needed
             touched += np.int64(item[begin[i]])
-        i, at = 0, 0
-        for j in range(n):
-            while i < ends[j]:
-                for place in range(begin[i], begin[i] + count[i]):
-                    found[at] = item[place]
-                    at += 1
-                i += 1
-            item_ends[j] = at
+        if total + 2 > len(found):
+            found = np.empty(2 * total, np.uint64)
+        at = 0
+        for i in range(k):  # most have one or two: these are copied without asking
+            found[at] = item[begin[i]]
+            found[at + 1] = item[begin[i] + 1]
+            for more in range(2, count[i]):
+                found[at + more] = item[begin[i] + more]
+            at += count[i]
         if at > len(keys):
             keys, best, roots = np.empty(2 * at, np.uint64), np.empty(2 * at, np.uint64), np.empty(2 * at, np.int32)
         if mode == X_ALGO:

@@ -59,7 +59,7 @@ def rank_feeds(
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
     outbox = outbox_of(posts, params, len(population), now)
-    if not len(outbox.item) or not len(agents):
+    if not outbox.n or not len(agents):
         return
     scoring = _scoring(outbox, population, posts, params, streams, now)
     readers = np.ascontiguousarray(agents, np.int32)
@@ -76,10 +76,11 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outb
     """Return the posts that can be shown in a round, by author."""
     first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
     wrote, writers = np.zeros(words, np.uint64), np.zeros(words, np.int32)
-    start, item = np.zeros(n_agents + 2, np.int32), np.empty(len(posts) - first, np.uint64)
-    if len(item):
+    n = len(posts) - first
+    start, item = np.zeros(n_agents + 2, np.int32), np.zeros(n + 1, np.uint64)
+    if n:
         fill_outbox(posts.author[first:], posts.root[first:], start, wrote, writers, item)
-    return Outbox(first, wrote, writers, start, item)
+    return Outbox(first, n, wrote, writers, start, item)
 
 
 def _scoring(

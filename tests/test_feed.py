@@ -16,6 +16,7 @@ from prism_mesa.social.seen import Seen
 from prism_mesa.social.texts import Corpus, Topics
 from prism_mesa.streams import Streams
 
+
 def reference_feed(model, agent, now):
     """Return the feed of one agent by the rules; what it has read is taken from the records."""
     seen = {
@@ -102,7 +103,9 @@ def by_hand(posts, params, follows=(1, 2, 3), interest=EAST, n=6, now=0, **count
     interests = np.array([interest] * n, np.int8)
     people = draw_profiles(np.arange(n), list("abcdefgh"[:n]), interests, SocialParams(feed=params), streams)
     network = from_edges(np.array(follows, int), np.zeros(len(follows), int), n)
-    feed.rank_feeds(np.arange(n), people, table, Seen(n), network, params, streams, now)
+    seen = Seen(n)
+    seen.update(table.author, np.arange(len(table)), np.ones(len(table), np.bool_))  # what one wrote counts as read
+    feed.rank_feeds(np.arange(n), people, table, seen, network, params, streams, now)
     return people.feed[0, : people.n_feed[0]].tolist()
 
 

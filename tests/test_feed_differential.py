@@ -47,11 +47,12 @@ class Platform:
         self.population = draw_profiles(np.arange(n_agents), ids, interests, own, self.streams)
         old = np.unique(self.posts.root[self.posts.round[self.posts.root] < now])
         readers, read = np.nonzero(draw.random((n_agents, len(old))) < seen * draw.random((n_agents, 1)))
-        mixed = draw.permutation(len(read))
-        self.seen = Seen(n_agents)
-        for part in np.array_split(mixed, 3):  # as if over three rounds
-            self.seen.update(readers[part], old[read[part]], np.ones(n_posts, np.bool_))
         self.read = [set(old[read[readers == i]].tolist()) for i in range(n_agents)]
+        own = np.flatnonzero(self.posts.root == np.arange(n_posts))  # what an agent wrote counts as read
+        readers, read = np.append(readers, self.posts.author[own]), np.append(old[read], own)
+        self.seen = Seen(n_agents)
+        for part in np.array_split(draw.permutation(len(read)), 3):  # as if over three rounds
+            self.seen.update(readers[part], read[part], np.ones(n_posts, np.bool_))
 
     def plain(self):
         """Return all feeds, from the rules."""

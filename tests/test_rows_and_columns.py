@@ -1,5 +1,6 @@
 """One row equals all rows: `SocialAgent.step()` over all agents does what the columns do, however these are cut."""
 
+import asyncio
 from functools import partial
 from hashlib import blake2b
 
@@ -12,10 +13,10 @@ from worlds import differing, named, ran, small
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.social import model as model_module
 from prism_mesa.social import walking
-from prism_mesa.social.behavior import social_chart
+from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.feed import rank_feeds
 from prism_mesa.social.model import SocialModel
-from prism_mesa.statechart import AgentState, Statechart, Transition
+from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 
 def whim(prompt):
@@ -62,9 +63,7 @@ WAYS = {
 def lived(happens, block=None, rounds=3, **params):
     """Return a world after some rounds, with what happens to its agents before each of them."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            model_module, "checked", lambda chart: chart
-        )  # it takes most of the time
+        patch.setattr(model_module, "checked", lambda chart: chart)  # it takes most of the time
         if block is not None:
             patch.setattr(walking, "BLOCK", block)
             patch.setattr(model_module, "rank_feeds", partial(rank_feeds, block=block))
@@ -117,6 +116,53 @@ def test_they_are_equal_when_an_llm_is_asked_and_sometimes_fails(fallback, caplo
     assert differing(rows, columns) == []
     for model in (rows, columns):
         model.reasoner.close()
+
+
+def open_everywhere(*more):
+    """Return a chart that asks when a round opens and closes, and in two states in between."""
+    own = [
+        Transition("feed_ready", AgentState.IDLE, AgentState.RESTING),
+        Transition("round_ends", AgentState.SCROLLING, AgentState.RESTING),
+        *more,
+    ]
+    kept = build_chart(asks_action=True).transitions
+    return Statechart(AgentState, [*kept, *own], AgentState.IDLE, timeouts={AgentState.RESTING: 2}, name="open")
+
+
+OPEN = {
+    "walks in one go": open_everywhere(),
+    "asks Python": open_everywhere(Transition("ignores", AgentState.EVALUATING, AgentState.IDLE, guard=fails)),
+    "acts": open_everywhere(
+        Transition("decides", AgentState.EVALUATING, AgentState.RESTING, F.agent.n_unread > 2, likes_unasked)
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", OPEN)
+def test_they_are_equal_in_whatever_order_the_answers_to_many_ticks_arrive(kind, caplog):
+    def reasoner(seed):
+        async def llm(prompt):
+            await asyncio.sleep(blake2b(f"{seed} {prompt}".encode(), digest_size=1).digest()[0] / 255 * 0.02)
+            came.append(prompt)
+            return whim(prompt)
+
+        return Reasoner(llm, max_concurrency=16, backoff_s=0)
+
+    def model(seed, **way):
+        came.clear()
+        found = ran(small(reasoner=reasoner(seed), chart=OPEN[kind], **params, **way), 3)
+        found.reasoner.close()
+        return found, list(came)
+
+    came = []
+    params = {"agents_n": 20, "agents_band": 0.5, "agents_activity": 1.0, "ticks_per_round": 8}
+    (first, one_order), (second, other_order) = model(1), model(2)
+    rows, _ = model(3, scheduler="mesa")
+    assert one_order != other_order
+    assert differing(first, second) == differing(first, rows) == []
+    opens = {row["tick"] for row in first.recorder.tables["transitions"] if row["open"]}
+    assert len(opens) > 5
+    assert opens >= {0, 9}
 
 
 def test_the_order_in_which_agents_step_does_not_matter():

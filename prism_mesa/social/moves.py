@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.records import ACTIONS
 from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, RESTING, SCROLLING, SEES_POST
@@ -16,6 +17,8 @@ from prism_mesa.statechart import STATES, AgentState
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
+
+type Int32 = npt.NDArray[np.int32]
 
 _ACTION_OF: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
 LETS_GO: Final = np.array([state in (IDLE, SCROLLING, RESTING) for state in STATES])
@@ -38,23 +41,26 @@ class Events:
     written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Rows, ...]] = field(default_factory=list)
 
-    def seen(self) -> tuple[Rows, Rows, Rows]:
-        """Return the impressions: tick, agent, post."""
-        tick, agent, post = _joined(self.impressions, 3)
+    def seen(self) -> tuple[Int32, Int32, Int32]:
+        """Take the impressions: tick, agent, post."""
+        tick, agent, post = _taken(self.impressions, 3)
         return tick, agent, post
 
     def engaged(self) -> tuple[Rows, Rows, Rows, Rows]:
-        """Return (tick, agent, post, action) in this order, each (agent, post, action) once, at its first tick."""
-        tick, agent, post, action = _joined(self.engagements, 4)
+        """Take the engagements: (tick, agent, post, action) in this order, each (agent, post, action) once, at its first tick."""
+        tick, agent, post, action = _taken(self.engagements, 4)
         key = (agent.astype(np.int64) * (post.max(initial=0) + np.int64(1)) + post) * len(ACTIONS) + action
         _, first = np.unique(key, return_index=True)
         order = first[np.argsort(tick[first], kind="stable")]
         return tick[order], agent[order], post[order], action[order]
 
 
-def _joined(parts: list[tuple[Rows, ...]], columns: int) -> list[Rows]:
+def _taken(parts: list[tuple[Rows, ...]], columns: int) -> list[npt.NDArray[np.int32]]:
+    """Return the columns of all parts, and empty their list."""
     none = (np.zeros(0, np.int32),) * columns
-    return [np.concatenate(column) for column in zip(none, *parts, strict=True)]
+    joined = [np.concatenate(column) for column in zip(none, *parts, strict=True)]
+    parts.clear()
+    return joined
 
 
 def read_next(model: "SocialModel", row: int) -> None:

@@ -102,9 +102,7 @@ class Posts:
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
-        while self.n > len(self._columns["author"]):
-            for name, column in self._columns.items():
-                self._columns[name] = np.concatenate([column, np.zeros_like(column)])
+        self._make_room(first)
         rows = slice(first, self.n)
         own_root = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
         given = {
@@ -119,6 +117,16 @@ class Posts:
         for name, values in given.items():
             self._columns[name][rows] = values
         return ids
+
+    def _make_room(self, used: int) -> None:
+        """Double the columns where they are too short; memory that nobody has written to is not taken yet."""
+        size = len(self._columns["author"])
+        while size < self.n:
+            size *= 2
+        if size > len(self._columns["author"]):
+            for name, column in self._columns.items():
+                self._columns[name] = np.zeros(size, column.dtype)
+                self._columns[name][:used] = column[:used]
 
     def add_texts(self, texts: Sequence[str]) -> Ids:
         """Keep texts written during the run and return their ids."""

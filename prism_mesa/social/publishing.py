@@ -66,36 +66,66 @@ def commit(model: "SocialModel") -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    posts, events = model.posts, model.events
-    tick, agent, post, action = events.engaged()
-    roots = posts.root[post]
-    at, readers, seen = events.seen()
-    record_impressions(model, at, readers, seen)
-    read = roots_counted(seen, posts.root, posts.impressions)
-    model.counts["impressions"] = len(read)
+    _remember_impressions(model)
+    engagements = model.events.engaged()
+    _count(model, *engagements[2:])
+    _spread(model, *engagements)
+    _publish_written(model)
+    _forget(model)
+    record_engagements(model, *engagements)
+    model.events = Events(moves=model.events.moves)
+
+
+def _remember_impressions(model: "SocialModel") -> None:
+    """Count impressions; who has read a root, or has written it this round, knows it."""
+    posts = model.posts
+    tick, readers, post = model.events.seen()
+    record_impressions(model, tick, readers, post)
+    model.counts["impressions"] = len(post)
+    model.seen.add(readers, roots_counted(post, posts.root, posts.impressions))
+    new = np.arange(model.first_of_round, len(posts))
+    own = new[posts.root[new] == new]
+    model.seen.add(posts.author[own], own)
+
+
+def _count(model: "SocialModel", post: Rows, action: Rows) -> None:
+    roots = model.posts.root[post]
     for code, counter in enumerate(COUNTERS):
-        posts.count(counter, roots[action == code])
+        model.posts.count(counter, roots[action == code])
         model.counts[counter] = int((action == code).sum())
-    posts.count_velocity(roots)
-    spreads = np.flatnonzero(_KIND_OF_ACTION[action] != POST)
-    kind = _KIND_OF_ACTION[action[spreads]]
-    parent = np.bitwise_xor(posts.key[post[spreads]], kind.astype(np.uint64), dtype=np.uint64)
-    key = model.streams.bits("reshare", agent[spreads], round_=model.round, tick=tick[spreads], index=parent)
-    by_time = np.lexsort((key, tick[spreads]))
-    order, kind, key = spreads[by_time], kind[by_time], key[by_time]
-    own_root = np.where(kind == RESHARE, roots[order], NO_PARENT)
-    posts.add(agent[order], posts.text_id[post[order]], model.round + 1, kind, post[order], own_root, key)
-    if events.written:
-        written = sorted(events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
-        author = np.array([row for row, _ in written])
-        text_id = posts.add_texts([text for _, text in written])
-        key = model.streams.bits("written", author, round_=model.round, index=np.arange(len(author)))
-        posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
+    model.posts.count_velocity(roots)
+
+
+def _spread(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
+    """Let replies and reshares become posts of the next round."""
+    posts = model.posts
+    kind = _KIND_OF_ACTION[action]
+    tick, agent, post, kind = (column[kind != POST] for column in (tick, agent, post, kind))
+    parent = np.bitwise_xor(posts.key[post], kind.astype(np.uint64), dtype=np.uint64)
+    key = model.streams.bits("reshare", agent, round_=model.round, tick=tick, index=parent)
+    order = np.lexsort((key, tick))
+    agent, post, kind, key = agent[order], post[order], kind[order], key[order]
+    root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
+    posts.add(agent, posts.text_id[post], model.round + 1, kind, post, root, key)
+    replies = np.flatnonzero(kind != RESHARE) + len(posts) - len(kind)
+    model.seen.add(posts.author[replies], replies)
+
+
+def _publish_written(model: "SocialModel") -> None:
+    """Let what agents' own scripts have written become posts of the next round."""
+    if not model.events.written:
+        return
+    written = sorted(model.events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
+    author = np.array([row for row, _ in written])
+    text_id = model.posts.add_texts([text for _, text in written])
+    key = model.streams.bits("written", author, round_=model.round, index=np.arange(len(author)))
+    ids = model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
+    model.seen.add(author, ids)
+
+
+def _forget(model: "SocialModel") -> None:
+    """Let go of what agents know of roots that can no more be shown."""
+    posts = model.posts
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
-    own = np.arange(model.first_of_round, len(posts))
-    own = own[posts.root[own] == own]
-    readers, read = np.append(readers, posts.author[own]), np.append(read, own)
-    model.seen.update(readers, read, shown)
-    record_engagements(model, tick, agent, post, action)
-    model.events = Events(moves=events.moves)
+    model.seen.keep(shown)

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.seen import merged
+from prism_mesa.kernels.seen import insert, prune
 
 type Rows = npt.NDArray[np.integer[Any]]
-
-_NOTHING = np.zeros(0, np.int32)
 
 
 class Seen:
@@ -17,24 +15,31 @@ class Seen:
 
     Attributes:
         start: Shape (n + 1,): agent i has read ``roots[start[i]:start[i + 1]]``, ascending.
-        roots: Ids of posts, int32.
+        roots: Ids of posts, int32, and room for more.
     """
 
     def __init__(self, n: int) -> None:
         self.start = np.zeros(n + 1, np.int64)
-        self.roots = _NOTHING
+        self.roots = np.zeros(0, np.int32)
+
+    def __len__(self) -> int:
+        return int(self.start[-1])
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""
         self.start = np.append(self.start, np.full(more, self.start[-1]))
 
-    def update(self, agents: Rows, roots: Rows, shown: npt.NDArray[np.bool_]) -> None:
-        """Note pairs of an agent and a root (repetitions do not matter), and let go of the roots that are not in `shown`.
+    def keep(self, shown: npt.NDArray[np.bool_]) -> None:
+        """Let go of the roots that are not marked in `shown` (one entry per post): nobody can meet them again."""
+        prune(self.start, self.roots, np.packbits(shown, bitorder="little"))
 
-        `shown` has one entry per post: who is not in it, nobody can meet again.
-        """
-        new = np.ascontiguousarray(agents, np.int32), np.ascontiguousarray(roots, np.int32)
-        self.start, self.roots = merged(self.start, self.roots, *new, np.packbits(shown, bitorder="little"))
+    def add(self, agents: Rows, roots: Rows) -> None:
+        """Note pairs of an agent and a root, in any order; repetitions do not matter."""
+        needed = len(self) + len(roots)
+        if needed > len(self.roots):  # one array that grows seldom: arrays of many sizes would leave gaps in memory
+            before, self.roots = self.roots, np.zeros(needed + needed // 4, np.int32)
+            self.roots[: len(before)] = before
+        insert(self.start, self.roots, np.ascontiguousarray(agents, np.int32), np.ascontiguousarray(roots, np.int32))
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""

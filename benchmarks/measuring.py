@@ -1,14 +1,16 @@
-"""What the benchmarks share: CPU times of one thing measured many times, and a line about the machine."""
+"""What the benchmarks share: times of one thing measured many times, memory, targets, and a line about the machine."""
 
 import os
 import platform
-from collections.abc import Callable
+import resource
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from time import process_time
+from time import perf_counter, process_time
 
 
 def cpu_s(work: Callable[[], object]) -> float:
@@ -18,9 +20,16 @@ def cpu_s(work: Callable[[], object]) -> float:
     return process_time() - before
 
 
+def wall_s(work: Callable[[], object]) -> float:
+    """Return the seconds on the wall that `work` takes: what more threads can shorten."""
+    before = perf_counter()
+    work()
+    return perf_counter() - before
+
+
 @dataclass
 class Times:
-    """CPU seconds of one thing.
+    """Seconds of one thing.
 
     The median says what to expect; the minimum, as other processes can only add, what the code itself takes.
 
@@ -40,6 +49,78 @@ class Times:
     def minimum(self) -> float:
         """Smallest of those that count."""
         return min(self.all[self.warm_up :])
+
+    def __str__(self) -> str:
+        return f"{self.median:.4g} ({self.minimum:.4g})"
+
+
+def rounds_of() -> Times:
+    """Return room for the times of rounds, of which the first does not count."""
+    return Times(warm_up=1)
+
+
+def rss_bytes() -> int:
+    """Return the memory of this process that is in RAM now."""
+    return _status("VmRSS")
+
+
+def peak_bytes() -> int:
+    """Return the most memory in RAM since `forget_peak`, or since the process began where that is not possible."""
+    return _status("VmHWM") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def forget_peak() -> None:
+    """Let `peak_bytes` begin anew, where Linux allows it (proc(5), clear_refs)."""
+    try:
+        Path("/proc/self/clear_refs").write_text("5")
+    except OSError as error:
+        say(f"the peak of memory is that of the whole process: {error}")
+
+
+def _status(field_name: str) -> int:
+    file = Path("/proc/self/status")
+    lines = file.read_text().splitlines() if file.exists() else []
+    found = [int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field_name}:")]
+    return found[0] if found else 0
+
+
+def say(what: str) -> None:
+    """Tell how far the run is, beside what it prints."""
+    print(what, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Target:
+    """What was hoped for, and what came of it.
+
+    Attributes:
+        met: None where it was not measured, as at other sizes than the target's.
+    """
+
+    what: str
+    measured: str = "not measured"
+    met: bool | None = None
+
+
+def at_most(what: str, most: float, found: float | None, unit: str = "", more: str = "") -> Target:
+    """Return the target that `found` (None: not measured) is at most `most`."""
+    if found is None:
+        return Target(f"{what}: at most {most:g}{unit}")
+    return Target(f"{what}: at most {most:g}{unit}", f"{found:.3g}{unit}{more}", found <= most)
+
+
+def at_least(what: str, least: float, found: float | None, unit: str = "", more: str = "") -> Target:
+    """Return the target that `found` (None: not measured) is at least `least`."""
+    if found is None:
+        return Target(f"{what}: at least {least:g}{unit}")
+    return Target(f"{what}: at least {least:g}{unit}", f"{found:.3g}{unit}{more}", found >= least)
+
+
+def print_targets(targets: Sequence[Target]) -> None:
+    """Print one row per target, as Markdown."""
+    print("\n| target | measured | |\n|---|--:|---|")
+    for target in targets:
+        print(f"| {target.what} | {target.measured} | {'' if target.met is None else verdict(target.met)} |")
 
 
 def machine(*packages: str) -> str:

@@ -50,7 +50,7 @@ class Streams:
         return out
 
     def key(self, purpose: str, *parts: int) -> np.uint64:
-        """Return what draws of a purpose begin with; a kernel mixes in what `parts` lack of round, tick, index, agent."""
+        """Return what draws of a purpose begin with; a kernel mixes in the rest of round, tick, index, agent."""
         key = np.uint64(digest64(str(self.seed), purpose))
         for part in parts:
             key = np.uint64(mixed(key, np.uint64(part % 2**64)))
@@ -84,7 +84,3 @@ class Streams:
         """Return standard normal numbers (Box and Muller 1958, doi:10.1214/aoms/1177706645)."""
         radius = np.sqrt(-2.0 * np.log1p(-self.uniform(purpose + "/radius", agent, index=index)))
         return radius * np.cos(2.0 * np.pi * self.uniform(purpose + "/angle", agent, index=index))
-
-    def child_seed(self, purpose: str) -> int:
-        """Return a 31-bit seed for a library that wants one of its own (networkx)."""
-        return digest64(str(self.seed), purpose) >> 33

@@ -8,6 +8,7 @@ from plain_feed import plain_feed
 from worlds import ran, small
 
 from prism_mesa.social import feed
+from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.network import from_edges
 from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
 from prism_mesa.social.posts import POST, REPLY, RESHARE, Posts
@@ -76,6 +77,29 @@ def test_a_feed_in_a_run_never_shows_a_root_twice_or_what_was_seen_or_ones_own()
     assert sum(map(len, seen.values())) > 100
 
 
+def test_what_comes_back_after_its_window_is_not_shown_to_who_wrote_or_read_it():
+    class Archivist(SocialAgent):
+        def step(self):
+            if (self.model.round, self.model.tick) == (0, 1):
+                kept.extend(self.feed)
+            if (self.model.round, self.model.tick) == (3, 1):
+                for post in kept:
+                    self.reshare(post)
+
+    kept, read = [], set()
+    often = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5, "network_mean_degree": 9}
+    model = small(feed_window=1, feed_size=60, **often)
+    Archivist(model, int(model.network.n_followers.argmax()))
+    for round_ in range(5):
+        model.step()
+        p, posts = model.population, model.posts
+        shown = {(i, int(posts.root[post])) for i in range(30) for post in p.feed[i, : p.n_feed[i]]}
+        assert not {(i, root) for i, root in shown if posts.author[root] == i}, round_
+        assert not shown & read, round_
+        read |= {(row["agent"], row["root"]) for row in model.recorder.tables["impressions"]}
+    assert len({root for _, root in shown} & {post.root for post in kept}) > 1
+
+
 def test_two_arms_that_differ_in_the_mode_share_who_comes_and_who_posts():
     arms = [ran(small(feed_mode=mode), 1) for mode in ("random", "preference")]
     assert arms[0].round_row["online"] == arms[1].round_row["online"]
@@ -104,7 +128,7 @@ def by_hand(posts, params, follows=(1, 2, 3), interest=EAST, n=6, now=0, **count
     people = draw_profiles(np.arange(n), list("abcdefgh"[:n]), interests, SocialParams(feed=params), streams)
     network = from_edges(np.array(follows, int), np.zeros(len(follows), int), n)
     seen = Seen(n)
-    seen.update(table.author, np.arange(len(table)), np.ones(len(table), np.bool_))  # what one wrote counts as read
+    seen.add(table.author, np.arange(len(table)))  # what one wrote counts as read
     feed.rank_feeds(np.arange(n), people, table, seen, network, params, streams, now)
     return people.feed[0, : people.n_feed[0]].tolist()
 

@@ -52,7 +52,7 @@ class Platform:
         readers, read = np.append(readers, self.posts.author[own]), np.append(old[read], own)
         self.seen = Seen(n_agents)
         for part in np.array_split(draw.permutation(len(read)), 3):  # as if over three rounds
-            self.seen.update(readers[part], read[part], np.ones(n_posts, np.bool_))
+            self.seen.add(readers[part], read[part])
 
     def plain(self):
         """Return all feeds, from the rules."""
@@ -170,3 +170,26 @@ def test_a_platform_of_many_readers_who_follow_many_is_ranked_by_the_rules(mode)
     assert min(map(len, feeds[1:])) > 40
     assert max(map(len, feeds)) == 100
     assert max(map(len, crowd.read)) > 48
+
+
+steps = st.tuples(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 19)), max_size=30), st.sets(st.integers(0, 19)))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(steps, max_size=4))
+def test_what_was_read_is_kept_as_sets_would_keep_it(steps):
+    seen, sets = Seen(5), [set() for _ in range(5)]
+    for pairs, gone in steps:
+        agents, roots = np.array(pairs, np.int64).reshape(-1, 2).T
+        seen.add(agents, roots)
+        shown = np.ones(20, np.bool_)
+        shown[list(gone)] = False
+        seen.keep(shown)
+        for agent, root in pairs:
+            sets[agent].add(root)
+        sets = [own - gone for own in sets]
+        lists = [seen.of(agent).tolist() for agent in range(5)]
+        assert lists == [sorted(own) for own in lists]
+        assert [set(own) for own in lists] == sets  # one may stand there twice
+    seen.grow(1)
+    assert len(seen.of(5)) == 0

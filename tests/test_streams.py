@@ -83,9 +83,3 @@ def test_draws_and_digests_are_the_same_in_another_process():
 
 def test_a_digest_keeps_its_parts_apart():
     assert digest64("ab", "c") != digest64("a", "bc")
-
-
-def test_a_child_seed_fits_31_bits_and_hangs_on_seed_and_purpose():
-    seeds = {Streams(seed).child_seed(purpose) for seed in (1, 2) for purpose in ("network", "other")}
-    assert len(seeds) == 4
-    assert all(0 <= seed < 2**31 for seed in seeds)

@@ -72,9 +72,8 @@ def facts(model):
         "totals": dict(model.totals),
         "answers": sum(model.sources.values()),
         "guard errors": dict(errors),
-        "records": model.recorder.tables,
-        "seen": [model.seen.of(row).tolist() for row in range(len(population))],
-        "engaged": model.recorded.n_engaged.tolist(),
+        "records": (model.recorder.tables, model.recorded.n_engaged.tolist()),
+        "seen": [sorted(set(model.seen.of(row).tolist())) for row in range(len(population))],
         "network": (model.network.indptr.tolist(), model.network.indices.tolist()),
     }
 

@@ -91,7 +91,7 @@ class Scoring(NamedTuple):
 @kernel
 def fill_outbox(author: Int32, root: Int32, start: Int32, wrote: Keys, writers: Int32, item: Keys) -> None:
     """Fill an outbox; `author` and `root` have one entry per visible post, `start` one per agent and two more."""
-    n, n_writers = len(author), 0
+    n, n_writers = len(author), np.int64(0)
     for i in range(n):
         wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
     for word in range(len(wrote)):
@@ -282,7 +282,7 @@ def _best_diverse(
     indptr: Int64,
     indices: Int32,
     feed: Int32,
-) -> int:
+) -> Any:
     """Write the best of a reader's candidates and of posts from outside into its feed; return how many there are.
 
     Each further post of one author has a lower score.
@@ -381,7 +381,7 @@ def rank(
     known: Int32,
     feed: Int32,
     n_feed: npt.NDArray[np.uint8],
-) -> int:
+) -> Any:
     """Write the feed of each of `readers` (each once), best first; what is returned is of no use.
 
     Args:
@@ -398,7 +398,7 @@ def rank(
     keys, best, roots = np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.int32)
     wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
     first_id, mode = outbox.first, scoring.mode
-    touched = 0
+    touched = np.int64(0)
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
     authors, begin, count = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32)
     found = np.empty(1 << 13, np.uint64)
@@ -413,14 +413,14 @@ def rank(
                 np.empty(2 * room, np.int32),
                 np.empty(2 * room, np.int32),
             )
-        k = 0
+        k = np.int64(0)
         for j in range(n):
             for edge in range(indptr[readers[first + j]], indptr[readers[first + j] + 1]):
                 author = indices[edge]
                 authors[k] = author
                 k += np.int64(wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
             ends[j] = k
-        total = 0
+        total = np.int64(0)
         for j in range(n):
             for i in range(0 if j == 0 else ends[j - 1], ends[j]):
                 w = _writer(wrote, writers, authors[i])
@@ -432,7 +432,7 @@ def rank(
             touched += np.int64(item[begin[i]])
         if total + 2 > len(found):
             found = np.empty(2 * total, np.uint64)
-        at = 0
+        at = np.int64(0)
         for i in range(k):  # most have one or two: these are copied without asking
             found[at] = item[begin[i]]
             found[at + 1] = item[begin[i] + 1]
@@ -451,7 +451,7 @@ def rank(
                 keys[i] = found[i] >> _33
         else:
             _score_block(readers, first, item_ends[:n], found, keys, outbox, scoring)
-        at = 0
+        at = np.int64(0)
         for j in range(n):
             reader = readers[first + j]
             kept = _best(

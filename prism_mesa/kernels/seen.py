@@ -12,7 +12,7 @@ type Int64 = npt.NDArray[np.int64]
 @kernel
 def prune(start: Int64, roots: Int32, shown: npt.NDArray[np.uint8]) -> None:
     """Move up, in their place, what of the lists ``roots[start[i]:start[i + 1]]`` has its bit in `shown`."""
-    size, first = 0, start[0]
+    size, first = np.int64(0), start[0]
     for a in range(len(start) - 1):
         last = start[a + 1]
         for i in range(first, last):

@@ -161,7 +161,7 @@ class Book(NamedTuple):
 
 
 class Out(NamedTuple):
-    """What came about in a block; `size` says how many of each: stopped, impressions, engagements, moves; the last is idle.
+    """What came about in a block; `size` says how many stopped, impressions, engagements, moves (the last is idle).
 
     Attributes:
         counts: Shape (ticks, states): agents in each state at the end of each tick.

@@ -140,6 +140,7 @@ class SocialModel(mesa.Model):
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.round_row: dict[str, float] = {}
         self._adopted: dict[int, SocialAgent] = {}
+        self._all_made = False
         self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
         self.waiting = Waiting()
 
@@ -234,10 +235,12 @@ class SocialModel(mesa.Model):
         return list(self.agents_by_type)
 
     def _make_agents(self) -> None:
-        if len(self._adopted) < len(self.population):
-            for row in np.flatnonzero(self.population.present).tolist():
-                if row not in self._adopted:
-                    SocialAgent(self, row)
+        if self._all_made:  # who comes later is made as it comes
+            return
+        for row in np.flatnonzero(self.population.present).tolist():
+            if row not in self._adopted and row not in self.leaving:
+                SocialAgent(self, row)
+        self._all_made = True
 
     def agent(self, row: int) -> SocialAgent:
         """Return the agent of a row; it is made when first asked for."""

@@ -47,7 +47,7 @@ class Events:
         return tick, agent, post
 
     def engaged(self) -> tuple[Rows, Rows, Rows, Rows]:
-        """Take the engagements: (tick, agent, post, action) in this order, each (agent, post, action) once, at its first tick."""
+        """Take the engagements: tick, agent, post, action, in this order; a repetition counts at its first tick."""
         tick, agent, post, action = _taken(self.engagements, 4)
         key = (agent.astype(np.int64) * (post.max(initial=0) + np.int64(1)) + post) * len(ACTIONS) + action
         _, first = np.unique(key, return_index=True)

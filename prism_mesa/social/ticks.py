@@ -1,8 +1,8 @@
 """The ticks of a round over columns, and firing one trigger on many agents; `SocialAgent.step` does so for its row.
 
-Agents walk (`kernels.walk`) until a choice is open, or until something only the chart itself knows: a guard in Python, an
-action. These are settled here, and the walk goes on from the tick at which they stopped. Who waits for an LLM's answer
-stands still; when it comes, the agent goes on from the tick of its question.
+Agents walk (`kernels.walk`) until a choice is open, or until something only the chart itself knows: a guard in Python,
+an action. These are settled here, and the walk goes on from the tick at which they stopped. Who waits for an LLM's
+answer stands still; when it comes, the agent goes on from the tick of its question.
 """
 
 from dataclasses import dataclass

@@ -1,0 +1,118 @@
+"""Memory of a world, and the CPU of a first start: each in fresh processes, where nothing else has left its traces.
+
+As a script it measures one world and prints one line of JSON:
+
+    uv run python benchmarks/footprint.py 1000000 4
+"""
+
+import gc
+import json
+import resource
+import subprocess
+import sys
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+from measuring import Target, Times, at_most, forget_peak, peak_bytes, rss_bytes, say
+from worlds import columns_model, warm_up
+
+TARGET_AGENTS: Final = 1_000_000
+_IMPORTS: Final = "from prism_mesa import SocialModel"
+_START: Final = f"{_IMPORTS}; SocialModel(agents_n=1000).step()"
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Bytes in RAM of one process.
+
+    Attributes:
+        before: When a small world had run and was let go: interpreter, libraries, compiled kernels.
+        built: When the world was built; `after` when it had run, `peak` the most in between.
+    """
+
+    n: int
+    n_edges: int
+    before: int
+    built: int
+    after: int
+    peak: int
+
+    def per_agent(self, when: str) -> float:
+        """Return the bytes per agent of `built`, `after` or `peak`, above those of `before`."""
+        return (int(getattr(self, when)) - self.before) / self.n
+
+
+def own_memory(n: int, rounds: int) -> Memory:
+    """Measure this process, which must be a fresh one."""
+    warm_up()
+    gc.collect()
+    forget_peak()
+    before = rss_bytes()
+    model = columns_model(n)
+    built = rss_bytes()
+    for _ in range(rounds):
+        model.step()
+    return Memory(n, model.network.n_edges, before, built, rss_bytes(), peak_bytes())
+
+
+def measured_memory(n: int, rounds: int) -> Memory:
+    """Measure a world in a process of its own."""
+    say(f"memory of {n:,} agents")
+    command = [sys.executable, str(Path(__file__)), str(n), str(rounds)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return Memory(**json.loads(done.stdout))
+
+
+def report_memory(n: int, rounds: int) -> list[Target]:
+    """Measure and print what agents and their histories take."""
+    memory, depth, few = measured_memory(n, rounds), 8, 1000
+    ring = columns_model(few, statechart_max_history_depth=depth).history.ring
+    entry = ring.nbytes / (few * depth)
+    print(
+        f"\nMemory of {n:,} agents and {memory.n_edges:,} edges, in a process of its own, above the "
+        f"{memory.before / 1e6:.0f} MB of that process after a small world; {rounds} rounds, no history:\n"
+    )
+    print("| | MB | bytes per agent |\n|---|--:|--:|")
+    for when, name in (("built", "after building"), ("after", "after the rounds"), ("peak", "at most")):
+        each = memory.per_agent(when)
+        print(f"| {name} | {each * n / 1e6:.1f} | {each:.0f} |")
+    print(f"| an entry of history | | {entry:.0f} |")
+    is_size = n == TARGET_AGENTS
+    return [
+        at_most("1 M agents, memory after the rounds", 450, memory.per_agent("after") if is_size else None, " B/agent"),
+        at_most("1 M agents, memory at most", 450, memory.per_agent("peak") if is_size else None, " B/agent"),
+        at_most("an entry of history", 10, entry, " B"),
+    ]
+
+
+def child_cpu_s(code: str) -> float:
+    """Return the CPU seconds, user and system, of a fresh Python that runs `code`."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def report_start(times: int) -> list[Target]:
+    """Measure and print what a first world costs in a fresh process, imports apart; kernels are on disk already."""
+    imports, starts = Times(), Times()
+    for i in range(times):
+        imports.all.append(child_cpu_s(_IMPORTS))
+        starts.all.append(child_cpu_s(_START))
+        say(f"first start {i}: {starts.all[-1]:.2f} s, imports alone {imports.all[-1]:.2f} s")
+    more = starts.median - imports.median
+    print("\n| a fresh process, kernels on disk | CPU s, median (min) |\n|---|--:|")
+    print(
+        f"| imports alone | {imports} |\n| imports, 1,000 agents, one round | {starts} |\n| difference | {more:.2f} |"
+    )
+    return [at_most("first start beyond the imports", 2, more, " CPU s")]
+
+
+def main() -> None:
+    """Measure this process and print it as JSON."""
+    print(json.dumps(asdict(own_memory(int(sys.argv[1]), int(sys.argv[2])))))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""What a large world costs besides its rounds: threads, its network built and read, and everything recorded.
+
+Each function measures, asserts what must be equal, prints a table and returns the targets.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+from measuring import Target, Times, at_least, at_most, cpu_s, rounds_of, say, wall_s
+from worlds import DEGREE, SEED, columns_model
+
+from prism_mesa.experiments.store import RunFolder, count_rows
+from prism_mesa.social.generate import generate_network
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.network import FollowNetwork, load_network
+from prism_mesa.social.params import NetworkParams
+from prism_mesa.streams import Streams
+
+TARGET_AGENTS: Final = 1_000_000
+
+
+def assert_equal(one: SocialModel, other: SocialModel) -> None:
+    """Assert that two models have come to the same counters, states and feeds."""
+    assert one.totals == other.totals, (one.totals, other.totals)
+    assert one.agent_ticks.tolist() == other.agent_ticks.tolist()
+    for column in ("feed", "n_feed", "n_read", "ticks_in_state"):
+        assert np.array_equal(getattr(one.population, column), getattr(other.population, column)), column
+
+
+def report_threads(n: int, rounds: int) -> list[Target]:
+    """Measure rounds on the wall with one thread and with two, turn by turn, and print them."""
+    one, two = columns_model(n), columns_model(n, threads=2)
+    alone, shared = rounds_of(), rounds_of()
+    for i in range(rounds):
+        alone.all.append(wall_s(one.step))
+        shared.all.append(wall_s(two.step))
+        say(f"{n:,} agents, round {i}: one thread {alone.all[-1]:.4f} s on the wall, two {shared.all[-1]:.4f} s")
+    assert_equal(one, two)
+    print(f"\n| threads, {n:,} agents | round, wall s, median (min) | times faster, medians (minima) |\n|--:|--:|--:|")
+    times = alone.median / shared.median
+    print(f"| 1 | {alone} | |\n| 2 | {shared} | {times:.2f} ({alone.minimum / shared.minimum:.2f}) |")
+    return [at_least("1 M agents, two threads, times faster", 1.5, times if n == TARGET_AGENTS else None)]
+
+
+@dataclass
+class Networks:
+    """CPU seconds of making and reading one network."""
+
+    n_edges: int = 0
+    build: float = 0.0
+    parquet: float = 0.0
+    shuffled: float = 0.0
+    csv: float = 0.0
+    made: list[FollowNetwork] = field(default_factory=list)
+
+
+def measured_networks(n: int) -> Networks:
+    """Build the network of `n` agents, write it to files and read these; assert that it stays the same."""
+    found, params = Networks(), NetworkParams(kind="configuration", mean_degree=DEGREE)
+    found.build = cpu_s(lambda: found.made.append(generate_network(params, n, Streams(SEED))))
+    network = found.made.pop()
+    found.n_edges = network.n_edges
+    src, dst = network.edges()
+    edges = pa.table({"src": src, "dst": dst})
+    order = np.random.default_rng(SEED).permutation(len(src))
+    mixed = pa.table({"src": src[order], "dst": dst[order]})
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "edges.parquet"
+        pq.write_table(edges, file)
+        found.parquet = _read_s(file, network)
+        pq.write_table(mixed, file)
+        found.shuffled = _read_s(file, network)
+        file = Path(folder) / "edges.csv"
+        pa.csv.write_csv(edges, file)
+        found.csv = _read_s(file, network)
+    return found
+
+
+def _read_s(file: Path, network: FollowNetwork) -> float:
+    read: list[FollowNetwork] = []
+    seconds = cpu_s(lambda: read.append(load_network(str(file))[0]))
+    say(f"{file.name}: {seconds:.2f} s")
+    assert np.array_equal(read[0].indptr, network.indptr)
+    assert np.array_equal(read[0].indices, network.indices)
+    return seconds
+
+
+def report_networks(n: int) -> list[Target]:
+    """Measure and print what it costs to make a network, and to read it."""
+    measured_networks(1000)  # kernels loaded
+    say(f"the network of {n:,} agents")
+    found = measured_networks(n)
+    print(f"\n| network, {n:,} agents, {found.n_edges:,} edges | CPU s |\n|---|--:|")
+    print(f"| built (configuration) | {found.build:.2f} |\n| read from Parquet, by follower | {found.parquet:.2f} |")
+    print(f"| read from Parquet, in drawn order | {found.shuffled:.2f} |\n| read from CSV | {found.csv:.2f} |")
+    is_size = n == TARGET_AGENTS
+    return [
+        at_most("1 M agents, network built", 8, found.build if is_size else None, " CPU s"),
+        at_most("its edges read from Parquet, in either order", 5, _worse(found) if is_size else None, " CPU s"),
+        at_most("its edges read from CSV", 20, found.csv if is_size else None, " CPU s"),
+    ]
+
+
+def _worse(found: Networks) -> float:
+    return max(found.parquet, found.shuffled)
+
+
+def report_records(n: int, rounds: int) -> list[Target]:
+    """Measure rounds without records and with all of them, turn by turn, and print them.
+
+    A part of a table is written when a million rows wait; what still waits at the end is written by `close`.
+    """
+    plain, recorded = rounds_of(), rounds_of()
+    with TemporaryDirectory() as out:
+        folder = RunFolder(Path(out), "records")
+        bare = columns_model(n)
+        everything = {"records_transitions": 1, "records_impressions": 1, "records_engagements": 1}
+        model = columns_model(n, recorder=folder, **everything)
+
+        def recorded_round() -> None:
+            model.step()
+            folder.round_done()
+
+        _turn_by_turn(n, rounds, (bare.step, plain), (recorded_round, recorded))
+        close = cpu_s(folder.close)
+        assert_equal(bare, model)
+        rows = count_rows(folder.path, "transitions")
+        assert count_rows(folder.path, "impressions") == model.totals["impressions"]
+        size = sum(file.stat().st_size for file in folder.path.rglob("*.parquet"))
+    times = recorded.median / plain.median
+    print(
+        f"\n| records, {n:,} agents | round s, median (min) | times | transitions a round | MB a round | close s |\n"
+        f"|---|--:|--:|--:|--:|--:|\n"
+        f"| none | {plain} | | | | |\n"
+        f"| everything | {recorded} | {times:.2f} | {rows // rounds:,} | {size / rounds / 1e6:.1f} | {close:.2f} |"
+    )
+    return [at_most("1 M agents, everything recorded, times", 2.5, times if n == TARGET_AGENTS else None)]
+
+
+def _turn_by_turn(
+    n: int, rounds: int, plain: tuple[Callable[[], None], Times], other: tuple[Callable[[], None], Times]
+) -> None:
+    for i in range(rounds):
+        for step, times in (plain, other):
+            times.all.append(cpu_s(step))
+        say(f"{n:,} agents, round {i}: {plain[1].all[-1]:.4f} s, recorded {other[1].all[-1]:.4f} s")

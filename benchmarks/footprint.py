@@ -60,7 +60,7 @@ def measured_memory(n: int, rounds: int) -> Memory:
     """Measure a world in a process of its own."""
     say(f"memory of {n:,} agents")
     command = [sys.executable, str(Path(__file__)), str(n), str(rounds)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return Memory(**json.loads(done.stdout))
 
 
@@ -89,7 +89,7 @@ def report_memory(n: int, rounds: int) -> list[Target]:
 def child_cpu_s(code: str) -> float:
     """Return the CPU seconds, user and system, of a fresh Python that runs `code`."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 

@@ -77,7 +77,7 @@ def test_a_feed_in_a_run_never_shows_a_root_twice_or_what_was_seen_or_ones_own()
     assert sum(map(len, seen.values())) > 100
 
 
-def test_what_comes_back_after_its_window_is_not_shown_to_who_wrote_or_read_it():
+def test_what_comes_back_after_its_window_is_not_shown_to_who_wrote_it():
     class Archivist(SocialAgent):
         def step(self):
             if (self.model.round, self.model.tick) == (0, 1):
@@ -86,7 +86,7 @@ def test_what_comes_back_after_its_window_is_not_shown_to_who_wrote_or_read_it()
                 for post in kept:
                     self.reshare(post)
 
-    kept, read = [], set()
+    kept = []
     often = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5, "network_mean_degree": 9}
     model = small(feed_window=1, feed_size=60, **often)
     Archivist(model, int(model.network.n_followers.argmax()))
@@ -95,8 +95,6 @@ def test_what_comes_back_after_its_window_is_not_shown_to_who_wrote_or_read_it()
         p, posts = model.population, model.posts
         shown = {(i, int(posts.root[post])) for i in range(30) for post in p.feed[i, : p.n_feed[i]]}
         assert not {(i, root) for i, root in shown if posts.author[root] == i}, round_
-        assert not shown & read, round_
-        read |= {(row["agent"], row["root"]) for row in model.recorder.tables["impressions"]}
     assert len({root for _, root in shown} & {post.root for post in kept}) > 1
 
 

@@ -147,7 +147,7 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
 def _rising(score: float) -> np.uint64:
     """Return a whole number, below 2**32, in the order of a score as float32."""
     held = np.empty(1, np.float32)
-    held[0] = score
+    held[0] = np.float32(score) + np.float32(0.0)  # -0 is 0
     bits = np.uint64(held.view(np.uint32)[0])
     return ~bits & _LOW if bits >> np.uint64(31) else bits | np.uint64(1 << 31)
 
@@ -197,10 +197,13 @@ def _score_block(
 
 @part_of_kernels
 def _best(
+    reader: Any,
     found: Keys,
     keys: Keys,
     begin: Any,
     end: Any,
+    first_id: Any,
+    author: Int32,
     known: Int32,
     known_first: Any,
     known_last: Any,
@@ -216,12 +219,12 @@ def _best(
     few = known_last - known_first <= _FEW
     for i in range(begin, end):
         root = np.int32(found[i] & _LOW)
-        drops = False
+        drops = root < first_id and author[root] == reader  # which then may have been forgotten
         if few:
             for j in range(known_first, known_last):
                 drops |= known[j] == root
         else:
-            drops = is_among(known, known_first, known_last, root)
+            drops |= is_among(known, known_first, known_last, root)
         best[n] = keys[i]
         roots[n] = root
         bit = (found[i] >> _32 & np.uint64(1)) << np.uint64(root & 63)
@@ -294,7 +297,7 @@ def _best_diverse(
     n = 0
     for i in range(begin, end):
         local[n], root[n] = np.int64(found[i] >> _33), np.int64(found[i] & _LOW)
-        if is_among(known, known_first, known_last, root[n]):
+        if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
             continue
         writer[n] = scoring.author[outbox.first + local[n]]
         score[n] = _scored(reader, local[n], False, outbox.first, scoring)
@@ -309,7 +312,7 @@ def _best_diverse(
         while np.int64(outbox.item[place] >> _33) != drawn:
             place += 1
         local[n], root[n], writer[n] = drawn, np.int64(outbox.item[place] & _LOW), author
-        if is_among(known, known_first, known_last, root[n]):
+        if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
             continue
         score[n] = _scored(reader, drawn, True, outbox.first, scoring)
         n += 1
@@ -397,7 +400,7 @@ def rank(
     """
     keys, best, roots = np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.uint64), np.empty(1 << 12, np.int32)
     wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
-    first_id, mode = outbox.first, scoring.mode
+    first_id, mode, author_of = outbox.first, scoring.mode, scoring.author
     touched = np.int64(0)
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
     authors, begin, count = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32)
@@ -454,9 +457,8 @@ def rank(
         at = np.int64(0)
         for j in range(n):
             reader = readers[first + j]
-            kept = _best(
-                found, keys, at, item_ends[j], known, known_start[reader], known_start[reader + 1], best, roots
-            )
+            known_first, known_last, end = known_start[reader], known_start[reader + 1], item_ends[j]
+            kept = _best(reader, found, keys, at, end, first_id, author_of, known, known_first, known_last, best, roots)
             _show(best, kept, feed, reader, first_id)
             n_feed[reader] = min(kept, feed.shape[1])
             at = item_ends[j]

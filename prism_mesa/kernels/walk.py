@@ -37,6 +37,9 @@ FIRST_SET: Final = -10
 GUARDED: Final = -4
 """No outcome: guards decide."""
 
+ITS_OWN: Final = -2
+"""As the post that was decided about: that which is at hand."""
+
 FIRE: Final = -3
 """What an agent enters that is to fire its trigger first."""
 
@@ -75,6 +78,7 @@ class People(NamedTuple):
     post_rate: Floats
     traits: npt.NDArray[np.float32]
     propensities: npt.NDArray[np.float32]
+    scripted: npt.NDArray[np.bool_]
 
 
 class PostTable(NamedTuple):
@@ -236,6 +240,7 @@ def walk(
     triggers: Int32,
     targets: Int32,
     opens: UInt8,
+    about: Int32,
     until: int,
     keeps: UInt8,
     chart: ChartTables,
@@ -256,6 +261,7 @@ def walk(
         triggers: What is to happen at that tick before it goes on, or `NOTHING`.
         targets: Where that leads (an answer to an open choice); `FIRE` if the chart is to say, `NOTHING` if nowhere.
         opens: Whether that was an open choice.
+        about: The post that was decided about, or `ITS_OWN`: an action may have read the next one since.
         until: The last tick.
         keeps: Whose moves are noted, one for each agent of the population, or one for all.
         chart: What happens when.
@@ -270,7 +276,7 @@ def walk(
     actions, current, matches = people.pending_action, people.current_post, people.current_match
     feed, n_feed, n_read, interests = people.feed, people.n_feed, people.n_read, people.interests
     thresholds, activity, post_rate = people.engagement_threshold, people.activity, people.post_rate
-    traits, propensities = people.traits, people.propensities
+    traits, propensities, scripted = people.traits, people.propensities, people.scripted
     text_id, vectors, unit_length = posts.text_id, posts.vectors, setting.unit_length
     timeout, rule_start, rule_program, rule_trigger = (
         chart.timeout,
@@ -306,9 +312,12 @@ def walk(
         state, waited = np.int64(states[row]), np.int64(waits[row])
         post = np.int64(current[row])
         loaded = np.int64(NO_POST)  # whose fields stand in the registers
+        decided = np.int64(about[i])
         register[_THRESHOLD] = thresholds[row]
         register[_LOW] = thresholds[row] - setting.half_band
         register[_HIGH] = thresholds[row] + setting.half_band
+        if used[_SCRIPTED]:
+            register[_SCRIPTED] = scripted[row]
         if used[_TIMEOUT]:
             register[_TIMEOUT] = limits[row]
         if used[_ACTIVITY]:
@@ -327,6 +336,7 @@ def walk(
                 register[_ACTION] = actions[row]
             if is_new_tick:  # what meets the agent?
                 trigger, outcome, was_open = np.int32(NOTHING), np.int64(FIRE), np.uint8(0)
+                decided = np.int64(ITS_OWN)
                 limit = timeout[state]
                 if waited >= (limit if limit > 0 else limits[row]):
                     trigger = np.int32(chart.timeout_trigger)
@@ -383,7 +393,9 @@ def walk(
                     place = total[row] % setting.depth
                     ring[row, place].move = move
                     ring[row, place].clock = setting.clock + tick
-                    ring[row, place].post = feed[row, n_read[row]] if reads else post
+                    if decided == ITS_OWN:
+                        decided = np.int64(feed[row, n_read[row]]) if reads else post
+                    ring[row, place].post = decided
                     total[row] += 1
                 if reads:
                     post = np.int64(feed[row, n_read[row]])

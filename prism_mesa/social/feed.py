@@ -49,12 +49,12 @@ def rank_feeds(
     now: int,
     *,
     threads: int = 1,
-    block: int = BLOCK,
+    block: int | None = None,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
     A feed holds up to `params.size` posts, best first: of the last `params.window` rounds, not the
-    agent's own, of a root that it has not read or written (`seen` holds both), each root once (its best-ranked copy).
+    agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy).
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
@@ -63,13 +63,13 @@ def rank_feeds(
         return
     scoring = _scoring(outbox, population, posts, params, streams, now)
     readers = np.ascontiguousarray(agents, np.int32)
-    known = seen.start, seen.roots
+    known, size = (seen.start, seen.roots), block or BLOCK
 
     def rank_block(first: int) -> None:
-        part = readers[first : first + block]
+        part = readers[first : first + size]
         rank(part, network.indptr, network.indices, outbox, scoring, *known, population.feed, population.n_feed)
 
-    in_threads(rank_block, range(0, len(readers), block), threads)
+    in_threads(rank_block, range(0, len(readers), size), threads)
 
 
 def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:

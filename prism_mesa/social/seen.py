@@ -30,7 +30,10 @@ class Seen:
         self.start = np.append(self.start, np.full(more, self.start[-1]))
 
     def keep(self, shown: npt.NDArray[np.bool_]) -> None:
-        """Let go of the roots that are not marked in `shown` (one entry per post): nobody can meet them again."""
+        """Let go of the roots that are not marked in `shown`, one entry per post.
+
+        Nobody can meet them again, unless a script or a slow chart passes on a post that is in no feed any more.
+        """
         prune(self.start, self.roots, np.packbits(shown, bitorder="little"))
 
     def add(self, agents: Rows, roots: Rows) -> None:

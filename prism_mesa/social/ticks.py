@@ -73,7 +73,7 @@ def _resume(model: "SocialModel", came: Answered, until: int) -> None:
     taken = _arrows_to(choice, came.targets)
     _run_actions(choice, taken)
     ones = np.ones(len(came.rows), np.uint8)
-    advance(model, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones), until)
+    advance(model, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones, came.posts), until)
 
 
 def advance(model: "SocialModel", walkers: Walkers, until: int) -> None:
@@ -117,7 +117,7 @@ def _answered(model: "SocialModel", stopped: Stopped) -> Walkers:
     choice, sets = _choice(model, stopped), model.tables.option_sets
     options = FIRST_SET - stopped.outcomes
     targets = ask(model, choice.agents, choice.posts, stopped.triggers, options, sets, stopped.ticks)
-    return _going_on(stopped, targets, np.ones(len(targets), np.bool_))
+    return _going_on(stopped, choice, targets, np.ones(len(targets), np.bool_))
 
 
 def _fired(model: "SocialModel", stopped: Stopped) -> Walkers:
@@ -136,13 +136,15 @@ def _fired(model: "SocialModel", stopped: Stopped) -> Walkers:
         taken[where] = _arrows_to(asking, targets[where])
     here = np.flatnonzero(targets != LATER)
     _run_actions(choice.take(here), taken[here])
-    return _going_on(stopped, targets, was_open)
+    return _going_on(stopped, choice, targets, was_open)
 
 
-def _going_on(stopped: Stopped, targets: Rows, was_open: Mask) -> Walkers:
-    here = targets != LATER
+def _going_on(stopped: Stopped, choice: _Choice, targets: Rows, was_open: Mask) -> Walkers:
+    here, about = targets != LATER, choice.posts.posts
     targets = np.where(targets == STAY, NOTHING, targets)
-    return Walkers.of(stopped.rows[here], stopped.ticks[here], stopped.triggers[here], targets[here], was_open[here])
+    return Walkers.of(
+        stopped.rows[here], stopped.ticks[here], stopped.triggers[here], targets[here], was_open[here], about[here]
+    )
 
 
 def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColumns:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.walk import NOTHING, Book, Out, People, PostTable, Setting, walk
+from prism_mesa.kernels.walk import ITS_OWN, NOTHING, Book, Out, People, PostTable, Setting, walk
 from prism_mesa.social.population import Population, Rows
 from prism_mesa.social.posts import Posts
 from prism_mesa.social.texts import UNIT
@@ -36,6 +36,7 @@ class Walkers:
         triggers: What happens there first, or `NOTHING`.
         targets: Where that leads (see `kernels.walk.walk`).
         opens: Whether that was an open choice.
+        about: The post that was decided about, or `ITS_OWN`.
     """
 
     rows: Int32
@@ -43,9 +44,18 @@ class Walkers:
     triggers: Int32
     targets: Int32
     opens: npt.NDArray[np.uint8]
+    about: Int32
 
     @classmethod
-    def of(cls, rows: Rows, at: Rows | int, triggers: Rows, targets: Rows, opens: npt.NDArray[np.generic]) -> Self:
+    def of(
+        cls,
+        rows: Rows,
+        at: Rows | int,
+        triggers: Rows,
+        targets: Rows,
+        opens: npt.NDArray[np.generic],
+        about: Rows | int = ITS_OWN,
+    ) -> Self:
         """Return agents in these columns."""
         return cls(
             np.ascontiguousarray(rows, np.int32),
@@ -53,6 +63,7 @@ class Walkers:
             np.ascontiguousarray(triggers, np.int32),
             np.ascontiguousarray(targets, np.int32),
             np.ascontiguousarray(opens, np.uint8),
+            np.array(np.broadcast_to(about, len(rows)), np.int32),
         )
 
     @classmethod
@@ -113,7 +124,7 @@ def walked(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
     def block(cut: slice) -> Out:
         part = walkers.cut(cut)
         out = _room(len(part.rows), ticks, keeps=keeps)
-        walk(part.rows, part.at, part.triggers, part.targets, part.opens, until, *common, out)
+        walk(part.rows, part.at, part.triggers, part.targets, part.opens, part.about, until, *common, out)
         return _trimmed(out)
 
     found = in_threads(block, cuts, model.params.threads)

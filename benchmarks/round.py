@@ -136,6 +136,14 @@ def report_sizes(sizes: list[Size]) -> list[Target]:
         peak = "" if size.peak is None else f"{size.peak / 1e9:.2f}"
         rate = size.n * TICKS / size.columns.median / 1e6
         print(f"| {size.n:,} | {size.build_s:.2f} | {size.columns} | {rate:.1f} M | {size.ns:.0f} | {peak} |")
+    report_references([size for size in sizes if size.reference])
+    return size_targets({size.n: size for size in sizes})
+
+
+def report_references(sizes: list[Size]) -> None:
+    """Print one row per number of agents, of the plain Mesa model beside the columns, as Markdown."""
+    if not sizes:
+        return
     print(
         "\n| agents | reference: build s | round s, median (min) | agent-ticks/s "
         "| **times faster**, medians (minima) | largest difference of results |\n|--:|--:|--:|--:|--:|--:|"
@@ -148,7 +156,6 @@ def report_sizes(sizes: list[Size]) -> list[Target]:
                 f"| {size.n:,} | {size.reference_build_s:.2f} | {size.reference} | {rate:.3f} M "
                 f"| **{size.ratio:.1f}** ({minima:.1f}) | {size.difference:.1%} |"
             )
-    return size_targets({size.n: size for size in sizes})
 
 
 def size_targets(by_n: dict[int, Size]) -> list[Target]:
@@ -230,7 +237,7 @@ def measured_sizes(given: argparse.Namespace) -> list[Size]:
 
 def report_shares(sizes: list[Size], *, is_quick: bool) -> list[Target]:
     """Measure the machine's bandwidth, and print the share of it that rounds reach."""
-    speed = measured_bandwidth(1 << 20 if is_quick else STREAMED, 5)
+    speed = measured_bandwidth(1 << 20 if is_quick else STREAMED, 15)
     report_bandwidth({size.n: (size.touched, size.columns.median) for size in sizes}, speed)
     return []
 

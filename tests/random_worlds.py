@@ -149,7 +149,7 @@ def leaves(agent, post):
         agent.remove()
 
 
-ACTIONS = (changes_its_mind, forgets_its_plan, likes_unasked, loses_patience, says_so, leaves)
+ACTIONS = (changes_its_mind, forgets_its_plan, likes_unasked, skips_one, loses_patience, says_so, leaves)
 
 
 # charts

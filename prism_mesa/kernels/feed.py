@@ -184,24 +184,30 @@ def _key(score: Any, local: Any) -> np.uint64:
 
 @kernel
 def _score_block(
-    readers: Int32, first: int, ends: Int64, found: Keys, keys: Keys, outbox: Outbox, scoring: Scoring
+    readers: Int32, first: int, ends: Int64, begin: Int32, count: Int32, keys: Keys, outbox: Outbox, scoring: Scoring
 ) -> None:
     """Write the key of each candidate of a block of readers."""
-    at = 0
+    at, i = 0, 0
     for j in range(len(ends)):
-        for i in range(at, ends[j]):
-            local = np.int64(found[i] >> _33)
-            keys[i] = _key(_scored(readers[first + j], local, False, outbox.first, scoring), local)
-        at = ends[j]
+        while i < ends[j]:
+            for place in range(begin[i], begin[i] + count[i]):
+                local = np.int64(outbox.item[place] >> _33)
+                keys[at] = _key(_scored(readers[first + j], local, False, outbox.first, scoring), local)
+                at += 1
+            i += 1
 
 
 @part_of_kernels
 def _best(
     reader: Any,
-    found: Keys,
+    item: Keys,
+    begin: Int32,
+    count: Int32,
+    first_author: Any,
+    last_author: Any,
     keys: Keys,
-    begin: Any,
-    end: Any,
+    at: Any,
+    is_scored: Any,
     first_id: Any,
     author: Int32,
     known: Int32,
@@ -217,26 +223,32 @@ def _best(
     """
     n, met = 0, np.uint64(0)
     few = known_last - known_first <= _FEW
-    for i in range(begin, end):
-        root = np.int32(found[i] & _LOW)
-        drops = root < first_id and author[root] == reader  # which then may have been forgotten
-        if few:
-            for j in range(known_first, known_last):
-                drops |= known[j] == root
-        else:
-            drops |= is_among(known, known_first, known_last, root)
-        best[n] = keys[i]
-        roots[n] = root
-        bit = (found[i] >> _32 & np.uint64(1)) << np.uint64(root & 63)
-        if met & bit and not drops:  # seldom: a copy of it, or of one with the same bit, is among them
-            same = 0
-            while roots[same] != root:
-                same += 1
-            if same < n:
-                best[same] = max(best[same], keys[i])
-                drops = True
-        met |= np.uint64(0) if drops else bit
-        n += 0 if drops else 1
+    for i in range(first_author, last_author):
+        for place in range(begin[i], begin[i] + count[i]):
+            one = item[place]
+            root = np.int32(one & _LOW)
+            key = one >> _33
+            if is_scored:
+                key = keys[at]
+                at += 1
+            drops = root < first_id and author[root] == reader  # which then may have been forgotten
+            if few:
+                for j in range(known_first, known_last):
+                    drops |= known[j] == root
+            else:
+                drops |= is_among(known, known_first, known_last, root)
+            best[n] = key
+            roots[n] = root
+            bit = (one >> _32 & np.uint64(1)) << np.uint64(root & 63)
+            if met & bit and not drops:  # seldom: a copy of it, or of one with the same bit, is among them
+                same = 0
+                while roots[same] != root:
+                    same += 1
+                if same < n:
+                    best[same] = max(best[same], key)
+                    drops = True
+            met |= np.uint64(0) if drops else bit
+            n += 0 if drops else 1
     return n
 
 
@@ -274,9 +286,11 @@ def _by_key(keys: Keys, order: Int64, n: int) -> None:
 @kernel
 def _best_diverse(
     reader: int,
-    found: Keys,
-    begin: int,
-    end: int,
+    begin: Int32,
+    count: Int32,
+    first_author: int,
+    last_author: int,
+    most: int,
     outbox: Outbox,
     scoring: Scoring,
     known: Int32,
@@ -291,17 +305,18 @@ def _best_diverse(
     Each further post of one author has a lower score.
     """
     n_visible = outbox.n
-    most = end - begin + scoring.outsiders
+    most += scoring.outsiders
     score, key = np.empty(most, np.float64), np.empty(most, np.uint64)
     local, root, writer = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
     n = 0
-    for i in range(begin, end):
-        local[n], root[n] = np.int64(found[i] >> _33), np.int64(found[i] & _LOW)
-        if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
-            continue
-        writer[n] = scoring.author[outbox.first + local[n]]
-        score[n] = _scored(reader, local[n], False, outbox.first, scoring)
-        n += 1
+    for i in range(first_author, last_author):
+        for place in range(begin[i], begin[i] + count[i]):
+            local[n], root[n] = np.int64(outbox.item[place] >> _33), np.int64(outbox.item[place] & _LOW)
+            if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
+                continue
+            writer[n] = scoring.author[outbox.first + local[n]]
+            score[n] = _scored(reader, local[n], False, outbox.first, scoring)
+            n += 1
     for draw in range(scoring.outsiders):
         u = unit(mixed(mixed(scoring.outsider_key, np.uint64(draw)), np.uint64(reader)))
         drawn = np.int64(u * n_visible)
@@ -352,7 +367,9 @@ def _rank_diverse(
     readers: Int32,
     first: int,
     ends: Int64,
-    found: Keys,
+    item_ends: Int64,
+    begin: Int32,
+    count: Int32,
     outbox: Outbox,
     scoring: Scoring,
     known_start: Int64,
@@ -363,14 +380,27 @@ def _rank_diverse(
     n_feed: npt.NDArray[np.uint8],
 ) -> None:
     """Write the feeds of a block of readers, with posts from outside and fewer of one author."""
-    at = 0
+    at, before = 0, 0
     for j in range(len(ends)):
         reader = readers[first + j]
         known_first, known_last = known_start[reader], known_start[reader + 1]
         n_feed[reader] = _best_diverse(
-            reader, found, at, ends[j], outbox, scoring, known, known_first, known_last, indptr, indices, feed
+            reader,
+            begin,
+            count,
+            at,
+            ends[j],
+            item_ends[j] - before,
+            outbox,
+            scoring,
+            known,
+            known_first,
+            known_last,
+            indptr,
+            indices,
+            feed,
         )
-        at = ends[j]
+        at, before = ends[j], item_ends[j]
 
 
 @kernel
@@ -404,7 +434,6 @@ def rank(
     touched = np.int64(0)
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
     authors, begin, count = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32)
-    found = np.empty(1 << 13, np.uint64)
     for first in range(0, len(readers), READERS):
         n = min(READERS, len(readers) - first)
         room = 0
@@ -433,33 +462,54 @@ def rank(
             item_ends[j] = total
         for i in range(k):  # so that many reads are under way before the first is needed
             touched += np.int64(item[begin[i]])
-        if total + 2 > len(found):
-            found = np.empty(2 * total, np.uint64)
-        at = np.int64(0)
-        for i in range(k):  # most have one or two: these are copied without asking
-            found[at] = item[begin[i]]
-            found[at + 1] = item[begin[i] + 1]
-            for more in range(2, count[i]):
-                found[at + more] = item[begin[i] + more]
-            at += count[i]
-        if at > len(keys):
-            keys, best, roots = np.empty(2 * at, np.uint64), np.empty(2 * at, np.uint64), np.empty(2 * at, np.int32)
+        if total > len(keys):
+            keys, best, roots = (
+                np.empty(2 * total, np.uint64),
+                np.empty(2 * total, np.uint64),
+                np.empty(2 * total, np.int32),
+            )
         if mode == X_ALGO:
             _rank_diverse(
-                readers, first, item_ends[:n], found, outbox, scoring, known_start, known, indptr, indices, feed, n_feed
+                readers,
+                first,
+                ends[:n],
+                item_ends[:n],
+                begin,
+                count,
+                outbox,
+                scoring,
+                known_start,
+                known,
+                indptr,
+                indices,
+                feed,
+                n_feed,
             )
             continue
-        if mode == CHRONOLOGICAL:
-            for i in range(at):
-                keys[i] = found[i] >> _33
-        else:
-            _score_block(readers, first, item_ends[:n], found, keys, outbox, scoring)
-        at = np.int64(0)
+        if mode != CHRONOLOGICAL:
+            _score_block(readers, first, ends[:n], begin, count, keys, outbox, scoring)
+        at, before = np.int64(0), np.int64(0)
         for j in range(n):
             reader = readers[first + j]
-            known_first, known_last, end = known_start[reader], known_start[reader + 1], item_ends[j]
-            kept = _best(reader, found, keys, at, end, first_id, author_of, known, known_first, known_last, best, roots)
+            kept = _best(
+                reader,
+                item,
+                begin,
+                count,
+                at,
+                ends[j],
+                keys,
+                before,
+                mode != CHRONOLOGICAL,
+                first_id,
+                author_of,
+                known,
+                known_start[reader],
+                known_start[reader + 1],
+                best,
+                roots,
+            )
             _show(best, kept, feed, reader, first_id)
             n_feed[reader] = min(kept, feed.shape[1])
-            at = item_ends[j]
+            at, before = ends[j], item_ends[j]
     return touched

@@ -36,6 +36,7 @@ from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, checked, ch
 from prism_mesa.social.clock import Clock
 from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
 from prism_mesa.social.feed import rank_feeds
+from prism_mesa.social.memory import give_back
 from prism_mesa.social.moves import Events
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.population import NO_POST, History, Rows
@@ -50,6 +51,9 @@ from prism_mesa.social.told import Told
 from prism_mesa.social.world import World, make_world
 from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams, fresh_seed
+
+MANY: Final = 100_000
+"""Agents from which on the memory of a round counts."""
 
 CONFIGURED: Final = object()
 """What `rng` is where nobody gives one: the seed of the parameters counts."""
@@ -211,6 +215,8 @@ class SocialModel(mesa.Model):
         fire_and_wait(self, ROUND_ENDS, np.flatnonzero(active))
         self.totals.update(self.counts - before)  # a user's chart may leave a choice open here; the rows are written
         record_moves(self)
+        if len(self.population) >= MANY:
+            give_back()
 
     @property
     def agents(self) -> Any:

@@ -82,7 +82,10 @@ def _remember_impressions(model: "SocialModel") -> None:
     tick, readers, post = model.events.seen()
     record_impressions(model, tick, readers, post)
     model.counts["impressions"] = len(post)
-    model.seen.add(readers, roots_counted(post, posts.root, posts.impressions))
+    read = roots_counted(post, posts.root, posts.impressions)
+    del tick, post  # the most memory that a round takes is taken here
+    model.seen.add(readers, read)
+    del readers, read
     new = np.arange(model.first_of_round, len(posts))
     own = new[posts.root[new] == new]
     model.seen.add(posts.author[own], own)

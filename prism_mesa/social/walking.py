@@ -121,19 +121,27 @@ def walked(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
         Book(model.history.ring, model.history.count),
     )
 
+    rooms: list[Out] = []  # used again from block to block: memory that is given back and forth is not all given back
+
     def block(cut: slice) -> Out:
         part = walkers.cut(cut)
-        out = _room(len(part.rows), ticks, keeps=keeps)
+        out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, keeps=keeps)
         walk(part.rows, part.at, part.triggers, part.targets, part.opens, part.about, until, *common, out)
-        return _trimmed(out)
+        trimmed = _trimmed(out)
+        rooms.append(out)
+        return trimmed
 
     found = in_threads(block, cuts, model.params.threads)
     events = model.events
     for out in found:
         model.tick_counts += out.counts
-        events.impressions.append(tuple(out.impressions))
-        events.engagements.append(tuple(out.engagements))
-        events.moves.append(tuple(out.moves))
+        for columns, noted in (
+            (out.impressions, events.impressions),
+            (out.engagements, events.engagements),
+            (out.moves, events.moves),
+        ):
+            if columns.size:
+                noted.append(tuple(columns))
     return Stopped(*np.concatenate([out.stopped for out in found], axis=1))
 
 
@@ -172,9 +180,12 @@ def _room(n: int, ticks: int, *, keeps: bool) -> Out:
 
 
 def _trimmed(out: Out) -> Out:
-    """Return what came about, without the room that was not needed."""
+    """Return what came about, without the room that was not needed, which is made ready for the next block."""
     stopped, impressions, engagements, moves = out.size[:4].tolist()
+    counts = out.counts.copy()
+    out.counts[:] = 0
     return out._replace(
+        counts=counts,
         stopped=out.stopped[:, :stopped].copy(),
         impressions=out.impressions[:, :impressions].copy(),
         engagements=out.engagements[:, :engagements].copy(),

@@ -32,8 +32,9 @@ app = typer.Typer(
 _UsageError: Any = typer.BadParameter.__base__
 
 DEFAULT_FILE = Path("configs/default.yaml")
-_BIG = 100_000  # agents; it takes seconds to make so many
 """What the commands take where no file is named, if it is there; it says the same as the defaults."""
+
+_BIG = 100_000  # agents; it takes seconds to make so many
 
 Configured = Annotated[
     list[str] | None,
@@ -123,11 +124,13 @@ def replay(
     if as_json:
         kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
         told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
+        told["reckoned"] = found.reckoned
         print(json.dumps(kept | told))
     else:
         for table, rows in found.rows.items():
             print(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
-        print(f"{found.answered:,} open choices answered from the ledger, {found.calls} calls of an LLM")
+        again = f", {found.reckoned:,} decided again without" if found.reckoned else ""
+        print(f"{found.answered:,} open choices answered from the ledger{again}, {found.calls} calls of an LLM")
     if not found.equal:
         table, difference = next(iter(found.differences.items()))
         raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, RunError
 from prism_mesa.experiments.config import Config, make_config
 from prism_mesa.experiments.lessons import rounds_of
 from prism_mesa.experiments.replay import recorded_config
@@ -23,6 +23,8 @@ from prism_mesa.reasoner import Ledger
 
 SHARES: Final = (0.0, 0.25, 0.5, 1.0)
 TABLE: Final = "drift"
+STAND_INS: Final = ("fallback", "budget")
+"""Sources of answers that no LLM gave although one was to be asked."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ def drift(
             changed = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
             config = make_config(merged(base.model_dump(), changed))
             result = run(config, out=folder / "runs", on_round=advance)
+            if result.status != "done":
+                raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
             values = outcomes(result.summary).items()
             rows += [{"share": share, "seed": seed, "outcome": name, "value": value} for name, value in values]
     table = _relative(pd.DataFrame(rows), max(shares))
@@ -99,6 +103,7 @@ def _scenario(run_dir: Path, distilled: Path, ledger: Path) -> Config:
         raise DataError(f"{run_dir}: its LLM was given in Python ({llm['kind']}): it cannot be asked again from here")
     own: dict[str, Any] = {"kind": llm["kind"], "distilled": str(distilled)}
     own |= {"ledger": "cache", "ledger_path": str(ledger)}
+    own["max_fallback_share"] = read_manifest(run_dir)["config"]["reasoner"]["max_fallback_share"]
     if llm["kind"] == "embedded":  # its recorded name is none that it is loaded by
         own["model"] = read_manifest(run_dir)["config"]["reasoner"]["model"]
     return make_config(merged(recorded.model_dump(), {"reasoner": own}), str(run_dir))
@@ -109,6 +114,7 @@ def outcomes(summary: dict[str, Any]) -> dict[str, float]:
     trees, shares = summary["cascades"], summary["state_shares"]
     found = {name: float(n) for name, n in summary["engagement"].items()}
     found["open choices"] = float(summary["decisions"]["open"])
+    found |= {f"by {source}": float(summary["decisions"]["by_source"].get(source, 0)) for source in STAND_INS}
     found |= {f"cascade {name}": float(trees.get(name, 0)) for name in ("mean_size", "max_size", "max_depth")}
     found["cascades reshared"] = 1.0 - float(trees.get("share_never_reshared", 1.0))
     return found | {f"share {state}": float(share) for state, share in shares.items()}

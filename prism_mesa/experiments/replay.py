@@ -26,6 +26,7 @@ class Replay:
         differences: Table -> where it differs, in words; empty if all tables are equal.
         rows: Table -> its rows.
         answered: Open choices that were answered from the ledger (fallbacks and leftovers of limits among them).
+        reckoned: Open choices that the rule or a distilled model decided again.
         calls: Calls of an LLM, which is 0.
     """
 
@@ -33,6 +34,7 @@ class Replay:
     differences: dict[str, str]
     rows: dict[str, int]
     answered: int
+    reckoned: int
     calls: int
 
     @property
@@ -56,7 +58,7 @@ def recorded_config(run_dir: Path) -> Config:
             f"with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
         )
     values = _with_paths_of(manifest["config"], Path(manifest.get("working_directory", ".")))
-    own: dict[str, Any] = {"kind": "rule"}
+    own: dict[str, Any] = {"kind": "rule", "llm_share": 1.0, "distilled": None}
     if manifest["llm"] is not None:
         if not (run_dir / LEDGER).is_file():
             raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
@@ -119,7 +121,9 @@ def _repeated(
             differences[table] = difference
     decisions = result.summary["decisions"]
     calls = int(decisions["llm"]["calls"])
-    return Replay(result.run_dir if keep else None, differences, rows, decisions["open"], calls)
+    reckoned = sum(decisions["by_source"].get(source, 0) for source in ("rule", "distilled"))
+    answered = decisions["open"] - reckoned
+    return Replay(result.run_dir if keep else None, differences, rows, answered, reckoned, calls)
 
 
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:

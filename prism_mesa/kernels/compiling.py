@@ -21,17 +21,20 @@ def _digest() -> str:
 
 
 def _cache_folder() -> str:
-    """Return where compiled kernels are kept; an empty text leaves the choice to Numba."""
-    root = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = root / "prism-mesa" / f"kernels-{_digest()}"
+    """Return where compiled kernels are kept: in `NUMBA_CACHE_DIR`, else the user's cache.
+
+    An empty text, where that cannot be written to, means that they are compiled anew in each process.
+    """
+    given = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME")
     try:
+        folder = Path(given or Path.home() / ".cache") / "prism-mesa" / f"kernels-{_digest()}"
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError:
+    except (OSError, RuntimeError):  # no place, or nobody's home
         return ""
-    return str(folder)
+    return str(folder) if os.access(folder, os.W_OK) else ""
 
 
-_FOLDER = os.environ.get("NUMBA_CACHE_DIR") or _cache_folder()
+_FOLDER = _cache_folder()
 
 
 def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
@@ -42,9 +45,7 @@ def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     config: Any = numba.config
     before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
     try:
-        compiled: Any = numba.njit(function, cache=True, nogil=True, error_model="numpy")
-    except RuntimeError:  # no place to keep it: compile in every process
-        compiled = numba.njit(function, nogil=True, error_model="numpy")
+        compiled: Any = numba.njit(function, cache=bool(_FOLDER), nogil=True, error_model="numpy")
     finally:
         config.CACHE_DIR = before
     return cast(Callable[P, R], compiled)

@@ -391,11 +391,11 @@ def walk(
                 waited = np.int64(0)
                 if setting.depth > 0 and state != target:
                     place = total[row] % setting.depth
-                    ring[row, place].move = move
-                    ring[row, place].clock = setting.clock + tick
+                    ring["move"][row, place] = move
+                    ring["clock"][row, place] = setting.clock + tick
                     if decided == ITS_OWN:
                         decided = np.int64(feed[row, n_read[row]]) if reads else post
-                    ring[row, place].post = decided
+                    ring["post"][row, place] = decided
                     total[row] += 1
                 if reads:
                     post = np.int64(feed[row, n_read[row]])

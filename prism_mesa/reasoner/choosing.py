@@ -30,14 +30,19 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
     """Return the reasoner of `params.kind`; its `label` and `kind` say which one it is.
 
     With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
-    the rule; its `note` says why not the ones before. In replay nobody is looked for: an LLM is known by what the
-    ledger says of it.
+    the distilled model, if one is named, else the rule; its `note` says why not the ones before. In replay nobody is
+    looked for: an LLM is known by what the ledger says of it.
 
     Raises:
         ConfigError: If what is asked for is not there; always, if an address is none.
         DataError: If the ledger cannot be opened, or the file of a distilled model does not fit.
     """
     if params.kind == "rule":
+        if params.llm_share < 1 or params.distilled is not None:
+            key = "distilled" if params.distilled is not None else "llm_share"
+            raise ConfigError(
+                f"reasoner.{key}: has no effect with reasoner.kind=rule; set reasoner.kind (auto, distilled)"
+            )
         return RuleReasoner(params.rule)
     if params.kind == "distilled":
         return _distilled(params, params.persona)
@@ -71,7 +76,7 @@ def _shared_ledger(params: ReasonerParams) -> Ledger | None:
     return Ledger(params.ledger_path, read_only=params.ledger == "replay")
 
 
-def _asking(params: ReasonerParams, books: Books) -> Reasoner | RuleReasoner:
+def _asking(params: ReasonerParams, books: Books) -> AnyReasoner:
     if books.mode == "replay" and books.shared is not None:
         return _reasoner(params, recorded_oracle(books.shared, params), params.kind, books)
     if params.kind != "auto":
@@ -89,7 +94,12 @@ def _asking(params: ReasonerParams, books: Books) -> Reasoner | RuleReasoner:
     if not fault:
         return _reasoner(params, _embedded(params), "embedded", books, note)
     books.close()
-    return RuleReasoner(params.rule, note=f"{note}; the embedded LLM {fault}")
+    note = f"{note}; the embedded LLM {fault}"
+    if params.distilled is not None:
+        alone = _distilled(params, params.persona)
+        alone.note = note
+        return alone
+    return RuleReasoner(params.rule, note=note)
 
 
 def _check(oracle: Oracle) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,11 +40,15 @@ _BLOCK: Final = 1 << 14
 """Rows that are worked on at a time; they fit into a processor's cache. The result does not depend on it."""
 
 
+Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
+"""A number that is added up to log-odds."""
+
+
 class Linear(Params):
     """The log-odds of one option against the last one: an intercept and the weights of `LINEAR_NAMES`."""
 
-    intercept: float
-    weights: list[float] = Field(min_length=len(LINEAR_NAMES), max_length=len(LINEAR_NAMES))
+    intercept: Weight
+    weights: list[Weight] = Field(min_length=len(LINEAR_NAMES), max_length=len(LINEAR_NAMES))
 
     def sums(self, columns: Floats) -> Floats:
         """Return the log-odds of each row of features."""
@@ -54,13 +58,13 @@ class Linear(Params):
 class Trees(Params):
     """The score of one option as a sum over trees; `feature` is -1 at a leaf (see `kernels.boosting`)."""
 
-    base: float
+    base: Weight
     roots: list[int]
     feature: list[int]
     threshold: list[float]
     left: list[int]
     right: list[int]
-    value: list[float]
+    value: list[Weight]
 
     @model_validator(mode="after")
     def _is_a_forest(self) -> Self:
@@ -103,6 +107,8 @@ class OptionModel(Params):
 
     @model_validator(mode="after")
     def _has_scores(self) -> Self:
+        if len(set(self.options)) < len(self.options):
+            raise ValueError("an option stands twice")
         if not len(self.options) - 1 <= len(self.scores) <= len(self.options):
             raise ValueError(f"{len(self.scores)} scores for {len(self.options)} options")
         return self
@@ -144,6 +150,8 @@ class DistilledModel(Params):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
+        if len(self.by_options) < len(self.choices):
+            raise ValueError("a set of options stands twice")
         own, known = set(self.features), set(NAMES)
         if tuple(self.features) != NAMES:
             more, less = (", ".join(sorted(names)[:3]) for names in (own - known, known - own))

@@ -7,22 +7,16 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
-import numpy as np
-import numpy.typing as npt
-
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.statechart import (
     TIMEOUT,
     AgentState,
-    Columns,
     Expression,
     F,
     Statechart,
     Transition,
-    column_values,
 )
 from prism_mesa.statechart.params import StatechartParams
-from prism_mesa.statechart.tables import Codes
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = (
     AgentState.IDLE,
@@ -170,41 +164,9 @@ def checked(chart: Statechart) -> Statechart:
     return chart
 
 
-def next_triggers(
-    chart: Statechart, states: Codes, timed_out: npt.NDArray[np.bool_], agents: Columns, posts: Columns
-) -> Codes:
-    """Return the trigger of each row as an index into ``chart.triggers``, -1 for none.
-
-    Args:
-        chart: Whose triggers.
-        states: State codes.
-        timed_out: Whether the row has been in its state for as long as it may.
-        agents: What rules read as ``F.agent``.
-        posts: What they read as ``F.post``.
-    """
-    place = {trigger: i for i, trigger in enumerate(chart.triggers)}
-    chosen = np.full(len(states), -1, np.int16)
-    done = timed_out.copy()
-    chosen[done] = place.get(TIMEOUT, -1)
-    for rule in TRIGGER_RULES:
-        rows = np.flatnonzero((states == rule.state.code) & ~done)
-        if rule.when is not None and len(rows):
-            rows = rows[_holding(rule, agents.take(rows), posts.take(rows), len(rows))]
-        chosen[rows] = place.get(rule.trigger, -1)
-        done[rows] = True
-    return chosen
-
-
 def next_trigger(state: AgentState, agent: object, post: object) -> str | None:
     """Return the trigger that meets one agent that has not timed out, or None."""
     for rule in TRIGGER_RULES:
         if rule.state is state and rule.holds(agent, post):
             return rule.trigger
     return None
-
-
-def _holding(rule: TriggerRule, agents: Columns, posts: Columns, n: int) -> npt.NDArray[np.bool_]:
-    values = None if rule.when is None else column_values(rule.when, agents, posts, n)
-    if values is not None:
-        return values.astype(np.bool_)
-    return np.array([rule.holds(agents.row(i), posts.row(i)) for i in range(n)], np.bool_)

@@ -47,9 +47,3 @@ class Seen:
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""
         return self.roots[self.start[agent] : self.start[agent + 1]]
-
-
-def ragged(start: Rows, length: Rows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return the positions ``start[i] .. start[i] + length[i] - 1`` for all i in turn, and each one's i."""
-    owner = np.repeat(np.arange(len(start)), length)
-    return np.arange(len(owner)) + (start - (np.cumsum(length) - length)).take(owner), owner

@@ -30,7 +30,8 @@ class Told:
     def __init__(self, model: "SocialModel") -> None:
         self._model = model
         self._names: Names = np.zeros((0, 1), np.int16)
-        self._traits = np.zeros((0, model.population.traits.shape[1]), np.float32)
+        self._interests = model.population.interests[:0]
+        self._traits = model.population.traits[:0]
 
     def matches(self, rows: Rows, posts: Rows) -> npt.NDArray[np.float64]:
         """Return the cosine of each agent's post and the nearest of its told interests; 0 where one is missing."""
@@ -53,19 +54,24 @@ class Told:
         return found / float(UNIT * UNIT)
 
     def _refresh(self, rows: Rows) -> None:
-        """Find the names of those that are new, or whose traits have changed and with them, maybe, their kind."""
-        traits = self._model.population.traits
+        """Find the names of those that are new, or whose interests or, where kinds are told, traits have changed."""
+        people, by_kind = self._model.population, self._model.archetypes is not None
         known = len(self._names)
-        if known < len(traits):
-            new = np.arange(known, len(traits))
+        if known < len(people):
+            new = np.arange(known, len(people))
             names = self._found(new)
             self._names = np.concatenate([self._names, names]) if known else names
-            self._traits = np.concatenate([self._traits, traits[new]])
-        if self._model.archetypes is not None:
-            changed = rows[(self._traits[rows] != traits[rows]).any(axis=1)]
-            if len(changed):
-                self._names[changed] = self._found(changed)
-                self._traits[changed] = traits[changed]
+            self._interests = np.concatenate([self._interests, people.interests[new]])
+            self._traits = np.concatenate([self._traits, people.traits[new]]) if by_kind else self._traits
+        has_changed = (self._interests[rows] != people.interests[rows]).any(axis=1)
+        if by_kind:
+            has_changed |= (self._traits[rows] != people.traits[rows]).any(axis=1)
+        changed = rows[has_changed]
+        if len(changed):
+            self._names[changed] = self._found(changed)
+            self._interests[changed] = people.interests[changed]
+            if by_kind:
+                self._traits[changed] = people.traits[changed]
 
     def _found(self, rows: Rows) -> Names:
         topics, people, archetypes = self._model.topics, self._model.population, self._model.archetypes

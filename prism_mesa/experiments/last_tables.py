@@ -11,6 +11,7 @@ import pyarrow as pa
 from prism_mesa.experiments.store import PART_ROWS, named
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.social.posts import POST, REPLY
+from prism_mesa.social.sampling import SAMPLED
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
@@ -90,7 +91,11 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
     columns |= {name: getattr(people, name)[rows] for name in _OF_AGENTS}
     columns |= {action: people.propensities[rows, i] for i, action in enumerate(ACTIONS)}
     columns |= {name: count[rows] for name, count in counts.items()}
-    return columns | {"scripted": people.scripted[rows], "present": people.present[rows]}
+    columns |= {"scripted": people.scripted[rows], "present": people.present[rows]}
+    for table in SAMPLED:
+        mask = model.recorded[table]
+        columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
+    return columns
 
 
 def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:

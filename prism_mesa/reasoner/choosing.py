@@ -45,6 +45,10 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
             )
         return RuleReasoner(params.rule)
     if params.kind == "distilled":
+        if params.llm_share < 1:
+            raise ConfigError(
+                "reasoner.llm_share: has no effect with reasoner.kind=distilled; name an LLM's kind, or auto"
+            )
         return _distilled(params, params.persona)
     books = Books(params.ledger, _shared_ledger(params))
     try:

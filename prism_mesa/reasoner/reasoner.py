@@ -126,8 +126,10 @@ class Reasoner:
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        name = self.oracle.label
-        return f"{name}, replayed" if self.books.mode == "replay" else name
+        name = f"{self.oracle.label}, replayed" if self.books.mode == "replay" else self.oracle.label
+        if self.at_once is None:
+            return name
+        return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.at_once.label}"
 
     @property
     def llm_share(self) -> float:

@@ -27,7 +27,7 @@ from mesa.agent import AgentSet
 
 from prism_mesa.errors import AgentError, ConfigError, did_you_mean
 from prism_mesa.params import leaves, merged, nested, validated
-from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
+from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
 from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.archetypes import Archetypes, make_archetypes
@@ -52,7 +52,7 @@ from prism_mesa.social.world import World, make_world
 from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams, fresh_seed
 
-MANY: Final = 100_000
+MANY: Final = 300_000
 """Agents from which on the memory of a round counts."""
 
 CONFIGURED: Final = object()
@@ -106,6 +106,7 @@ class SocialModel(mesa.Model):
         self.tick = 0
         self._make(make_world(self.params, self.streams), chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
+        self.notes += unlearned(self.reasoner.at_once, self.tables.option_sets)
         self.archetypes: Archetypes | None = None
         if isinstance(self.reasoner, Reasoner):
             self.reasoner.begin()
@@ -328,6 +329,24 @@ class SocialModel(mesa.Model):
             return np.zeros(1, np.uint8)
         mask = self.recorded["transitions"]
         return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)
+
+
+def unlearned(reasoner: object, option_sets: Sequence[tuple[AgentState, ...]]) -> tuple[str, ...]:
+    """Return in words between what a distilled model has not learned to choose, which the rule then decides.
+
+    Raises:
+        ConfigError: If it has learned nothing of what a chart leaves open.
+    """
+    asked = [options for options in option_sets if len(options) > 1]
+    if not isinstance(reasoner, DistilledReasoner) or not asked:
+        return ()
+    new = [options for options in asked if options not in reasoner.model.by_options]
+    said = "; ".join(" or ".join(options) for options in new)
+    if len(new) == len(asked):
+        raise ConfigError(
+            f"reasoner.distilled: has learned nothing of what this chart leaves open ({said}): distill a run of it"
+        )
+    return (f"reasoner.distilled: the rule decides what it has not learned: {said}",) if new else ()
 
 
 def is_scripted(kind: type) -> bool:

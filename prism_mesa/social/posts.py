@@ -142,7 +142,7 @@ class Posts:
 
     def first_visible(self, now: int, window: int) -> int:
         """Return the first id that appeared in the last `window` rounds, this one included."""
-        return int(np.searchsorted(self.round, now - window + 1))
+        return int(np.searchsorted(self.round, np.int32(max(now - window + 1, 0))))
 
     @property
     def text_vectors(self) -> npt.NDArray[np.int8]:

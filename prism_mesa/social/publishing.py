@@ -66,29 +66,22 @@ def commit(model: "SocialModel") -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    _remember_impressions(model)
+    readers, read = _impressions(model)
     engagements = model.events.engaged()
     _count(model, *engagements[2:])
     _spread(model, *engagements)
     _publish_written(model)
-    _forget(model)
+    _remember(model, readers, read)
     record_engagements(model, *engagements)
     model.events = Events(moves=model.events.moves)
 
 
-def _remember_impressions(model: "SocialModel") -> None:
-    """Count impressions; who has read a root, or has written it this round, knows it."""
-    posts = model.posts
+def _impressions(model: "SocialModel") -> tuple[Rows, Rows]:
+    """Count impressions, and return who has read which root."""
     tick, readers, post = model.events.seen()
     record_impressions(model, tick, readers, post)
     model.counts["impressions"] = len(post)
-    read = roots_counted(post, posts.root, posts.impressions)
-    del tick, post  # the most memory that a round takes is taken here
-    model.seen.add(readers, read)
-    del readers, read
-    new = np.arange(model.first_of_round, len(posts))
-    own = new[posts.root[new] == new]
-    model.seen.add(posts.author[own], own)
+    return readers, roots_counted(post, model.posts.root, model.posts.impressions)
 
 
 def _count(model: "SocialModel", post: Rows, action: Rows) -> None:
@@ -110,8 +103,6 @@ def _spread(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: R
     agent, post, kind, key = agent[order], post[order], kind[order], key[order]
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
     posts.add(agent, posts.text_id[post], model.round + 1, kind, post, root, key)
-    replies = np.flatnonzero(kind != RESHARE) + len(posts) - len(kind)
-    model.seen.add(posts.author[replies], replies)
 
 
 def _publish_written(model: "SocialModel") -> None:
@@ -122,13 +113,15 @@ def _publish_written(model: "SocialModel") -> None:
     author = np.array([row for row, _ in written])
     text_id = model.posts.add_texts([text for _, text in written])
     key = model.streams.bits("written", author, round_=model.round, index=np.arange(len(author)))
-    ids = model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
-    model.seen.add(author, ids)
+    model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
 
 
-def _forget(model: "SocialModel") -> None:
-    """Let go of what agents know of roots that can no more be shown."""
+def _remember(model: "SocialModel", readers: Rows, read: Rows) -> None:
+    """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown."""
     posts = model.posts
+    new = np.arange(model.first_of_round, len(posts))
+    own = new[posts.root[new] == new]
+    model.seen.add(np.append(readers, posts.author[own]), np.append(read, own))
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
     model.seen.keep(shown)

@@ -143,22 +143,21 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
     return found
 
 
-@kernel
+@part_of_kernels
 def _rising(score: float) -> np.uint64:
     """Return a whole number, below 2**32, in the order of a score as float32."""
-    held = np.empty(1, np.float32)
-    held[0] = np.float32(score) + np.float32(0.0)  # -0 is 0
-    bits = np.uint64(held.view(np.uint32)[0])
+    held = np.float32(score)
+    bits = np.uint64(np.float32(0.0 if held == 0.0 else held).view(np.uint32))  # -0 is 0
     return ~bits & _LOW if bits >> np.uint64(31) else bits | np.uint64(1 << 31)
 
 
-@kernel
+@part_of_kernels
 def _lowered(score: float, factor: float) -> float:
     """Return a score times a factor of at most 1; one below 0 is divided by it, so that it too goes down."""
     return score / factor if score < 0.0 else score * factor
 
 
-@kernel
+@part_of_kernels
 def _scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scoring) -> float:
     """Return the score of a visible post for a reader; more is better."""
     post = first + local
@@ -176,7 +175,7 @@ def _scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Sco
     return _lowered(score, scoring.factor[local])
 
 
-@kernel
+@part_of_kernels
 def _key(score: Any, local: Any) -> np.uint64:
     """Return a number that sorts by score, then by age: the newer post has the larger one."""
     return _rising(score) << _32 | np.uint64(local)

@@ -66,22 +66,22 @@ def commit(model: "SocialModel") -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    readers, read = _impressions(model)
+    known = _impressions(model)
     engagements = model.events.engaged()
     _count(model, *engagements[2:])
     _spread(model, *engagements)
     _publish_written(model)
-    _remember(model, readers, read)
+    _remember(model, known)
     record_engagements(model, *engagements)
     model.events = Events(moves=model.events.moves)
 
 
-def _impressions(model: "SocialModel") -> tuple[Rows, Rows]:
-    """Count impressions, and return who has read which root."""
+def _impressions(model: "SocialModel") -> list[Rows]:
+    """Count impressions, and return who has read, and which root."""
     tick, readers, post = model.events.seen()
     record_impressions(model, tick, readers, post)
     model.counts["impressions"] = len(post)
-    return readers, roots_counted(post, model.posts.root, model.posts.impressions)
+    return [readers, roots_counted(post, model.posts.root, model.posts.impressions)]
 
 
 def _count(model: "SocialModel", post: Rows, action: Rows) -> None:
@@ -116,12 +116,17 @@ def _publish_written(model: "SocialModel") -> None:
     model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
 
 
-def _remember(model: "SocialModel", readers: Rows, read: Rows) -> None:
-    """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown."""
+def _remember(model: "SocialModel", known: list[Rows]) -> None:
+    """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
+
+    `known` holds readers and what they have read. It is emptied: here a round takes the most memory.
+    """
     posts = model.posts
     new = np.arange(model.first_of_round, len(posts))
     own = new[posts.root[new] == new]
-    model.seen.add(np.append(readers, posts.author[own]), np.append(read, own))
+    roots = np.append(known.pop(), own.astype(np.int32))
+    agents = np.append(known.pop(), posts.author[own])
+    model.seen.add(agents, roots)
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
     model.seen.keep(shown)

@@ -87,7 +87,13 @@ def test_a_sample_is_what_a_whole_record_says_of_these_agents(tmp_path):
         assert 0 < len(rows) < len(of_all)
         pd.testing.assert_frame_equal(rows, expected)
     assert set(part.table("transitions")["agent"]) <= agents
-    for table in set(TABLES) - set(SAMPLED):
+    people, all_people = part.table("agents"), whole.table("agents")
+    for table, share in (("transitions", 0.3), ("impressions", 0.3), ("engagements", 0.5)):
+        stand_there = people.pop(f"recorded_{table}"), all_people.pop(f"recorded_{table}")
+        assert set(people["agent"][stand_there[0]]) == set(whose(share, 60, seed=42))
+        assert stand_there[1].all()
+    pd.testing.assert_frame_equal(people, all_people)
+    for table in set(TABLES) - set(SAMPLED) - {"agents"}:
         file = f"{table}.parquet"
         assert (part.run_dir / file).read_bytes() == (whole.run_dir / file).read_bytes()
     told = {name: value for name, value in part.summary.items() if name in ("activity", "cascades", "impressions")}

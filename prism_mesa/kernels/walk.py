@@ -49,7 +49,7 @@ AGENT_FIELDS: Final = (
 ).split()
 POST_FIELDS: Final = "post_id relevance kind likes replies reshares impressions velocity round author root".split()
 FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
-"""What programs can read: an operand of `FIELD` is a place in here, and so is a place in the registers of a walk."""
+"""What programs can read; the place of a name in here is its register."""
 
 _THRESHOLD, _TIMEOUT, _ACTIVITY, _POST_RATE, _WAITED, _SCRIPTED, _UNREAD, _STATE, _ACTION, _LOW, _HIGH, _TRAITS = range(
     12

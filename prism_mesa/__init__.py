@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from prism_mesa.errors import ChartError, ConfigError, DataError, PrismError
     from prism_mesa.experiments.config import Config, load_config
-    from prism_mesa.experiments.run import RunResult, run
+    from prism_mesa.experiments.execution import RunResult
+    from prism_mesa.experiments.run import run
     from prism_mesa.experiments.store import read_manifest, read_table
     from prism_mesa.plots import draw_run
     from prism_mesa.reasoner import Ledger, OllamaChatClient, Reasoner, RuleReasoner
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "errors": ("ChartError", "ConfigError", "DataError", "PrismError"),
     "experiments.config": ("Config", "load_config"),
-    "experiments.run": ("RunResult", "run"),
+    "experiments.execution": ("RunResult",),
+    "experiments.run": ("run",),
     "experiments.store": ("read_manifest", "read_table"),
     "plots": ("draw_run",),
     "reasoner": ("Ledger", "OllamaChatClient", "Reasoner", "RuleReasoner"),

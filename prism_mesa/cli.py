@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_mesa.errors import BadInputError, PrismError
+from prism_mesa.summaries import economy_lines, run_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -99,9 +100,31 @@ def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJso
     if as_json:
         print(json.dumps(result.summary))
     else:
-        _print_summary(result.summary)
+        _print_lines(run_lines(result.summary))
     if result.status != "done":
         raise _failed(result.summary)
+
+
+ECONOMY_FILE = Path("configs/economy.yaml")
+"""The same for nations."""
+
+
+@app.command()
+def economy(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+    """Let nations set policy in words, in an economy that answers; keep tables and pictures in OUT/<run-id>."""
+    from prism_mesa.experiments.config import EconomyConfig, load
+    from prism_mesa.experiments.economy import run_economy
+    from prism_mesa.plots_economy import draw_economy
+
+    file, given = _file_and_overrides(arguments, ECONOMY_FILE)
+    config = load(EconomyConfig, file, given, below={"economy": {"policy": "llm"}})
+    with _progress(config.rounds, "quarters", then="tables and pictures") as advance:
+        result = run_economy(config, out=out, on_round=lambda done: advance())
+        draw_economy(result.run_dir)
+    if as_json:
+        print(json.dumps(result.summary))
+    else:
+        _print_lines(economy_lines(result.summary))
 
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
@@ -116,10 +139,10 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Repeat a run from its ledger, without any LLM, and prove that every table is the same."""
-    from prism_mesa.experiments.replay import recorded_config
+    from prism_mesa.experiments.replay import recorded_rounds
     from prism_mesa.experiments.replay import replay as repeat
 
-    with _progress(recorded_config(run_dir).rounds, "rounds") as advance:
+    with _progress(recorded_rounds(run_dir), "rounds") as advance:
         found = repeat(run_dir, out=out, on_round=lambda done: advance())
     if as_json:
         kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
@@ -139,17 +162,28 @@ def replay(
 @app.command()
 def why(
     run_dir: Run,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent")],
-    round_: Annotated[
-        int | None,
-        typer.Argument(metavar="ROUND", help="the round to tell (from 0); by default the last with most to tell"),
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent or nation")],
+    at: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ROUND",
+            help="the round (from 0) or, of nations, the quarter (2011Q2); by default the last with most to tell",
+        ),
     ] = None,
 ) -> None:
-    """Tell what an agent of a run did, and why: guards and their values, who was asked, the answer, the draws."""
-    from prism_mesa.experiments.replay import recorded_config
+    """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
+    from prism_mesa.experiments.replay import is_economy, recorded_config
     from prism_mesa.experiments.telling import told
     from prism_mesa.experiments.why import why as explained
+    from prism_mesa.experiments.why_economy import why_nation
 
+    if is_economy(run_dir):
+        for line in why_nation(run_dir, agent, at):
+            print(line)
+        return
+    if at is not None and not at.isdigit():
+        raise BadInputError(f"ROUND: {at!r} is no round: give a whole number from 0")
+    round_ = None if at is None else int(at)
     rounds = recorded_config(run_dir).rounds if round_ is None else round_ + 1
     with _progress(rounds, "rounds") as advance:
         explanation = explained(run_dir, agent, round_, on_round=lambda done: advance())
@@ -311,16 +345,19 @@ def browser_page(
 
 
 def _config(arguments: list[str] | None) -> "Config":
-    """Return the configuration that arguments name: at most one file, first, then overrides."""
+    """Return the configuration that arguments name."""
     from prism_mesa.experiments.config import load_config
 
-    given = arguments or []
-    file: str | Path | None = None
-    if given and ("=" not in given[0] or Path(given[0]).is_file()):
-        file, *given = given
-    elif DEFAULT_FILE.is_file():
-        file = DEFAULT_FILE
+    file, given = _file_and_overrides(arguments, DEFAULT_FILE)
     return load_config(file, given, below={"reasoner": {"kind": "auto"}})
+
+
+def _file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:
+    """Return the file that arguments name first, if any, else the default one if it is there; and the overrides."""
+    given = arguments or []
+    if given and ("=" not in given[0] or Path(given[0]).is_file()):
+        return given[0], given[1:]
+    return (default if default.is_file() else None), given
 
 
 def _say_building(config: "Config") -> None:
@@ -395,83 +432,15 @@ def _failed(summary: dict[str, Any]) -> PrismError:
     return RunError(f"{summary['run_dir']}: the run failed: {summary.get('error', '')}")
 
 
-def _print_summary(summary: dict[str, Any]) -> None:
+def _print_lines(lines: Iterable[tuple[str, str]]) -> None:
+    """Print (what, text) as two columns, wrapped in a terminal only."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
-    for name, text in _lines(summary):
+    for name, text in lines:
         print(
             textwrap.fill(
                 f"{name:<12}{text}", width, subsequent_indent=" " * 12, break_long_words=False, break_on_hyphens=False
             )
         )
-
-
-_SOURCES = {
-    "llm": "answered by the LLM",
-    "cache": "by an answer it had given before",
-    "fallback": "by fallback",
-    "budget": "beyond a limit",
-    "rule": "by rule",
-    "distilled": "by the distilled model",
-}
-
-
-def _lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield the lines of the summary as (what, text)."""
-    engagement, trees, decisions = summary["engagement"], summary["cascades"], summary["decisions"]
-    yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
-    yield "platform", f"{summary['agents']:,} agents, {summary['follows']:,} follows, {summary['rounds']} rounds"
-    yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
-    yield (
-        "engagement",
-        f"{engagement['posts']:,} posts, {summary['impressions']:,} impressions, {engagement['likes']:,} likes, "
-        f"{engagement['replies']:,} replies, {engagement['reshares']:,} reshares",
-    )
-    if trees["n"]:
-        yield (
-            "cascades",
-            f"{trees['n']:,}, {trees['share_never_reshared']:.0%} never reshared, mean size {trees['mean_size']:.2f}, "
-            f"largest {trees['max_size']}, deepest {trees['max_depth']}",
-        )
-    rates = decisions["rates"]
-    answered = ", ".join(f"{n:,} {_SOURCES[source]}" for source, n in decisions["by_source"].items())
-    choices = f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round)"
-    yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
-    if left := decisions["by_source"].get("budget", 0):
-        yield (
-            "limits",
-            f"{left:,} open choices ({rates['budget']:.0%}) were beyond a limit of the reasoner and answered by "
-            f"reasoner.fallback={decisions['fallback']}",
-        )
-    llm = decisions["llm"]
-    if llm["calls"]:
-        yield (
-            "asked",
-            f"{llm['calls']:,} calls, {llm['tokens']:,} tokens: {llm['calls_per_1000_agent_rounds']:.1f} calls and "
-            f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
-            "round: 1,000 calls)",
-        )
-    fallbacks = decisions["by_source"].get("fallback", 0)
-    reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
-    yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")
-    yield "fallbacks", f"{fallbacks:,}" + (f" ({reasons})" if reasons else "")
-    for fault, n in summary["guard_errors"].items():
-        yield "guard error", f"{n:,} times: {fault}"
-    for guard in summary["guards_by_row"]:
-        yield "row by row", f"{guard} cannot run over columns: evaluated agent by agent"
-    for note in summary["notes"]:
-        yield "input", note
-    sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}
-    if sampled:
-        told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
-        yield "recorded", f"{told}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
-    yield (
-        "time",
-        f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s), {summary['round_cpu_s'] * 1000:.0f} ms a round, "
-        f"{summary['records_cpu_s']:.1f} CPU s of records",
-    )
-    if summary["peak_memory_mb"] is not None:
-        yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
-    yield "pictures", "states.png, cascades.png, engagement.png"
 
 
 if __name__ == "__main__":

@@ -54,6 +54,23 @@ class OracleError(PrismError):
         self.sent = sent
 
 
+class LLMFailureException(PrismError):  # noqa: N818 - the contract's name
+    """An LLM gave no usable answer, and nothing may stand in for it: the step is given up.
+
+    Attributes:
+        reason: One word: `timeout`, `refused`, `http-404`, `unparsable`, ...
+        attempts: How often it was asked.
+        component: Who asked: `agent`, `policy`, ...
+    """
+
+    def __init__(self, reason: str, attempts: int, component: str, message: str = "") -> None:
+        times = f"{attempts} attempt{'s' if attempts != 1 else ''}"
+        super().__init__(message or f"the LLM gave the {component} no usable answer ({reason}, {times})")
+        self.reason = reason
+        self.attempts = attempts
+        self.component = component
+
+
 class RunError(PrismError):
     """A run that had started could not be brought to a good end."""
 

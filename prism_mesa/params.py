@@ -2,11 +2,15 @@
 
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
+from prism_mesa.streams import fresh_seed
+
+CONFIGURED: Final = object()
+"""What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
 
 _shown = reprlib.Repr()
 _shown.maxstring = _shown.maxother = 60
@@ -107,3 +111,48 @@ def _group_at(kind: type[Params], path: Sequence[str]) -> type[Params]:
         field = kind.model_fields.get(name)
         kind = (_group(field.annotation) if field else None) or kind
     return kind
+
+
+def model_params[P: Params](
+    kind: type[P], config: P | Mapping[str, Any] | None, scenario: Any, rng: Any, given: Mapping[str, Any], where: str
+) -> P:
+    """Return the parameters of a Mesa model: those of `config`, then a scenario's, keywords, and Mesa's seed on top.
+
+    Args:
+        kind: What they are.
+        config: All of them, or nested values; None for the defaults.
+        scenario: A Mesa scenario, whose attributes are parameters, or None.
+        rng: The seed (Mesa's name for it), or `CONFIGURED`; an explicit None draws a fresh one, as Mesa does.
+        given: Parameters by name, dots written as _.
+        where: The model's name, for errors.
+
+    Raises:
+        ConfigError: If a name is unknown or a value is not allowed.
+    """
+    of_scenario = dict(scenario.to_dict()) if scenario is not None else {}
+    named = {name: v for name, v in of_scenario.items() if name not in ("model", "rng", "_scenario_id")} | dict(given)
+    seed = getattr(scenario, "rng", None) if rng is CONFIGURED else fresh_seed() if rng is None else rng
+    if not isinstance(config, Params):
+        config = validated(kind, nested(config or {}), where)
+    paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}
+    flat = {}
+    for name, value in named.items():
+        path = paths.get(name.replace(".", "_"))
+        if path is None:
+            raise ConfigError(f"{where}: no parameter {name!r}.{did_you_mean(name, paths)}")
+        flat[path] = value
+    if seed is not None:
+        flat["seed"] = _seed(seed, where)
+    if not flat:
+        return config
+    return validated(type(config), merged(config.model_dump(exclude_unset=True), nested(flat)), where)
+
+
+def _seed(rng: Any, where: str) -> int:
+    """Return Mesa's rng as a seed: a whole number, text that holds one, or a NumPy generator to draw one from."""
+    if hasattr(rng, "integers"):
+        return int(rng.integers(2**31))
+    try:
+        return int(rng)
+    except (TypeError, ValueError):
+        raise ConfigError(f"{where}: rng: {rng!r} is no whole number") from None

@@ -7,8 +7,9 @@ from typing import Any
 import yaml
 from pydantic import Field
 
+from prism_mesa.economy.params import EconomyParams
 from prism_mesa.errors import ConfigError
-from prism_mesa.params import merged, nested, validated
+from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.social.params import SocialParams
 
 INPUT_FILES = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
@@ -19,6 +20,12 @@ class Config(SocialParams):
     """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
 
     name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
+
+
+class EconomyConfig(EconomyParams):
+    """Everything that decides a run of nations. ``EconomyConfig()`` is the default, decided by Taylor's rule."""
+
+    name: str = Field("economy", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
 
 
 def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
@@ -33,10 +40,22 @@ def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
 def load_config(
     path: str | Path | None, overrides: Sequence[str] = (), *, below: Mapping[str, Any] | None = None
 ) -> Config:
-    """Return the configuration of a YAML file with overrides ``a.b=c`` on top.
+    """Return the configuration of a YAML file with overrides ``a.b=c`` on top; see `load` for the arguments."""
+    return load(Config, path, overrides, below=below)
+
+
+def load[C: Params](
+    kind: type[C],
+    path: str | Path | None,
+    overrides: Sequence[str] = (),
+    *,
+    below: Mapping[str, Any] | None = None,
+) -> C:
+    """Return a configuration of some kind, `Config` or `EconomyConfig`, with overrides ``a.b=c`` on top.
 
     Args:
-        path: The file; None for the defaults.
+        kind: What is configured.
+        path: The YAML file; None for the defaults.
         overrides: ``key=value``, the value in YAML.
         below: Nested values that count where the file says nothing.
 
@@ -45,11 +64,11 @@ def load_config(
     """
     values = merged(below or {}, {} if path is None else _read_yaml(Path(path)))
     where = str(path or "config")
-    make_config(values, where)  # so that a fault of the file is not put down to an override
+    validated(kind, nested(values), where)  # so that a fault of the file is not put down to an override
     if not overrides:
-        return make_config(values, where)
+        return validated(kind, nested(values), where)
     top = nested(dict(_override(text) for text in overrides))
-    return make_config(merged(values, top), "override")
+    return validated(kind, merged(nested(values), top), "override")
 
 
 class _Loader(yaml.SafeLoader):

@@ -1,7 +1,7 @@
 """Repeating a run from its folder, without any LLM, and comparing every table. It changes nothing in that folder."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -10,10 +10,12 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.errors import DataError, RunError
-from prism_mesa.experiments.config import INPUT_FILES, Config, make_config
+from prism_mesa.experiments.config import INPUT_FILES, Config, EconomyConfig, make_config
+from prism_mesa.experiments.economy import run_economy
+from prism_mesa.experiments.execution import RunResult
 from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import LEDGER, TABLES, count_rows, files_of, read_manifest, read_table
-from prism_mesa.params import merged, nested
+from prism_mesa.experiments.store import ECONOMY_TABLES, LEDGER, TABLES, count_rows, files_of, read_manifest, read_table
+from prism_mesa.params import merged, nested, validated
 from prism_mesa.reasoner.distilled import kept_copy
 
 
@@ -25,8 +27,9 @@ class Replay:
         run_dir: Where the repetition is; None if it was not kept.
         differences: Table -> where it differs, in words; empty if all tables are equal.
         rows: Table -> its rows.
-        answered: Open choices that were answered from the ledger (fallbacks and leftovers of limits among them).
-        reckoned: Open choices that the rule or a distilled model decided again.
+        answered: Open choices, or decisions of nations, that were answered from the ledger (fallbacks and leftovers of
+            limits among them).
+        reckoned: Those that a rule or a distilled model decided again.
         calls: Calls of an LLM, which is 0.
     """
 
@@ -43,13 +46,57 @@ class Replay:
         return not self.differences
 
 
+def recorded_rounds(run_dir: Path) -> int:
+    """Return the rounds or quarters that a run was to have.
+
+    Raises:
+        DataError: If there is no run, or its manifest does not say.
+    """
+    rounds = read_manifest(run_dir).get("config", {}).get("rounds")
+    if not isinstance(rounds, int):
+        raise DataError(f"{run_dir}: manifest.json does not say how many rounds it has: another version wrote it")
+    return rounds
+
+
+def is_economy(run_dir: Path) -> bool:
+    """Return whether a run is one of nations.
+
+    Raises:
+        DataError: If there is no run.
+    """
+    return read_manifest(run_dir).get("system") == "economy"
+
+
+def recorded_economy(run_dir: Path) -> EconomyConfig:
+    """Return the configuration with which the completed quarters of a run of nations are repeated from its ledger.
+
+    Raises:
+        DataError: If no quarter was completed, or the ledger is missing.
+    """
+    manifest = read_manifest(run_dir)
+    done = manifest.get("summary", {}).get("rounds", 0)
+    if not done:
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest['status']}): nothing to repeat")
+    own: dict[str, Any] = {"kind": "rule"}
+    if (llm := manifest["llm"]) is not None:
+        if not (run_dir / LEDGER).is_file():
+            raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
+        own = {"kind": "ollama" if llm["kind"] == "python" else llm["kind"], "model": llm["name"]}
+        own |= {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
+    style = {"prompt_style": llm["prompt_style"]} if llm is not None else {}
+    top = {"reasoner": own, "economy": style, "rounds": done}
+    return validated(EconomyConfig, merged(manifest["config"], top), str(run_dir))
+
+
 def recorded_config(run_dir: Path) -> Config:
-    """Return the configuration with which a run is repeated from its own ledger.
+    """Return the configuration with which a run of a platform is repeated from its own ledger.
 
     Raises:
         DataError: If there is no run, it was given things in Python, or it has no ledger.
     """
     manifest = read_manifest(run_dir)
+    if manifest.get("system") == "economy":
+        raise DataError(f"{run_dir}: is a run of nations, not of a platform")
     if not {"llm", "config", "status"} <= manifest.keys() or "kind" not in (manifest["llm"] or {"kind": ""}):
         raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")
     if any(manifest.get("made_in_python", ())):
@@ -93,6 +140,17 @@ def replay(
         RunError: If the ledger lacks an answer; the message names the question.
     """
     run_dir = Path(run_dir)
+    if out is None:
+        with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
+            return _replayed(run_dir, Path(folder), on_round, keep=False)
+    return _replayed(run_dir, Path(out), on_round, keep=True)
+
+
+def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool) -> Replay:
+    if is_economy(run_dir):
+        nations = recorded_economy(run_dir)
+        tables = [table for table in ECONOMY_TABLES if (run_dir / f"{table}.parquet").exists()]
+        return _repeated(run_dir, lambda: run_economy(nations, out=out, on_round=on_round), tables, keep=keep)
     config = recorded_config(run_dir)
     status, rounds = read_manifest(run_dir)["status"], read_manifest(run_dir).get("summary", {}).get("rounds")
     if rounds != config.rounds:
@@ -101,29 +159,31 @@ def replay(
             f"{run_dir}: has not come to its end (status {status}, {done} of {config.rounds} rounds): "
             "there is nothing to compare"
         )
-    if out is not None:
-        return _repeated(run_dir, config, Path(out), on_round, keep=True)
-    with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
-        return _repeated(run_dir, config, Path(folder), on_round, keep=False)
+    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), TABLES, keep=keep)
 
 
-def _repeated(
-    run_dir: Path, config: Config, out: Path, on_round: Callable[[int], None] | None, *, keep: bool
-) -> Replay:
+def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Sequence[str], *, keep: bool) -> Replay:
     try:
-        result = run(config, out=out, on_round=on_round)
+        result = repeat()
     except RunError as error:
         raise RunError(f"{run_dir}: cannot be repeated: {error.__cause__}") from error
     differences, rows = {}, {}
-    for table in TABLES:
+    for table in tables:
         rows[table], difference = _compared(run_dir, result.run_dir, table)
         if difference:
             differences[table] = difference
-    decisions = result.summary["decisions"]
-    calls = int(decisions["llm"]["calls"])
-    reckoned = sum(decisions["by_source"].get(source, 0) for source in ("rule", "distilled"))
-    answered = decisions["open"] - reckoned
+    answered, reckoned = _counted(result.summary["decisions"])
+    calls = int(result.summary["decisions"]["llm"]["calls"])
     return Replay(result.run_dir if keep else None, differences, rows, answered, reckoned, calls)
+
+
+def _counted(decisions: Mapping[str, Any]) -> tuple[int, int]:
+    """Return how many decisions were answered from the ledger, and how many were reckoned again."""
+    if "made" in decisions:
+        reckoned = int(decisions["read_by"].get("rule", 0))
+        return int(decisions["made"]) - reckoned, reckoned
+    reckoned = sum(decisions["by_source"].get(source, 0) for source in ("rule", "distilled"))
+    return int(decisions["open"]) - reckoned, reckoned
 
 
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:

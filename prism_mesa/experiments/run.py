@@ -1,24 +1,15 @@
 """One execution of a configuration: the model is stepped, its records are kept, and a summary is made of them."""
 
 import json
-import platform
-import subprocess
-import time
 from collections.abc import Callable, Mapping
-from contextlib import closing, suppress
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
+from contextlib import closing
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-import pandas as pd
-
-from prism_mesa.errors import PrismError, RunError
 from prism_mesa.experiments.config import INPUT_FILES, Config, make_config
+from prism_mesa.experiments.execution import RunResult, Watch, carried_out, provenance, wall_clock
 from prism_mesa.experiments.last_tables import agent_blocks, cascade_blocks, post_blocks
-from prism_mesa.experiments.store import LEDGER, RunFolder, read_table
+from prism_mesa.experiments.store import LEDGER, RunFolder
 from prism_mesa.experiments.summary import peak_memory_mb, summarised
 from prism_mesa.reasoner import Ledger, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
@@ -26,33 +17,6 @@ from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import digest64, fresh_seed
-
-_PACKAGES = (
-    "prism-mesa",
-    "mesa",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "numba",
-    "scikit-learn",
-    "ollama",
-    "xllamacpp",
-    "openai",
-    "pydantic",
-)
-
-
-@dataclass(frozen=True)
-class RunResult:
-    """A run that has ended; `summary` is what ``prism run --json`` prints."""
-
-    run_dir: Path
-    status: str
-    summary: dict[str, Any]
-
-    def table(self, name: str) -> pd.DataFrame:
-        """Return a table: rounds, ticks, transitions, impressions, posts, engagements, cascades or agents."""
-        return read_table(self.run_dir, name)
 
 
 def run(
@@ -82,7 +46,7 @@ def run(
         RunError: If the run cannot go on; its folder says so, and keeps what was recorded. The same holds
             for KeyboardInterrupt.
     """
-    watch = _Watch()
+    watch = Watch()
     if not isinstance(config, Config):
         config = make_config(config or {})
     model = SocialModel(config, chart=chart)
@@ -90,44 +54,19 @@ def run(
         prepare(model)
     manifest = _manifest(config, model) | {"made_in_python": [chart is not None, prepare is not None]}
     folder = RunFolder(Path(out), config.name)
-    folder.write_manifest(manifest)
     keep_copy(model.reasoner, folder.path)
-    try:
+
+    def work() -> str:
         _run_rounds(model, config.rounds, folder, watch, on_round)
-        error = _too_many_fallbacks(model, config)
-        status = {"status": "failed", "error": error} if error else {"status": "done"}
-        summary = _finish(folder, model, manifest | status, watch)
-    except BaseException as fault:
-        interrupted = isinstance(fault, KeyboardInterrupt)
-        text = "interrupted" if interrupted else str(fault)
-        text = text if interrupted or isinstance(fault, PrismError) else f"{type(fault).__name__}: {text}"
-        text = f"round {model.round}: {text}"
-        with suppress(OSError):  # whatever broke the run may also stand in the way of its records
-            folder.write_manifest(manifest | {"status": "failed", "error": text})
-            _finish(folder, model, manifest | {"status": "failed", "error": text}, watch)
-        kept = f"{folder.path}: {text} (what was recorded is kept there)"
-        raise (KeyboardInterrupt(kept) if interrupted else RunError(kept)) from fault
-    return RunResult(folder.path, str(status["status"]), summary)
+        return _too_many_fallbacks(model, config)
 
-
-class _Watch:
-    """The clocks of a run, from when it is made."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.time(), time.process_time()
-        self.rounds: list[float] = []
-        """CPU seconds of each completed round, without what went into records."""
-
-    def read(self) -> dict[str, float]:
-        return {
-            "cpu_s": time.process_time() - self._cpu,
-            "wall_s": time.time() - self._wall,
-            "round_cpu_s": median(self.rounds[1:] or self.rounds or [0.0]),
-        }
+    return carried_out(
+        folder, manifest, work, lambda told: _finish(folder, model, told, watch), lambda: f"round {model.round}"
+    )
 
 
 def _run_rounds(
-    model: SocialModel, rounds: int, folder: RunFolder, watch: _Watch, on_round: Callable[[int], None] | None
+    model: SocialModel, rounds: int, folder: RunFolder, watch: Watch, on_round: Callable[[int], None] | None
 ) -> None:
     """Step the model, with its records going to the folder."""
     model.recorder = folder
@@ -135,9 +74,8 @@ def _run_rounds(
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
         for done in range(1, rounds + 1):
-            at = time.process_time() - folder.cpu_s
-            model.step()
-            watch.rounds.append(time.process_time() - folder.cpu_s - at)
+            with watch.round(folder):
+                model.step()
             folder.round_done()
             if on_round is not None:
                 on_round(done)
@@ -171,7 +109,7 @@ def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
     )
 
 
-def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: _Watch) -> dict[str, Any]:
+def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
     """Write the last tables and the manifest, and return the summary."""
     trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
     folder.write_whole("posts", post_blocks(model))
@@ -182,14 +120,14 @@ def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], wat
     summary |= {"error": manifest["error"]} if manifest.get("error") else {}
     summary |= summarised(model, trees, len(watch.rounds)) | watch.read()
     summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
-    folder.write_manifest(manifest | {"ended": _wall_clock(), "summary": summary})
+    folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
     return summary
 
 
 def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
     return {
-        "status": "running",
-        "started": _wall_clock(),
+        **provenance(),
+        "system": "social",
         "seed": config.seed,
         "config": config.model_dump(mode="json"),
         "decided_by": model.reasoner.label,
@@ -197,11 +135,6 @@ def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
         "distilled": record_of(model.reasoner),
         "notes": list(model.notes),
         "recorded": model.recorded.told(),
-        "working_directory": str(Path.cwd()),
-        "packages": {name: _version(name) for name in _PACKAGES},
-        "python": platform.python_version(),
-        "machine": platform.platform(),
-        "git": _git_revision(),
     }
 
 
@@ -221,33 +154,3 @@ def _llm(model: SocialModel) -> dict[str, Any] | None:
         "persona": own.persona,
         "ledger": own.ledger,
     }
-
-
-def _wall_clock() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _git_revision() -> str | None:
-    """Return the revision of the checkout that PRISM runs from (``-dirty`` if changed); None without git."""
-    command = [
-        "git",
-        "-C",
-        str(Path(__file__).parent),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--exclude=*",
-    ]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip() or None

@@ -19,6 +19,9 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError, did_you_mean
 
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
+"""The tables of a run of a platform."""
+ECONOMY_TABLES = ("indicators", "decisions", "verdicts", "trade", "reasoning", "nations", "responses", "baselines")
+"""The tables of a run of nations; `reasoning` only where an LLM decided."""
 LEDGER = "decisions.sqlite"
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
@@ -215,8 +218,9 @@ def files_of(table: Path) -> list[Path]:
 
 
 def _table_of(run: str | Path, table: str) -> Path:
-    if table not in TABLES:
-        raise DataError(f"{table!r} is no table of a run ({', '.join(TABLES)}).{did_you_mean(table, TABLES)}")
+    if table not in (*TABLES, *ECONOMY_TABLES):
+        allowed = ECONOMY_TABLES if (Path(run) / "indicators.parquet").exists() else TABLES
+        raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
     file = Path(run) / f"{table}.parquet"
     if not file.exists():
         have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))

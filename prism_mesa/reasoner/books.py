@@ -9,7 +9,6 @@ from collections import deque
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer
 from prism_mesa.reasoner.params import LedgerMode
-from prism_mesa.reasoner.question import Ask
 
 _WHERE = "reasoner.ledger"
 
@@ -65,11 +64,11 @@ class Books:
                     self.own.put(stored)
         return raw
 
-    def past(self, ask: Ask) -> AskedRow | None:
-        """Return what came of this question in the run that is replayed, or None if none was asked there."""
+    def past(self, round_: int, tick: int, agent: int) -> AskedRow | None:
+        """Return what came of a place's next question in the run that is replayed, or None if there was none."""
         if self._past is None:
             self._past = self._read_past()
-        rows = self._past.get((int(ask.round), int(ask.tick), int(ask.agent)))
+        rows = self._past.get((round_, tick, agent))
         return rows.popleft() if rows else None
 
     def _read_past(self) -> dict[tuple[int, int, int], deque[AskedRow]]:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.reasoner.params import LLMParams
 
 _NO_LIMIT = math.inf
 
@@ -26,7 +26,7 @@ class _Purse:
         self.tokens -= tokens
 
 
-def _purses(own: ReasonerParams) -> tuple[_Purse, _Purse]:
+def _purses(own: LLMParams) -> tuple[_Purse, _Purse]:
     """Return full purses of a run and of a round."""
     of_run = (own.max_calls, own.max_tokens, own.max_seconds)
     of_round = (own.max_calls_per_round, own.max_tokens_per_round, own.max_seconds_per_round)
@@ -48,7 +48,7 @@ class Budget:
         limited: Whether there is any limit at all.
     """
 
-    limits: ReasonerParams
+    limits: LLMParams
     clock: Callable[[], float] = time.monotonic
     limited: bool = field(init=False)
     _run: _Purse = field(init=False)

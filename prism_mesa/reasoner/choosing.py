@@ -11,12 +11,13 @@ from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
 from prism_mesa.reasoner.hosts import Hosts
 from prism_mesa.reasoner.ledger import Ledger
 from prism_mesa.reasoner.llamacpp import SMOLLM2, embedded_fault
+from prism_mesa.reasoner.llm_client import LLMClient
 from prism_mesa.reasoner.ollama import OllamaChatClient
 from prism_mesa.reasoner.openai import OpenAIChatClient
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
-from prism_mesa.reasoner.params import OLLAMA_MODEL, ReasonerParams
+from prism_mesa.reasoner.params import OLLAMA_MODEL, LLMParams, ReasonerParams
 from prism_mesa.reasoner.reasoner import Reasoner
-from prism_mesa.reasoner.recorded import recorded_oracle
+from prism_mesa.reasoner.recorded import recorded_client, recorded_oracle
 from prism_mesa.reasoner.rule import RuleReasoner
 
 OLLAMA_HOST: Final = "http://127.0.0.1:11434"
@@ -50,12 +51,35 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
                 "reasoner.llm_share: has no effect with reasoner.kind=distilled; name an LLM's kind, or auto"
             )
         return _distilled(params, params.persona)
-    books = Books(params.ledger, _shared_ledger(params))
+    books = Books(params.ledger, shared_ledger(params))
     try:
         return _asking(params, books)
     except BaseException:
         books.close()
         raise
+
+
+def make_llm_client(params: LLMParams) -> tuple[LLMClient | None, str]:
+    """Return a client for answers in a form, and None with the reason where `auto` finds no LLM or `rule` wants none.
+
+    Raises:
+        ConfigError: If what is asked for is not there.
+        DataError: If the ledger cannot be opened.
+    """
+    if params.kind == "rule":
+        return None, "reasoner.kind=rule asks no LLM"
+    books = Books(params.ledger, shared_ledger(params))
+    try:
+        if books.mode == "replay" and books.shared is not None:
+            return LLMClient(recorded_client(books.shared, params), params, books=books, kind=params.kind), ""
+        client, kind, note = find_client(params)
+    except BaseException:
+        books.close()
+        raise
+    if client is None:
+        books.close()
+        return None, note
+    return LLMClient(client, params, books=books, kind=kind, note=note), note
 
 
 def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -74,7 +98,8 @@ def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 
-def _shared_ledger(params: ReasonerParams) -> Ledger | None:
+def shared_ledger(params: LLMParams) -> Ledger | None:
+    """Return the ledger beside a run's own, opened, or None if there is to be none."""
     if params.ledger_path is None:
         return None
     return Ledger(params.ledger_path, read_only=params.ledger == "replay")
@@ -83,22 +108,10 @@ def _shared_ledger(params: ReasonerParams) -> Ledger | None:
 def _asking(params: ReasonerParams, books: Books) -> AnyReasoner:
     if books.mode == "replay" and books.shared is not None:
         return _reasoner(params, recorded_oracle(books.shared, params), params.kind, books)
-    if params.kind != "auto":
-        oracle = _MAKERS[params.kind](params)
-        _check(oracle)
-        return _reasoner(params, oracle, params.kind, books)
-    oracle = _ollama(params)  # a wrong address is an error, a server that is not there is none
-    try:
-        _check(oracle)
-    except ConfigError as error:
-        note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
-    else:
-        return _reasoner(params, oracle, "ollama", books)
-    fault = embedded_fault(_gguf(params))
-    if not fault:
-        return _reasoner(params, _embedded(params), "embedded", books, note)
+    client, kind, note = find_client(params)
+    if client is not None:
+        return _reasoner(params, _oracle(client, params), kind, books, note)
     books.close()
-    note = f"{note}; the embedded LLM {fault}"
     if params.distilled is not None:
         alone = _distilled(params, params.persona)
         alone.note = note
@@ -106,14 +119,37 @@ def _asking(params: ReasonerParams, books: Books) -> AnyReasoner:
     return RuleReasoner(params.rule, note=note)
 
 
-def _check(oracle: Oracle) -> None:
-    """Look whether servers are there.
+def find_client(params: LLMParams) -> tuple[ChatClient | None, str, str]:
+    """Return the LLM that the parameters name, its kind, and why it is not the one that was wished for first.
+
+    With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
+    None.
 
     Raises:
-        ConfigError: If one is not, or has not the LLM.
+        ConfigError: If what is asked for is not there; always, if an address is none.
     """
-    if isinstance(oracle, ChatOracle) and isinstance(oracle.client, Hosts):
-        oracle.client.check()
+    if params.kind != "auto":
+        client = _MAKERS[params.kind](params)
+        if isinstance(client, Hosts):
+            client.check()
+        return client, params.kind, ""
+    hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
+    try:
+        hosts.check()
+    except ConfigError as error:
+        note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
+    else:
+        return hosts, "ollama", ""
+    fault = embedded_fault(_gguf(params))
+    if fault:
+        return None, "", f"{note}; the embedded LLM {fault}"
+    return _embedded(params), "embedded", note
+
+
+def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
+    if isinstance(client, EmbeddedChatClient) and params.answer != "choice":
+        return PmiOracle(client, params.rule)
+    return ChatOracle(client, params.answer or "choice")
 
 
 def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: Books, note: str = "") -> Reasoner:
@@ -126,22 +162,21 @@ def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: Books, n
     return Reasoner(oracle, params=resolved, books=books, kind=kind, note=note, distilled=distilled)
 
 
-def _served(params: ReasonerParams, client: Callable[[str], ChatClient], default: str) -> Oracle:
-    """Return an LLM on the servers of `params.host` as an oracle."""
+def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> Hosts:
+    """Return an LLM on the servers of `params.host`."""
     given = params.host or default
     clients = [client(host) for host in ([given] if isinstance(given, str) else given)]
-    hosts = Hosts(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
-    return ChatOracle(hosts, params.answer or "choice")
+    return Hosts(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
-def _ollama(params: ReasonerParams) -> Oracle:
+def _ollama(params: LLMParams) -> Hosts:
     def client(host: str) -> ChatClient:
         return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **params.decoding)
 
     return _served(params, client, OLLAMA_HOST)
 
 
-def _openai(params: ReasonerParams) -> Oracle:
+def _openai(params: LLMParams) -> Hosts:
     if params.model is None:
         raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
     model = params.model
@@ -152,23 +187,23 @@ def _openai(params: ReasonerParams) -> Oracle:
     return _served(params, client, OPENAI_HOST)
 
 
-def _gguf(params: ReasonerParams) -> str:
+def _gguf(params: LLMParams) -> str:
     """Return the embedded LLM's file; with `auto` a name that is none is meant for a server."""
     is_file = params.model is not None and (params.kind == "embedded" or params.model.endswith(".gguf"))
     return params.model if is_file and params.model is not None else SMOLLM2
 
 
-def _embedded(params: ReasonerParams) -> Oracle:
+def _embedded(params: LLMParams) -> EmbeddedChatClient:
     gguf = _gguf(params)
     client = EmbeddedChatClient(
         gguf, temperature=params.temperature, seed=params.seed, max_tokens=params.max_answer_tokens
     )
     if gguf != SMOLLM2:
         client.load()  # whether llama.cpp can read somebody's file is said before a run begins
-    return ChatOracle(client, "choice") if params.answer == "choice" else PmiOracle(client, params.rule)
+    return client
 
 
-_MAKERS: Final[dict[str, Callable[[ReasonerParams], Oracle]]] = {
+_MAKERS: Final[dict[str, Callable[[LLMParams], ChatClient]]] = {
     "ollama": _ollama,
     "openai": _openai,
     "embedded": _embedded,

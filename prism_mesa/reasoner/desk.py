@@ -1,23 +1,22 @@
 """The desk: keeps an LLM's slots full, asks again what may pass, and keeps to the budget. One loop owns it.
 
-It knows calls only: a key, a prompt, a question. Who waits for an answer, and what stands in for one that does not
-come, is the reasoner's.
+It knows calls only: a key, a prompt, and a question, which is whatever `Asked` reads an answer to. Who waits for an
+answer, and what becomes of one that does not come, is for those who put the call.
 """
 
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any
+from typing import Any, Protocol
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.budget import Budget
 from prism_mesa.reasoner.client import Completion
-from prism_mesa.reasoner.oracle import Oracle, most_tokens
+from prism_mesa.reasoner.oracle import most_tokens
 from prism_mesa.reasoner.parse import UselessAnswerError
-from prism_mesa.reasoner.question import Question
 from prism_mesa.reasoner.slots import Slots
 from prism_mesa.streams import digest64
 
@@ -28,8 +27,33 @@ _FINAL = frozenset({"circuit-open", "still-down", "too-long", "refused-request",
 """Reasons that asking again soon does not help against; `http-...` (4xx) is another."""
 
 
+class Asked[Q](Protocol):
+    """What a desk asks: an `Oracle`, or a client that answers in a form."""
+
+    @property
+    def decoding(self) -> Mapping[str, Any]:
+        """Every option that can change an answer."""
+        ...
+
+    async def ask(self, prompt: str, question: Q, attempt: int = 0) -> Completion:
+        """Return what the LLM says.
+
+        Raises:
+            OracleError: If there is no answer.
+        """
+        ...
+
+    def read(self, question: Q, raw: str) -> object:
+        """Return what a text says.
+
+        Raises:
+            UselessAnswerError: If it is no answer to the question.
+        """
+        ...
+
+
 @dataclass(eq=False)
-class Call:
+class Call[Q]:
     """A question for the LLM, and what came of it: a `completion`, or the `reason` why there is none.
 
     Attributes:
@@ -41,7 +65,7 @@ class Call:
 
     key: str
     prompt: str
-    question: Question
+    question: Q
     priority: tuple[float, int, int] = (0.0, 0, 0)
     most_tokens: int = 0
     taken: bool = False
@@ -52,8 +76,8 @@ class Call:
     done: bool = False
 
 
-class Desk:
-    """Asks an oracle up to `slots` questions at a time.
+class Desk[Q]:
+    """Asks an LLM up to `slots` questions at a time.
 
     Without limits a call goes out as soon as a slot is free. With limits all calls that wait are taken
     together, in the order of their priority, and all their answers are awaited before more are taken: so
@@ -71,8 +95,8 @@ class Desk:
 
     def __init__(
         self,
-        oracle: Oracle,
-        on_done: Callable[[Call], None],
+        asked: Asked[Q],
+        on_done: Callable[[Call[Q]], None],
         *,
         slots: int,
         attempts: int,
@@ -80,14 +104,14 @@ class Desk:
         budget: Budget,
         usage: Counter[str],
     ) -> None:
-        self.oracle = oracle
+        self.asked = asked
         self.usage = usage
         self._on_done = on_done
         self._slots = Slots(slots)
         self._attempts = attempts
         self._backoff_s = backoff_s
         self._budget = budget
-        self._queue: list[Call] = []
+        self._queue: list[Call[Q]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._unsent = 0
         self._changed = asyncio.Event()
@@ -98,9 +122,9 @@ class Desk:
         """Whether slots may soon run dry."""
         return self._unsent < self._slots.n
 
-    def put(self, call: Call) -> None:
+    def put(self, call: Call[Q]) -> None:
         """Take a call; with limits it waits for `flush`."""
-        call.most_tokens = most_tokens(call.prompt, self.oracle.decoding)
+        call.most_tokens = most_tokens(call.prompt, self.asked.decoding)
         if self._budget.limited:
             self._queue.append(call)
         else:
@@ -142,7 +166,7 @@ class Desk:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _pursue(self, call: Call) -> None:
+    async def _pursue(self, call: Call[Q]) -> None:
         """Ask as often as it takes and is allowed.
 
         A call that waits to be asked again holds no slot, and then goes before those that were not asked yet.
@@ -155,7 +179,7 @@ class Desk:
             async with self._slots.slot(rank=-call.attempts):
                 await self._attempt(call)
 
-    async def _spend(self, calls: list[Call]) -> None:
+    async def _spend(self, calls: list[Call[Q]]) -> None:
         """Ask in the order of priority for as long as the budget lasts; what it leaves over has the reason `budget`."""
         waiting = sorted(calls, key=_order)
         while waiting:
@@ -170,7 +194,7 @@ class Desk:
         for call in waiting:
             self._left_over(call)
 
-    async def _attempt_in_slot(self, call: Call) -> None:
+    async def _attempt_in_slot(self, call: Call[Q]) -> None:
         async with self._slots.slot():
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
@@ -178,14 +202,14 @@ class Desk:
                 self._budget.settle(call.most_tokens, 0, called=False)
                 self._left_over(call)
 
-    async def _attempt(self, call: Call) -> None:
+    async def _attempt(self, call: Call[Q]) -> None:
         """Ask once; the call is then done, or may be asked again."""
         limit_s = self._budget.seconds_left
         said = Completion("")
         try:
             async with asyncio.timeout(limit_s if limit_s < math.inf else None) as limit:
-                said = await self.oracle.ask(call.prompt, call.question, call.attempts)
-            self.oracle.read(call.question, said.text)
+                said = await self.asked.ask(call.prompt, call.question, call.attempts)
+            self.asked.read(call.question, said.text)
         except (OracleError, UselessAnswerError) as error:
             reason, call.error = error.reason, error
         except ConfigError:  # what was configured cannot be asked at all
@@ -206,7 +230,7 @@ class Desk:
         else:
             call.reason = reason
 
-    def _count(self, call: Call, reason: str, said: Completion) -> None:
+    def _count(self, call: Call[Q], reason: str, said: Completion) -> None:
         called = getattr(call.error, "sent", True) or not reason
         call.attempts += called and reason != "resting"
         self.usage["calls"] += called
@@ -217,20 +241,20 @@ class Desk:
             cost_nothing = not called or reason in ("refused", "busy") or reason.startswith("http-")
             self._budget.settle(call.most_tokens, 0 if cost_nothing else told, called=called)
 
-    def _finish(self, call: Call) -> None:
+    def _finish(self, call: Call[Q]) -> None:
         call.done = True
         self._on_done(call)
         self._tell()
 
-    def _left_over(self, call: Call) -> None:
+    def _left_over(self, call: Call[Q]) -> None:
         """Give up a call that no limit is left for: as what it failed with, if it was asked at all."""
         self._fail(call, call.reason if call.attempts else NO_BUDGET)
 
-    def _fail(self, call: Call, reason: str) -> None:
+    def _fail(self, call: Call[Q], reason: str) -> None:
         call.reason = reason
         self._finish(call)
 
-    def _pause_s(self, call: Call) -> float:
+    def _pause_s(self, call: Call[Q]) -> float:
         """Return how long to wait before the next attempt; the jitter is keyed, as all randomness here."""
         if isinstance(call.error, UselessAnswerError):
             return 0.0
@@ -246,5 +270,5 @@ def may_pass(reason: str, error: Exception | None) -> bool:
     return foreseen and reason not in _FINAL and not reason.startswith("http-")
 
 
-def _order(call: Call) -> tuple[tuple[float, int, int], str]:
+def _order(call: Call[Any]) -> tuple[tuple[float, int, int], str]:
     return call.priority, call.key

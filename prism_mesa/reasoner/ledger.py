@@ -18,7 +18,6 @@ from typing import Any, Self
 
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner.question import Source
-from prism_mesa.statechart import AgentState
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -34,9 +33,12 @@ CREATE TABLE IF NOT EXISTS asked (
 _WAIT_S = 60.0
 
 
-def answer_key(prompt: str, options: Sequence[AgentState], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
-    """Return the SHA-256, in hexadecimal, of everything that can change an answer."""
-    parts = [prompt, [option.value for option in options], llm, digest, dict(decoding)]
+def answer_key(prompt: str, options: Sequence[str], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
+    """Return the SHA-256, in hexadecimal, of everything that can change an answer.
+
+    `options` are what could be answered: states, or the name and the JSON schema of a form.
+    """
+    parts = [prompt, list(options), llm, digest, dict(decoding)]
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
@@ -45,7 +47,8 @@ class StoredAnswer:
     """A row of `answers`: an LLM's answer that could be used.
 
     Attributes:
-        options: JSON list of the states' values; `decoding` is a JSON object.
+        options: JSON list of the states' values, or of the name and the JSON schema of a form; `decoding` is a JSON
+            object.
         raw: What the LLM said; `choice` the state's value that was read from it, or empty.
         probabilities: Where the LLM did not choose: what it gave each option, a JSON list (for the agent who
             asked first; how they are read from `raw` may depend on the agent).

@@ -95,3 +95,12 @@ class LoopThread:
             self._loop.call_soon_threadsafe(self._stopped.set)
         if threading.current_thread() is not self._thread:
             self._thread.join()
+
+
+def run_now[T](work: Coroutine[Any, Any, T]) -> T:
+    """Return what `work` returns, in a loop of its own: also where a loop already runs, as in Jupyter."""
+    thread = LoopThread()
+    try:
+        return thread.run(work)
+    finally:
+        thread.stop()

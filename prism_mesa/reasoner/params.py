@@ -34,7 +34,67 @@ _LETTER_TOKENS: Final = 16
 """Most tokens of an answer where one letter is asked for."""
 
 
-class ReasonerParams(Params):
+class LLMParams(Params):
+    """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
+
+    kind: str
+    model: str | None = Field(
+        default=None,
+        min_length=1,
+        description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
+        "Ollama, SmolLM2 embedded",
+    )
+    host: Host | Annotated[list[Host], Field(min_length=1)] | None = Field(
+        default=None,
+        description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
+        "http://127.0.0.1:8000/v1 (openai)",
+    )
+    timeout_s: float = Field(
+        default=30.0,
+        gt=0,
+        description="Seconds after which a question counts as not answered",
+    )
+    temperature: float = Field(
+        default=0.0,
+        ge=0,
+        description="Sampling temperature of the LLM; 0 takes the likeliest",
+    )
+    seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
+    max_answer_tokens: int = Field(default=256, ge=1, description="Most tokens of an answer")
+    max_concurrency: int = Field(default=8, ge=1, description="Questions that are out at the same time")
+    attempts: int | None = Field(
+        default=None, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
+    )
+    backoff_s: float = Field(
+        default=0.5, ge=0, le=600, description="Seconds before the second try; doubled before each further one"
+    )
+    max_calls: int | None = Field(default=None, ge=0, description="Most calls of the LLM in a run; null: no limit")
+    max_tokens: int | None = Field(default=None, ge=0, description="Most tokens in a run, prompts included")
+    max_seconds: float | None = Field(
+        default=None,
+        ge=0,
+        description="Most seconds of waiting for the LLM in a run; two runs may then differ, replay still repeats",
+    )
+    max_calls_per_round: int | None = Field(default=None, ge=0, description="Most calls in a round")
+    max_tokens_per_round: int | None = Field(default=None, ge=0, description="Most tokens in a round")
+    max_seconds_per_round: float | None = Field(default=None, ge=0, description="Most seconds of waiting in a round")
+    ledger: LedgerMode = Field(
+        default="live",
+        description="live: ask and record; cache: ask only what the ledger has no answer for; replay: never ask",
+    )
+    ledger_path: str | None = Field(
+        default=None,
+        min_length=1,
+        description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
+    )
+
+    @property
+    def decoding(self) -> dict[str, Any]:
+        """What a chat client of these parameters has as its decoding options."""
+        return {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
+
+
+class ReasonerParams(LLMParams):
     """Who decides what the chart leaves open, and what happens when nobody answers."""
 
     kind: Literal["auto", "ollama", "embedded", "openai", "rule", "distilled"] = Field(
@@ -51,17 +111,6 @@ class ReasonerParams(Params):
     distilled: str | None = Field(
         default=None, min_length=1, description="File of a distilled model (prism distill RUN makes one), or its folder"
     )
-    model: str | None = Field(
-        default=None,
-        min_length=1,
-        description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
-        "Ollama, SmolLM2 embedded",
-    )
-    host: Host | Annotated[list[Host], Field(min_length=1)] | None = Field(
-        default=None,
-        description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
-        "http://127.0.0.1:8000/v1 (openai)",
-    )
     answer: Literal["choice", "probabilities"] | None = Field(
         default=None,
         description="What is asked for: one option, or the probabilities of all, from which each agent then draws; "
@@ -73,39 +122,13 @@ class ReasonerParams(Params):
         "individual, with the embedded LLM archetype",
     )
     archetypes: int = Field(default=8, ge=1, le=1000, description="Kinds of users that agents are clustered into")
-    timeout_s: float = Field(
-        default=30.0,
-        gt=0,
-        description="Seconds after which a question counts as not answered",
-    )
-    temperature: float = Field(
-        default=0.0,
-        ge=0,
-        description="Sampling temperature of the LLM; 0 takes the likeliest",
-    )
-    seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
-    max_answer_tokens: int = Field(default=256, ge=1, description="Most tokens of an answer")
-    max_concurrency: int = Field(default=8, ge=1, description="Questions that are out at the same time")
-    attempts: int = Field(
-        default=3, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
-    )
-    backoff_s: float = Field(
-        default=0.5, ge=0, le=600, description="Seconds before the second try; doubled before each further one"
-    )
-    max_calls: int | None = Field(default=None, ge=0, description="Most calls of the LLM in a run; null: no limit")
-    max_tokens: int | None = Field(default=None, ge=0, description="Most tokens in a run, prompts included")
-    max_seconds: float | None = Field(
-        default=None,
-        ge=0,
-        description="Most seconds of waiting for the LLM in a run; two runs may then differ, replay still repeats",
-    )
-    max_calls_per_round: int | None = Field(default=None, ge=0, description="Most calls in a round")
-    max_tokens_per_round: int | None = Field(default=None, ge=0, description="Most tokens in a round")
-    max_seconds_per_round: float | None = Field(default=None, ge=0, description="Most seconds of waiting in a round")
     spend_on: SpendOn = Field(
         default="open",
         description="Whom a limit is spent on first: the most 'open' choices (nearest the middle of the band), or the "
         "most 'followed' agents",
+    )
+    attempts: int = Field(
+        default=3, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
     )
     fallback: Fallback = Field(
         default="first",
@@ -122,15 +145,6 @@ class ReasonerParams(Params):
         default=False,
         description="Ask also which action a finished draft becomes, instead of drawing it from propensities",
     )
-    ledger: LedgerMode = Field(
-        default="live",
-        description="live: ask and record; cache: ask only what the ledger has no answer for; replay: never ask",
-    )
-    ledger_path: str | None = Field(
-        default=None,
-        min_length=1,
-        description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
-    )
     rule: RuleParams = Field(default=RuleParams(), description="Weights of the rule-based reasoner")
 
     @model_validator(mode="after")
@@ -143,6 +157,5 @@ class ReasonerParams(Params):
     @property
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
-        most = self.max_answer_tokens
-        tokens = min(most, _LETTER_TOKENS) if self.answer == "probabilities" else most
-        return {"temperature": self.temperature, "seed": self.seed, "max_tokens": tokens}
+        most = min(self.max_answer_tokens, _LETTER_TOKENS) if self.answer == "probabilities" else self.max_answer_tokens
+        return {**super().decoding, "max_tokens": most}

@@ -10,7 +10,8 @@ import numpy.typing as npt
 from prism_mesa.records import TRAIT_MEANS, Post
 from prism_mesa.statechart import AgentState
 
-type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled"]
+type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
+"""Who gave an answer; `failed`: nobody did, and nothing stood in for it, so that the step was given up."""
 
 
 @dataclass(frozen=True)

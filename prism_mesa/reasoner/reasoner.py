@@ -28,7 +28,7 @@ from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.parse import UselessAnswerError
 from prism_mesa.reasoner.profile import question_of
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
-from prism_mesa.reasoner.question import Answer, Ask, Source
+from prism_mesa.reasoner.question import Answer, Ask, Question, Source
 from prism_mesa.reasoner.rule import RuleReasoner
 from prism_mesa.statechart import AgentState
 
@@ -111,13 +111,13 @@ class Reasoner:
         self.reasons: Counter[str] = Counter()
         self.usage: Counter[str] = Counter()
         self._budget = Budget(self.params)
-        self._waiting: dict[str, tuple[Call, list[_Sheet]]] = {}
+        self._waiting: dict[str, tuple[Call[Question], list[_Sheet]]] = {}
         self._failed: dict[str, str] = {}
         self._failed_in = -1
         self._ready: list[Answered] = []
         self._n_out = 0
         self._background: LoopThread | None = None
-        self._desk: Desk | None = None
+        self._desk: Desk[Question] | None = None
 
     def record(self, ledger: Ledger, run: str) -> None:
         """Write to `ledger` from now on, as the run of this name (see `Books.run`)."""
@@ -198,7 +198,7 @@ class Reasoner:
             finalize(self, self._background.stop)
         return self._background
 
-    def _desk_of_this_loop(self) -> Desk:
+    def _desk_of_this_loop(self) -> Desk[Question]:
         if self._desk is None:
             own = self.params
             self._desk = Desk(
@@ -286,7 +286,7 @@ class Reasoner:
         return None if reason is None else self._stand_in(sheet, reason)
 
     def _replayed(self, sheet: _Sheet) -> Answer:
-        past = self.books.past(sheet.ask)
+        past = self.books.past(int(sheet.ask.round), int(sheet.ask.tick), int(sheet.ask.agent))
         if past is not None and past.source in ("fallback", "budget"):
             if past.key != sheet.key and self.books.has_answers:
                 raise OracleError("not-recorded", self._missing(sheet, past))
@@ -320,7 +320,7 @@ class Reasoner:
         off = 0.0 if post is None or half <= 0 else abs(post.relevance - (persona.low + persona.high) / 2) / half
         return (round(off, 9), ask.tick, ask.agent)
 
-    def _call_is_done(self, call: Call) -> None:
+    def _call_is_done(self, call: Call[Question]) -> None:
         """Let everybody know who waits for a call, and write it down."""
         sheets = sorted(self._waiting.pop(call.key)[1], key=lambda sheet: sheet.place)
         raw = ""
@@ -372,7 +372,7 @@ class Reasoner:
         choice = ask.question.options[0] if way == "first" else choice
         return Answer(choice, source, reason, attempts, sheet.key)
 
-    def _warn(self, call: Call) -> None:
+    def _warn(self, call: Call[Question]) -> None:
         if call.reason == NO_BUDGET:
             return
         question, error = call.question, call.error
@@ -388,7 +388,7 @@ class Reasoner:
             exc_info=None if foreseen else error,
         )
 
-    def _stored(self, call: Call, completion: Completion) -> StoredAnswer:
+    def _stored(self, call: Call[Question], completion: Completion) -> StoredAnswer:
         question, oracle = call.question, self.oracle
         probabilities = oracle.read(question, completion.text)
         certain = 1.0 in probabilities

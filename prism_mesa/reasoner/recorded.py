@@ -8,7 +8,7 @@ from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.embedded import PmiOracle
 from prism_mesa.reasoner.ledger import Ledger
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
-from prism_mesa.reasoner.params import OLLAMA_MODEL, ReasonerParams, RuleParams
+from prism_mesa.reasoner.params import OLLAMA_MODEL, LLMParams, ReasonerParams, RuleParams
 from prism_mesa.reasoner.question import Question
 from prism_mesa.reasoner.rule import RuleReasoner
 
@@ -57,15 +57,35 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
         return _RecordedPmi(client, params.rule) if scores else ChatOracle(client, params.answer or "choice")
     found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
     if not found:
-        there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in held[:5])
-        raise ConfigError(
-            f"reasoner.ledger: {ledger.path} holds no answers of the LLM and options that are configured "
-            f"(it has: {there})"
-        )
+        raise _other_llms(ledger, held)
     name, digest, decoding = found[0]
     form = decoding.pop("answer", None)
     client = RecordedClient(name, digest, decoding)
     return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form)
+
+
+def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
+    """Return the LLM whose answers a ledger holds, the latest that was asked as `params` ask; of none if it holds none.
+
+    Raises:
+        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
+    """
+    held = [(name, digest, json.loads(decoding)) for name, digest, decoding in ledger.llms()]
+    if not held:
+        return RecordedClient(params.model or "")
+    found = [llm for llm in held if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
+    if params.model is not None:
+        found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
+    if not found:
+        raise _other_llms(ledger, held)
+    return RecordedClient(*found[0])
+
+
+def _other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
+    there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in held[:5])
+    return ConfigError(
+        f"reasoner.ledger: {ledger.path} holds no answers of the LLM and options that are configured (it has: {there})"
+    )
 
 
 def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:

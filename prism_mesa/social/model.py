@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 from mesa.agent import AgentSet
 
-from prism_mesa.errors import AgentError, ConfigError, did_you_mean
-from prism_mesa.params import leaves, merged, nested, validated
+from prism_mesa.errors import AgentError, ConfigError
+from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
 from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
@@ -50,13 +50,10 @@ from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.told import Told
 from prism_mesa.social.world import World, make_world
 from prism_mesa.statechart import STATES, AgentState, Statechart
-from prism_mesa.streams import Streams, fresh_seed
+from prism_mesa.streams import Streams
 
 MANY: Final = 300_000
 """Agents from which on the memory of a round counts."""
-
-CONFIGURED: Final = object()
-"""What `rng` is where nobody gives one: the seed of the parameters counts."""
 
 
 class SocialModel(mesa.Model):
@@ -92,12 +89,7 @@ class SocialModel(mesa.Model):
         reasoner: AnyReasoner | None = None,
         **params: Any,
     ) -> None:
-        given = dict(scenario.to_dict()) if scenario is not None else {}
-        given = {name: v for name, v in given.items() if name not in ("model", "rng", "_scenario_id")} | params
-        seed = getattr(scenario, "rng", None) if rng is CONFIGURED else fresh_seed() if rng is None else rng
-        if not isinstance(config, SocialParams):
-            config = validated(SocialParams, nested(config or {}), "SocialModel")
-        self.params = with_keywords(config, given, seed)
+        self.params = model_params(SocialParams, config, scenario, rng, params, "SocialModel")
         super().__init__(rng=self.params.seed)
         if scenario is not None:
             self.scenario = scenario
@@ -355,33 +347,3 @@ def is_scripted(kind: type) -> bool:
         return True
     own = kind.__mro__[: kind.__mro__.index(SocialAgent)]
     return any(name in vars(SocialAgent) for base in own for name in vars(base) if not name.startswith("__"))
-
-
-def with_keywords(config: SocialParams, given: Mapping[str, Any], seed: Any) -> SocialParams:
-    """Return `config` with parameters given by keyword, dots written as _, and with Mesa's seed.
-
-    Raises:
-        ConfigError: If a name is unknown or a value is not allowed.
-    """
-    paths = {key.replace(".", "_"): key for key, _ in leaves(type(config))}
-    flat = {}
-    for name, value in given.items():
-        path = paths.get(name.replace(".", "_"))
-        if path is None:
-            raise ConfigError(f"SocialModel: no parameter {name!r}.{did_you_mean(name, paths)}")
-        flat[path] = value
-    if seed is not None:
-        flat["seed"] = _seed(seed)
-    if not flat:
-        return config
-    return validated(type(config), merged(config.model_dump(exclude_unset=True), nested(flat)), "SocialModel")
-
-
-def _seed(rng: Any) -> int:
-    """Return Mesa's rng as a seed: a whole number, text that holds one, or a generator to draw one from."""
-    if isinstance(rng, np.random.Generator):
-        return int(rng.integers(2**31))
-    try:
-        return int(rng)
-    except (TypeError, ValueError):
-        raise ConfigError(f"SocialModel: rng: {rng!r} is no whole number") from None

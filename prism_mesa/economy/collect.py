@@ -1,0 +1,147 @@
+"""What an economy tells about its quarters, to the DataCollector and to a recorder. It changes nothing."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+
+import numpy as np
+import pandas as pd
+from mesa import DataCollector
+
+from prism_mesa.agents import Action, ReasoningChain
+from prism_mesa.economy.agent import PolicyDecision
+from prism_mesa.economy.reading import Reading
+from prism_mesa.economy.states import INDICATORS
+from prism_mesa.economy.validator import Judgement
+
+if TYPE_CHECKING:
+    from prism_mesa.economy.model import EconomyModel
+
+type Outcome = Literal["accepted", "held", "rejected", "refused"]
+
+OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "held", "rejected", "refused")
+"""What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
+
+WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
+
+
+class Recorder(Protocol):
+    """Where a model's records go."""
+
+    def write(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Append rows to a table: `indicators`, `decisions`, `verdicts`, `reasoning` or `trade`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What one nation decided in one quarter, and what became of it."""
+
+    row: int
+    action: Action[PolicyDecision]
+    reading: Reading
+    chain: ReasoningChain | None
+    judgement: Judgement
+
+    @property
+    def reason(self) -> str:
+        """Why it has no effect; empty if it was carried out."""
+        return self.reading.reason or self.judgement.reason
+
+
+def outcome_of(decided: Decided) -> Outcome:
+    """Return what became of a decision."""
+    if decided.reading.policy is None:
+        return "refused"
+    if not decided.action.validated:
+        return "rejected"
+    return "accepted" if decided.reading.policy.measures else "held"
+
+
+def make_datacollector() -> DataCollector:
+    """Return the collector of every model: of nations their indicators, of the world means and outcomes."""
+    return DataCollector(
+        model_reporters={name: partial(_of_world, name=name) for name in WORLD_FIELDS},
+        agent_reporters={name: attrgetter(f"state.{name}") for name in INDICATORS},
+    )
+
+
+def _of_world(model: "EconomyModel", name: str) -> float:
+    if name in OUTCOMES:
+        return sum(outcome_of(one) == name for one in model.decided)
+    weights = model.seen["gdp"] / model.seen["gdp"].sum()
+    return float(weights @ model.seen[name])
+
+
+def rows_of(model: "EconomyModel") -> dict[str, dict[str, Any]]:
+    """Return the rows of the last quarter by table."""
+    round_, names = model.world.quarter - 1, model.macro.names
+    place = {"round": np.full(len(names), round_), "quarter": _same(model.quarter, len(names))}
+    nation = {"nation": _named(range(len(names)), names)}
+    tables = {
+        "indicators": {**place, **nation, **model.seen, "inflation_quarter": model.world.inflation},
+        "decisions": {**place, **nation, **_decisions(model.decided)},
+        "verdicts": _verdicts(model.decided, round_, names),
+        "trade": _trade(model, round_),
+    }
+    chains = [one.chain for one in model.decided if one.chain is not None]
+    if chains:
+        fields = ("chain_id", "component", "agent_id", "prompt", "action", "reasoning", "confidence")
+        told = {name: [getattr(chain, name) for chain in chains] for name in fields}
+        tables["reasoning"] = {"round": np.array([chain.turn for chain in chains]), **told}
+    return tables
+
+
+def _same(text: str, n: int) -> pd.Categorical:
+    return pd.Categorical.from_codes([0] * n, [text])
+
+
+def _named(rows: Sequence[int], names: Sequence[str]) -> pd.Categorical:
+    return pd.Categorical.from_codes(list(rows), list(names))
+
+
+def _decisions(decided: Sequence[Decided]) -> dict[str, Any]:
+    return {
+        "action": [one.action.action_string for one in decided],
+        "confidence": np.array([one.action.policy_decision.confidence for one in decided]),
+        "read_by": [one.reading.read_by for one in decided],
+        "policy": [str(one.reading.policy) if one.reading.policy is not None else "" for one in decided],
+        "measures": [one.reading.policy.model_dump_json() if one.reading.policy else "" for one in decided],
+        "outcome": [outcome_of(one) for one in decided],
+        "reason": [one.reason for one in decided],
+        "reasoning": [one.action.policy_decision.reasoning for one in decided],
+        "reasoning_chain_id": [one.action.reasoning_chain_id for one in decided],
+    }
+
+
+def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> dict[str, Any]:
+    found = [(one, verdict) for one in decided for verdict in one.judgement.verdicts]
+
+    def told(one: Decided, measure: int) -> str:
+        policy = one.reading.policy
+        return str(policy) if measure < 0 or policy is None else str(policy.measures[measure])
+
+    return {
+        "round": np.full(len(found), round_),
+        "nation": _named([one.row for one, _ in found], names),
+        "measure": np.array([verdict.measure for _, verdict in found], dtype=np.int64),
+        "of": pd.Series([told(one, verdict.measure) for one, verdict in found], dtype="string"),
+        "check": pd.Series([verdict.check for _, verdict in found], dtype="string"),
+        "passed": np.array([verdict.passed for _, verdict in found], dtype=np.bool_),
+        "reason": pd.Series([verdict.reason for _, verdict in found], dtype="string"),
+    }
+
+
+def _trade(model: "EconomyModel", round_: int) -> dict[str, Any]:
+    world, names = model.world, model.macro.names
+    importer, exporter = np.nonzero(~np.eye(len(names), dtype=np.bool_))
+    return {
+        "round": np.full(len(importer), round_),
+        "importer": _named(importer.tolist(), names),
+        "exporter": _named(exporter.tolist(), names),
+        "imports": world.imports[importer, exporter],
+        "tariff": world.tariff[importer, exporter],
+        "sanction": world.sanction[importer, exporter],
+    }

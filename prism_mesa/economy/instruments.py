@@ -1,0 +1,60 @@
+"""What measures do to a nation's own instruments. It neither judges a policy nor moves the economy."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from prism_mesa.economy.macro import MEMORY, World
+from prism_mesa.economy.policy import Measure, Policy
+
+
+def level_of(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
+    """Return where an instrument stands: a rate, a budget or a debt in percent, a tariff or sanction in percent."""
+    match measure.lever:
+        case "policy_rate":
+            return float(world.policy_rate[row])
+        case "spending":
+            return float(world.spending[row])
+        case "taxes":
+            return float(world.taxes[row])
+        case "debt":
+            return float(world.debt[row])
+        case "tariff" | "sanction":
+            of_all = world.tariff if measure.lever == "tariff" else world.sanction
+            return float(of_all[row, names.index(measure.target or "")])
+
+
+def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
+    """Return where a measure would set its instrument, in the unit of `level_of`.
+
+    Raises:
+        ValueError: If the target is no nation.
+    """
+    if measure.how == "to":
+        return measure.size
+    now = level_of(world, row, measure, names)
+    return now * (1 + measure.size / 100) if measure.unit == "percent" else now + measure.size
+
+
+def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:
+    """Return the world with the instruments of some nations set; each policy reaches the row of its own nation only.
+
+    Borrowing comes in four equal instalments. Beside spending or taxes it says how these are financed, which has no
+    effect of its own: what the budget lacks is borrowed anyway.
+
+    Raises:
+        ValueError: If a target is no nation.
+    """
+    own = {name: getattr(world, name).copy() for name in ("policy_rate", "spending", "taxes", "tariff", "sanction")}
+    instalments = world.instalments.copy()
+    for row, policy in policies.items():
+        financed = any(measure.lever in ("spending", "taxes") for measure in policy.measures)
+        for measure in policy.measures:
+            after = level_after(world, row, measure, names)
+            if measure.lever != "debt":
+                place = row if measure.target is None else (row, names.index(measure.target))
+                own[measure.lever][place] = after
+            elif not financed:
+                instalments[row] += np.full(MEMORY, (after - world.debt[row]) / MEMORY)
+    return replace(world, **own, instalments=instalments)

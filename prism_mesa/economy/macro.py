@@ -1,0 +1,344 @@
+"""The economy: a small open New Keynesian model of several nations, by quarters.
+
+A `World` is a frozen value; `next_quarter` makes the next one of it and `with_policy` one with other instruments.
+Nothing here decides a policy, draws a number or keeps a record.
+
+For each nation, in quarter t (gaps and budget in percent of output, rates and inflation in percent a year):
+
+1. pass-through: the lending rate goes `pass_through` of the way from where it was to the policy rate.
+2. expectations: expected inflation is `anchoring` parts target, the rest the mean inflation of the last four quarters.
+   Policy may be anything, an LLM's whim included, so nobody can know it in advance: expectations that are consistent
+   with the model do not exist here, and people go by the target and by what they have seen (as in Rudebusch and
+   Svensson 1999).
+3. exchange rate: it goes from where it was towards `exchange_effect` times the real rate beyond the world's.
+4. IS curve: private demand = `demand_lag_1` and `_2` parts of its past, less `rate_effect` times the real lending rate
+   of the last quarter beyond the neutral one, plus a shock.
+5. the budget and trade: spending, taxes and transfers, and net exports, count as far as they differ from what demand
+   has got used to (`adaptation`). The output gap is private demand and these together.
+6. Phillips curve: inflation = expected + `phillips` times the gap + dearer imports (tariffs, exchange rate) + a shock.
+7. Okun's law: unemployment beyond the natural rate = `unemployment_lag` parts of its past, the rest -`okun` times the
+   gap, plus a shock.
+8. trade: imports of i from j grow with i's demand of the last quarter and fall with tariffs, sanctions of either side,
+   and a weak exchange rate; what i buys is what j sells, so world trade balances sum to zero.
+9. debt: deficit and interest raise it, growth and inflation wear it down; taxes follow the cycle and the debt.
+
+All of it is linear but for tariffs, sanctions, the trend of output, and debt: responses to interest rates are exactly
+those of a linear system.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Self
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.economy.nations import NationParams
+from prism_mesa.economy.params import MacroParams
+
+type Floats = npt.NDArray[np.float64]
+
+MEMORY = 4
+"""Quarters of the past that expectations, growth over the year, and borrowing in instalments look at."""
+
+
+@dataclass(frozen=True)
+class Shocks:
+    """What comes from outside in one quarter, each of shape (n,).
+
+    In percent of output (`demand`), and in points of inflation (`supply`) and of unemployment (`labor`).
+    """
+
+    demand: Floats
+    supply: Floats
+    labor: Floats
+
+    @classmethod
+    def none(cls, n: int) -> Self:
+        """Return a quarter in which nothing comes from outside."""
+        return cls(np.zeros(n), np.zeros(n), np.zeros(n))
+
+
+@dataclass(frozen=True)
+class World:
+    """Where all nations stand at the end of a quarter. Arrays have shape (n,) where nothing else is said.
+
+    Attributes:
+        quarter: Quarters since the start; 0 is the start itself.
+        demand: Gap of private demand, percent of output; `demand_before` that of the quarter before.
+        gaps: Output gaps of the last quarters, latest first, shape (n, 5).
+        inflations: Inflation of the last four quarters, latest first, shape (n, 4).
+        unemployment: Percent.
+        policy_rate: Percent a year, set by the central bank; `lending_rate` what borrowers pay beyond a constant
+            margin.
+        real_rate: Lending rate less expected inflation and the neutral rate.
+        exchange: Real exchange rate, percent above its long run; up is stronger.
+        spending: Of the government, percent of GDP; `taxes` at normal activity, without what debt and the cycle do.
+        instalments: Borrowing that is still to come, percent of GDP, for the next four quarters, shape (n, 4); below 0
+            is paying back.
+        stimulus: What the budget does to demand, percent of output; `used_stimulus` what demand has got used to.
+        balance: Net exports, percent of GDP; `used_balance` what demand has got used to.
+        deficit: Of the government, percent of GDP a year; `debt` percent of GDP.
+        potential: Output without a gap, in the unit of `NationParams.size`.
+        tariff: Of the row's nation on imports from the column's, percent of value, shape (n, n); `tariff_before` that
+            of the quarter before.
+        sanction: Of the row's nation against the column's, percent of trade both ways, shape (n, n).
+        imports: Of the row's nation from the column's, in the unit of `potential` a year, shape (n, n).
+    """
+
+    quarter: int
+    demand: Floats
+    demand_before: Floats
+    gaps: Floats
+    inflations: Floats
+    unemployment: Floats
+    policy_rate: Floats
+    lending_rate: Floats
+    real_rate: Floats
+    exchange: Floats
+    spending: Floats
+    taxes: Floats
+    instalments: Floats
+    stimulus: Floats
+    used_stimulus: Floats
+    balance: Floats
+    used_balance: Floats
+    deficit: Floats
+    debt: Floats
+    potential: Floats
+    tariff: Floats
+    tariff_before: Floats
+    sanction: Floats
+    imports: Floats
+
+    @property
+    def gap(self) -> Floats:
+        """Output gap, percent."""
+        return self.gaps[:, 0]
+
+    @property
+    def inflation(self) -> Floats:
+        """Inflation of the quarter, percent a year."""
+        return self.inflations[:, 0]
+
+    @property
+    def inflation_year(self) -> Floats:
+        """Mean inflation of the last four quarters."""
+        return self.inflations.mean(axis=1)
+
+    @property
+    def gdp(self) -> Floats:
+        """Real output a year, in the unit of `NationParams.size`."""
+        return self.potential * (1 + self.gap / 100)
+
+    @property
+    def exports(self) -> Floats:
+        """Exports a year, in that unit."""
+        return self.imports.sum(axis=0)
+
+    @property
+    def trade_balance(self) -> Floats:
+        """Exports less imports, in that unit; it sums to zero over the world."""
+        return self.imports.sum(axis=0) - self.imports.sum(axis=1)
+
+    def equals(self, other: "World") -> bool:
+        """Return whether every number is the same."""
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+
+class Macro:
+    """The laws of some nations' economies.
+
+    Args:
+        nations: The nations, in the order of all arrays.
+        params: The structure that they share.
+
+    Attributes:
+        spending: Of the governments at the start, percent of GDP.
+        taxes: Those that keep debt at its target in the long run, percent of GDP.
+    """
+
+    def __init__(self, nations: Sequence[NationParams], params: MacroParams) -> None:
+        self.nations = tuple(nations)
+        self.names = tuple(nation.name for nation in nations)
+        self.params = params
+        self.target = self._of("inflation_target")
+        self.neutral = self._of("neutral_rate")
+        self.natural = self._of("natural_unemployment")
+        self.trend = self._of("trend_growth")
+        self.debt_target = self._of("debt")
+        self.spending = self._of("spending")
+        growth, interest = self.trend + self.target, self.neutral + self.target
+        self.taxes = self.spending + self.debt_target * (interest - growth) / (100 + growth / 4)
+
+    def _of(self, name: str) -> Floats:
+        return np.array([getattr(nation, name) for nation in self.nations], dtype=float)
+
+    def _given(self, name: str, otherwise: Floats) -> Floats:
+        """Return starting values, where a nation has none the long run's."""
+        values = [getattr(nation, name) for nation in self.nations]
+        return np.array(
+            [long if own is None else own for own, long in zip(values, otherwise, strict=True)], dtype=float
+        )
+
+    def start(self) -> World:
+        """Return the world before the first quarter, with trade and budget in balance.
+
+        A nation's output gap is the one that its unemployment tells by Okun's law.
+        """
+        n = len(self.nations)
+        unemployment = self._given("unemployment", self.natural)
+        inflation = self._given("inflation", self.target)
+        rate = self._given("policy_rate", self.neutral + self.target)
+        gap = (self.natural - unemployment) / self.params.okun if self.params.okun else np.zeros(n)
+        zero, square = np.zeros(n), np.zeros((n, n))
+        world = World(
+            quarter=0,
+            demand=gap,
+            demand_before=gap,
+            gaps=np.repeat(gap[:, None], MEMORY + 1, axis=1),
+            inflations=np.repeat(inflation[:, None], MEMORY, axis=1),
+            unemployment=unemployment,
+            policy_rate=rate,
+            lending_rate=rate,
+            real_rate=rate - self._expected(inflation) - self.neutral,
+            exchange=zero,
+            spending=self.spending,
+            taxes=self.taxes,
+            instalments=np.zeros((n, MEMORY)),
+            stimulus=zero,
+            used_stimulus=zero,
+            balance=zero,
+            used_balance=zero,
+            deficit=zero,
+            debt=self.debt_target,
+            potential=self._of("size") / (1 + gap / 100),
+            tariff=square,
+            tariff_before=square,
+            sanction=square,
+            imports=square,
+        )
+        imports = self._imports(world)
+        balance = 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / world.gdp
+        deficit = world.spending - self._revenue(world, gap, imports)
+        return replace(world, imports=imports, balance=balance, used_balance=balance, deficit=deficit)
+
+    def at_rest(self) -> World:
+        """Return the world in its long run: no gaps, inflation at its targets."""
+        own = {"unemployment": None, "inflation": None, "policy_rate": None}
+        return Macro([nation.model_copy(update=own) for nation in self.nations], self.params).start()
+
+    def next_quarter(self, world: World, shocks: Shocks) -> World:
+        """Return the world a quarter later, with its instruments as they stand; see the module's text for the order."""
+        own = self.params
+        lending = world.lending_rate + own.pass_through * (world.policy_rate - world.lending_rate)
+        expected = self._expected(world.inflation_year)
+        real = lending - expected - self.neutral
+        exchange = self._exchange(world, real)
+        demand = own.demand_lag_1 * world.demand + own.demand_lag_2 * world.demand_before
+        demand = demand - own.rate_effect * world.real_rate + shocks.demand
+        stimulus = self._stimulus(world)
+        used_stimulus = world.used_stimulus + own.adaptation * (world.stimulus - world.used_stimulus)
+        potential = world.potential * (1 + self.trend / 400)
+        imports = self._imports(replace(world, potential=potential, exchange=exchange))
+        balance = 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / potential
+        used_balance = world.used_balance + own.adaptation * (world.balance - world.used_balance)
+        gap = demand + (stimulus - used_stimulus) + (balance - used_balance)
+        dearer = self._import_prices(world, exchange)
+        inflation = expected + own.phillips * gap + dearer + shocks.supply
+        lag = own.unemployment_lag
+        unemployment = self.natural + lag * (world.unemployment - self.natural) - (1 - lag) * own.okun * gap
+        unemployment = np.clip(unemployment + shocks.labor, 0.0, 100.0)
+        deficit, debt = self._budget(world, gap, inflation, imports, potential)
+        return replace(
+            world,
+            quarter=world.quarter + 1,
+            demand=demand,
+            demand_before=world.demand,
+            gaps=np.column_stack([gap, world.gaps[:, :-1]]),
+            inflations=np.column_stack([inflation, world.inflations[:, :-1]]),
+            unemployment=unemployment,
+            lending_rate=lending,
+            real_rate=real,
+            exchange=exchange,
+            instalments=np.column_stack([world.instalments[:, 1:], np.zeros(len(gap))]),
+            stimulus=stimulus,
+            used_stimulus=used_stimulus,
+            balance=balance,
+            used_balance=used_balance,
+            deficit=deficit,
+            debt=debt,
+            potential=potential,
+            tariff_before=world.tariff,
+            imports=imports,
+        )
+
+    def growth_year(self, world: World) -> Floats:
+        """Return the growth of output over the last four quarters, percent."""
+        return self.trend + world.gaps[:, 0] - world.gaps[:, MEMORY]
+
+    def taylor_rate(self, world: World) -> Floats:
+        """Return the policy rate of Taylor's rule, percent a year, for what the last quarter brought.
+
+        Neutral rate + inflation of the last four quarters + half of what it is beyond its target + half of the output
+        gap (Taylor 1993, doi:10.1016/0167-2231(93)90009-L).
+        """
+        beyond = world.inflation_year - self.target
+        return self.neutral + world.inflation_year + 0.5 * beyond + 0.5 * world.gap
+
+    def _expected(self, inflation_year: Floats) -> Floats:
+        anchoring = self.params.anchoring
+        return anchoring * self.target + (1 - anchoring) * inflation_year
+
+    def _exchange(self, world: World, real: Floats) -> Floats:
+        own, weights = self.params, world.potential / world.potential.sum()
+        beyond = real - weights @ real
+        return own.exchange_lag * world.exchange + (1 - own.exchange_lag) * own.exchange_effect * beyond
+
+    def _stimulus(self, world: World) -> Floats:
+        """Return what the budget does to demand, beyond that of the start; instalments are of quarters, not years."""
+        own = self.params
+        spending = world.spending - self.spending
+        taxes = world.taxes - self.taxes
+        return own.spending_effect * spending + own.tax_effect * (4 * world.instalments[:, 0] - taxes)
+
+    def _base(self, potential: Floats) -> Floats:
+        """Return the imports of each pair without gaps, tariffs and sanctions: the same both ways, so in balance."""
+        base = self.params.openness * np.outer(potential, potential) / potential.sum()
+        np.fill_diagonal(base, 0.0)
+        return base
+
+    def _imports(self, world: World) -> Floats:
+        own = self.params
+        stronger = world.exchange[:, None] - world.exchange[None, :]
+        percent = own.income_elasticity * world.gap[:, None] + own.price_elasticity * (stronger - world.tariff)
+        open_ = (1 - world.sanction / 100) * (1 - world.sanction.T / 100)
+        return self._base(world.potential) * np.maximum(1 + percent / 100, 0.0) * open_
+
+    def _import_prices(self, world: World, exchange: Floats) -> Floats:
+        """Return the points of inflation that this quarter's exchange rate and new tariffs make; a tariff's once."""
+        share = self._base(world.potential) / world.potential[:, None]
+        rise = exchange - world.exchange
+        weaker = share @ rise - share.sum(axis=1) * rise
+        return 4 * self.params.import_prices * (weaker + (share * (world.tariff - world.tariff_before)).sum(axis=1))
+
+    def _revenue(self, world: World, gap: Floats, imports: Floats) -> Floats:
+        """Return taxes and tariffs, percent of GDP, at an output gap and a debt."""
+        own = self.params
+        duties = 100 * (world.tariff / 100 * imports).sum(axis=1) / world.potential
+        return world.taxes + own.stabilizer * gap + own.debt_response * (world.debt - self.debt_target) + duties
+
+    def _budget(
+        self, world: World, gap: Floats, inflation: Floats, imports: Floats, potential: Floats
+    ) -> tuple[Floats, Floats]:
+        """Return deficit (a year's rate) and debt after the quarter.
+
+        Debt is what there was, with interest, worn down by nominal growth, and a quarter of the deficit without
+        interest.
+        """
+        primary = world.spending - self._revenue(replace(world, potential=potential), gap, imports)
+        primary = primary + 4 * world.instalments[:, 0]
+        growth = self.trend / 4 + (gap - world.gap) + inflation / 4
+        interest = world.lending_rate / 4
+        debt = world.debt * (1 + interest / 100) / (1 + growth / 100) + primary / 4
+        return primary + 4 * interest * world.debt / 100, debt

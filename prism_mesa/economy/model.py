@@ -1,0 +1,236 @@
+"""`EconomyModel`: nations that set policy, in an economy that answers, as a Mesa model.
+
+A quarter, which is one `step()`:
+
+1. observe: each nation sees its own indicators as they are, and the others' with an error.
+2. decide: all nations at once, each by what it saw; an LLM's words are read into a `Policy`.
+3. validate: each policy is computed through as the world stands; what fails a check is recorded and has no effect.
+4. apply: the instruments are set, all at once, each nation's own.
+5. the economy moves on by a quarter.
+6. collect: the DataCollector and the recorder get the quarter's rows.
+
+If an LLM gives no usable answer in step 2 the step ends there, and the world, its nations and Mesa's clock are what
+they were; `step()` can be called again.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import mesa
+import numpy as np
+from mesa.time import Schedule
+
+from prism_mesa.agents import ReasoningChain
+from prism_mesa.economy.agent import EconLLMAgent, Past, Proposal, RuleAgent
+from prism_mesa.economy.collect import Decided, Recorder, make_datacollector, outcome_of, rows_of
+from prism_mesa.economy.instruments import with_policies
+from prism_mesa.economy.macro import Floats, Macro, Shocks
+from prism_mesa.economy.params import EconomyParams
+from prism_mesa.economy.states import NationState, SimulationState, indicators, observed, quarter_name
+from prism_mesa.economy.validator import Judgement, judge
+from prism_mesa.params import CONFIGURED, model_params
+from prism_mesa.reasoner import LLMClient, make_llm_client
+from prism_mesa.reasoner.loops import run_now
+from prism_mesa.streams import Streams
+
+
+class EconomyModel(mesa.Model):
+    """Nations and their economies; see the module's text for the order of a quarter.
+
+    Args:
+        config: All parameters, or nested values for them; by default those of `EconomyParams`.
+        scenario: A Mesa scenario; its attributes are parameters.
+        rng: The seed (Mesa's name for it), as in `SocialModel`. Overrides `seed`.
+        recorder: Where records go; None keeps only what the DataCollector holds.
+        llm: Who is asked with `economy.policy=llm`: a client, or a function of the prompt; None makes what the
+            parameters name, which is nobody, and then Taylor's rule, where there is no LLM.
+        params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
+
+    Attributes:
+        world: Where all nations stand.
+        nations: The agents, in the order of their rows.
+        seen: The indicators of all nations, exactly, each of shape (n,).
+        decided: What the nations decided in the last quarter.
+        llm: Who is asked; None if nobody is.
+        note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
+        totals: Decisions so far: accepted, rejected (by the validator), refused (not understood), held (accepted, no
+            change).
+        read_by: Who read them: parser, llm, or nobody where a rule decided.
+        datacollector: Of each nation and quarter the indicators (`states.INDICATORS`); of the world `accepted`,
+            `rejected`, `refused` and the means of output gap, inflation and unemployment, weighed by output.
+
+    Raises:
+        ConfigError: If a parameter is unknown or out of range, or the LLM that is named is not there.
+    """
+
+    def __init__(
+        self,
+        config: EconomyParams | Mapping[str, Any] | None = None,
+        *,
+        scenario: mesa.experimental.scenarios.Scenario | None = None,
+        rng: Any = CONFIGURED,
+        recorder: Recorder | None = None,
+        llm: Any = None,
+        **params: Any,
+    ) -> None:
+        self.params: EconomyParams = model_params(EconomyParams, config, scenario, rng, params, "EconomyModel")
+        super().__init__(rng=self.params.seed)
+        if scenario is not None:
+            self.scenario = scenario
+        own = self.params.economy
+        self.streams = Streams(self.params.seed)
+        self.macro = Macro(own.nations, own.macro)
+        self.world = self.macro.start()
+        self.llm, self.note = self._advisor(llm)
+        self.nations = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
+        self.decided: Sequence[Decided] = ()
+        self.totals: Counter[str] = Counter()
+        self.read_by: Counter[str] = Counter()
+        self.recorder = recorder
+        self.seen: dict[str, Floats] = indicators(self.macro, self.world)
+        self._states: dict[int, NationState] = {}
+        self.datacollector = make_datacollector()
+
+    def _policy_of(self, row: int) -> str:
+        return self.params.economy.nations[row].policy or self.params.economy.policy
+
+    def _advisor(self, llm: Any) -> tuple[LLMClient | None, str]:
+        """Return the LLM if any nation has one, and why not, or why it is not the one wished for."""
+        if all(self._policy_of(row) != "llm" for row in range(len(self.params.economy.nations))):
+            return None, ""
+        if llm is not None:
+            client = llm if isinstance(llm, LLMClient) else LLMClient(llm, self.params.reasoner)
+            client.begin()
+            return client, ""
+        made, note = make_llm_client(self.params.reasoner)
+        return made, note if made is not None else f"no LLM is at hand ({note}): Taylor's rule decides instead"
+
+    def _nation(self, row: int, name: str) -> EconLLMAgent | RuleAgent:
+        own, policy = self.params.economy, self._policy_of(row)
+        if policy != "llm" or self.llm is None:
+            return RuleAgent(self, name, "taylor" if policy == "llm" else policy, row=row)
+        style = own.prompt_style or ("examples" if self.llm.kind == "embedded" else "chain_of_thought")
+        return EconLLMAgent(self, name, self.llm, domain=own.domain, prompt_style=style, row=row, memory=own.memory)
+
+    @property
+    def label(self) -> str:
+        """Who decides, for summaries."""
+        by: dict[str, list[str]] = {}
+        for nation in self.nations:
+            by.setdefault(nation.decided_by, []).append(nation.name)
+        if len(by) == 1:
+            return next(iter(by))
+        return "; ".join(f"{who} for {', '.join(names)}" for who, names in by.items())
+
+    @property
+    def quarter(self) -> str:
+        """The name of the last quarter that is over; before the first step the one before it."""
+        return quarter_name(self.params.economy.first_quarter, self.world.quarter - 1)
+
+    def nation_state(self, row: int) -> NationState:
+        """Return where a nation stands, exactly."""
+        if row not in self._states:
+            values = {name: float(column[row]) for name, column in self.seen.items()}
+            self._states[row] = NationState(name=self.macro.names[row], **values)
+        return self._states[row]
+
+    def step(self) -> None:
+        """Run one quarter.
+
+        Raises:
+            LLMFailureException: If an LLM gave no usable answer; nothing has changed then.
+            OracleError: If a ledger is replayed that does not hold a question; so here.
+        """
+        before = [getattr(nation, "reasoning_chain", None) for nation in self.nations]
+        try:
+            decided = self._decide()
+        except BaseException:
+            self._undo(before)
+            raise
+        self.decided = decided
+        self._apply(decided)
+        self._collect()
+        self.running = self.world.quarter < self.params.rounds
+
+    def _undo(self, chains: Sequence[ReasoningChain | None]) -> None:
+        """Make the step not have been begun: Mesa has moved its clock, and has forgotten the event of the next step."""
+        for nation, chain in zip(self.nations, chains, strict=True):
+            if isinstance(nation, EconLLMAgent):
+                nation.reasoning_chain = chain
+        self.time -= 1
+        self.steps -= 1
+        self.schedule_recurring(self._do_step, Schedule(interval=1.0, start=self.time + 1))
+
+    def observe(self) -> list[SimulationState]:
+        """Return what each nation sees now, in the order of their rows."""
+        own = self.params.economy
+        quarter = quarter_name(own.first_quarter, self.world.quarter)
+        return observed(self.macro, self.world, quarter, self.streams, own.noise)
+
+    def _decide(self) -> list[Decided]:
+        """Return what all nations decide, judged as the world stands; the first failure, by row, is raised."""
+        asking = [nation for nation in self.nations if isinstance(nation, EconLLMAgent)]
+
+        async def all_at_once() -> list[Proposal | BaseException]:
+            states = self.observe()
+            return await asyncio.gather(*(one.propose(states[one.row]) for one in asking), return_exceptions=True)
+
+        found: list[Proposal | BaseException] = run_now(all_at_once()) if asking else []
+        said = dict(zip((one.row for one in asking), found, strict=True))
+        decided = []
+        for nation in self.nations:
+            proposal = nation.decide() if isinstance(nation, RuleAgent) else said[nation.row]
+            if isinstance(proposal, BaseException):
+                raise proposal
+            decided.append(self._judged(nation.row, proposal))
+        return decided
+
+    def _judged(self, row: int, proposal: Proposal) -> Decided:
+        action, reading, chain = proposal
+        judgement = Judgement()
+        if reading.policy is not None:
+            judgement = judge(reading.policy, self.world, row, self.macro.names, self.params.economy.limits)
+            action = action.model_copy(update={"validated": judgement.accepted})
+        return Decided(row, action, reading, chain, judgement)
+
+    def _apply(self, decided: Sequence[Decided]) -> None:
+        policies = {one.row: one.reading.policy for one in decided if one.action.validated and one.reading.policy}
+        set_ = with_policies(self.world, policies, self.macro.names)
+        quarter = quarter_name(self.params.economy.first_quarter, self.world.quarter)
+        self.world = self.macro.next_quarter(set_, self._shocks())
+        for one in decided:
+            self.totals[outcome_of(one)] += 1
+            self.read_by[one.reading.read_by] += 1
+            self.nations[one.row].past.append(Past(quarter, one.action.action_string, one.reason))
+
+    def _shocks(self) -> Shocks:
+        """Return the quarter's shocks; of demand and inflation a share is common to all nations."""
+        own, rows = self.params.economy.macro, np.arange(len(self.nations))
+
+        def draw(name: str, sd: float, common: float = 0.0) -> Floats:
+            index = self.world.quarter
+            alone = self.streams.normal(f"shock/{name}", rows, index=index)
+            shared = self.streams.normal(f"shock/{name}", -1, index=index)
+            drawn: Floats = sd * (np.sqrt(1 - common) * alone + np.sqrt(common) * shared)
+            return drawn
+
+        return Shocks(
+            demand=draw("demand", own.demand_sd, own.common),
+            supply=draw("supply", own.supply_sd, own.common),
+            labor=draw("labor", own.labor_sd),
+        )
+
+    def _collect(self) -> None:
+        self.seen = indicators(self.macro, self.world)
+        self._states.clear()
+        self.datacollector.collect(self)
+        if self.recorder is not None:
+            for table, columns in rows_of(self).items():
+                self.recorder.write(table, columns)
+
+    def close(self) -> None:
+        """End the LLM's connections; doing it twice does no harm."""
+        if self.llm is not None:
+            self.llm.close()

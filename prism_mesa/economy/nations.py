@@ -1,0 +1,126 @@
+"""Nations: their size, their long run, and where they stand when a simulation begins.
+
+The United States are started and calibrated from the macro data that `statsmodels` ships (1959Q1 to 2009Q3); the tests
+derive these numbers from there again. All others are rounded to what the sources below agree on, and start in 2009Q3
+too.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final, Literal
+
+from pydantic import Field
+
+from prism_mesa.errors import did_you_mean
+from prism_mesa.params import Params
+
+
+class NationParams(Params):
+    """A nation. Rates, inflation and growth are percent a year; budget and debt percent of a year's GDP."""
+
+    name: str = Field(min_length=1, max_length=60, pattern=r"^[\w .'-]*\w[\w .'-]*$", description="name in words")
+    size: float = Field(1.0, gt=0, le=1e6, description="GDP at the start, in any unit that all nations share")
+    natural_unemployment: float = Field(6.0, ge=0, le=50, description="unemployment without a gap, percent")
+    inflation_target: float = Field(2.0, ge=-5, le=50, description="what the central bank aims at")
+    neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither spurs nor slows demand")
+    trend_growth: float = Field(2.5, ge=-10, le=20, description="growth of potential output")
+    unemployment: float | None = Field(None, ge=0, le=100, description="at the start; null: the natural rate")
+    inflation: float | None = Field(
+        None, ge=-50, le=1000, description="at the start, last four quarters; null: the target"
+    )
+    policy_rate: float | None = Field(
+        None, ge=-5, le=1000, description="at the start; null: neutral rate and inflation target together"
+    )
+    debt: float = Field(60.0, ge=-500, le=1000, description="of the government at the start, which is also its target")
+    spending: float = Field(35.0, gt=0, le=100, description="of the government, a year")
+    policy: Literal["llm", "taylor", "nothing", "random"] | None = Field(
+        None, description="who sets its policy; null: whoever economy.policy names"
+    )
+
+
+NATIONS: Final[Mapping[str, NationParams]] = {
+    nation.name: nation
+    for nation in (
+        NationParams(
+            name="United States",
+            size=14.4,
+            natural_unemployment=5.9,
+            inflation_target=2.0,
+            trend_growth=3.1,
+            unemployment=9.6,
+            inflation=-0.2,
+            policy_rate=0.12,
+            debt=87.0,
+            spending=35.0,
+        ),
+        NationParams(
+            name="United Kingdom",
+            size=2.4,
+            natural_unemployment=6.0,
+            trend_growth=2.5,
+            unemployment=7.6,
+            inflation=1.5,
+            policy_rate=0.5,
+            debt=65.0,
+            spending=40.0,
+        ),
+        NationParams(
+            name="Canada",
+            size=1.4,
+            natural_unemployment=7.5,
+            trend_growth=2.7,
+            unemployment=8.4,
+            inflation=-0.9,
+            policy_rate=0.25,
+            debt=80.0,
+            spending=40.0,
+        ),
+        NationParams(
+            name="Australia",
+            size=1.0,
+            natural_unemployment=6.5,
+            inflation_target=2.5,
+            trend_growth=3.2,
+            unemployment=5.6,
+            inflation=1.3,
+            policy_rate=3.0,
+            debt=17.0,
+            spending=35.0,
+        ),
+        NationParams(
+            name="Sweden",
+            size=0.4,
+            natural_unemployment=7.0,
+            trend_growth=2.4,
+            unemployment=8.4,
+            inflation=-1.2,
+            policy_rate=0.25,
+            debt=41.0,
+            spending=50.0,
+        ),
+    )
+}
+"""The nations that are known by name, as of 2009Q3.
+
+United States: unemployment, the three-month Treasury bill rate and the mean inflation of the last four quarters are the
+last rows of `macrodata`; natural unemployment is the mean of `unemp`, trend growth that of `realgdp`. The others:
+unemployment, inflation and policy rates as their statistical offices and central banks gave them at the time (Bank
+Rate, the overnight rates of Canada and Australia, the repo rate of the Riksbank); targets as the central banks
+announced them (the Reserve Bank of Australia: 2 to 3 percent); natural unemployment and trend growth near the averages
+of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank), debt general government gross debt
+and spending of about that year (IMF), both rounded. The neutral rate is that of Taylor (1993), 2 percent, everywhere.
+"""
+
+
+def named_nation(value: Any) -> Any:
+    """Return the nation of a name; anything else as it is.
+
+    Raises:
+        ValueError: If no nation of that name is known.
+    """
+    if not isinstance(value, str):
+        return value
+    found = {name.lower(): nation for name, nation in NATIONS.items()}.get(value.strip().lower())
+    if found is None:
+        near = did_you_mean(value, NATIONS)
+        raise ValueError(f"no such nation (known: {', '.join(NATIONS)}; of your own give all keys).{near}")
+    return found

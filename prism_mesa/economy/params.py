@@ -1,0 +1,221 @@
+"""The parameters of the economy, with their units, ranges and sources. Nothing here is acted upon."""
+
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from prism_mesa.economy.nations import NATIONS, NationParams, named_nation
+from prism_mesa.params import Params
+from prism_mesa.reasoner import LLMParams
+
+type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
+type Domain = Literal["economic", "monetary", "fiscal", "trade"]
+type PromptStyle = Literal["chain_of_thought", "examples"]
+
+Nation = Annotated[NationParams, BeforeValidator(named_nation)]
+
+
+class AdvisorParams(LLMParams):
+    """The LLM that advises nations."""
+
+    kind: Literal["auto", "ollama", "embedded", "openai", "rule"] = Field(
+        "auto",
+        description="Who is asked with economy.policy=llm; 'auto' is Ollama where it answers and has the model, else "
+        "the embedded LLM where it is installed; where there is none, and with 'rule', the Taylor rule decides",
+    )
+    timeout_s: float = Field(60.0, gt=0, description="Seconds after which an attempt counts as not answered")
+    temperature: float = Field(
+        0.7, ge=0, description="Sampling temperature of the LLM; at 0 a second attempt says the same as the first"
+    )
+    max_answer_tokens: int = Field(512, ge=1, description="Most tokens of an answer")
+    attempts: int | None = Field(
+        None, ge=1, le=100, description="Tries at a decision; null: 2, with the embedded LLM 8"
+    )
+
+
+class MacroParams(Params):
+    """The structure of every nation's economy, by quarters; rates and inflation are percent a year.
+
+    Calibrated so that a nation under a Taylor rule has the moments of the United States, 1959 to 2009 (statsmodels'
+    `macrodata`; see `macro`): Okun coefficient, sd and autocorrelation of output, Phillips slope.
+    """
+
+    demand_lag_1: float = Field(
+        1.3, ge=-2, le=2, description="Weight of last quarter's demand (calibrated; OLS on macrodata, HP cycle: 1.10)"
+    )
+    demand_lag_2: float = Field(
+        -0.42, ge=-1, le=1, description="Weight of demand two quarters ago (calibrated; OLS: -.28)"
+    )
+    rate_effect: float = Field(
+        0.1,
+        ge=0,
+        le=2,
+        description="Fall of next quarter's demand, percent of output, per point of the real lending rate above "
+        "neutral (Rudebusch and Svensson 1999: .10)",
+    )
+    pass_through: float = Field(
+        0.6,
+        gt=0,
+        le=1,
+        description="Share of the way to the policy rate that lending rates go in a quarter (an assumption within the "
+        "range of Cottarelli and Kourelis 1994)",
+    )
+    anchoring: float = Field(
+        0.3,
+        gt=0,
+        le=1,
+        description="Weight of the target in expected inflation, the rest is the last four quarters' mean "
+        "(calibrated; OLS on macrodata: .21)",
+    )
+    phillips: float = Field(
+        0.3, ge=0, le=5, description="Inflation, points a year, per percent of output gap (OLS on macrodata: .34)"
+    )
+    okun: float = Field(
+        0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (HP cycles of macrodata: .42)"
+    )
+    unemployment_lag: float = Field(
+        0.25, ge=0, lt=1, description="Share of last quarter's unemployment gap that stays (an assumption)"
+    )
+    spending_effect: float = Field(
+        0.8,
+        ge=0,
+        le=3,
+        description="Percent of output per percent of GDP of new public spending (Ramey 2011: .8 to 1.5)",
+    )
+    tax_effect: float = Field(
+        0.5,
+        ge=0,
+        le=5,
+        description="Percent of output per percent of GDP of lower taxes or higher transfers (an assumption)",
+    )
+    adaptation: float = Field(
+        0.08,
+        gt=0,
+        le=1,
+        description="Share of a lasting change of the budget or of trade that demand gets used to in a quarter (an "
+        "assumption: half in two years)",
+    )
+    openness: float = Field(
+        0.3,
+        ge=0,
+        lt=1,
+        description="Imports as a share of GDP of a nation that is small beside all others; trade of a pair goes "
+        "with the product of their GDP (gravity, Anderson and van Wincoop 2003, without distance)",
+    )
+    income_elasticity: float = Field(
+        1.5, ge=0, le=5, description="Percent of imports per percent of output gap (Houthakker and Magee 1969: 1 to 2)"
+    )
+    price_elasticity: float = Field(
+        1.0,
+        ge=0,
+        le=10,
+        description="Percent of imports per percent of their price, by tariff or exchange rate (an assumption within "
+        "the range of Hooper, Johnson and Marquez 2000)",
+    )
+    exchange_effect: float = Field(
+        1.5,
+        ge=0,
+        le=10,
+        description="Percent of appreciation per point of the real rate above that of the others (an assumption)",
+    )
+    exchange_lag: float = Field(
+        0.85, ge=0, lt=1, description="Share of last quarter's exchange rate that stays (an assumption)"
+    )
+    import_prices: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="Share of a change of tariff or exchange rate that reaches import prices (Campa and Goldberg 2005: "
+        "about .25 in the US within a quarter)",
+    )
+    stabilizer: float = Field(
+        0.35,
+        ge=0,
+        le=1,
+        description="Percent of GDP that the budget balance moves with per percent of output gap (Girouard and Andre "
+        "2005: .34 for the US)",
+    )
+    debt_response: float = Field(
+        0.05,
+        ge=0,
+        le=1,
+        description="Percent of GDP of taxes per percent of GDP of debt above its target (Bohn 1998: .03 to .05)",
+    )
+    demand_sd: float = Field(0.65, ge=0, le=10, description="sd of demand shocks, percent of output (calibrated)")
+    supply_sd: float = Field(1.5, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
+    labor_sd: float = Field(0.2, ge=0, le=5, description="sd of unemployment shocks, points (calibrated)")
+    common: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="Share of the variance of demand and inflation shocks that all nations have in common",
+    )
+
+
+class LimitsParams(Params):
+    """What a nation can do in one quarter; the validator refuses the rest."""
+
+    lower_bound: float = Field(0.0, ge=-5, le=5, description="Lowest policy rate, percent a year")
+    highest_rate: float = Field(25.0, gt=0, le=1000, description="Highest policy rate, percent a year")
+    rate_step: float = Field(3.0, gt=0, le=1000, description="Largest move of the policy rate, points")
+    budget_step: float = Field(5.0, gt=0, le=100, description="Largest move of spending or taxes, percent of GDP")
+    borrowing_step: float = Field(10.0, gt=0, le=100, description="Most new borrowing or paying back, percent of GDP")
+    highest_budget: float = Field(65.0, gt=0, le=100, description="Most spending or taxes, percent of GDP")
+    highest_debt: float = Field(
+        200.0, gt=0, le=1000, description="Debt, percent of GDP, beyond which nobody lends for new deficits"
+    )
+    highest_deficit: float = Field(15.0, gt=0, le=100, description="Largest planned deficit, percent of GDP a year")
+    highest_tariff: float = Field(200.0, gt=0, le=10_000, description="Highest tariff, percent of value")
+    measures: int = Field(
+        4, ge=1, le=20, description="Most measures in a decision, those against all others counted once"
+    )
+
+
+class EconomySettings(Params):
+    """Which nations there are, who decides, and what they see."""
+
+    policy: PolicyKind = Field(
+        "taylor",
+        description="Who sets policy: an llm (the Taylor rule where none is at hand), the taylor rule (Taylor 1993), "
+        "nothing at all, or random measures",
+    )
+    nations: tuple[Nation, ...] = Field(
+        tuple(NATIONS.values()),
+        min_length=1,
+        max_length=200,
+        description=f"Nations: names of those that are known ({', '.join(NATIONS)}), or all keys of one of your own",
+    )
+    first_quarter: str = Field(
+        "2009Q4",
+        pattern=r"^\d{4}Q[1-4]$",
+        description="The first quarter; the nations' starting values are of the one before",
+    )
+    noise: float = Field(
+        0.5, ge=0, le=20, description="sd of the error with which a nation sees the others' indicators, points"
+    )
+    domain: Domain = Field("economic", description="What nations decide about: all of it, or one field")
+    prompt_style: PromptStyle | None = Field(
+        None,
+        description="chain_of_thought: the contract's prompt; examples: with three worked examples before it; null: "
+        "chain_of_thought, with the embedded LLM examples",
+    )
+    memory: int = Field(4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells")
+    macro: MacroParams = Field(default_factory=MacroParams)
+    limits: LimitsParams = Field(default_factory=LimitsParams)
+
+    @model_validator(mode="after")
+    def _names_differ(self) -> Self:
+        names = [nation.name.lower() for nation in self.nations]
+        twice = [name for name in names if names.count(name) > 1]
+        if twice:
+            raise ValueError(f"nations: {twice[0]!r} stands there twice")
+        return self
+
+
+class EconomyParams(Params):
+    """Everything an `EconomyModel` is made from."""
+
+    seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
+    rounds: int = Field(40, ge=1, description="quarters of a run")
+    economy: EconomySettings = Field(default_factory=EconomySettings)
+    reasoner: AdvisorParams = Field(default_factory=AdvisorParams)

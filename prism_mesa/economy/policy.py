@@ -1,0 +1,63 @@
+"""A policy in numbers: what a nation does with its own instruments. Nothing here reads words or changes a world."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+type Lever = Literal["policy_rate", "spending", "taxes", "tariff", "sanction", "debt"]
+type Unit = Literal["points", "percent", "percent_of_gdp"]
+
+LEVERS: tuple[Lever, ...] = ("policy_rate", "spending", "taxes", "tariff", "sanction", "debt")
+AGAINST_NATIONS: frozenset[Lever] = frozenset({"tariff", "sanction"})
+"""Instruments that are set against one named nation each; the others have no target."""
+
+UNITS: dict[Lever, tuple[Unit, ...]] = {
+    "policy_rate": ("points",),
+    "spending": ("percent_of_gdp", "percent"),
+    "taxes": ("percent_of_gdp", "percent"),
+    "tariff": ("points",),
+    "sanction": ("points",),
+    "debt": ("percent_of_gdp", "percent"),
+}
+"""The units that a size can have, by instrument."""
+
+
+class Measure(BaseModel):
+    """One instrument and what is done with it.
+
+    Attributes:
+        lever: The instrument. `policy_rate`: the central bank's rate, percent a year. `spending` and `taxes`: of the
+            government, a year. `tariff`: on imports from `target`, percent of their value. `sanction`: percent of the
+            trade with `target`, both ways, that is stopped. `debt`: the government's, borrowed or paid back over the
+            next four quarters.
+        how: Whether the instrument moves `by` the size, or is set `to` it.
+        size: With `by` above 0 to raise and below 0 to lower; with `to` the level.
+        unit: `points` are percentage points of the instrument itself, `percent` is relative to where it stands,
+            `percent_of_gdp` is percent of a year's GDP.
+        target: The nation that a tariff or sanction is set against; None for all other instruments.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    lever: Lever
+    how: Literal["by", "to"] = "by"
+    size: float
+    unit: Unit
+    target: str | None = None
+
+    def __str__(self) -> str:
+        by = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]
+        of = f" on {self.target}" if self.target else ""
+        size = f"{self.size:.4g} {'%' if by == 'points' else by}" if self.how == "to" else f"{self.size:+.4g} {by}"
+        return f"{self.lever.replace('_', ' ')}{of} {self.how} {size}"
+
+
+class Policy(BaseModel):
+    """What a nation does in one quarter, in order; no measure means that it leaves everything as it is."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    measures: tuple[Measure, ...] = Field(default=())
+
+    def __str__(self) -> str:
+        return ", ".join(map(str, self.measures)) or "hold"

@@ -1,0 +1,218 @@
+"""The validator: computes whether a nation can do what it decided, item by item. It asks nobody and changes nothing."""
+
+from collections.abc import Iterator, Sequence
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from prism_mesa.economy.instruments import level_after, level_of
+from prism_mesa.economy.macro import World
+from prism_mesa.economy.params import LimitsParams
+from prism_mesa.economy.policy import AGAINST_NATIONS, UNITS, Lever, Measure, Policy
+from prism_mesa.errors import did_you_mean
+
+type Check = Literal["target", "bounds", "feasibility", "conflict", "conservation"]
+
+_ROUNDING = 0.051
+"""Percent of GDP by which sums in a sentence may be off."""
+
+
+class Verdict(BaseModel):
+    """What one check says.
+
+    Attributes:
+        measure: Which measure it is about, from 0; -1 for the policy as a whole.
+        reason: In words, with the numbers.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    measure: int
+    check: Check
+    passed: bool
+    reason: str
+
+
+class Judgement(BaseModel):
+    """All verdicts on a policy."""
+
+    model_config = ConfigDict(frozen=True)
+
+    verdicts: tuple[Verdict, ...] = ()
+
+    @property
+    def accepted(self) -> bool:
+        """Whether every check passed; if not, nothing of the policy is done."""
+        return all(verdict.passed for verdict in self.verdicts)
+
+    @property
+    def reason(self) -> str:
+        """Why it is rejected; empty if it is not."""
+        return "; ".join(verdict.reason for verdict in self.verdicts if not verdict.passed)
+
+
+def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Judgement:
+    """Return the verdicts on a nation's policy, as the world stands.
+
+    Args:
+        policy: What is to be done.
+        world: The world before it.
+        row: Whose policy it is.
+        names: Names of all nations.
+        limits: What is possible.
+    """
+    found: list[Verdict] = []
+    for i, measure in enumerate(policy.measures):
+        target = _target(i, measure, row, names)
+        found.append(target)
+        if target.passed:
+            found += [_bounds(i, measure, world, row, names, limits), _feasible(i, measure, world, row, names, limits)]
+    found += _conflicts(policy, limits)
+    if all(verdict.passed for verdict in found) and policy.measures:
+        found += [_conservation(policy, world, row, names), _deficit(policy, world, row, names, limits)]
+    return Judgement(verdicts=tuple(found))
+
+
+def _target(i: int, measure: Measure, row: int, names: Sequence[str]) -> Verdict:
+    """Return whether a measure acts on what it can: a tariff on another nation, taxes on nobody else's."""
+
+    def said(reason: str = "", *, passed: bool = False) -> Verdict:
+        return Verdict(measure=i, check="target", passed=passed, reason=reason)
+
+    if measure.unit not in UNITS[measure.lever]:
+        return said(f"a {_name(measure.lever)} is not set in {measure.unit.replace('_', ' ')}")
+    if measure.lever not in AGAINST_NATIONS:
+        if measure.target is not None:
+            return said(f"{_name(measure.lever)} is a nation's own: it has no target, not {measure.target!r}")
+        return said("its own instrument", passed=True)
+    others = [name for name in names if name != names[row]]
+    if measure.target == names[row]:
+        return said(f"a {measure.lever} against oneself")
+    if measure.target not in others:
+        near = did_you_mean(measure.target or "", others)
+        return said(f"no nation {measure.target!r} (there are: {', '.join(others) or 'no others'}).{near}")
+    return said(f"{measure.target} is another nation", passed=True)
+
+
+def _name(lever: Lever) -> str:
+    return lever.replace("_", " ")
+
+
+def _range(lever: Lever, limits: LimitsParams) -> tuple[float, float]:
+    match lever:
+        case "policy_rate":
+            return limits.lower_bound, limits.highest_rate
+        case "spending" | "taxes":
+            return 0.0, limits.highest_budget
+        case "debt":
+            return float("-inf"), float("inf")
+        case "tariff":
+            return 0.0, limits.highest_tariff
+        case "sanction":
+            return 0.0, 100.0
+
+
+def _step(lever: Lever, limits: LimitsParams) -> float:
+    match lever:
+        case "policy_rate":
+            return limits.rate_step
+        case "spending" | "taxes":
+            return limits.budget_step
+        case "debt":
+            return limits.borrowing_step
+        case "tariff" | "sanction":
+            return float("inf")
+
+
+def _bounds(i: int, measure: Measure, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
+    """Return whether the step is one that can be made in a quarter."""
+    now, after = level_of(world, row, measure, names), level_after(world, row, measure, names)
+    step, most = after - now, _step(measure.lever, limits)
+    passed = abs(step) <= most + 1e-9
+    reason = f"{_name(measure.lever)} {now:.2f} -> {after:.2f}, a step of {step:+.2f}"
+    if not passed:
+        reason += f": no more than {most:g} in a quarter"
+    return Verdict(measure=i, check="bounds", passed=passed, reason=reason)
+
+
+def _feasible(i: int, measure: Measure, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
+    """Return whether the instrument can stand where it would be set."""
+    after = level_after(world, row, measure, names)
+    low, high = _range(measure.lever, limits)
+    reason = f"{_name(measure.lever)} can stand at {after:.2f}"
+    passed = low - 1e-9 <= after <= high + 1e-9
+    if not passed:
+        bound = f"the lowest is {low:g}" if after < low else f"the highest is {high:g}"
+        zero = " (the zero lower bound)" if measure.lever == "policy_rate" and after < low == 0 else ""
+        reason = f"{_name(measure.lever)} of {after:.2f}: {bound}{zero}"
+    elif measure.lever == "debt":
+        borrowed = after - world.debt[row]
+        passed = borrowed <= 0 or after <= limits.highest_debt
+        reason = f"debt {world.debt[row]:.1f} -> {after:.1f} % of GDP"
+        reason += "" if passed else f": nobody lends beyond {limits.highest_debt:g}"
+    return Verdict(measure=i, check="feasibility", passed=passed, reason=reason)
+
+
+def _conflicts(policy: Policy, limits: LimitsParams) -> Iterator[Verdict]:
+    """Yield whether the measures go together."""
+    seen: dict[tuple[Lever, str | None], int] = {}
+    clashes = []
+    for i, measure in enumerate(policy.measures):
+        place = (measure.lever, measure.target)
+        if place in seen:
+            of = f" on {measure.target}" if measure.target else ""
+            clashes.append((i, f"{_name(measure.lever)}{of} is set twice"))
+        if measure.lever == "sanction" and measure.how == "to" and measure.size >= 100 and _taxed(policy, measure):
+            clashes.append((i, f"a tariff on {measure.target}, with which all trade is stopped"))
+        seen.setdefault(place, i)
+    distinct = len({(m.lever, m.how, m.size, m.unit) if m.target else (m.lever, str(m)) for m in policy.measures})
+    if distinct > limits.measures:
+        clashes.append((-1, f"{distinct} measures: no more than {limits.measures} in a quarter"))
+    for i, reason in clashes:
+        yield Verdict(measure=i, check="conflict", passed=False, reason=reason)
+    if not clashes and len(policy.measures) > 1:
+        yield Verdict(measure=-1, check="conflict", passed=True, reason="the measures do not contradict each other")
+
+
+def _taxed(policy: Policy, sanction: Measure) -> bool:
+    return any(m.lever == "tariff" and m.target == sanction.target and m.size > 0 for m in policy.measures)
+
+
+def _changes(policy: Policy, world: World, row: int, names: Sequence[str]) -> dict[Lever, float]:
+    """Return by how much each part of the budget changes, percent of GDP."""
+    return {
+        measure.lever: level_after(world, row, measure, names) - level_of(world, row, measure, names)
+        for measure in policy.measures
+        if measure.lever in ("spending", "taxes", "debt")
+    }
+
+
+def _conservation(policy: Policy, world: World, row: int, names: Sequence[str]) -> Verdict:
+    """Return whether the budget adds up: what is borrowed is what is spent beyond what is taken in."""
+    change = _changes(policy, world, row, names)
+    if "debt" not in change or len(change) == 1:
+        reason = "what is spent beyond what is taken in is borrowed"
+        return Verdict(measure=-1, check="conservation", passed=True, reason=reason)
+    needed = change.get("spending", 0.0) - change.get("taxes", 0.0)
+    passed = abs(change["debt"] - needed) <= _ROUNDING
+    reason = f"spending {change.get('spending', 0.0):+.2f} less taxes {change.get('taxes', 0.0):+.2f} "
+    reason += f"{'is' if passed else 'is not'} borrowing {change['debt']:+.2f} (percent of GDP)"
+    return Verdict(measure=-1, check="conservation", passed=passed, reason=reason)
+
+
+def _deficit(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
+    """Return whether the deficit of the next year can be financed."""
+    change = _changes(policy, world, row, names)
+    own_budget = "spending" in change or "taxes" in change
+    wider = change.get("spending", 0.0) - change.get("taxes", 0.0) if own_budget else change.get("debt", 0.0)
+    deficit = float(world.deficit[row]) + wider
+    passed, reason = True, f"a deficit of {deficit:.1f} % of GDP can be financed"
+    if wider > 1e-9 and deficit > limits.highest_deficit:
+        passed, reason = (
+            False,
+            f"a deficit of {deficit:.1f} % of GDP: nobody finances more than {limits.highest_deficit:g}",
+        )
+    elif wider > 1e-9 and world.debt[row] + wider > limits.highest_debt:
+        passed = False
+        reason = f"debt of {world.debt[row]:.0f} % of GDP: nobody lends for new deficits beyond {limits.highest_debt:g}"
+    return Verdict(measure=-1, check="feasibility", passed=passed, reason=reason)

@@ -1,0 +1,128 @@
+"""What a nation of a run decided and why, line by line, from the run's tables. Nothing is reckoned again."""
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prism_mesa.errors import DataError, did_you_mean
+from prism_mesa.experiments.store import read_manifest, read_table
+from prism_mesa.reasoner.prompt import plain
+
+_WIDTH = 106
+_TEXT_CAP = 2000
+_OUTCOMES = {
+    "accepted": "carried out",
+    "held": "carried out: nothing was to be changed",
+    "rejected": "rejected by the validator, without any effect",
+    "refused": "not understood, without any effect",
+}
+_SHOWN = {
+    "gdp_growth": "growth {:.1f} %",
+    "output_gap": "output gap {:+.1f} %",
+    "inflation": "inflation {:.1f} %",
+    "unemployment": "unemployment {:.1f} %",
+    "policy_rate": "policy rate {:.2f} %",
+    "debt": "debt {:.0f} % of GDP",
+    "trade_balance": "trade balance {:+.1f} % of GDP",
+}
+
+
+def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> Iterator[str]:
+    """Yield what a nation decided in a quarter of a run, why, and what became of it.
+
+    Args:
+        run_dir: The run's folder.
+        nation: The nation's name, or its row.
+        quarter: Such as ``2011Q2``, or its number from 0; by default the last in which it did not simply hold.
+
+    Raises:
+        DataError: If there is no such run, nation or quarter.
+    """
+    decisions = read_table(run_dir, "decisions")
+    name = _nation(nation, read_table(run_dir, "nations")["name"].tolist(), run_dir)
+    own = decisions[decisions["nation"] == name]
+    if own.empty:
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {read_manifest(run_dir)['status']})")
+    decision = _decision(own, quarter, run_dir)
+    yield from _all(own, name, str(read_manifest(run_dir)["decided_by"]))
+    yield ""
+    yield from _one(Path(run_dir), decision, name)
+
+
+def _nation(given: str, names: list[str], run_dir: str | Path) -> str:
+    if given.isdigit() and int(given) < len(names):
+        return names[int(given)]
+    found = {name.lower(): name for name in names}.get(given.strip().lower())
+    if found is None:
+        near = did_you_mean(given, names)
+        raise DataError(f"{run_dir}: no nation {given!r} there (nations: {', '.join(names)}).{near}")
+    return found
+
+
+def _decision(own: pd.DataFrame, quarter: str | None, run_dir: str | Path) -> Any:
+    if quarter is None:
+        told = own[own["outcome"] != "held"]
+        return (told if len(told) else own).iloc[-1]
+    found = own[own["quarter" if re.fullmatch(r"\d{4}Q\d", quarter) else "round"].astype(str) == quarter]
+    if found.empty:
+        first, last = own.iloc[0], own.iloc[-1]
+        span = f"{first['quarter']} .. {last['quarter']}, or {first['round']} .. {last['round']}"
+        raise DataError(f"{run_dir}: no quarter {quarter} there (quarters: {span})")
+    return found.iloc[0]
+
+
+def _all(own: pd.DataFrame, name: str, decided_by: str) -> Iterator[str]:
+    counts = own["outcome"].value_counts()
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if outcome in counts)
+    span = f"{own['quarter'].iloc[0]} to {own['quarter'].iloc[-1]}"
+    yield f"{plain(name, 80)} decided in {len(own)} quarters, {span}: {told}."
+    yield f"Policy in this run was set by {plain(decided_by, 400)}."
+
+
+def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
+    seen = read_table(run_dir, "indicators")
+    seen = seen[seen["nation"] == name]
+    yield f"{decision['quarter']} (quarter {decision['round']}):"
+    before = seen[seen["round"] == decision["round"] - 1]
+    if len(before):
+        yield f"  It stood at {_indicators(before.iloc[0])}."
+    if decision["reasoning_chain_id"]:
+        yield from _asked(run_dir, str(decision["reasoning_chain_id"]))
+    yield f'  It wanted: "{plain(decision["action"], _TEXT_CAP)}"'
+    yield from _wrapped(f"because: {plain(decision['reasoning'], _TEXT_CAP)}", "    ")
+    if decision["read_by"] != "rule":
+        means = decision["policy"] or f"nothing that can be done: {decision['reason']}"
+        yield from _wrapped(f"In numbers, as the {decision['read_by']} read it: {means}", "  ")
+    yield from _verdicts(run_dir, int(decision["round"]), name)
+    yield f"  It was {_OUTCOMES[decision['outcome']]}."
+    after = seen[seen["round"] == decision["round"]]
+    yield f"  At the end of the quarter: {_indicators(after.iloc[0])}."
+
+
+def _indicators(row: Any) -> str:
+    return ", ".join(text.format(row[name]) for name, text in _SHOWN.items())
+
+
+def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
+    chains = read_table(run_dir, "reasoning")
+    chain = chains[chains["chain_id"] == chain_id].iloc[0]
+    yield "  It was told:"
+    for line in str(chain["prompt"]).splitlines():
+        yield from (f"    | {part}" for part in textwrap.wrap(plain(line, _TEXT_CAP), _WIDTH) or [""])
+    yield f"  It answered, sure to {chain['confidence']:.0%}:"
+
+
+def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:
+    verdicts = read_table(run_dir, "verdicts")
+    own = verdicts[(verdicts["round"] == round_) & (verdicts["nation"] == name)]
+    for verdict in own.to_dict("records"):
+        mark = "passed" if verdict["passed"] else "FAILED"
+        yield from _wrapped(f"{mark} {verdict['check']}: {verdict['reason']} ({verdict['of']})", "    ")
+
+
+def _wrapped(text: str, indent: str) -> Iterator[str]:
+    yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")

@@ -1,0 +1,112 @@
+"""Summaries in words: what `prism run` and `prism economy` print. They read the summary's numbers and nothing else."""
+
+from collections.abc import Iterator
+from typing import Any
+
+_SOURCES = {
+    "llm": "answered by the LLM",
+    "cache": "by an answer it had given before",
+    "fallback": "by fallback",
+    "budget": "beyond a limit",
+    "rule": "by rule",
+    "distilled": "by the distilled model",
+}
+
+
+def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of a platform's summary as (what, text)."""
+    engagement, trees, decisions = summary["engagement"], summary["cascades"], summary["decisions"]
+    yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
+    yield "platform", f"{summary['agents']:,} agents, {summary['follows']:,} follows, {summary['rounds']} rounds"
+    yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
+    yield (
+        "engagement",
+        f"{engagement['posts']:,} posts, {summary['impressions']:,} impressions, {engagement['likes']:,} likes, "
+        f"{engagement['replies']:,} replies, {engagement['reshares']:,} reshares",
+    )
+    if trees["n"]:
+        yield (
+            "cascades",
+            f"{trees['n']:,}, {trees['share_never_reshared']:.0%} never reshared, mean size {trees['mean_size']:.2f}, "
+            f"largest {trees['max_size']}, deepest {trees['max_depth']}",
+        )
+    rates = decisions["rates"]
+    answered = ", ".join(f"{n:,} {_SOURCES[source]}" for source, n in decisions["by_source"].items())
+    choices = f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round)"
+    yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
+    if left := decisions["by_source"].get("budget", 0):
+        yield (
+            "limits",
+            f"{left:,} open choices ({rates['budget']:.0%}) were beyond a limit of the reasoner and answered by "
+            f"reasoner.fallback={decisions['fallback']}",
+        )
+    llm = decisions["llm"]
+    if llm["calls"]:
+        yield (
+            "asked",
+            f"{llm['calls']:,} calls, {llm['tokens']:,} tokens: {llm['calls_per_1000_agent_rounds']:.1f} calls and "
+            f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
+            "round: 1,000 calls)",
+        )
+    fallbacks = decisions["by_source"].get("fallback", 0)
+    reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
+    yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")
+    yield "fallbacks", f"{fallbacks:,}" + (f" ({reasons})" if reasons else "")
+    for fault, n in summary["guard_errors"].items():
+        yield "guard error", f"{n:,} times: {fault}"
+    for guard in summary["guards_by_row"]:
+        yield "row by row", f"{guard} cannot run over columns: evaluated agent by agent"
+    for note in summary["notes"]:
+        yield "input", note
+    sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}
+    if sampled:
+        told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
+        yield "recorded", f"{told}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
+    yield (
+        "time",
+        f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s), {summary['round_cpu_s'] * 1000:.0f} ms a round, "
+        f"{summary['records_cpu_s']:.1f} CPU s of records",
+    )
+    if summary["peak_memory_mb"] is not None:
+        yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
+    yield "pictures", "states.png, cascades.png, engagement.png"
+
+
+_READ_BY = {"parser": "read by the parser", "llm": "by the LLM", "rule": "set by a rule"}
+
+
+def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the lines of the summary of nations as (what, text)."""
+    decisions = summary["decisions"]
+    yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
+    span = f", {' to '.join(summary['quarters'])}" if summary["quarters"] else ""
+    yield "nations", f"{', '.join(summary['nations'])}: {summary['rounds']} quarters{span}"
+    yield "decided by", summary["decided_by"] + (f" ({summary['note']})" if summary["note"] else "")
+    read = ", ".join(f"{n:,} {_READ_BY[who]}" for who, n in decisions["read_by"].items())
+    yield (
+        "decisions",
+        f"{decisions['made']:,} ({read or 'none'}): {decisions['accepted']:,} carried out, {decisions['held']:,} to "
+        f"hold, {decisions['rejected']:,} rejected by the validator, {decisions['refused']:,} not understood",
+    )
+    if decisions["llm"]["calls"]:
+        yield "asked", f"{decisions['llm']['calls']:,} calls, {decisions['llm']['tokens']:,} tokens"
+    for nation, of in summary["indicators"].items():
+        yield (
+            "",
+            f"{nation}: growth {_mean(of['gdp_growth'])}, output gap {_mean(of['output_gap'])}, inflation "
+            f"{_mean(of['inflation'])}, unemployment {_mean(of['unemployment'])}; at the end policy rate "
+            f"{of['policy_rate']['last']:.2f} %, debt {of['debt']['last']:.0f} % of GDP",
+        )
+    if summary["loss"] is not None:
+        others = summary["baseline_loss"]
+        yield (
+            "loss",
+            f"{summary['loss']:.1f} (inflation beyond target and output gap, squared); with Taylor's rule "
+            f"{others['taylor']:.1f}, without any policy {others['nothing']:.1f}",
+        )
+    yield "time", f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s)"
+    yield "pictures", "indicators.png, policies.png, responses.png"
+
+
+def _mean(of: dict[str, float]) -> str:
+    return f"{of['mean']:.1f} % (sd {of['sd']:.1f})"

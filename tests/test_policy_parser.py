@@ -1,0 +1,201 @@
+import csv
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa.economy.parser import MAX_LENGTH, UnclearPolicyError, parse_policy, unsupported
+from prism_mesa.economy.policy import Measure, Policy
+from prism_mesa.economy.words import is_about
+
+OWN = "United States"
+NATIONS = (OWN, "United Kingdom", "Canada", "Australia", "Sweden")
+
+
+def written() -> list[dict[str, str]]:
+    with (Path(__file__).parent / "policies.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+READ = [(row["text"], json.loads(row["expected"])) for row in written() if row["expected"]]
+REFUSED = [(row["text"], row["reason"]) for row in written() if not row["expected"]]
+WORDS = """raise cut set hold lift remove impose rates interest taxes spending tariffs sanctions trade debt bonds
+    borrow stop on with to by of at and , . by by from Sweden Canada US all imports 1% 0.5 2 points of GDP half a
+    quarter not if because which will financed through inflation everyone austerity moon the a -1% 1e9 % $ point
+    basis double""".split()
+texts = st.one_of(st.text(), st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
+
+
+def policy(*measures: list[object]) -> Policy:
+    keys = ("lever", "how", "size", "unit", "target")
+    return Policy(measures=tuple(Measure.model_validate(dict(zip(keys, m, strict=True))) for m in measures))
+
+
+@pytest.mark.parametrize(("text", "expected"), READ)
+def test_a_plain_policy_is_read_as_a_person_reads_it(text, expected):
+    assert parse_policy(text, OWN, NATIONS) == policy(*expected)
+
+
+@pytest.mark.parametrize(("text", "reason"), REFUSED)
+def test_what_is_no_plain_policy_is_refused_for_its_reason(text, reason):
+    with pytest.raises(UnclearPolicyError, match=r"\w") as caught:
+        parse_policy(text, OWN, NATIONS)
+    assert (caught.value.reason, caught.value.plain) == (reason, reason != "unclear")
+
+
+@pytest.mark.parametrize("text", [text for text, _ in READ])
+def test_a_text_supports_what_it_is_read_as(text):
+    assert unsupported(parse_policy(text, OWN, NATIONS), text, OWN, NATIONS) == ""
+
+
+@given(texts)
+def test_any_text_is_a_supported_policy_or_is_refused(text):
+    try:
+        read = parse_policy(text, OWN, NATIONS)
+    except UnclearPolicyError:
+        return
+    assert {measure.target for measure in read.measures} <= {None, *NATIONS}
+    assert unsupported(read, text, OWN, NATIONS) == ""
+
+
+@given(texts, st.sampled_from([text for text, _ in READ]))
+def test_no_text_makes_the_check_of_a_reading_fail(text, other):
+    assert isinstance(unsupported(parse_policy(other, OWN, NATIONS), text, OWN, NATIONS), str)
+
+
+@given(st.sampled_from([text for text, _ in READ]))
+def test_the_order_of_the_nations_does_not_matter(text):
+    assert set(parse_policy(text, OWN, NATIONS[::-1]).measures) == set(parse_policy(text, OWN, NATIONS).measures)
+
+
+@given(st.integers(min_value=1, max_value=40_000), st.sampled_from(["raise", "cut"]))
+def test_basis_points_are_hundredths_of_points(hundredths, verb):
+    in_points = parse_policy(f"{verb} rates by {hundredths // 100}.{hundredths % 100:02} points", OWN, NATIONS)
+    assert parse_policy(f"{verb} rates by {hundredths} basis points", OWN, NATIONS) == in_points
+
+
+@pytest.mark.parametrize("unit", ["(" * 400, "1 " * 240, "1," * 240, "a " * 240, "half " * 99, "to " * 160, "- " * 240])
+def test_a_tiresome_text_is_refused(unit):
+    with pytest.raises(UnclearPolicyError, match=r"\w"):
+        parse_policy(f"raise rates by {unit}", OWN, NATIONS)
+
+
+def test_the_limit_of_length_is_said():
+    with pytest.raises(UnclearPolicyError, match=f"has {MAX_LENGTH + 1} characters: write at most {MAX_LENGTH}"):
+        parse_policy("x" * (MAX_LENGTH + 1), OWN, NATIONS)
+
+
+def test_a_refusal_says_which_part_it_is_about():
+    with pytest.raises(UnclearPolicyError, match="'annex the moon' names no instrument: there are the policy rate"):
+        parse_policy("Raise rates by 0.5 points and annex the moon", OWN, NATIONS)
+
+
+def test_a_misspelt_nation_is_refused_with_the_nearest():
+    with pytest.raises(UnclearPolicyError, match="Did you mean 'Sweden'"):
+        parse_policy("a 10% tariff on Swedn", OWN, NATIONS)
+
+
+@pytest.mark.parametrize("name", ["UK", "U.K.", "the united kingdom", "the United Kingdom", "UNITED KINGDOM"])
+def test_a_nation_is_known_by_its_name_and_initials(name):
+    read = parse_policy(f"a 10% tariff on {name} and Canada", OWN, NATIONS)
+    assert [measure.target for measure in read.measures] == ["United Kingdom", "Canada"]
+
+
+def test_us_in_small_letters_is_no_nation():
+    with pytest.raises(UnclearPolicyError, match="not understood"):
+        parse_policy("a 10% tariff on us", OWN, NATIONS)
+
+
+def test_initials_that_two_nations_share_name_neither():
+    nations = ("Sweden", "United Kingdom", "Upper Kush")
+    with pytest.raises(UnclearPolicyError, match="'UK' is no nation here"):
+        parse_policy("a 10% tariff on UK", "Sweden", nations)
+
+
+def test_a_nation_whose_name_holds_another_is_one_nation():
+    nations = ("Sweden", "Guinea", "Equatorial Guinea")
+    read = parse_policy("a 10% tariff on Equatorial Guinea", "Sweden", nations)
+    assert [measure.target for measure in read.measures] == ["Equatorial Guinea"]
+
+
+TYPO = "Lowr intrest rates by 50 basis points, my friends"
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [
+        (["policy_rate", "by", -0.5, "points", None], TYPO),
+        (["sanction", "to", 0, "points", "Sweden"], "Stop sanctions on Sweden"),
+        (["tariff", "to", 5, "points", "Canada"], "Impose a stiff tariff on Canada of quite some size 5%"),
+        (["taxes", "by", 2, "percent", None], "Up go the taxes by two percent"),
+    ],
+)
+def test_a_reading_is_supported_if_the_text_has_its_instrument_direction_size_and_target(said, text):
+    assert unsupported(policy(said), text, OWN, NATIONS) == ""
+
+
+@pytest.mark.parametrize(
+    ("said", "text", "why"),
+    [
+        (["policy_rate", "by", -1, "points", None], TYPO, "size"),
+        (["policy_rate", "by", -50, "points", None], TYPO, "size"),
+        (["policy_rate", "by", 0.5, "points", None], TYPO, "direction"),
+        (["taxes", "by", -0.5, "percent", None], TYPO, "instrument"),
+        (["tariff", "to", 10, "points", "Canada"], "Impose a 10% tariff on Sweden dear friends", "target"),
+        (["tariff", "to", 10, "points", "Atlantis"], "10% tariffs against everyone my friends", "target"),
+        (["tariff", "to", 10, "points", None], "10% tariffs against Sweden oh my friends", "target"),
+        (["policy_rate", "by", 1, "points", None], "Annex the moon", "names no instrument"),
+        (["policy_rate", "by", 1, "points", None], "Do not raise rates by 1 point", "not done"),
+        (["taxes", "by", -5, "percent", None], "Force Canada to cut its taxes by 5%", "instrument"),
+        (["policy_rate", "by", 2, "points", None], "Raise rates by 0.5 points", "size"),
+        (["policy_rate", "to", 0.5, "points", None], "Raise rates by 0.5 points", "policy rate by"),
+    ],
+)
+def test_a_reading_with_anything_invented_is_not_supported(said, text, why):
+    assert why in unsupported(policy(said), text, OWN, NATIONS)
+
+
+def test_a_reading_that_leaves_a_measure_out_is_not_supported():
+    text = "Kindly raise rates by 0.5 points and kindly cut taxes by 1% of GDP"
+    rates = ["policy_rate", "by", 0.5, "points", None]
+    taxes = ["taxes", "by", -1, "percent_of_gdp", None]
+    assert "also says" in unsupported(policy(rates), text, OWN, NATIONS)
+    assert unsupported(policy(rates, taxes), text, OWN, NATIONS) == ""
+
+
+def test_an_empty_reading_needs_words_of_holding():
+    assert unsupported(Policy(), "Let us keep calm about it all", OWN, NATIONS) != ""
+    assert unsupported(Policy(), "Rates hold for the moment, dear colleagues", OWN, NATIONS) == ""
+    assert "does not say" in unsupported(Policy(), TYPO, OWN, NATIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "domain", "about"),
+    [
+        ("Economy policy action string", "economic", False),
+        ("Economic Policy Directive 1", "economic", False),
+        ("annex the moon", "economic", False),
+        ("boost growth and employment", "economic", False),
+        ("separate the pirates", "economic", False),
+        ("Increase taxes", "economic", True),
+        ("Implement trade sanctions on neighboring countries to boost domestic production", "economic", True),
+        ("Lower interest rates by 0.5%", "economic", True),
+        ("Raise the MINIMUM WAGE", "economic", True),
+        ("Lower interest rates by 0.5%", "monetary", True),
+        ("Lower interest rates by 0.5%", "fiscal", False),
+        ("Increase taxes", "fiscal", True),
+        ("issue bonds", "fiscal", True),
+        ("Increase taxes", "trade", False),
+        ("a tariff on Sweden", "trade", True),
+        ("a tariff on Sweden", "monetary", False),
+    ],
+)
+def test_a_text_is_about_a_domain_if_it_names_an_instrument_of_it(text, domain, about):
+    assert is_about(text, domain) is about
+
+
+def test_a_domain_that_does_not_exist_is_an_error():
+    with pytest.raises(KeyError, match="cooking"):
+        is_about("Increase taxes", "cooking")

@@ -4,7 +4,6 @@ Here Mesa begins. It is generic in what the LLM answers with and in what the age
 """
 
 import logging
-import re
 from abc import ABC, abstractmethod
 from typing import Any, Protocol
 
@@ -162,10 +161,9 @@ class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
         return run_now(self.decide_action(state))
 
     def _chain(self, state: S, prompt: str, decision: D) -> ReasoningChain:
-        slug = re.sub(r"\W+", "-", self.name.lower()).strip("-")
         said: dict[str, Any] = decision.model_dump(include={"action", "reasoning", "confidence"})
         return ReasoningChain(
-            chain_id=f"{state.turn:04d}-{slug}",
+            chain_id=f"{state.turn:04d}-{self.name}",
             turn=state.turn,
             component="agent",
             agent_id=self.name,

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import signal
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,7 +12,7 @@ import pandas as pd
 import pytest
 from ollama_server import drop, late, models, serving
 
-from prism_mesa import cli, read_manifest, read_table
+from prism_mesa import read_manifest, read_table
 from prism_mesa.reasoner.stand_in import StandIn
 
 SMALL = (
@@ -38,24 +37,6 @@ KEYS = {
     "cpu_s",
     "round_cpu_s",
 }
-
-
-@pytest.fixture
-def prism(monkeypatch, capfd, tmp_path):
-    """Call the command in an empty folder; returns exit code, stdout, stderr, caught below Python's own streams."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("prism_mesa.plots.DPI", 20)  # pictures are looked at in test_plots
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["prism", *map(str, arguments)])
-        try:
-            cli.main()
-        except SystemExit as end:
-            return end.code, *capfd.readouterr()
-        raise AssertionError("main() did not exit")
-
-    return call
 
 
 def folders(out="results"):

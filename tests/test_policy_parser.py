@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.economy.parser import MAX_LENGTH, UnclearPolicyError, parse_policy, unsupported
 from prism_mesa.economy.policy import Measure, Policy
-from prism_mesa.economy.words import is_about
+from prism_mesa.economy.words import MAX_LENGTH, UnclearPolicyError, is_about, parse_policy, unsupported
 
 OWN = "United States"
 NATIONS = (OWN, "United Kingdom", "Canada", "Australia", "Sweden")
@@ -130,6 +129,7 @@ TYPO = "Lowr intrest rates by 50 basis points, my friends"
         (["sanction", "to", 0, "points", "Sweden"], "Stop sanctions on Sweden"),
         (["tariff", "to", 5, "points", "Canada"], "Impose a stiff tariff on Canada of quite some size 5%"),
         (["taxes", "by", 2, "percent", None], "Up go the taxes by two percent"),
+        (["spending", "by", 2, "percent_of_gdp", None], "Let us kindly invset 2% of GDP in our lovely roads"),
     ],
 )
 def test_a_reading_is_supported_if_the_text_has_its_instrument_direction_size_and_target(said, text):
@@ -194,6 +194,19 @@ def test_an_empty_reading_needs_words_of_holding():
 )
 def test_a_text_is_about_a_domain_if_it_names_an_instrument_of_it(text, domain, about):
     assert is_about(text, domain) is about
+
+
+@pytest.mark.parametrize("domain", ["economic", "monetary", "fiscal", "trade"])
+@pytest.mark.parametrize(
+    "text", ["maintain current policy", "No change.", "Do nothing", "Keep everything as it is, and watch inflation"]
+)
+def test_leaving_everything_as_it_is_is_about_every_domain(text, domain):
+    assert is_about(text, domain)
+
+
+@pytest.mark.parametrize("text", ["Keep interest rates unchanged", "the economy is stable", "keep calm", "", "no\0"])
+def test_what_leaves_not_everything_as_it_is_is_not_about_every_domain(text):
+    assert not is_about(text, "trade")
 
 
 def test_a_domain_that_does_not_exist_is_an_error():

@@ -151,6 +151,13 @@ class MacroParams(Params):
         description="Share of the variance of demand and inflation shocks that all nations have in common",
     )
 
+    @model_validator(mode="after")
+    def _demand_dies_out(self) -> Self:
+        one, two = self.demand_lag_1, self.demand_lag_2
+        if not (one + two < 1 and two - one < 1 and two > -1):
+            raise ValueError(f"demand_lag_1={one:g} and demand_lag_2={two:g}: demand would grow without end")
+        return self
+
 
 class LimitsParams(Params):
     """What a nation can do in one quarter; the validator refuses the rest."""

@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from prism_mesa.economy.parser import UnclearPolicyError, parse_policy, unsupported
 from prism_mesa.economy.policy import LEVERS, UNITS, Measure, Policy
+from prism_mesa.economy.words import UnclearPolicyError, parse_policy, unsupported
 from prism_mesa.errors import LLMFailureException
 from prism_mesa.reasoner import LLMClient, Place
 from prism_mesa.reasoner.prompt import plain

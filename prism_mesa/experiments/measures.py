@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -153,4 +154,56 @@ def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]
         "top_10_share": top_share(activity, 0.1),
         "gini_active": gini(active),
         "top_10_share_active": top_share(active, 0.1),
+    }
+
+
+def hp_cycle(values: npt.ArrayLike, smoothing: float = 1600.0) -> npt.NDArray[np.float64]:
+    """Return the cycle of a series: what a smooth trend leaves of it.
+
+    The trend minimises squared distances plus `smoothing` times the squared changes of its slope (Hodrick and Prescott
+    1997, doi:10.2307/2953682); 1600 is usual for quarters.
+
+    Args:
+        values: At least three numbers, shape (n,).
+        smoothing: Above 0.
+    """
+    series = np.asarray(values, dtype=float)
+    cycle: npt.NDArray[np.float64] = series - _smoother(len(series), smoothing) @ series
+    return cycle
+
+
+@lru_cache(maxsize=4)
+def _smoother(n: int, smoothing: float) -> npt.NDArray[np.float64]:
+    """Return the matrix that makes the trend of a series of length n, shape (n, n)."""
+    bends = np.diff(np.eye(n), 2, axis=0)
+    return np.linalg.inv(np.eye(n) + smoothing * bends.T @ bends)
+
+
+def business_cycle(gdp: npt.ArrayLike, unemployment: npt.ArrayLike, inflation: npt.ArrayLike) -> dict[str, float]:
+    """Return what economists look at to tell whether a series of quarters could be an economy's.
+
+    Args:
+        gdp: Real output, above 0, shape (n,), n at least 16.
+        unemployment: Percent, shape (n,).
+        inflation: Of each quarter, percent a year, shape (n,).
+
+    Returns:
+        `output_sd` (percent) and `output_ar1` of the cycle of log output; `okun`, the slope of the cycle of
+        unemployment on it, and `correlation`, that of the two cycles; `accelerationist`, the slope of the change of
+        four-quarter inflation over a year on the cycle of unemployment, and `phillips_level`, that of inflation itself
+        on unemployment (which need not be negative); `unemployment_min` and `unemployment_max`. Cycles by `hp_cycle`.
+    """
+    output = hp_cycle(100 * np.log(np.asarray(gdp, dtype=float)))
+    rate, prices = np.asarray(unemployment, dtype=float), np.asarray(inflation, dtype=float)
+    jobs = hp_cycle(rate)
+    year = np.convolve(prices, np.ones(4) / 4, "valid")
+    return {
+        "output_sd": float(output.std()),
+        "output_ar1": float(np.corrcoef(output[1:], output[:-1])[0, 1]),
+        "okun": float(np.polyfit(output, jobs, 1)[0]),
+        "correlation": float(np.corrcoef(output, jobs)[0, 1]),
+        "accelerationist": float(np.polyfit(jobs[7:], year[4:] - year[:-4], 1)[0]),
+        "phillips_level": float(np.polyfit(rate, prices, 1)[0]),
+        "unemployment_min": float(rate.min()),
+        "unemployment_max": float(rate.max()),
     }

@@ -7,6 +7,7 @@ who asks must be able to go without, which is to change nothing.
 import asyncio
 import json
 import logging
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -34,6 +35,9 @@ ATTEMPTS: Final = 2
 """How often a prompt is asked where the parameters do not say: once, and once more."""
 ATTEMPTS_EMBEDDED: Final = 8
 """The same for the embedded LLM, of which one answer in five or so is of no use."""
+_GRACE_S: Final = 0.1
+"""How much longer than `LLMParams.timeout_s` an attempt may last: a client that keeps to it says itself what happened,
+so that `Hosts` knows which server does not answer."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,11 @@ class _Asked:
         return self.client.decoding
 
     async def ask(self, prompt: str, form: _Form[Any], attempt: int = 0) -> Completion:
-        async with asyncio.timeout(self._timeout_s):
-            return await self.client.chat(prompt, form.schema, seed_offset=attempt)
+        try:
+            async with asyncio.timeout(self._timeout_s + _GRACE_S):
+                return await self.client.chat(prompt, form.schema, seed_offset=attempt)
+        except TimeoutError as error:
+            raise OracleError("timeout", f"no answer within {self._timeout_s:g} s") from error
 
     def read(self, form: _Form[Any], raw: str) -> BaseModel:
         said: BaseModel = form.read(raw)
@@ -146,6 +153,7 @@ class LLMClient:
         self._budget = Budget(self.params)
         self._waiting: dict[str, asyncio.Future[Call[_Form[Any]]]] = {}
         self._background: LoopThread | None = None
+        self._making = threading.Lock()
         self._desk: Desk[_Form[Any]] | None = None
 
     @property
@@ -192,11 +200,13 @@ class LLMClient:
         return await asyncio.wrap_future(self._loop().start(work))
 
     def _loop(self) -> LoopThread:
-        if self._background is None or not self._background.is_here:
-            self._background = LoopThread()
-            self._desk = None
-            finalize(self, self._background.stop)
-        return self._background
+        with self._making:
+            if self._background is None or not self._background.is_here:
+                self._background = LoopThread()
+                self._desk = None
+                self._waiting.clear()
+                finalize(self, self._background.stop)
+            return self._background
 
     def _desk_of_this_loop(self) -> "Desk[_Form[Any]]":
         if self._desk is None:
@@ -220,14 +230,16 @@ class LLMClient:
                 return self._replayed(key, form, component, place)
             return await self._found_or_asked(key, prompt, form, component, place)
         except UselessAnswerError as error:  # of a shared ledger: its first answer stands, and nobody is asked again
+            self._note_failure(place, key, component, error.reason, 0, error)
             told = f"what the ledger holds for the {component} is of no use: {error}"
             raise LLMFailureException(error.reason, 0, component, told) from error
 
     def _replayed[D: BaseModel](self, key: str, form: _Form[D], component: str, place: Place) -> D:
         past = self.books.past(place.round, place.tick, place.agent)
-        if past is not None and past.source == "failed" and past.key == key:
-            self._note(place, key, "failed", past.reason, past.attempts)
-            raise LLMFailureException(past.reason, past.attempts, component)
+        if past is not None and past.source == "failed" and (past.key == key or not self.books.has_answers):
+            error = LLMFailureException(past.reason, past.attempts, component)
+            self._note_failure(place, key, component, past.reason, past.attempts, error)
+            raise error
         raw = self.books.raw_of(key)
         if raw is None:
             other = "" if past is None else "; another prompt stands there: has the configuration changed?"
@@ -273,11 +285,17 @@ class LLMClient:
 
     def _give_up(self, call: Call[_Form[Any]], component: str, place: Place, attempts: int) -> None:
         """Write down that no answer came, and raise it."""
-        self.reasons[call.reason] += 1
-        self._note(place, call.key, "failed", call.reason, attempts)
-        logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, place.agent, call.reason, call.error)
-        told = f"the LLM gave the {component} no usable answer ({call.reason}, attempts: {call.attempts}): {call.error}"
+        why = call.error or "a limit is used up"
+        self._note_failure(place, call.key, component, call.reason, attempts, why)
+        told = f"the LLM gave the {component} no usable answer ({call.reason}, attempts: {call.attempts}): {why}"
         raise LLMFailureException(call.reason, call.attempts, component, told) from call.error
+
+    def _note_failure(
+        self, place: Place, key: str, component: str, reason: str, attempts: int, why: Exception | str
+    ) -> None:
+        self.reasons[reason] += 1
+        self._note(place, key, "failed", reason, attempts)
+        logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, place.agent, reason, why)
 
     def _note(self, place: Place, key: str, source: Source, reason: str = "", attempts: int = 0) -> None:
         self.counts[source] += 1

@@ -1,7 +1,7 @@
 """An LLM that is known only by what a ledger says of it: for replay, where nobody is asked."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import Completion
@@ -11,6 +11,9 @@ from prism_mesa.reasoner.oracle import ChatOracle, Oracle
 from prism_mesa.reasoner.params import OLLAMA_MODEL, LLMParams, ReasonerParams, RuleParams
 from prism_mesa.reasoner.question import Question
 from prism_mesa.reasoner.rule import RuleReasoner
+
+_OF_ORACLES: Final = frozenset({"answer", "method"})
+"""Options of an oracle (`ChatOracle`, `PmiOracle`): an LLM that answers in a form has neither."""
 
 
 class RecordedClient:
@@ -73,7 +76,8 @@ def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
     held = [(name, digest, json.loads(decoding)) for name, digest, decoding in ledger.llms()]
     if not held:
         return RecordedClient(params.model or "")
-    found = [llm for llm in held if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
+    found = [llm for llm in held if not _OF_ORACLES & llm[2].keys()]
+    found = [llm for llm in found if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
     if params.model is not None:
         found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
     if not found:
@@ -90,6 +94,8 @@ def _other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> 
 
 def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
     """Return whether an LLM in a ledger is the one that `params` would ask."""
+    if not _OF_ORACLES & decoding.keys():  # it answered in a form
+        return False
     if "answer" not in decoding:  # it gives scores
         return params.kind in ("auto", "embedded") and params.answer != "choice"
     expected = {**params.decoding, "answer": params.answer or "choice"}

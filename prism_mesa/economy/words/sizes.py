@@ -1,0 +1,184 @@
+"""How far a clause moves an instrument, in a unit of it. It never guesses a size, a unit or a direction."""
+
+from typing import Literal, NamedTuple
+
+from prism_mesa.economy.policy import AGAINST_NATIONS, Lever, Unit
+from prism_mesa.economy.words.clauses import Clause
+from prism_mesa.economy.words.lexicon import VERBS
+from prism_mesa.economy.words.refusals import UnclearPolicyError, not_understood, quoted
+
+_UNIT_EXAMPLES = "write 0.5 percentage points, 5%, or 1% of GDP"
+_IN_GDP = "a change in percent of GDP or in percent, and a level in percent of GDP"
+_UNITS_SAID: dict[Lever, str] = {
+    "policy_rate": "a size in percentage points",
+    "tariff": "a size in percentage points",
+    "sanction": "a size in percent of trade",
+    "spending": _IN_GDP,
+    "taxes": _IN_GDP,
+    "debt": _IN_GDP,
+}
+
+
+class Size(NamedTuple):
+    """A size as written; `after` is the word before it (`by`, `to`, `at` or empty), `start` the level it moves from."""
+
+    number: float
+    unit: str
+    after: str = ""
+    start: float | None = None
+
+
+def size_of(clause: Clause) -> Size | None:
+    """Return the one size of a clause, or None if it has none.
+
+    Raises:
+        UnclearPolicyError: With reason `sizes` if there are several, or `unit` if the number has none.
+    """
+    sizes = [
+        Size(token.number, token.unit, _word_before(clause, at))
+        for at, token in enumerate(clause.tokens)
+        if token.kind in {"size", "number"}
+    ]
+    if not sizes:
+        return None
+    start = None
+    if len(sizes) == 2 and (sizes[0].after, sizes[1].after) == ("from", "to"):
+        start = sizes.pop(0).number
+    size = sizes[0]._replace(start=start)
+    several = len(sizes) > 1 or size.after == "from"
+    bare = not size.unit and size.number != 0
+    if (several or bare) and clause.has("unknown"):
+        raise not_understood(clause.tokens)
+    if several:
+        raise UnclearPolicyError("sizes", f"{quoted(clause.tokens)} gives several sizes: give one")
+    if bare:
+        raise UnclearPolicyError("unit", f"{quoted(clause.tokens)} gives a number without a unit: {_UNIT_EXAMPLES}")
+    return size
+
+
+def _word_before(clause: Clause, at: int) -> str:
+    for token in reversed(clause.tokens[:at]):
+        if token.kind not in {"filler", "of", "more", "new"}:
+            return token.kind if token.kind in {"by", "to", "at", "from"} else ""
+    return ""
+
+
+def move(lever: Lever, clause: Clause, size: Size | None, inherited: str) -> tuple[Literal["by", "to"], float, Unit]:
+    """Return how an instrument is moved, the number, and its unit.
+
+    Args:
+        lever: The instrument.
+        clause: What is said of it.
+        size: The size in the clause.
+        inherited: The direction of the clause before: `up`, `down` or empty.
+
+    Raises:
+        UnclearPolicyError: If the clause does not say which way or how far, or contradicts itself.
+    """
+    _refuse_odd_words(lever, clause, size)
+    if size is None:
+        return "to", _level_without_number(lever, clause), "points"
+    if clause.has("same") and size.after != "at":  # "do not change rates to 3%", but "rates unchanged at 3%"
+        raise UnclearPolicyError("contradiction", f"{quoted(clause.tokens)} contradicts itself")
+    direction = _direction(lever, clause)
+    if not direction and size.after == "by":
+        direction = {"up": 1, "down": -1}.get(inherited, 0)
+    if size.after in {"to", "at"} or (not size.after and not direction and _sets_level(lever, clause)):
+        if size.start is not None and (size.number - size.start) * direction < 0:
+            raise UnclearPolicyError("contradiction", f"{quoted(clause.tokens)} contradicts itself")
+        return "to", *converted(lever, size, clause, level=True)
+    number, unit = converted(lever, size, clause, level=False)
+    if number < 0 and direction:
+        raise UnclearPolicyError("contradiction", f"{quoted(clause.tokens)} contradicts itself: drop the minus sign")
+    if number < 0 and size.after != "by":
+        raise not_understood(clause.tokens)
+    if number > 0 and not direction:
+        message = f"{quoted(clause.tokens)} says neither up nor down: write raise, cut, or set to"
+        raise UnclearPolicyError("direction", message)
+    return "by", number * (direction or 1), unit
+
+
+def _direction(lever: Lever, clause: Clause) -> int:
+    """Return 1 for up, -1 for down, 0 if a clause says neither."""
+    if clause.has("up", "lift"):
+        return 1
+    if clause.has("down", "drop"):
+        return -1
+    new = clause.has("new") and lever not in AGAINST_NATIONS
+    return 1 if new or spends_on(clause) or clause.has("borrow", "stimulus", "more") else 0
+
+
+def spends_on(clause: Clause) -> bool:
+    """Return whether money is spent on something: "invest 2% of GDP in roads" comes on top of what is spent already."""
+    return clause.has("spend") and clause.has("part") and not clause.has("hold")
+
+
+def _refuse_odd_words(lever: Lever, clause: Clause, size: Size | None) -> None:
+    """Refuse words that do not go together with an instrument, or with each other."""
+    down, up = clause.has("down", "drop"), clause.has("up", "lift")
+    odd = (
+        (up and down)
+        or (clause.has("hold") and (up or down))
+        or (clause.has("tight") and lever in {"spending", "taxes", "debt"})  # a tighter budget is a smaller one
+        or (clause.has("stance") and (up or down) and not clause.has("tight"))
+        or (clause.has("borrow") and (lever != "debt" or down or (size and size.after in {"to", "at"})))
+        or (clause.has("repay") and lever != "debt")
+        or (clause.has("remove") and size and not _stops_trade(clause))
+        or (clause.has("ratio") and lever not in {"spending", "taxes", "debt"})
+        or (clause.has("part") and lever != "spending" and not clause.has("borrow"))
+        or (clause.has("is") and not clause.has(*VERBS))  # "tariffs are 10%" tells how things are
+        or (clause.has("block") and not _stops_trade(clause))
+    )
+    if odd:
+        raise not_understood(clause.tokens)
+
+
+def _stops_trade(clause: Clause) -> bool:
+    """Return whether trade itself is stopped, not sanctions on it."""
+    return clause.has("trade") and (clause.has("block") or (clause.has("remove") and not clause.has("sanction")))
+
+
+def _sets_level(lever: Lever, clause: Clause) -> bool:
+    """Return whether a size without "by" or "to" is a level: "a 10% tariff", "set a policy rate of 3%"."""
+    return lever in AGAINST_NATIONS or clause.has("set") or (lever == "policy_rate" and clause.has("do"))
+
+
+def _level_without_number(lever: Lever, clause: Clause) -> float:
+    """Return 100 for all trade stopped, 0 for tariffs or sanctions lifted; nothing else is a size without a number."""
+    if lever in AGAINST_NATIONS and not clause.has("up", "down", "unknown", "more"):
+        if _stops_trade(clause):
+            return 100.0
+        if clause.has("remove", "lift", "drop"):
+            return 0.0
+        if clause.has("embargo"):
+            return 100.0
+    example = "30% of trade" if lever == "sanction" else "0.5 percentage points or 1% of GDP"
+    raise UnclearPolicyError(
+        "size", f"{quoted(clause.tokens)} does not say by how much: give a size, such as {example}"
+    )
+
+
+def converted(lever: Lever, size: Size, clause: Clause, *, level: bool) -> tuple[float, Unit]:
+    """Return a size in a unit of the instrument.
+
+    Raises:
+        UnclearPolicyError: With reason `part` if it is a share of something that is not set on its own, or `unit`.
+    """
+    number = size.number / 100 if size.unit == "bp" else size.number
+    if lever in AGAINST_NATIONS or lever == "policy_rate":
+        if size.unit == "whole" and lever == "sanction" and level:
+            return number * 100, "points"
+        if size.unit in {"points", "bp", "percent"} or (level and number == 0):
+            return number, "points"
+    else:
+        if clause.has("part", "stimulus") and (level or size.unit != "gdp"):
+            message = (
+                f"{quoted(clause.tokens)}: only all spending can be set: say by how many percent of GDP it changes"
+            )
+            raise UnclearPolicyError("part", message)
+        in_gdp = size.unit == "gdp" or (not level and size.unit in {"points", "bp"})
+        if in_gdp or (level and clause.has("ratio") and size.unit == "percent"):
+            return number, "percent_of_gdp"
+        if size.unit in {"percent", "whole"} and not (level or clause.has("ratio", "borrow")):
+            return number * 100 if size.unit == "whole" else number, "percent"
+    raise UnclearPolicyError("unit", f"{quoted(clause.tokens)}: {lever.replace('_', ' ')} has {_UNITS_SAID[lever]}")

@@ -1,0 +1,159 @@
+"""Nations on Mesa: who decides, what is seen and collected, and that a seed makes the same world."""
+
+import mesa
+import numpy as np
+import pandas as pd
+import pytest
+
+from prism_mesa.economy.agent import EconLLMAgent, RuleAgent
+from prism_mesa.economy.model import EconomyModel
+from prism_mesa.economy.nations import NATIONS
+from prism_mesa.economy.states import INDICATORS
+from prism_mesa.errors import ConfigError
+
+
+def table(model):
+    return model.datacollector.get_agent_vars_dataframe()
+
+
+def ran(quarters=6, **params):
+    model = EconomyModel(**params)
+    model.run_for(quarters)
+    return model
+
+
+def test_a_model_without_arguments_is_five_nations_under_taylors_rule():
+    model = EconomyModel()
+    assert [nation.name for nation in model.nations] == list(NATIONS)
+    assert all(isinstance(nation, RuleAgent) for nation in model.nations)
+    assert (model.label, model.quarter) == ("Taylor's rule (1993)", "2009Q3")
+    model.step()
+    assert model.quarter == "2009Q4"
+
+
+def test_gdp_at_the_start_is_the_nations_size():
+    model = EconomyModel()
+    assert [nation.state.gdp for nation in model.nations] == pytest.approx([n.size for n in NATIONS.values()])
+
+
+def test_the_datacollector_holds_every_indicator_of_every_nation_and_quarter():
+    model = ran(6)
+    found = table(model)
+    assert list(found.columns) == list(INDICATORS)
+    assert len(found) == 6 * 5
+    world = model.datacollector.get_model_vars_dataframe()
+    assert (world[["accepted", "held", "rejected", "refused"]].sum(axis=1) == 5).all()
+    weights = found["gdp"].to_numpy().reshape(6, 5)
+    mean = (found["inflation"].to_numpy().reshape(6, 5) * weights).sum(axis=1) / weights.sum(axis=1)
+    assert world["inflation"].to_numpy() == pytest.approx(mean)
+
+
+def test_the_same_seed_makes_the_same_world_and_another_one_another():
+    assert ran(rng=1).world.equals(ran(rng=1).world)
+    assert not ran(rng=1).world.equals(ran(rng=2).world)
+
+
+def test_arms_share_their_shocks():
+    with_, without = ran(1, economy_policy="random"), ran(1, economy_policy="nothing")
+    gap = with_.world.demand - without.world.demand
+    assert gap == pytest.approx(np.zeros(5))
+
+
+def test_adding_a_nation_shifts_nobody_elses_shocks():
+    few = EconomyModel(economy_nations=["United States", "Sweden"], economy_policy="nothing")
+    more = EconomyModel(economy_nations=["United States", "Sweden", "Canada"], economy_policy="nothing")
+    few.step()
+    more.step()
+    assert more.world.demand[:2] == pytest.approx(few.world.demand)
+
+
+def test_doing_nothing_leaves_every_instrument_where_it_was():
+    model = ran(8, economy_policy="nothing")
+    start = EconomyModel().world
+    assert (model.world.policy_rate == start.policy_rate).all()
+    assert (model.world.spending == start.spending).all()
+    assert model.totals == {"held": 40}
+
+
+def test_random_policies_are_mostly_possible_and_the_same_for_the_same_seed():
+    one, two = ran(20, economy_policy="random"), ran(20, economy_policy="random")
+    assert one.world.equals(two.world)
+    assert one.totals["accepted"] > 80
+    assert set(one.totals) <= {"accepted", "rejected"}
+
+
+def test_taylors_rule_keeps_inflation_nearer_to_its_target_than_nothing_does():
+    taylor, nothing = (table(ran(80, economy_policy=policy)) for policy in ("taylor", "nothing"))
+    assert (taylor["inflation"] - 2).abs().mean() < 0.5 * (nothing["inflation"] - 2).abs().mean()
+
+
+def test_each_nation_may_have_its_own_policy():
+    nations = ["United States", {**NATIONS["Sweden"].model_dump(), "policy": "nothing"}]
+    model = ran(8, economy_nations=nations)
+    assert model.world.policy_rate[1] == NATIONS["Sweden"].policy_rate
+    assert model.world.policy_rate[0] != NATIONS["United States"].policy_rate
+    assert model.label == "Taylor's rule (1993) for United States; nobody for Sweden"
+
+
+def test_a_nation_of_ones_own_starts_in_its_long_run_where_nothing_else_is_said():
+    model = EconomyModel(economy_nations=[{"name": "Ruritania", "natural_unemployment": 4.0}])
+    state = model.nations[0].state
+    assert (state.unemployment, state.inflation, state.policy_rate, state.output_gap) == (4.0, 2.0, 4.0, 0.0)
+    model.run_for(4)
+    assert model.world.trade_balance == pytest.approx(0)
+
+
+def test_without_an_llm_at_hand_taylors_rule_decides_and_says_so():
+    model = EconomyModel(economy_policy="llm", reasoner_kind="rule")
+    assert all(isinstance(nation, RuleAgent) for nation in model.nations)
+    assert model.label == "Taylor's rule (1993)"
+    assert model.note == "no LLM is at hand (reasoner.kind=rule asks no LLM): Taylor's rule decides instead"
+    assert ran(4, economy_policy="llm", reasoner_kind="rule").world.equals(ran(4).world)
+
+
+def test_an_llm_and_a_rule_can_share_a_world():
+    def llm(prompt):
+        return '{"action": "Keep interest rates unchanged", "reasoning": "Wait.", "confidence": 0.5}'
+
+    nations = ["United States", {**NATIONS["Sweden"].model_dump(), "policy": "taylor"}]
+    model = ran(3, economy_policy="llm", economy_nations=nations, llm=llm)
+    assert [type(nation) for nation in model.nations] == [EconLLMAgent, RuleAgent]
+    assert model.totals == {"held": 3, "accepted": 3}
+    assert model.label.endswith("llm for United States; Taylor's rule (1993) for Sweden")
+    model.close()
+
+
+def test_batches_run_with_mesa_and_every_seed_is_another_run():
+    arms = {"economy_policy": ["taylor", "nothing"]}
+    found = mesa.batch_run(EconomyModel, arms, rng=[1, 2], max_steps=4, display_progress=False)
+    frame = pd.DataFrame(found)
+    assert set(frame["economy_policy"]) == {"taylor", "nothing"}
+    assert frame.groupby(["economy_policy", "seed" if "seed" in frame else "RunId"])["inflation"].first().nunique() == 4
+
+
+def test_a_scenario_sets_parameters():
+    class Calm(mesa.experimental.scenarios.Scenario):
+        economy_policy: str = "nothing"
+        economy_macro_supply_sd: float = 0.0
+
+    model = EconomyModel(scenario=Calm(rng=3))
+    assert (model.params.economy.policy, model.params.economy.macro.supply_sd, model.params.seed) == ("nothing", 0.0, 3)
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"economy_polcy": "taylor"}, r"EconomyModel: no parameter 'economy_polcy'\. Did you mean 'economy_policy'\?"),
+        ({"economy_policy": "communism"}, r"economy\.policy: Input should be 'llm', 'taylor', 'nothing' or 'random'"),
+        ({"economy_nations": ["Swedn"]}, r"no such nation .*Did you mean 'Sweden'\?"),
+        ({"economy_nations": ["Sweden", "sweden"]}, "'sweden' stands there twice"),
+        ({"economy_nations": []}, r"economy\.nations"),
+        ({"economy_macro_demand_lag_1": 1.9}, "demand would grow without end"),
+        ({"economy_first_quarter": "2009Q5"}, r"economy\.first_quarter"),
+        ({"rng": "seven"}, "EconomyModel: rng: 'seven' is no whole number"),
+    ],
+)
+def test_bad_input_is_one_line_that_says_where_and_what(params, says):
+    with pytest.raises(ConfigError, match=says) as caught:
+        EconomyModel(**params)
+    assert "\n" not in str(caught.value)

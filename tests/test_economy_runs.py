@@ -1,0 +1,349 @@
+"""Runs of nations: what they leave, that they repeat, how they fail, and what the command line says of them."""
+
+import hashlib
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+
+from prism_mesa import read_manifest, read_table
+from prism_mesa.errors import ConfigError, DataError, RunError
+from prism_mesa.experiments.config import EconomyConfig, load
+from prism_mesa.experiments.economy import run_economy
+from prism_mesa.experiments.replay import replay
+from prism_mesa.experiments.store import ECONOMY_TABLES
+from prism_mesa.experiments.why_economy import why_nation
+from prism_mesa.params import leaves
+from prism_mesa.plots_economy import draw_economy
+from prism_mesa.reasoner import Ledger
+from prism_mesa.reasoner.stand_in import StandIn
+
+ROOT = Path(__file__).parents[1]
+FILE = ROOT / "configs" / "economy.yaml"
+SAID = (
+    "Raise the policy rate by 0.5 percentage points",
+    "Lower interest rates by 0.25% to stimulate borrowing",
+    "Increase government spending by 1% of GDP",
+    "Cut taxes by 300%",
+    "Annex the moon with the tax revenue",
+    "Impose a 10% tariff on imports from Canada and Sweden",
+    "Keep interest rates unchanged",
+    "Borrow 2% of GDP",
+)
+LLM = {"economy": {"policy": "llm"}}
+
+
+def advisor(prompt):
+    """An LLM that depends on the question and on nothing else."""
+    number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
+    if "turn one sentence" in prompt:
+        return '{"understood": false}'
+    said = {"action": SAID[number % len(SAID)], "reasoning": f"Reason {number % 97}.", "confidence": 0.5}
+    return json.dumps(said)
+
+
+def served(body):
+    """The same for a stand-in for Ollama."""
+    return advisor(body["messages"][0]["content"])
+
+
+def table_bytes(folder):
+    return {file.name: file.read_bytes() for file in sorted(Path(folder).glob("*.parquet"))}
+
+
+@pytest.fixture(scope="module")
+def run_of_llm(tmp_path_factory):
+    return run_economy({**LLM, "rounds": 8, "seed": 3}, out=tmp_path_factory.mktemp("out"), llm=advisor)
+
+
+# -- what a run leaves -----------------------------------------------------------------------------------
+
+
+def test_a_run_leaves_its_manifest_eight_tables_and_its_ledger(run_of_llm):
+    files = {file.name for file in run_of_llm.run_dir.iterdir()}
+    assert files == {"manifest.json", "decisions.sqlite", *(f"{table}.parquet" for table in ECONOMY_TABLES)}
+    manifest = read_manifest(run_of_llm.run_dir)
+    assert (manifest["system"], manifest["status"], manifest["seed"]) == ("economy", "done", 3)
+    assert manifest["llm"]["prompt_style"] == "chain_of_thought"
+    assert manifest["config"]["economy"]["macro"]["okun"] == 0.45
+    assert manifest["summary"] == run_of_llm.summary
+
+
+def test_without_an_llm_there_is_no_table_of_reasoning(tmp_path):
+    result = run_economy({"rounds": 2}, out=tmp_path)
+    assert not (result.run_dir / "reasoning.parquet").exists()
+    with pytest.raises(DataError, match="no table 'reasoning' there"):
+        result.table("reasoning")
+
+
+def test_every_decision_is_recorded_with_what_became_of_it(run_of_llm):
+    decisions, summary = run_of_llm.table("decisions"), run_of_llm.summary["decisions"]
+    assert len(decisions) == 8 * 5 == summary["made"]
+    counts = decisions["outcome"].value_counts()
+    for outcome in ("accepted", "held", "rejected", "refused"):
+        assert counts.get(outcome, 0) == summary[outcome] > 0
+    assert (decisions["reason"] != "").equals(decisions["outcome"].isin(["rejected", "refused"]))
+    chains = run_of_llm.table("reasoning")
+    assert sorted(chains["chain_id"]) == sorted(decisions["reasoning_chain_id"])
+    assert chains["prompt"].str.contains("Think step-by-step").all()
+
+
+def test_a_rejected_policy_has_failed_verdicts_and_no_effect(run_of_llm):
+    decisions = run_of_llm.table("decisions").query("outcome == 'rejected'")
+    verdicts, seen = run_of_llm.table("verdicts"), run_of_llm.table("indicators")
+    for decision in decisions.to_dict("records"):
+        of = verdicts[(verdicts["round"] == decision["round"]) & (verdicts["nation"] == decision["nation"])]
+        assert (~of["passed"]).any()
+        own = seen[seen["nation"] == decision["nation"]].set_index("round")
+        if decision["round"] > 0:
+            instruments = own[["policy_rate", "spending", "taxes"]]
+            assert instruments.loc[decision["round"]].equals(instruments.loc[decision["round"] - 1])
+
+
+def test_world_trade_in_the_tables_sums_to_zero_and_is_that_of_the_pairs(run_of_llm):
+    seen, trade = run_of_llm.table("indicators"), run_of_llm.table("trade")
+    totals = seen.groupby("round")[["exports", "imports"]].sum()
+    assert totals["exports"].to_numpy() == pytest.approx(totals["imports"].to_numpy())
+    pairs = trade.groupby(["round", "importer"], observed=True)["imports"].sum()
+    assert pairs.to_numpy() == pytest.approx(seen["imports"].to_numpy())
+
+
+def test_baselines_are_other_policies_under_the_same_shocks(tmp_path):
+    result = run_economy({"rounds": 12}, out=tmp_path)
+    seen, baselines = result.table("indicators"), result.table("baselines")
+    same = baselines[baselines["policy"] == "taylor"]
+    assert same["output_gap"].to_numpy() == pytest.approx(seen["output_gap"].to_numpy())
+    assert result.summary["loss"] == pytest.approx(result.summary["baseline_loss"]["taylor"])
+    assert result.summary["baseline_loss"]["nothing"] != result.summary["loss"]
+
+
+# -- the same bytes ---------------------------------------------------------------------------------------
+
+
+def test_the_same_configuration_and_answers_give_the_same_bytes(run_of_llm, tmp_path):
+    again = run_economy({**LLM, "rounds": 8, "seed": 3}, out=tmp_path, llm=advisor)
+    assert table_bytes(again.run_dir) == table_bytes(run_of_llm.run_dir)
+
+
+def test_a_replay_asks_nobody_and_every_table_is_equal(run_of_llm):
+    found = replay(run_of_llm.run_dir)
+    assert (found.differences, found.answered, found.reckoned, found.calls) == ({}, 40, 0, 0)
+    assert set(found.rows) == set(ECONOMY_TABLES)
+
+
+def test_a_replay_of_rules_is_equal_too(tmp_path):
+    found = replay(run_economy({"rounds": 4}, out=tmp_path).run_dir)
+    assert (found.equal, found.answered, found.reckoned) == (True, 0, 20)
+
+
+def test_a_changed_answer_in_the_ledger_is_found_by_the_replay(run_of_llm, tmp_path):
+    import shutil
+    import sqlite3
+
+    copy = tmp_path / "copy"
+    shutil.copytree(run_of_llm.run_dir, copy)
+    with sqlite3.connect(copy / "decisions.sqlite") as db:
+        db.execute("UPDATE answers SET raw = replace(raw, 'Reason', 'Motive')")
+    assert "decisions" in replay(copy).differences
+
+
+def test_a_run_over_a_server_replays_without_it(tmp_path):
+    with StandIn(served, ("llama3.2",), latency=0.0) as server:
+        reasoner = {"kind": "ollama", "host": server.url}
+        result = run_economy({**LLM, "rounds": 3, "reasoner": reasoner}, out=tmp_path)
+    assert result.summary["decisions"]["by_source"]["llm"] >= 15
+    assert replay(result.run_dir).equal
+
+
+def test_answers_can_be_shared_between_runs(tmp_path):
+    shared = {"ledger": "cache", "ledger_path": str(tmp_path / "answers.sqlite")}
+
+    def asked():
+        with StandIn(served, ("llama3.2",), latency=0.0) as server:
+            config = {**LLM, "rounds": 2, "reasoner": {"kind": "ollama", "host": server.url, **shared}}
+            return run_economy(config, out=tmp_path).summary["decisions"]["llm"]["calls"]
+
+    assert (asked() > 0, asked()) == (True, 0)
+
+
+# -- failures ----------------------------------------------------------------------------------------------
+
+
+def failing_from(quarter):
+    def llm(prompt):
+        return "no JSON at all" if f"it is {quarter}" in prompt and "advise Canada" in prompt else advisor(prompt)
+
+    return llm
+
+
+@pytest.fixture
+def failed_run(tmp_path):
+    with pytest.raises(RunError, match=r"2010Q2: the LLM gave the agent no usable answer \(unparsable, attempts: 2\)"):
+        run_economy({**LLM, "rounds": 6}, out=tmp_path, llm=failing_from("2010Q2"))
+    [folder] = tmp_path.iterdir()
+    return folder
+
+
+def test_an_llm_that_fails_ends_the_run_as_failed_with_what_it_had_recorded(failed_run):
+    manifest = read_manifest(failed_run)
+    assert manifest["status"] == "failed"
+    assert manifest["summary"]["rounds"] == 2
+    assert manifest["summary"]["decisions"]["failures"] == {"unparsable": 1}
+    assert sorted(set(read_table(failed_run, "indicators")["quarter"])) == ["2009Q4", "2010Q1"]
+    with Ledger(failed_run / "decisions.sqlite", read_only=True) as ledger:
+        last = [row for row in ledger.asked() if row.round == 2 and row.tick == 0]
+    assert sorted((row.agent, row.source, row.reason) for row in last) == [
+        (0, "llm", ""),
+        (1, "llm", ""),
+        (2, "failed", "unparsable"),
+        (3, "llm", ""),
+        (4, "llm", ""),
+    ]
+
+
+def test_what_a_failed_run_completed_can_be_repeated_and_explained(failed_run):
+    assert replay(failed_run).equal
+    assert any("2010Q1" in line for line in why_nation(failed_run, "Canada"))
+
+
+def test_a_run_that_fails_at_once_leaves_tables_to_read_and_nothing_to_repeat(tmp_path):
+    with pytest.raises(RunError, match="2009Q4"):
+        run_economy({**LLM, "rounds": 3}, out=tmp_path, llm=failing_from("2009Q4"))
+    [folder] = tmp_path.iterdir()
+    assert len(read_table(folder, "nations")) == 5
+    with pytest.raises(DataError, match="no quarter of it was completed"):
+        replay(folder)
+
+
+# -- why ----------------------------------------------------------------------------------------------------
+
+
+def test_why_tells_what_was_seen_said_read_judged_and_done(run_of_llm):
+    decisions = run_of_llm.table("decisions")
+    rejected = decisions[decisions["outcome"] == "rejected"].iloc[0]
+    told = "\n".join(why_nation(run_of_llm.run_dir, rejected["nation"], rejected["quarter"]))
+    assert f"{rejected['quarter']} (quarter {rejected['round']}):" in told
+    assert "| Current economic state:" in told
+    assert rejected["action"] in told
+    assert "FAILED" in told
+    assert "It was rejected by the validator, without any effect." in told
+
+
+def test_why_finds_nations_by_name_row_and_any_case_and_quarters_by_number(run_of_llm):
+    by_name = list(why_nation(run_of_llm.run_dir, "sweden", "2010Q1"))
+    assert by_name == list(why_nation(run_of_llm.run_dir, "4", "1"))
+
+
+@pytest.mark.parametrize(
+    ("nation", "quarter", "says"),
+    [
+        ("Swedn", None, r"no nation 'Swedn' there .*Did you mean 'Sweden'\?"),
+        ("Sweden", "2031Q1", r"no quarter 2031Q1 there \(quarters: 2009Q4 .. 2011Q3, or 0 .. 7\)"),
+        ("Sweden", "soon", "no quarter soon there"),
+    ],
+)
+def test_why_says_what_there_is(run_of_llm, nation, quarter, says):
+    with pytest.raises(DataError, match=says):
+        list(why_nation(run_of_llm.run_dir, nation, quarter))
+
+
+# -- the configuration ----------------------------------------------------------------------------------
+
+
+def dotted(values, prefix=""):
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from dotted(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def test_the_default_file_names_every_key_once():
+    named = list(dotted(yaml.safe_load(FILE.read_text(encoding="utf-8"))))
+    assert sorted(named) == sorted(key for key, _ in leaves(EconomyConfig))
+
+
+def test_the_default_file_is_the_default_configuration_but_for_who_decides():
+    assert load(EconomyConfig, FILE).economy.policy == "llm"
+    assert load(EconomyConfig, FILE, ["economy.policy=taylor"]) == EconomyConfig()
+
+
+def test_a_misspelt_key_is_an_error_with_the_nearest_one():
+    with pytest.raises(ConfigError, match=r"economy\.macro\.okunn: no such key .* Did you mean 'okun'\?"):
+        load(EconomyConfig, None, ["economy.macro.okunn=1"])
+
+
+# -- the command line ---------------------------------------------------------------------------------------
+
+
+def test_the_command_runs_draws_replays_and_explains(prism, tmp_path):
+    code, out, _ = prism("economy", "economy.policy=taylor", "rounds=6", "--json")
+    assert (code, out.count("\n")) == (0, 1)
+    folder = tmp_path / json.loads(out)["run_dir"]
+    assert folder.parent == tmp_path / "results"
+    assert {file.name for file in folder.glob("*.png")} == {"indicators.png", "policies.png", "responses.png"}
+    code, out, _ = prism("replay", folder, "--json")
+    assert (code, json.loads(out)["equal"]) == (0, True)
+    code, out, _ = prism("why", folder, "Canada", "2010Q2")
+    assert code == 0
+    assert "Taylor's rule gives" in out
+
+
+def test_without_an_llm_the_command_says_plainly_that_taylors_rule_decides(prism):
+    code, out, _ = prism("economy", "rounds=2", "reasoner.kind=rule")
+    assert code == 0
+    assert re.search(r"decided by +Taylor's rule \(1993\) \(no LLM is at hand", out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["economy.policy=anarchy"], "prism: override: economy.policy: Input should be 'llm', 'taylor'"),
+        (["nowhere.yaml"], "prism: nowhere.yaml: no such config file"),
+        (["agents.n=5"], "prism: override: agents: no such key"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_2(prism, tmp_path, arguments, says):
+    code, _, err = prism("economy", *arguments)
+    assert code == 2
+    assert err.startswith(says)
+    assert err.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_server_that_is_not_there_is_bad_input_and_makes_no_run(prism, tmp_path):
+    with StandIn(served, ("llama3.2",), latency=0.0) as server:
+        reasoner = ("reasoner.kind=ollama", f"reasoner.host={server.url}", "reasoner.backoff_s=0.01")
+        assert prism("economy", "rounds=2", *reasoner)[0] == 0
+    code, _, err = prism("economy", "rounds=2", *reasoner, "--out", "other")
+    assert code == 2
+    assert "reasoner.host" in err
+    assert not (tmp_path / "other").exists()
+
+
+def test_an_llm_that_talks_nonsense_ends_the_command_with_1_and_a_kept_folder(prism, tmp_path):
+    with StandIn(lambda body: "What a lovely day!", ("llama3.2",), latency=0.0) as server:
+        code, _, err = prism("economy", "reasoner.kind=ollama", f"reasoner.host={server.url}", "rounds=2")
+    assert code == 1
+    assert "2009Q4: the LLM gave the agent no usable answer (unparsable, attempts: 2)" in err
+    [folder] = (tmp_path / "results").iterdir()
+    assert read_manifest(folder)["status"] == "failed"
+    assert prism("why", folder, "Sweden")[0] == 2
+
+
+# -- pictures --------------------------------------------------------------------------------------------
+
+
+def test_pictures_are_drawn_of_one_nation_and_of_one_quarter(tmp_path):
+    result = run_economy({"rounds": 1, "economy": {"nations": ["Sweden"]}}, out=tmp_path)
+    assert [path.name for path in draw_economy(result.run_dir)] == ["indicators.png", "policies.png", "responses.png"]
+
+
+def test_a_batch_of_runs_has_a_folder_each(tmp_path):
+    found = [run_economy({"rounds": 2, "seed": seed}, out=tmp_path) for seed in range(3)]
+    gaps = pd.concat([result.table("indicators").assign(seed=i) for i, result in enumerate(found)])
+    assert gaps.groupby("seed")["output_gap"].mean().nunique() == 3
+    assert len(list(tmp_path.iterdir())) == 3

@@ -1,11 +1,13 @@
-"""PRISM on Mesa: social platforms whose agents are statecharts, with an LLM only for what the chart leaves open."""
+"""PRISM on Mesa: social platforms whose agents are statecharts, and nations; an LLM decides only what is left open."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from prism_mesa.economy.model import EconomyModel
     from prism_mesa.errors import ChartError, ConfigError, DataError, PrismError
     from prism_mesa.experiments.config import Config, load_config
+    from prism_mesa.experiments.economy import run_economy
     from prism_mesa.experiments.execution import RunResult
     from prism_mesa.experiments.run import run
     from prism_mesa.experiments.store import read_manifest, read_table
@@ -28,8 +30,10 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
+    "economy.model": ("EconomyModel",),
     "errors": ("ChartError", "ConfigError", "DataError", "PrismError"),
     "experiments.config": ("Config", "load_config"),
+    "experiments.economy": ("run_economy",),
     "experiments.execution": ("RunResult",),
     "experiments.run": ("run",),
     "experiments.store": ("read_manifest", "read_table"),
@@ -60,6 +64,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "DataError",
+    "EconomyModel",
     "F",
     "Ledger",
     "OllamaChatClient",
@@ -81,6 +86,7 @@ __all__ = [
     "read_manifest",
     "read_table",
     "run",
+    "run_economy",
     "state_distribution",
 ]
 

@@ -635,15 +635,16 @@ def test_a_shared_answer_that_no_longer_fits_fails_in_words_and_is_written_down(
     answered(says, "live", path, ["a"])
     found, client = answered(nobody, mode, path, ["a"], own=own, accept=lambda said: said.word == "z")
     assert found == [("irrelevant", 0, "policy")]
-    assert "what the ledger holds" in str(failure_of_misfit(path, mode))
     assert (client.counts, client.reasons, client.usage["calls"]) == ({"failed": 1}, {"irrelevant": 1}, 0)
     assert [(row.source, row.reason) for row in own.asked()] == [("failed", "irrelevant")]
     assert "LLM_FAILURE component=policy agent=0 (irrelevant" in caplog.text
 
 
-def failure_of_misfit(path, mode):
-    with LLMClient(toy(nobody), books=Books(mode, Ledger(path))) as client:
-        return failure(client, "a", accept=lambda said: False)
+def test_the_error_about_a_shared_answer_that_does_not_fit_names_the_ledger(path):
+    answered(says, "live", path, ["a"])
+    with LLMClient(toy(nobody), books=Books("cache", Ledger(path))) as client:
+        failed = failure(client, "a", accept=lambda said: False, component="reading")
+    assert str(failed).startswith("what the ledger holds for the reading is of no use: the answer")
 
 
 # -- who is asked --------------------------------------------------------------------------------------

@@ -91,6 +91,7 @@ def test_under_taylors_rule_an_economy_has_the_moments_of_real_ones(twenty_runs,
     assert mean["accelerationist"] < 0
     assert 1.0 <= mean["output_sd"] <= 2.5
     assert mean["output_ar1"] == pytest.approx(0.86, abs=0.1)
+    assert mean["phillips_level"] > 0.5 * mean["accelerationist"]  # a level slope is no law, in the data it is positive
 
 
 def test_in_the_united_states_every_single_run_has_them(twenty_runs):

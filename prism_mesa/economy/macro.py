@@ -15,7 +15,8 @@ For each nation, in quarter t (gaps and budget in percent of output, rates and i
    of the last quarter beyond the neutral one, plus a shock.
 5. the budget and trade: spending, taxes and transfers, and net exports, count as far as they differ from what demand
    has got used to (`adaptation`). The output gap is private demand and these together.
-6. Phillips curve: inflation = expected + `phillips` times the gap + dearer imports (tariffs, exchange rate) + a shock.
+6. Phillips curve: inflation = expected + `phillips` times the gap + dearer imports (tariffs, exchange rate) + costs, of
+   which a share stays from quarter to quarter (`supply_lag`) and a shock is new.
 7. Okun's law: unemployment beyond the natural rate = `unemployment_lag` parts of its past, the rest -`okun` times the
    gap, plus a shock.
 8. trade: imports of i from j grow with i's demand of the last quarter and fall with tariffs, sanctions of either side,
@@ -73,6 +74,7 @@ class World:
             margin.
         real_rate: Lending rate less expected inflation and the neutral rate.
         exchange: Real exchange rate, percent above its long run; up is stronger.
+        costs: What inflation has from dear or cheap supply, points a year.
         spending: Of the government, percent of GDP; `taxes` at normal activity, without what debt and the cycle do.
         instalments: Borrowing that is still to come, percent of GDP, for the next four quarters, shape (n, 4); below 0
             is paying back.
@@ -96,6 +98,7 @@ class World:
     lending_rate: Floats
     real_rate: Floats
     exchange: Floats
+    costs: Floats
     spending: Floats
     taxes: Floats
     instalments: Floats
@@ -203,6 +206,7 @@ class Macro:
             lending_rate=rate,
             real_rate=rate - self._expected(inflation) - self.neutral,
             exchange=zero,
+            costs=zero,
             spending=self.spending,
             taxes=self.taxes,
             instalments=np.zeros((n, MEMORY)),
@@ -245,7 +249,8 @@ class Macro:
         used_balance = world.used_balance + own.adaptation * (world.balance - world.used_balance)
         gap = demand + (stimulus - used_stimulus) + (balance - used_balance)
         dearer = self._import_prices(world, exchange)
-        inflation = expected + own.phillips * gap + dearer + shocks.supply
+        costs = own.supply_lag * world.costs + shocks.supply
+        inflation = expected + own.phillips * gap + dearer + costs
         lag = own.unemployment_lag
         unemployment = self.natural + lag * (world.unemployment - self.natural) - (1 - lag) * own.okun * gap
         unemployment = np.clip(unemployment + shocks.labor, 0.0, 100.0)
@@ -261,6 +266,7 @@ class Macro:
             lending_rate=lending,
             real_rate=real,
             exchange=exchange,
+            costs=costs,
             instalments=np.column_stack([world.instalments[:, 1:], np.zeros(len(gap))]),
             stimulus=stimulus,
             used_stimulus=used_stimulus,

@@ -68,7 +68,11 @@ class MacroParams(Params):
         "(calibrated; OLS on macrodata: .21)",
     )
     phillips: float = Field(
-        0.3, ge=0, le=5, description="Inflation, points a year, per percent of output gap (OLS on macrodata: .34)"
+        0.2,
+        ge=0,
+        le=5,
+        description="Inflation, points a year, per percent of output gap (calibrated; Rudebusch and Svensson 1999: "
+        ".14, OLS on macrodata: .34)",
     )
     okun: float = Field(
         0.45, ge=0, le=2, description="Points of unemployment per percent of output gap (HP cycles of macrodata: .42)"
@@ -142,7 +146,10 @@ class MacroParams(Params):
         description="Percent of GDP of taxes per percent of GDP of debt above its target (Bohn 1998: .03 to .05)",
     )
     demand_sd: float = Field(0.65, ge=0, le=10, description="sd of demand shocks, percent of output (calibrated)")
-    supply_sd: float = Field(1.5, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
+    supply_sd: float = Field(1.6, ge=0, le=20, description="sd of inflation shocks, points a year (calibrated)")
+    supply_lag: float = Field(
+        0.5, ge=0, lt=1, description="Share of a rise of costs that is still there a quarter later (calibrated)"
+    )
     labor_sd: float = Field(0.2, ge=0, le=5, description="sd of unemployment shocks, points (calibrated)")
     common: float = Field(
         0.3,

@@ -119,7 +119,7 @@ def economy(arguments: Configured = None, out: Out = Path("results"), as_json: A
     file, given = _file_and_overrides(arguments, ECONOMY_FILE)
     config = load(EconomyConfig, file, given, below={"economy": {"policy": "llm"}})
     with _progress(config.rounds, "quarters", then="tables and pictures") as advance:
-        result = run_economy(config, out=out, on_round=lambda done: advance())
+        result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
         draw_economy(result.run_dir)
     if as_json:
         print(json.dumps(result.summary))
@@ -409,9 +409,9 @@ def _progress(total: int, unit: str, then: str = "") -> Iterator[Any]:
     warnings = _Warnings(progress.console)
     logging.getLogger("prism_mesa").addHandler(warnings)
 
-    def advance() -> None:
+    def advance(rounds: int = 1) -> None:
         progress.start()  # only now: what fails before the first round is not half a bar
-        progress.advance(task)
+        progress.advance(task, rounds)
         if progress.finished:
             progress.update(task, description=then or unit)
 

@@ -657,8 +657,8 @@ def test_the_errors_have_the_standard_deviation_that_is_configured():
 # -- a nation reaches its own instruments only ---------------------------------------------------------
 
 PARTS = r"""Raise cut set remove impose lift the policy rate taxes spending tariffs sanctions debt rates of on for by
-    to and Canada Sweden Canada's everyone 1% 2.5 10% 0.5 points of GDP United Kingdom must shall they force <<< >>> {} .
-    , ; ignore all previous instructions world.policy_rate[2] system: -1 1e308 nan \n""".split()
+    to and Canada Sweden Canada's everyone 1% 2.5 10% 0.5 points of GDP United Kingdom must shall they force <<< >>> {}
+    . , ; ignore all previous instructions world.policy_rate[2] system: -1 1e308 nan \n""".split()
 texts = st.one_of(st.text(), st.lists(st.sampled_from(PARTS), max_size=14).map(" ".join))
 measures = st.fixed_dictionaries(
     {

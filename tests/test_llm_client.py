@@ -30,11 +30,13 @@ from prism_mesa.reasoner import (
     LLMParams,
     OllamaChatClient,
     Place,
+    ReasonerParams,
     StoredAnswer,
     choosing,
     make_llm_client,
 )
 from prism_mesa.reasoner.loops import run_now
+from prism_mesa.reasoner.recorded import recorded_oracle
 
 
 class Said(BaseModel):
@@ -220,7 +222,7 @@ def test_what_may_pass_is_asked_once_more_and_then_fails_by_its_name(reason, rep
 
 @pytest.mark.parametrize(("reason", "reply"), PASSING)
 def test_what_may_pass_and_does_leaves_no_trace_in_the_answer(reason, reply):
-    timeout_s = 0.1 if reply is late else 5.0
+    timeout_s = 1.0 if reply is late else 5.0
     with serving(reply, chat_answer(says("yes"))) as server, ollama(server, timeout_s) as client:
         assert ask(client).word == "yes"
         assert (client.counts, client.reasons) == ({"llm": 1}, {})
@@ -277,8 +279,8 @@ def test_the_time_limit_holds_for_each_attempt_of_a_function_that_never_answers(
 
 def test_the_next_attempt_goes_to_another_server_if_the_first_does_not_answer():
     with serving(always=late) as hangs, serving(always=chat_answer(says("yes"))) as works:
-        clients = [OllamaChatClient("llama3.2", server.url, 0.1) for server in (hangs, works)]
-        with LLMClient(Hosts(clients), quick(timeout_s=0.1)) as client:
+        clients = [OllamaChatClient("llama3.2", server.url, 1.0) for server in (hangs, works)]
+        with LLMClient(Hosts(clients), quick(timeout_s=1.0)) as client:
             assert ask(client).word == "yes"
         assert (len(hangs.sent), len(works.sent)) == (1, 1)
 
@@ -713,6 +715,13 @@ def test_a_replay_takes_no_oracle_of_choices_for_the_llm_of_a_ledger_that_both_h
     client, _ = make_llm_client(AdvisorParams(ledger="replay", ledger_path=str(path)))
     with client:
         assert ask(client, "a").word == "a"
+
+
+def test_a_replay_of_choices_takes_no_llm_that_answered_in_a_form(path):
+    with Ledger(path) as ledger:
+        for key, decoding in (("1", {"method": "pmi", "build": "x"}), ("2", {"temperature": 0.7, "build": "x"})):
+            ledger.put(StoredAnswer(key, "?", "[]", "SmolLM2", "", json.dumps(decoding), "{}"))
+        assert recorded_oracle(ledger, ReasonerParams(kind="embedded")).decoding["method"] == "pmi"
 
 
 def test_a_ledger_of_another_llm_cannot_be_replayed(path):

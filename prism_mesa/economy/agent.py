@@ -24,7 +24,7 @@ class PolicyDecision(Decision):
     """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
 
 
-_SYSTEM: Final = """You are an {domain} policy advisor for a nation.
+_SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
 Analyze the current economic state and propose ONE specific policy action.
 Think step-by-step about the economic situation and reasoning behind your recommendation.
 
@@ -125,7 +125,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
     def _construct_prompt(self, state: SimulationState) -> str:
         """Return the contract's prompt, static text first, with what else the nation knows between its two messages."""
-        system = _SYSTEM.format(domain=self.domain)
+        system = _SYSTEM.format(article="an" if self.domain == "economic" else "a", domain=self.domain)
         levers = _INSTRUMENTS.values() if self.domain == "economic" else [_INSTRUMENTS[self.domain]]
         tools = f"Instruments: {'; '.join(levers)}. Say which one, which way, and by how much."
         parts = [system, tools]

@@ -20,7 +20,7 @@ from typing import Any
 
 import mesa
 import numpy as np
-from mesa.time import Schedule
+from mesa.time import Priority, Schedule
 
 from prism_mesa.agents import ReasoningChain
 from prism_mesa.economy.agent import EconLLMAgent, Past, Proposal, RuleAgent
@@ -64,6 +64,9 @@ class EconomyModel(mesa.Model):
     Raises:
         ConfigError: If a parameter is unknown or out of range, or the LLM that is named is not there.
     """
+
+    _default_schedule: Any
+    """Mesa's own, of the steps; it forgets the next one when one fails."""
 
     def __init__(
         self,
@@ -161,7 +164,9 @@ class EconomyModel(mesa.Model):
                 nation.reasoning_chain = chain
         self.time -= 1
         self.steps -= 1
-        self.schedule_recurring(self._do_step, Schedule(interval=1.0, start=self.time + 1))
+        self._default_schedule.stop()
+        schedule = Schedule(interval=1.0, start=self.time + 1)
+        self._default_schedule = self.schedule_recurring(self._do_step, schedule, Priority.HIGH)
 
     def observe(self) -> list[SimulationState]:
         """Return what each nation sees now, in the order of their rows."""

@@ -40,7 +40,7 @@ def run_economy(
         config: An `EconomyConfig`, nested values for one, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         llm: Who is asked, as for `EconomyModel`; None: what the configuration names.
-        on_round: Called with the number of quarters done, after each.
+        on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
 
     Raises:
         BadInputError: If input is bad; no folder is made.
@@ -71,6 +71,8 @@ def _run_quarters(
     with Ledger(folder.path / LEDGER) as ledger, closing(model):
         if model.llm is not None:
             model.llm.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
+        if on_round is not None:
+            on_round(0)
         for done in range(1, quarters + 1):
             with watch.round(folder):
                 model.step()

@@ -149,8 +149,13 @@ def replay(
 def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool) -> Replay:
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
+
+        def told(done: int) -> None:
+            if done and on_round is not None:
+                on_round(done)
+
         tables = [table for table in ECONOMY_TABLES if (run_dir / f"{table}.parquet").exists()]
-        return _repeated(run_dir, lambda: run_economy(nations, out=out, on_round=on_round), tables, keep=keep)
+        return _repeated(run_dir, lambda: run_economy(nations, out=out, on_round=told), tables, keep=keep)
     config = recorded_config(run_dir)
     status, rounds = read_manifest(run_dir)["status"], read_manifest(run_dir).get("summary", {}).get("rounds")
     if rounds != config.rounds:

@@ -71,7 +71,9 @@ def make_llm_client(params: LLMParams) -> tuple[LLMClient | None, str]:
     books = Books(params.ledger, shared_ledger(params))
     try:
         if books.mode == "replay" and books.shared is not None:
-            return LLMClient(recorded_client(books.shared, params), params, books=books, kind=params.kind), ""
+            recorded = recorded_client(books.shared, params)
+            kind = "embedded" if "build" in recorded.decoding else params.kind
+            return LLMClient(recorded, params, books=books, kind=kind), ""
         client, kind, note = find_client(params)
     except BaseException:
         books.close()

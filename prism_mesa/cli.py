@@ -181,7 +181,7 @@ def why(
         for line in why_nation(run_dir, agent, at):
             print(line)
         return
-    if at is not None and not at.isdigit():
+    if at is not None and not at.isdecimal():
         raise BadInputError(f"ROUND: {at!r} is no round: give a whole number from 0")
     round_ = None if at is None else int(at)
     rounds = recorded_config(run_dir).rounds if round_ is None else round_ + 1

@@ -7,9 +7,11 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
 
 from prism_mesa.experiments.store import read_table
 from prism_mesa.plots import DPI
@@ -63,7 +65,7 @@ def indicators_figure(indicators: pd.DataFrame, baselines: pd.DataFrame, nations
                 axes.set_ylabel(_INDICATORS[indicator])
         grid[0, column].set_title(name, loc="left", fontsize=11)
         _time_axis(grid[-1, column], quarters)
-    _fit_rows(grid, indicators, names)
+    _fit_rows(grid, indicators, baselines, names)
     handles = [Line2D([], [], color=_COLOR, lw=1.6, label="this run")]
     handles += [Line2D([], [], color=color, ls=style, lw=1, label=label) for color, style, label in _BASELINES.values()]
     figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
@@ -77,12 +79,13 @@ def _line(axes: Axes, table: pd.DataFrame, nation: str, indicator: str, **style:
     axes.margins(x=0.01)
 
 
-def _fit_rows(grid: Any, indicators: pd.DataFrame, names: Sequence[str]) -> None:
-    """Cut baselines that run away: a row shows what the run did, with as much again to either side."""
-    shown = indicators[indicators["nation"].isin(names)]
+def _fit_rows(grid: Any, indicators: pd.DataFrame, baselines: pd.DataFrame, names: Sequence[str]) -> None:
+    """Cut the baseline without policy where it runs away: a row shows the run and Taylor's rule, with some room."""
+    shown = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
+    shown = shown[shown["nation"].isin(names)]
     for row, indicator in zip(grid, _INDICATORS, strict=True):
         low, high = shown[indicator].min(), shown[indicator].max()
-        room = max(high - low, 2.0)
+        room = max((high - low) / 2, 1.0)
         bottom, top = row[0].get_ylim()
         row[0].set_ylim(max(bottom, low - room), min(top, high + room))
 
@@ -114,11 +117,13 @@ def policies_figure(decisions: pd.DataFrame, nations: pd.DataFrame) -> Figure:
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_title("Policy: up and down, set or refused", loc="left")
-    marks = [("o", _LEVERS[lever], lever.replace("_", " ")) for lever in _LEVERS]
-    marks += [("^", "#555555", "raised"), ("v", "#555555", "lowered"), ("x", _REFUSED, "rejected or not understood")]
-    handles = [Line2D([], [], ls="", marker=mark, color=color, label=label) for mark, color, label in marks]
-    figure.legend(handles=handles, loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    axes.set_title("What nations did", loc="left")
+    handles: list[Artist] = [Patch(color=_LEVERS[lever], label=lever.replace("_", " ")) for lever in _LEVERS]
+    marks = {"^": "raised", "v": "lowered", "o": "set to a level", "_": "set to zero", "x": "rejected, not understood"}
+    for mark, label in marks.items():
+        color = _REFUSED if mark == "x" else "#555555"
+        handles.append(Line2D([], [], ls="", marker=mark, color=color, mew=1.5, label=label))
+    figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
     return figure
 
 
@@ -126,11 +131,13 @@ def _event(axes: Axes, decision: dict[str, Any], height: float) -> None:
     if decision["outcome"] in ("rejected", "refused"):
         axes.plot(decision["round"], height, "x", color=_REFUSED, ms=5)
     elif decision["outcome"] == "accepted":
+        # one mark for an instrument, whether it is used against one nation or several
         measures = {m["lever"]: m for m in json.loads(decision["measures"])["measures"]}.values()
         offsets = np.linspace(-0.18, 0.18, len(measures)) if len(measures) > 1 else [0.0]
         for offset, measure in zip(offsets, measures, strict=True):
-            mark = "o" if measure["how"] == "to" else "^" if measure["size"] > 0 else "v"
-            axes.plot(decision["round"], height + offset, mark, color=_LEVERS[measure["lever"]], ms=6)
+            up = measure["size"] > 0
+            mark = ("o" if up else "_") if measure["how"] == "to" else "^" if up else "v"
+            axes.plot(decision["round"], height + offset, mark, color=_LEVERS[measure["lever"]], ms=6, mew=1.5)
 
 
 def responses_figure(responses: pd.DataFrame) -> Figure:

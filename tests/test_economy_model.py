@@ -151,7 +151,9 @@ def test_a_scenario_sets_parameters():
         ({"economy_policy": "communism"}, r"economy\.policy: Input should be 'llm', 'taylor', 'nothing' or 'random'"),
         ({"economy_nations": ["Swedn"]}, r"no such nation .*Did you mean 'Sweden'\?"),
         ({"economy_nations": ["Sweden", "sweden"]}, "'sweden' stands there twice"),
-        ({"economy_nations": []}, r"economy\.nations"),
+        ({"economy_nations": []}, "economy: nations: 0 of them; there can be 1 to 200"),
+        ({"economy_nations": [3]}, r"a nation is a name \(.*\) or the keys of one of your own"),
+        ({"economy_limits_lower_bound": 5, "economy_limits_highest_rate": 1}, "is not below highest_rate=1"),
         ({"economy_macro_demand_lag_1": 1.9}, "demand would grow without end"),
         ({"economy_first_quarter": "2009Q5"}, r"economy\.first_quarter"),
         ({"rng": "seven"}, "EconomyModel: rng: 'seven' is no whole number"),
@@ -161,3 +163,65 @@ def test_bad_input_is_one_line_that_says_where_and_what(params, says):
     with pytest.raises(ConfigError, match=says) as caught:
         EconomyModel(**params)
     assert "\n" not in str(caught.value)
+
+
+def test_one_nation_can_be_given_by_its_name_alone():
+    assert [nation.name for nation in EconomyModel(economy_nations="sweden").nations] == ["Sweden"]
+
+
+def test_an_llm_that_nobody_asks_is_an_error_and_not_ignored():
+    with pytest.raises(ConfigError, match=r"llm: nobody asks it: economy\.policy is taylor; set it to llm"):
+        EconomyModel(llm=lambda prompt: "")
+
+
+class Breaking:
+    """A recorder that fails once, in the middle of a quarter."""
+
+    def __init__(self):
+        self.rows, self.broken = [], False
+
+    def write(self, table, columns):
+        if table == "decisions" and len(self.rows) > 5 and not self.broken:
+            self.broken = True
+            raise OSError("no space left")
+        self.rows.append(table)
+
+
+def test_a_record_that_cannot_be_written_leaves_the_world_as_it_was_and_the_step_can_be_repeated():
+    model, plain = EconomyModel(recorder=Breaking()), EconomyModel()
+    model.step()
+    model.step()
+    before, clock = model.world, (model.time, model.steps)
+    with pytest.raises(OSError, match="no space left"):
+        model.step()
+    assert model.world is before
+    assert (model.time, model.steps) == clock
+    assert len(table(model)) == 10
+    model.run_for(2)
+    plain.run_for(4)
+    assert model.world.equals(plain.world)
+    assert table(model).equals(table(plain))
+    assert model.totals == plain.totals
+
+
+def test_a_rate_beyond_its_limit_comes_down_in_steps():
+    model = EconomyModel(economy_nations=[{"name": "Ruritania", "policy_rate": 40.0, "inflation": 12.0}])
+    model.run_for(6)
+    assert model.totals["rejected"] == 0
+    assert model.world.policy_rate.item() < 25
+
+
+def test_what_a_nation_is_told_holds_its_target_and_the_barriers_between_it_and_others():
+    prompts = []
+
+    def llm(prompt):
+        prompts.append(prompt)
+        action = "Impose a 10% tariff on Canada" if "advise Sweden" in prompt else "Keep interest rates unchanged"
+        return f'{{"action": "{action}", "reasoning": "So.", "confidence": 0.5}}'
+
+    model = ran(2, economy_policy="llm", economy_nations=["Sweden", "Canada"], llm=llm)
+    model.close()
+    swedish, canadian = (next(p for p in prompts[2:] if f"advise {name}" in p) for name in ("Sweden", "Canada"))
+    assert "Inflation target: 2.0%, usual unemployment: 7.0%" in swedish
+    assert "your tariff on it 10.0%" in swedish
+    assert "its tariff on you 10.0%" in canadian

@@ -18,7 +18,7 @@ from prism_mesa.experiments.store import ECONOMY_TABLES
 from prism_mesa.experiments.why_economy import why_nation
 from prism_mesa.params import leaves
 from prism_mesa.plots_economy import draw_economy
-from prism_mesa.reasoner import Ledger
+from prism_mesa.reasoner import Completion, Ledger
 from prism_mesa.reasoner.stand_in import StandIn
 
 ROOT = Path(__file__).parents[1]
@@ -169,6 +169,26 @@ def test_answers_can_be_shared_between_runs(tmp_path):
     assert (asked() > 0, asked()) == (True, 0)
 
 
+class OwnClient:
+    """A client of somebody's own, with decoding options that no configuration knows."""
+
+    name, digest, decoding = "mine", "v1", {"temperature": 0.0, "beams": 7}
+
+    async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
+        return Completion(advisor(prompt))
+
+
+def test_a_run_with_a_client_of_ones_own_replays_from_its_folder(tmp_path):
+    result = run_economy({**LLM, "rounds": 2}, out=tmp_path, llm=OwnClient())
+    assert replay(result.run_dir).equal
+
+
+def test_a_function_shares_answers_through_a_ledger_too(tmp_path):
+    config = {**LLM, "rounds": 2, "reasoner": {"ledger": "cache", "ledger_path": str(tmp_path / "answers.sqlite")}}
+    calls = [run_economy(config, out=tmp_path, llm=advisor).summary["decisions"]["llm"]["calls"] for _ in range(2)]
+    assert (calls[0] > 0, calls[1]) == (True, 0)
+
+
 # -- failures ----------------------------------------------------------------------------------------------
 
 
@@ -237,12 +257,28 @@ def test_why_finds_nations_by_name_row_and_any_case_and_quarters_by_number(run_o
     assert by_name == list(why_nation(run_of_llm.run_dir, "4", "1"))
 
 
+def test_nothing_that_a_nation_or_an_llm_wrote_steers_the_terminal(tmp_path):
+    evil = "\x1b]0;pwned\x07\x1b[31mEVIL" + "Z" * 5000
+
+    def llm(prompt):
+        if "turn one sentence" in prompt:
+            measure = {"lever": "tariff", "how": "to", "size": 10, "unit": "points", "target": evil}
+            return json.dumps({"understood": True, "measures": [measure]})
+        return json.dumps({"action": f"Tariffs flurble {evil[:40]}", "reasoning": evil, "confidence": 1})
+
+    result = run_economy({**LLM, "rounds": 1}, out=tmp_path, llm=llm)
+    told = list(why_nation(result.run_dir, "Canada"))
+    assert all(line.isprintable() for line in told)
+    assert len(told) < 100
+
+
 @pytest.mark.parametrize(
     ("nation", "quarter", "says"),
     [
         ("Swedn", None, r"no nation 'Swedn' there .*Did you mean 'Sweden'\?"),
         ("Sweden", "2031Q1", r"no quarter 2031Q1 there \(quarters: 2009Q4 .. 2011Q3, or 0 .. 7\)"),
         ("Sweden", "soon", "no quarter soon there"),
+        ("\u00b2", None, "no nation"),
     ],
 )
 def test_why_says_what_there_is(run_of_llm, nation, quarter, says):
@@ -332,6 +368,14 @@ def test_an_llm_that_talks_nonsense_ends_the_command_with_1_and_a_kept_folder(pr
     [folder] = (tmp_path / "results").iterdir()
     assert read_manifest(folder)["status"] == "failed"
     assert prism("why", folder, "Sweden")[0] == 2
+
+
+def test_what_is_made_for_platforms_says_so(prism, tmp_path):
+    code, out, _ = prism("economy", "economy.policy=taylor", "rounds=2", "--json")
+    folder = json.loads(out)["run_dir"]
+    code, _, err = prism("distill", folder)
+    assert (code, "is a run of nations" in err, err.count("\n")) == (2, True, 1)
+    assert prism("ledger", "stats", folder)[0] == 0
 
 
 # -- pictures --------------------------------------------------------------------------------------------

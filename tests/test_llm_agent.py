@@ -303,7 +303,7 @@ def test_the_prompt_tells_who_is_advised_the_other_nations_and_their_tariffs():
     prompt = prompt_of(agent_saying())
     assert "You advise TestNation; it is 2010Q1." in prompt
     assert "- Neighbor: growth 1.0%" in prompt
-    assert "interest rate 3.00%, tariff on your exports 12.5%" in prompt
+    assert "interest rate 3.00%, its tariff on you 12.5%" in prompt
     assert "- TestNation:" not in prompt
 
 
@@ -595,7 +595,7 @@ def test_a_model_runs_inside_a_running_loop_as_in_jupyter():
 
 # -- what nations see ----------------------------------------------------------------------------------
 
-PUBLIC = {"policy_rate", "gdp", "exports", "imports", "lending_rate", "exchange_rate"}
+PUBLIC = {"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"}
 
 
 def seen_after(quarters, **params):

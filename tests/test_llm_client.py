@@ -228,11 +228,16 @@ def test_what_may_pass_and_does_leaves_no_trace_in_the_answer(reason, reply):
         assert (client.counts, client.reasons) == ({"llm": 1}, {})
 
 
+def test_an_answer_in_a_fence_is_one():
+    with LLMClient(lambda prompt: '```json\n{"word": "yes"}\n```\n', quick()) as client:
+        assert asyncio.run(client.call_with_retry(prompt="Well?", response_model=Said)).word == "yes"
+
+
 @pytest.mark.parametrize(
     ("reason", "answer"),
     [
         ("unparsable", "Sure, here you go!"),
-        ("unparsable", '```json\n{"word": "yes"}\n```'),
+        ("unparsable", 'Here: ```json\n{"word": "yes"}\n```'),
         ("unparsable", "[" * 100_000),
         ("wrong-shape", '{"answer": "yes"}'),
         ("wrong-shape", '{"word": 7}'),

@@ -170,6 +170,51 @@ def test_a_higher_rate_lowers_output_before_inflation_and_raises_unemployment(na
     assert 3 <= home["output_gap"].idxmin() < home["inflation"].idxmin() <= 16
 
 
+def analytic_of_two(params, held, quarters):
+    """Return the output gaps (home, abroad) of two nations of equal size after a rise of the home rate by a point.
+
+    Everything goes by the sum and the difference of the two: in the sum there is no trade and no exchange rate, it is
+    one nation with half the rise; in the difference each nation has half of it, and its trade balance, its exchange
+    rate and import prices besides.
+    """
+    sigma, omega, anchoring = params.rate_effect, params.pass_through, params.anchoring
+    rho, pull = params.exchange_lag, 1 - params.exchange_lag
+    share, eta, eps = params.openness / 2, params.income_elasticity, params.price_elasticity
+    names = ["d", "d1", "real", "lending", "q", "balance", "used", "gap", "p0", "p1", "p2", "p3"]
+    at = {name: i for i, name in enumerate(names)}
+    unit = np.eye(len(names) + 1)  # the last place is the rise
+    now = {name: unit[at[name]] for name in names}
+    memory = (now["p0"] + now["p1"] + now["p2"] + now["p3"]) / 4
+    new = {"d1": now["d"], "p1": now["p0"], "p2": now["p1"], "p3": now["p2"]}
+    new["d"] = params.demand_lag_1 * now["d"] + params.demand_lag_2 * now["d1"] - sigma * now["real"]
+    new["lending"] = now["lending"] + omega * (unit[-1] - now["lending"])
+    new["real"] = new["lending"] - (1 - anchoring) * memory
+    # the world's real rate is the mean of both, which in the difference is none
+    new["q"] = rho * now["q"] + pull * (params.exchange_effect * new["real"] + params.balance_effect * now["balance"])
+    # home's imports rise with its gap and with both sides' exchange rates; the other side's mirror them
+    imports = share * (eta * now["gap"] + eps * 2 * new["q"])
+    new["balance"] = -2 * imports
+    new["used"] = now["used"] + params.adaptation * (now["balance"] - now["used"])
+    new["gap"] = new["d"] + new["balance"] - new["used"]
+    dearer = 4 * params.import_prices * share * -2 * (new["q"] - now["q"])
+    new["p0"] = (1 - anchoring) * memory + params.phillips * new["gap"] + dearer
+    matrix = np.array([new[name] for name in names])
+    state, found = np.zeros(len(names)), []
+    for quarter in range(quarters):
+        state = matrix @ np.append(state, 0.5 * (quarter < held))
+        found.append(state[at["gap"]])
+    half = 0.5 * analytic(params, ALONE[0], held, quarters, taylor=False)[:, 0]
+    return np.column_stack([half + found, half - np.array(found)])
+
+
+@pytest.mark.parametrize("held", [1, 4, 40])
+def test_with_trade_the_response_is_that_of_the_linear_system_too(held):
+    params = MacroParams(income_elasticity=1.2, balance_effect=0.7)
+    pair = [NationParams(name="Home"), NationParams(name="Abroad")]
+    found = rate_response(pair, params, held=held, quarters=40)["output_gap"].to_numpy().reshape(40, 2)
+    assert found == pytest.approx(analytic_of_two(params, held, 40), abs=1e-9)
+
+
 def test_in_the_quarter_of_the_rise_only_the_exchange_rate_is_felt():
     assert rate_response(ALONE, quarters=1)["output_gap"].item() == 0
     assert rate_response(FIVE, quarters=1).query("nation == 'United States'")["output_gap"].item() < 0
@@ -235,41 +280,85 @@ def test_debt_grows_by_deficit_and_interest_and_shrinks_with_nominal_growth():
     macro = Macro(FIVE, MacroParams())
     world = replace(macro.start(), policy_rate=np.full(5, 6.0))
     later = macro.next_quarter(world, Shocks.none(5))
-    growth = macro.trend / 4 + (later.gap - world.gap) + later.inflation / 4
+    growth = macro.trend / 4 + (later.gap - world.gap) + later.inflation / 4  # no barriers to trade here
     primary = later.deficit - world.lending_rate * world.debt / 100
     owed = world.debt * (1 + world.lending_rate / 400) / (1 + growth / 100) + primary / 4
     assert later.debt == pytest.approx(owed)
 
 
-def test_a_tariff_costs_the_exporter_demand_and_the_importer_a_rise_of_prices_once():
-    def on_canada(world):
+def tariff_of(row, target, size):
+    def change(world):
         tariff = world.tariff.copy()
-        tariff[0, 2] = 20.0
+        tariff[row, target] = size
         return {"tariff": tariff}
 
-    with_, without = after(on_canada)
-    assert with_.imports[0, 2] == pytest.approx(0.8 * without.imports[0, 2])
-    assert with_.imports[2, 0] == without.imports[2, 0]
-    assert with_.gap[2] < without.gap[2]
-    assert with_.gap[0] > without.gap[0]
-    assert with_.inflation[0] > without.inflation[0]
-    assert with_.deficit[0] < without.deficit[0]  # it is a tax
-    later, plain = after(on_canada, quarters=2)
-    first, second = (with_.inflation - without.inflation)[0], (later.inflation - plain.inflation)[0]
-    assert second < first
+    return change
 
 
-def test_a_full_sanction_stops_trade_both_ways_and_with_nobody_else():
-    def on_sweden(world):
+def sanction_of(row, target, size=100.0):
+    def change(world):
         sanction = world.sanction.copy()
-        sanction[0, 4] = 100.0
+        sanction[row, target] = size
         return {"sanction": sanction}
 
-    with_, without = after(on_sweden)
+    return change
+
+
+def test_a_tariff_costs_both_sides_output_and_the_importer_a_rise_of_prices_once():
+    with_, without = after(tariff_of(0, 2, 20.0))
+    assert with_.imports[0, 2] == pytest.approx(without.imports[0, 2] / 1.2)
+    assert with_.imports[2, 0] == without.imports[2, 0]
+    assert with_.gap[2] < without.gap[2] - 0.5
+    assert abs((with_.gap - without.gap)[0]) < 0.05  # buyers pay as much as before, part of it to their government
+    assert (with_.gdp < without.gdp)[[0, 2]].all()
+    assert with_.inflation[0] > without.inflation[0]
+    assert with_.deficit[0] < without.deficit[0]
+    later, plain = after(tariff_of(0, 2, 20.0), quarters=2)
+    assert (later.inflation - plain.inflation)[0] < (with_.inflation - without.inflation)[0]
+
+
+def test_no_tariff_makes_the_nation_richer_that_imposes_it():
+    for size in (5.0, 25.0, 100.0, 200.0):
+        others = [0, 1, 2, 3]
+        for quarters in (1, 4, 40):
+            with_, without = after(tariff_of(4, others, size), quarters=quarters)
+            assert with_.gdp[4] < without.gdp[4]
+            assert abs((with_.gap - without.gap)[4]) < 2
+
+
+def test_a_tariff_on_trade_that_is_stopped_costs_nothing_more():
+    def both(world):
+        return sanction_of(0, 2)(world) | tariff_of(0, 2, 100.0)(world)
+
+    stopped, taxed = after(sanction_of(0, 2))[0], after(both)[0]
+    assert taxed.inflation == pytest.approx(stopped.inflation)
+    assert taxed.gdp == pytest.approx(stopped.gdp)
+
+
+def test_a_full_sanction_stops_trade_both_ways_with_nobody_else_and_costs_both_output():
+    with_, without = after(sanction_of(0, 4))
     assert with_.imports[0, 4] == with_.imports[4, 0] == 0
     others = np.ones((5, 5), bool)
     others[[0, 4], [4, 0]] = False
     assert with_.imports[others] == pytest.approx(without.imports[others])
+    lost = 1 - with_.gdp / without.gdp
+    assert lost[4] > lost[0] > 0  # the small side depends more on the other
+    assert lost[1:4] == pytest.approx(np.zeros(3))
+    base = MacroParams().openness * without.potential[0] / without.potential.sum()
+    assert lost[4] == pytest.approx(MacroParams().trade_gain * base)
+
+
+def test_a_nation_starts_with_the_growth_of_the_data(us_data):
+    growth = 100 * (us_data["realgdp"].iloc[-1] / us_data["realgdp"].iloc[-5] - 1)
+    assert NATIONS["United States"].growth == pytest.approx(growth, abs=0.1)
+    macro = Macro(FIVE, MacroParams())
+    assert macro.growth_year(macro.start()).tolist() == pytest.approx([nation.growth for nation in FIVE])
+
+
+def test_the_deficit_at_the_start_is_reckoned_as_in_any_other_quarter():
+    macro = Macro(FIVE, MacroParams())
+    rest = macro.at_rest()
+    assert macro.next_quarter(rest, Shocks.none(5)).deficit == pytest.approx(rest.deficit, abs=0.05)
 
 
 @pytest.mark.parametrize(("part", "sign"), [("spending", 1), ("taxes", -1)])

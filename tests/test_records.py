@@ -9,7 +9,7 @@ from worlds import Memory, ran
 from worlds import small as small_model
 
 from prism_mesa import agents_in_state, read_manifest, run, state_distribution
-from prism_mesa.cli import _lines, _say_building
+from prism_mesa.cli import _say_building
 from prism_mesa.experiments import last_tables, store
 from prism_mesa.experiments.config import make_config
 from prism_mesa.experiments.replay import replay
@@ -18,6 +18,7 @@ from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.sampling import SAMPLED, recorded_agents
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
+from prism_mesa.summaries import run_lines
 
 SMALL = {"agents": {"n": 60, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
 
@@ -143,11 +144,11 @@ def test_the_manifest_and_the_summary_say_whose_rows_there_are(tmp_path):
         "impressions": {"share": 0.1, "agents": len(whose(0.1, 60, seed=42))},
         "engagements": {"share": 1.0, "agents": 60},
     }
-    printed = dict(_lines(result.summary))
+    printed = dict(run_lines(result.summary))
     assert f"transitions of {told['transitions']['agents']} agents" in printed["recorded"]
     assert "engagements" not in printed["recorded"]
     assert printed["memory"].endswith(" MB at its peak")
-    assert "recorded" not in dict(_lines(run(small(), out=tmp_path).summary))
+    assert "recorded" not in dict(run_lines(run(small(), out=tmp_path).summary))
 
 
 def test_a_sampled_run_is_repeated_with_the_same_sample(tmp_path):

@@ -75,6 +75,7 @@ def test_what_a_nation_can_do_is_accepted_and_every_check_says_so(measure):
         (budget("spending", 90.0, how="to"), "feasibility", "spending of 90.00: the highest is 65"),
         (budget("debt", 12.0), "bounds", "no more than 10 in a quarter"),
         (against("tariff", "Canada", 500.0), "feasibility", "tariff of 500.00: the highest is 200"),
+        (against("tariff", "Canada", 60.0), "bounds", "tariff 0.00 -> 60.00, a step of +60.00: no more than 25"),
         (against("tariff", "Canada", -5.0, "by"), "feasibility", "tariff of -5.00: the lowest is 0"),
         (against("sanction", "Sweden", 130.0), "feasibility", "sanction of 130.00: the highest is 100"),
         (against("tariff", "Atlantis", 10.0), "target", "no nation 'Atlantis'"),
@@ -146,6 +147,22 @@ def test_a_deficit_has_a_limit_that_a_smaller_one_does_not_meet():
 def test_to_do_nothing_is_always_possible():
     judgement = judge(Policy(), WORLD, US, NAMES, LIMITS)
     assert (judgement.accepted, judgement.verdicts) == (True, ())
+
+
+def test_an_embargo_and_a_tariff_on_it_clash_however_the_embargo_is_put():
+    assert not judged(against("tariff", "Canada", 10.0), against("sanction", "Canada", 100.0, "by")).accepted
+
+
+def test_what_began_beyond_a_limit_may_come_nearer_but_no_further():
+    high = replace(WORLD, spending=np.full(5, 80.0))
+    assert judged(budget("spending", -2.0), world=high).accepted
+    assert not judged(budget("spending", 1.0), world=high).accepted
+
+
+def test_paying_back_by_percent_is_paying_back_for_a_creditor_too():
+    rich = replace(WORLD, debt=np.full(5, -50.0))
+    world = with_policies(rich, {US: Policy(measures=(budget("debt", -10, "percent"),))}, NAMES)
+    assert world.instalments[US].sum() == pytest.approx(-5.0)
 
 
 def test_limits_are_parameters():

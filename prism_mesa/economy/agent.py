@@ -1,7 +1,7 @@
 """Nations as Mesa agents: one whose policy an LLM sets in words, and the baselines beside it."""
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
@@ -144,20 +144,30 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
             f"- Unemployment: {own.unemployment:.1f}%\n"
             f"- Interest Rate: {own.policy_rate:.2f}%\n"
             f"- Government spending: {own.spending:.1f}% of GDP, taxes: {own.taxes:.1f}%, debt: {own.debt:.0f}%\n"
-            f"- Trade balance: {own.trade_balance:+.1f}% of GDP"
+            f"- Trade balance: {own.trade_balance:+.1f}% of GDP\n"
+            f"- Inflation target: {own.inflation_target:.1f}%, usual unemployment: {own.natural_unemployment:.1f}%, "
+            f"output gap: {own.output_gap:+.1f}%"
         )
 
     def _others(self, state: SimulationState) -> str:
         lines = []
         for name, other in state.agents.items():
             if name != self.name:
-                tariff = state.global_state.tariffs.get(name, {}).get(self.name)
-                against = f", tariff on your exports {tariff:.1f}%" if tariff else ""
+                against = "".join(self._barriers(state, name))
                 lines.append(
                     f"- {plain(name, 80)}: growth {other.gdp_growth:.1f}%, inflation {other.inflation:.1f}%, "
                     f"unemployment {other.unemployment:.1f}%, interest rate {other.policy_rate:.2f}%{against}"
                 )
         return "Other nations (estimates):\n" + "\n".join(lines) if lines else ""
+
+    def _barriers(self, state: SimulationState, other: str) -> Iterator[str]:
+        """Yield what stands between oneself and another nation, if anything."""
+        world = state.global_state
+        for kind, unit, of in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
+            for by, whose, against in (("your", self.name, other), ("its", other, self.name)):
+                size = of.get(whose, {}).get(against)
+                if size:
+                    yield f", {by} {kind} on {'it' if by == 'your' else 'you'} {size:.1f}%{unit}"
 
     def _memory(self) -> str:
         lines = [
@@ -224,7 +234,7 @@ def taylor_rule(model: "EconomyModel", row: int) -> tuple[Policy, str]:
     limits, world = model.params.economy.limits, model.world
     wished, now = float(model.macro.taylor_rate(world)[row]), float(world.policy_rate[row])
     rate = float(np.clip(wished, limits.lower_bound, limits.highest_rate))
-    rate = float(np.clip(rate, now - limits.rate_step, now + limits.rate_step))
+    rate = float(np.clip(rate, now - limits.rate_step, now + limits.rate_step))  # a rate too high comes down in steps
     seen = f"inflation {world.inflation_year[row]:.2f}, output gap {world.gap[row]:.2f}"
     why = f"Taylor's rule gives {wished:.2f}: {seen}"
     return Policy(measures=(Measure(lever="policy_rate", how="to", size=rate, unit="points"),)), why

@@ -2,11 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 
 from prism_mesa.economy.macro import MEMORY, World
 from prism_mesa.economy.policy import Measure, Policy
+
+_DIGITS: Final = 9
+"""Of instruments that count; what is smaller is the rounding of sums."""
 
 
 def level_of(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
@@ -32,9 +36,9 @@ def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) 
         ValueError: If the target is no nation.
     """
     if measure.how == "to":
-        return measure.size
+        return round(measure.size, _DIGITS)
     now = level_of(world, row, measure, names)
-    return now * (1 + measure.size / 100) if measure.unit == "percent" else now + measure.size
+    return round(now + (abs(now) * measure.size / 100 if measure.unit == "percent" else measure.size), _DIGITS)
 
 
 def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:

@@ -10,7 +10,8 @@ For each nation, in quarter t (gaps and budget in percent of output, rates and i
    Policy may be anything, an LLM's whim included, so nobody can know it in advance: expectations that are consistent
    with the model do not exist here, and people go by the target and by what they have seen (as in Rudebusch and
    Svensson 1999).
-3. exchange rate: it goes from where it was towards `exchange_effect` times the real rate beyond the world's.
+3. exchange rate: it goes from where it was towards `exchange_effect` times the real rate beyond the world's, and
+   `balance_effect` times the trade balance.
 4. IS curve: private demand = `demand_lag_1` and `_2` parts of its past, less `rate_effect` times the real lending rate
    of the last quarter beyond the neutral one, plus a shock.
 5. the budget and trade: spending, taxes and transfers, and net exports, count as far as they differ from what demand
@@ -20,7 +21,8 @@ For each nation, in quarter t (gaps and budget in percent of output, rates and i
 7. Okun's law: unemployment beyond the natural rate = `unemployment_lag` parts of its past, the rest -`okun` times the
    gap, plus a shock.
 8. trade: imports of i from j grow with i's demand of the last quarter and fall with tariffs, sanctions of either side,
-   and a weak exchange rate; what i buys is what j sells, so world trade balances sum to zero.
+   and a weak exchange rate; what i buys is what j sells, so world trade balances sum to zero. Who pays duties has less
+   to spend; trade that tariffs and sanctions stop costs both sides output (`trade_gain`).
 9. debt: deficit and interest raise it, growth and inflation wear it down; taxes follow the cycle and the debt.
 
 All of it is linear but for tariffs, sanctions, the trend of output, and debt: responses to interest rates are exactly
@@ -81,7 +83,8 @@ class World:
         stimulus: What the budget does to demand, percent of output; `used_stimulus` what demand has got used to.
         balance: Net exports, percent of GDP; `used_balance` what demand has got used to.
         deficit: Of the government, percent of GDP a year; `debt` percent of GDP.
-        potential: Output without a gap, in the unit of `NationParams.size`.
+        potential: Output without a gap, and without barriers to trade, in the unit of `NationParams.size`.
+        loss: Output that barriers to trade cost, percent; `losses` of the last quarters, latest first, shape (n, 5).
         tariff: Of the row's nation on imports from the column's, percent of value, shape (n, n); `tariff_before` that
             of the quarter before.
         sanction: Of the row's nation against the column's, percent of trade both ways, shape (n, n).
@@ -109,6 +112,7 @@ class World:
     deficit: Floats
     debt: Floats
     potential: Floats
+    losses: Floats
     tariff: Floats
     tariff_before: Floats
     sanction: Floats
@@ -132,7 +136,12 @@ class World:
     @property
     def gdp(self) -> Floats:
         """Real output a year, in the unit of `NationParams.size`."""
-        return self.potential * (1 + self.gap / 100)
+        return self.potential * (1 - self.loss / 100) * (1 + self.gap / 100)
+
+    @property
+    def loss(self) -> Floats:
+        """Output that barriers to trade cost, percent."""
+        return self.losses[:, 0]
 
     @property
     def exports(self) -> Floats:
@@ -185,21 +194,24 @@ class Macro:
         )
 
     def start(self) -> World:
-        """Return the world before the first quarter, with trade and budget in balance.
+        """Return the world before the first quarter: trade and deficits as the gaps then make them.
 
-        A nation's output gap is the one that its unemployment tells by Okun's law.
+        A nation's output gap is the one that its unemployment tells by Okun's law; the gaps before it are those which
+        its growth tells, a straight line.
         """
         n = len(self.nations)
         unemployment = self._given("unemployment", self.natural)
         inflation = self._given("inflation", self.target)
         rate = self._given("policy_rate", self.neutral + self.target)
         gap = (self.natural - unemployment) / self.params.okun if self.params.okun else np.zeros(n)
+        past = self._given("growth", self.trend) - self.trend
+        gaps = gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)
         zero, square = np.zeros(n), np.zeros((n, n))
         world = World(
             quarter=0,
             demand=gap,
-            demand_before=gap,
-            gaps=np.repeat(gap[:, None], MEMORY + 1, axis=1),
+            demand_before=gaps[:, 1],
+            gaps=gaps,
             inflations=np.repeat(inflation[:, None], MEMORY, axis=1),
             unemployment=unemployment,
             policy_rate=rate,
@@ -217,19 +229,20 @@ class Macro:
             deficit=zero,
             debt=self.debt_target,
             potential=self._of("size") / (1 + gap / 100),
+            losses=np.zeros((n, MEMORY + 1)),
             tariff=square,
             tariff_before=square,
             sanction=square,
             imports=square,
         )
         imports = self._imports(world)
-        balance = 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / world.gdp
-        deficit = world.spending - self._revenue(world, gap, imports)
+        balance = 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / world.potential
+        deficit = world.spending - self._revenue(world, gap, imports) + rate * world.debt / 100
         return replace(world, imports=imports, balance=balance, used_balance=balance, deficit=deficit)
 
     def at_rest(self) -> World:
         """Return the world in its long run: no gaps, inflation at its targets."""
-        own = {"unemployment": None, "inflation": None, "policy_rate": None}
+        own = {"unemployment": None, "inflation": None, "policy_rate": None, "growth": None}
         return Macro([nation.model_copy(update=own) for nation in self.nations], self.params).start()
 
     def next_quarter(self, world: World, shocks: Shocks) -> World:
@@ -241,20 +254,21 @@ class Macro:
         exchange = self._exchange(world, real)
         demand = own.demand_lag_1 * world.demand + own.demand_lag_2 * world.demand_before
         demand = demand - own.rate_effect * world.real_rate + shocks.demand
-        stimulus = self._stimulus(world)
-        used_stimulus = world.used_stimulus + own.adaptation * (world.stimulus - world.used_stimulus)
         potential = world.potential * (1 + self.trend / 400)
         imports = self._imports(replace(world, potential=potential, exchange=exchange))
+        stimulus = self._stimulus(replace(world, potential=potential, imports=imports))
+        used_stimulus = world.used_stimulus + own.adaptation * (world.stimulus - world.used_stimulus)
         balance = 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / potential
         used_balance = world.used_balance + own.adaptation * (world.balance - world.used_balance)
         gap = demand + (stimulus - used_stimulus) + (balance - used_balance)
-        dearer = self._import_prices(world, exchange)
+        dearer = self._import_prices(world, exchange, imports, potential)
         costs = own.supply_lag * world.costs + shocks.supply
         inflation = expected + own.phillips * gap + dearer + costs
         lag = own.unemployment_lag
         unemployment = self.natural + lag * (world.unemployment - self.natural) - (1 - lag) * own.okun * gap
         unemployment = np.clip(unemployment + shocks.labor, 0.0, 100.0)
-        deficit, debt = self._budget(world, gap, inflation, imports, potential)
+        loss = self._loss(world, potential)
+        deficit, debt = self._budget(world, gap, inflation, imports, potential, loss)
         return replace(
             world,
             quarter=world.quarter + 1,
@@ -275,13 +289,15 @@ class Macro:
             deficit=deficit,
             debt=debt,
             potential=potential,
+            losses=np.column_stack([loss, world.losses[:, :-1]]),
             tariff_before=world.tariff,
             imports=imports,
         )
 
     def growth_year(self, world: World) -> Floats:
         """Return the growth of output over the last four quarters, percent."""
-        return self.trend + world.gaps[:, 0] - world.gaps[:, MEMORY]
+        level = world.gaps - world.losses
+        return self.trend + level[:, 0] - level[:, MEMORY]
 
     def taylor_rate(self, world: World) -> Floats:
         """Return the policy rate of Taylor's rule, percent a year, for what the last quarter brought.
@@ -298,15 +314,16 @@ class Macro:
 
     def _exchange(self, world: World, real: Floats) -> Floats:
         own, weights = self.params, world.potential / world.potential.sum()
-        beyond = real - weights @ real
-        return own.exchange_lag * world.exchange + (1 - own.exchange_lag) * own.exchange_effect * beyond
+        pull = own.exchange_effect * (real - weights @ real) + own.balance_effect * world.balance
+        return own.exchange_lag * world.exchange + (1 - own.exchange_lag) * pull
 
     def _stimulus(self, world: World) -> Floats:
         """Return what the budget does to demand, beyond that of the start; instalments are of quarters, not years."""
         own = self.params
         spending = world.spending - self.spending
         taxes = world.taxes - self.taxes
-        return own.spending_effect * spending + own.tax_effect * (4 * world.instalments[:, 0] - taxes)
+        budget = own.spending_effect * spending + own.tax_effect * (4 * world.instalments[:, 0] - taxes)
+        return budget - self._duties(world)  # what buyers pay on top they cannot spend at home
 
     def _base(self, potential: Floats) -> Floats:
         """Return the imports of each pair without gaps, tariffs and sanctions: the same both ways, so in balance."""
@@ -317,25 +334,44 @@ class Macro:
     def _imports(self, world: World) -> Floats:
         own = self.params
         stronger = world.exchange[:, None] - world.exchange[None, :]
-        percent = own.income_elasticity * world.gap[:, None] + own.price_elasticity * (stronger - world.tariff)
-        open_ = (1 - world.sanction / 100) * (1 - world.sanction.T / 100)
-        return self._base(world.potential) * np.maximum(1 + percent / 100, 0.0) * open_
+        percent = own.income_elasticity * world.gap[:, None] + own.price_elasticity * stronger
+        return self._base(world.potential) * np.maximum(1 + percent / 100, 0.0) * self._open(world)
 
-    def _import_prices(self, world: World, exchange: Floats) -> Floats:
+    def _open(self, world: World) -> Floats:
+        """Return what barriers leave of the imports of each pair, 0..1.
+
+        Demand for imports has a constant elasticity of their price with the tariff: at 1, buyers pay as much as
+        before, and part of it to their government.
+        """
+        dearer = (1 + world.tariff / 100) ** -self.params.price_elasticity
+        return dearer * (1 - world.sanction / 100) * (1 - world.sanction.T / 100)
+
+    def _loss(self, world: World, potential: Floats) -> Floats:
+        """Return the percent of output that barriers cost, by the trade that they stop, as a share of it."""
+        stopped = 1 - self._open(world)
+        lost = self._base(potential) * (stopped + stopped.T) / 2
+        return self.params.trade_gain * 100 * lost.sum(axis=1) / potential
+
+    def _duties(self, world: World) -> Floats:
+        """Return what tariffs bring, percent of GDP a year."""
+        return (world.tariff * world.imports).sum(axis=1) / world.potential
+
+    def _import_prices(self, world: World, exchange: Floats, imports: Floats, potential: Floats) -> Floats:
         """Return the points of inflation that this quarter's exchange rate and new tariffs make; a tariff's once."""
         share = self._base(world.potential) / world.potential[:, None]
         rise = exchange - world.exchange
         weaker = share @ rise - share.sum(axis=1) * rise
-        return 4 * self.params.import_prices * (weaker + (share * (world.tariff - world.tariff_before)).sum(axis=1))
+        tariffs = (imports / potential[:, None] * (world.tariff - world.tariff_before)).sum(axis=1)
+        return 4 * self.params.import_prices * (weaker + tariffs)
 
     def _revenue(self, world: World, gap: Floats, imports: Floats) -> Floats:
         """Return taxes and tariffs, percent of GDP, at an output gap and a debt."""
         own = self.params
-        duties = 100 * (world.tariff / 100 * imports).sum(axis=1) / world.potential
+        duties = self._duties(replace(world, imports=imports))
         return world.taxes + own.stabilizer * gap + own.debt_response * (world.debt - self.debt_target) + duties
 
     def _budget(
-        self, world: World, gap: Floats, inflation: Floats, imports: Floats, potential: Floats
+        self, world: World, gap: Floats, inflation: Floats, imports: Floats, potential: Floats, loss: Floats
     ) -> tuple[Floats, Floats]:
         """Return deficit (a year's rate) and debt after the quarter.
 
@@ -344,7 +380,7 @@ class Macro:
         """
         primary = world.spending - self._revenue(replace(world, potential=potential), gap, imports)
         primary = primary + 4 * world.instalments[:, 0]
-        growth = self.trend / 4 + (gap - world.gap) + inflation / 4
+        growth = self.trend / 4 + (gap - world.gap) - (loss - world.loss) + inflation / 4
         interest = world.lending_rate / 4
         debt = world.debt * (1 + interest / 100) / (1 + growth / 100) + primary / 4
         return primary + 4 * interest * world.debt / 100, debt

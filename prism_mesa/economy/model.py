@@ -16,22 +16,24 @@ they were; `step()` can be called again.
 import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import mesa
 import numpy as np
 from mesa.time import Priority, Schedule
 
-from prism_mesa.agents import ReasoningChain
 from prism_mesa.economy.agent import EconLLMAgent, Past, Proposal, RuleAgent
 from prism_mesa.economy.collect import Decided, Recorder, make_datacollector, outcome_of, rows_of
 from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.macro import Floats, Macro, Shocks
 from prism_mesa.economy.params import EconomyParams
-from prism_mesa.economy.states import NationState, SimulationState, indicators, observed, quarter_name
+from prism_mesa.economy.states import NationState, SimulationState, indicators, nation_state, observed, quarter_name
 from prism_mesa.economy.validator import Judgement, judge
+from prism_mesa.errors import ConfigError
 from prism_mesa.params import CONFIGURED, model_params
-from prism_mesa.reasoner import LLMClient, make_llm_client
+from prism_mesa.reasoner import Books, LLMClient, make_llm_client
+from prism_mesa.reasoner.choosing import shared_ledger
 from prism_mesa.reasoner.loops import run_now
 from prism_mesa.streams import Streams
 
@@ -101,10 +103,14 @@ class EconomyModel(mesa.Model):
 
     def _advisor(self, llm: Any) -> tuple[LLMClient | None, str]:
         """Return the LLM if any nation has one, and why not, or why it is not the one wished for."""
-        if all(self._policy_of(row) != "llm" for row in range(len(self.params.economy.nations))):
+        own, reasoner = self.params.economy, self.params.reasoner
+        if all(self._policy_of(row) != "llm" for row in range(len(own.nations))):
+            if llm is not None:
+                raise ConfigError(f"EconomyModel: llm: nobody asks it: economy.policy is {own.policy}; set it to llm")
             return None, ""
         if llm is not None:
-            client = llm if isinstance(llm, LLMClient) else LLMClient(llm, self.params.reasoner)
+            books = Books(reasoner.ledger, shared_ledger(reasoner))
+            client = llm if isinstance(llm, LLMClient) else LLMClient(llm, reasoner, books=books)
             client.begin()
             return client, ""
         made, note = make_llm_client(self.params.reasoner)
@@ -136,7 +142,7 @@ class EconomyModel(mesa.Model):
         """Return where a nation stands, exactly."""
         if row not in self._states:
             values = {name: float(column[row]) for name, column in self.seen.items()}
-            self._states[row] = NationState(name=self.macro.names[row], **values)
+            self._states[row] = nation_state(self.macro, row, values)
         return self._states[row]
 
     def step(self) -> None:
@@ -146,22 +152,31 @@ class EconomyModel(mesa.Model):
             LLMFailureException: If an LLM gave no usable answer; nothing has changed then.
             OracleError: If a ledger is replayed that does not hold a question; so here.
         """
-        before = [getattr(nation, "reasoning_chain", None) for nation in self.nations]
+        before = self._kept()
         try:
-            decided = self._decide()
+            self.decided = self._decide()
+            self._apply(self.decided)
+            self._collect()
         except BaseException:
             self._undo(before)
             raise
-        self.decided = decided
-        self._apply(decided)
-        self._collect()
         self.running = self.world.quarter < self.params.rounds
 
-    def _undo(self, chains: Sequence[ReasoningChain | None]) -> None:
+    def _kept(self) -> dict[str, Any]:
+        """Return everything of the model that a step changes but its nations and Mesa's clock and records."""
+        replaced = {"world": self.world, "seen": self.seen, "decided": self.decided}
+        pasts = [(copy(nation.past), getattr(nation, "reasoning_chain", None)) for nation in self.nations]
+        return {**replaced, "totals": self.totals.copy(), "read_by": self.read_by.copy(), "_pasts": pasts}
+
+    def _undo(self, before: dict[str, Any]) -> None:
         """Make the step not have been begun: Mesa has moved its clock, and has forgotten the event of the next step."""
-        for nation, chain in zip(self.nations, chains, strict=True):
+        for nation, (past, chain) in zip(self.nations, before.pop("_pasts"), strict=True):
+            nation.past = past
             if isinstance(nation, EconLLMAgent):
                 nation.reasoning_chain = chain
+        for name, value in before.items():
+            setattr(self, name, value)
+        self._states.clear()
         self.time -= 1
         self.steps -= 1
         self._default_schedule.stop()
@@ -230,10 +245,11 @@ class EconomyModel(mesa.Model):
     def _collect(self) -> None:
         self.seen = indicators(self.macro, self.world)
         self._states.clear()
-        self.datacollector.collect(self)
         if self.recorder is not None:
-            for table, columns in rows_of(self).items():
+            rows = rows_of(self)
+            for table, columns in rows.items():
                 self.recorder.write(table, columns)
+        self.datacollector.collect(self)
 
     def close(self) -> None:
         """End the LLM's connections; doing it twice does no harm."""

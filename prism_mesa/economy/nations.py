@@ -24,6 +24,9 @@ class NationParams(Params):
     neutral_rate: float = Field(2.0, ge=-5, le=20, description="real rate that neither spurs nor slows demand")
     trend_growth: float = Field(2.5, ge=-10, le=20, description="growth of potential output")
     unemployment: float | None = Field(None, ge=0, le=100, description="at the start; null: the natural rate")
+    growth: float | None = Field(
+        None, ge=-50, le=50, description="of output at the start, last four quarters; null: the trend"
+    )
     inflation: float | None = Field(
         None, ge=-50, le=1000, description="at the start, last four quarters; null: the target"
     )
@@ -47,6 +50,7 @@ NATIONS: Final[Mapping[str, NationParams]] = {
             inflation_target=2.0,
             trend_growth=3.1,
             unemployment=9.6,
+            growth=-2.5,
             inflation=-0.2,
             policy_rate=0.12,
             debt=87.0,
@@ -58,6 +62,7 @@ NATIONS: Final[Mapping[str, NationParams]] = {
             natural_unemployment=6.0,
             trend_growth=2.5,
             unemployment=7.6,
+            growth=-5.0,
             inflation=1.5,
             policy_rate=0.5,
             debt=65.0,
@@ -69,6 +74,7 @@ NATIONS: Final[Mapping[str, NationParams]] = {
             natural_unemployment=7.5,
             trend_growth=2.7,
             unemployment=8.4,
+            growth=-3.0,
             inflation=-0.9,
             policy_rate=0.25,
             debt=80.0,
@@ -81,6 +87,7 @@ NATIONS: Final[Mapping[str, NationParams]] = {
             inflation_target=2.5,
             trend_growth=3.2,
             unemployment=5.6,
+            growth=1.0,
             inflation=1.3,
             policy_rate=3.0,
             debt=17.0,
@@ -92,6 +99,7 @@ NATIONS: Final[Mapping[str, NationParams]] = {
             natural_unemployment=7.0,
             trend_growth=2.4,
             unemployment=8.4,
+            growth=-5.0,
             inflation=-1.2,
             policy_rate=0.25,
             debt=41.0,
@@ -101,13 +109,16 @@ NATIONS: Final[Mapping[str, NationParams]] = {
 }
 """The nations that are known by name, as of 2009Q3.
 
-United States: unemployment, the three-month Treasury bill rate and the mean inflation of the last four quarters are the
-last rows of `macrodata`; natural unemployment is the mean of `unemp`, trend growth that of `realgdp`. The others:
-unemployment, inflation and policy rates as their statistical offices and central banks gave them at the time (Bank
-Rate, the overnight rates of Canada and Australia, the repo rate of the Riksbank); targets as the central banks
+United States: unemployment, the three-month Treasury bill rate, growth and mean inflation of the last four quarters
+are the last rows of `macrodata`; natural unemployment is the mean of `unemp`, trend growth that of `realgdp`. The
+others,
+rounded: unemployment of 2009, growth and inflation of the year to 2009Q3 (OECD), policy rates of the central banks at
+    its end
+(Bank Rate, the overnight rates of Canada and Australia, the repo rate of the Riksbank); targets as these banks
 announced them (the Reserve Bank of Australia: 2 to 3 percent); natural unemployment and trend growth near the averages
-of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank), debt general government gross debt
-and spending of about that year (IMF), both rounded. The neutral rate is that of Taylor (1993), 2 percent, everywhere.
+of 1995 to 2009 (OECD). Sizes are GDP of 2009 in trillions of dollars (World Bank), debt is general government gross
+debt of 2009, spending that of about 2007, before the slump (IMF), all rounded. The neutral rate is that of Taylor
+(1993), 2 percent, everywhere.
 """
 
 
@@ -115,12 +126,14 @@ def named_nation(value: Any) -> Any:
     """Return the nation of a name; anything else as it is.
 
     Raises:
-        ValueError: If no nation of that name is known.
+        ValueError: If no nation of that name is known, or it is neither a name nor keys.
     """
-    if not isinstance(value, str):
+    if isinstance(value, dict | NationParams):
         return value
+    if not isinstance(value, str):
+        raise ValueError(f"a nation is a name ({', '.join(NATIONS)}) or the keys of one of your own")
     found = {name.lower(): nation for name, nation in NATIONS.items()}.get(value.strip().lower())
     if found is None:
         near = did_you_mean(value, NATIONS)
-        raise ValueError(f"no such nation (known: {', '.join(NATIONS)}; of your own give all keys).{near}")
+        raise ValueError(f"no such nation ({near.strip()} Known: {', '.join(NATIONS)}; of your own give its keys)")
     return found

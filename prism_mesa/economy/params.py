@@ -1,6 +1,6 @@
 """The parameters of the economy, with their units, ranges and sources. Nothing here is acted upon."""
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -13,6 +13,12 @@ type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
 
 Nation = Annotated[NationParams, BeforeValidator(named_nation)]
+MOST_NATIONS = 200
+
+
+def several(value: Any) -> Any:
+    """Return a single nation as a list of it."""
+    return [value] if isinstance(value, str | dict) else value
 
 
 class AdvisorParams(LLMParams):
@@ -122,8 +128,21 @@ class MacroParams(Params):
         le=10,
         description="Percent of appreciation per point of the real rate above that of the others (an assumption)",
     )
+    balance_effect: float = Field(
+        1.0,
+        ge=0,
+        le=20,
+        description="Percent of appreciation per percent of GDP of trade surplus (an assumption)",
+    )
     exchange_lag: float = Field(
         0.85, ge=0, lt=1, description="Share of last quarter's exchange rate that stays (an assumption)"
+    )
+    trade_gain: float = Field(
+        0.25,
+        ge=0,
+        le=2,
+        description="Percent of output that is lost per percent of GDP of trade that tariffs and sanctions stop "
+        "(Arkolakis, Costinot and Rodriguez-Clare 2012: about that with a trade elasticity of 5)",
     )
     import_prices: float = Field(
         0.3,
@@ -180,9 +199,16 @@ class LimitsParams(Params):
     )
     highest_deficit: float = Field(15.0, gt=0, le=100, description="Largest planned deficit, percent of GDP a year")
     highest_tariff: float = Field(200.0, gt=0, le=10_000, description="Highest tariff, percent of value")
+    tariff_step: float = Field(25.0, gt=0, le=10_000, description="Largest move of a tariff, points")
     measures: int = Field(
         4, ge=1, le=20, description="Most measures in a decision, those against all others counted once"
     )
+
+    @model_validator(mode="after")
+    def _rates_have_room(self) -> Self:
+        if self.lower_bound >= self.highest_rate:
+            raise ValueError(f"lower_bound={self.lower_bound:g} is not below highest_rate={self.highest_rate:g}")
+        return self
 
 
 class EconomySettings(Params):
@@ -193,10 +219,8 @@ class EconomySettings(Params):
         description="Who sets policy: an llm (the Taylor rule where none is at hand), the taylor rule (Taylor 1993), "
         "nothing at all, or random measures",
     )
-    nations: tuple[Nation, ...] = Field(
+    nations: Annotated[tuple[Nation, ...], BeforeValidator(several)] = Field(
         tuple(NATIONS.values()),
-        min_length=1,
-        max_length=200,
         description=f"Nations: names of those that are known ({', '.join(NATIONS)}), or all keys of one of your own",
     )
     first_quarter: str = Field(
@@ -220,6 +244,8 @@ class EconomySettings(Params):
     @model_validator(mode="after")
     def _names_differ(self) -> Self:
         names = [nation.name.lower() for nation in self.nations]
+        if not 1 <= len(names) <= MOST_NATIONS:
+            raise ValueError(f"nations: {len(names)} of them; there can be 1 to {MOST_NATIONS}")
         twice = [name for name in names if names.count(name) > 1]
         if twice:
             raise ValueError(f"nations: {twice[0]!r} stands there twice")

@@ -17,6 +17,7 @@ from prism_mesa.reasoner import LLMClient, Place
 from prism_mesa.reasoner.prompt import plain
 
 ACTION_CAP = 500
+REASON_CAP = 400
 _USELESS = frozenset({"unparsable", "wrong-shape", "irrelevant", "empty", "partial"})
 
 _TASK = """You turn one sentence about economic policy into numbers. Copy what it says; add nothing.
@@ -71,7 +72,7 @@ async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMCl
         return Reading(parse_policy(text, nation, nations), "parser")
     except UnclearPolicyError as error:
         if error.plain or llm is None:
-            return Reading(None, "parser", str(error))
+            return Reading(None, "parser", plain(error, REASON_CAP))
     try:
         said = await llm.call_with_retry(
             prompt=reading_prompt(text, nation, nations),
@@ -87,7 +88,7 @@ async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMCl
         return Reading(None, "llm", "it does not say which instrument is to move, which way and by how much")
     policy = Policy(measures=said.measures)
     reason = unsupported(policy, text, nation, nations)
-    return Reading(None if reason else policy, "llm", reason)
+    return Reading(None if reason else policy, "llm", plain(reason, REASON_CAP))
 
 
 def reading_prompt(text: str, nation: str, nations: Sequence[str]) -> str:

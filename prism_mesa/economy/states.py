@@ -27,8 +27,8 @@ INDICATORS = (
 )
 """What is told of every nation and quarter, in this order."""
 
-_PUBLIC = frozenset({"policy_rate", "gdp", "exports", "imports", "lending_rate", "exchange_rate"})
-"""Indicators that everybody sees as they are: rates are announced, trade is counted at the border."""
+_PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"})
+"""Indicators that everybody sees as they are: rates are quoted, trade is counted at the border."""
 
 
 class NationState(BaseModel):
@@ -44,6 +44,7 @@ class NationState(BaseModel):
         spending: Of the government, percent of GDP; so `taxes`, `deficit` and `debt`.
         exports: A year, in the unit of `gdp`; so `imports`. `trade_balance` is their difference, percent of GDP.
         exchange_rate: Real, percent above its long run; up is stronger.
+        inflation_target: What its central bank has announced; `natural_unemployment` is unemployment without a gap.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -64,6 +65,8 @@ class NationState(BaseModel):
     imports: float
     trade_balance: float
     exchange_rate: float
+    inflation_target: float = 2.0
+    natural_unemployment: float = 6.0
 
 
 class GlobalState(BaseModel):
@@ -130,7 +133,7 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
         world: The world at the end of the last quarter.
         quarter: The name of the quarter in which they decide.
         streams: The keyed draws of the errors: by indicator, observer, observed nation and quarter.
-        noise: Their sd in points.
+        noise: Their sd in points, of GDP in percent of it.
     """
     n, true = len(macro.names), indicators(macro, world)
     errors = {
@@ -147,8 +150,9 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
 
     def seen(observer: int, nation: int) -> NationState:
         values = {name: float(true[name][nation] + errors[name][observer, nation]) for name in INDICATORS}
+        values["gdp"] = float(true["gdp"][nation] * (1 + errors["gdp"][observer, nation] / 100))
         values["unemployment"] = max(values["unemployment"], 0.0)
-        return NationState(name=macro.names[nation], **values)
+        return nation_state(macro, nation, values)
 
     return [
         SimulationState(
@@ -159,6 +163,12 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
         )
         for observer in range(n)
     ]
+
+
+def nation_state(macro: Macro, row: int, values: Mapping[str, float]) -> NationState:
+    """Return a nation's indicators as one state."""
+    aims = {"inflation_target": float(macro.target[row]), "natural_unemployment": float(macro.natural[row])}
+    return NationState(name=macro.names[row], **values, **aims)
 
 
 def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:

@@ -67,7 +67,7 @@ def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: 
         found.append(target)
         if target.passed:
             found += [_bounds(i, measure, world, row, names, limits), _feasible(i, measure, world, row, names, limits)]
-    found += _conflicts(policy, limits)
+    found += _conflicts(policy, world, row, names, limits)
     if all(verdict.passed for verdict in found) and policy.measures:
         found += [_conservation(policy, world, row, names), _deficit(policy, world, row, names, limits)]
     return Judgement(verdicts=tuple(found))
@@ -120,7 +120,9 @@ def _step(lever: Lever, limits: LimitsParams) -> float:
             return limits.budget_step
         case "debt":
             return limits.borrowing_step
-        case "tariff" | "sanction":
+        case "tariff":
+            return limits.tariff_step
+        case "sanction":
             return float("inf")
 
 
@@ -137,10 +139,11 @@ def _bounds(i: int, measure: Measure, world: World, row: int, names: Sequence[st
 
 def _feasible(i: int, measure: Measure, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
     """Return whether the instrument can stand where it would be set."""
-    after = level_after(world, row, measure, names)
+    now, after = level_of(world, row, measure, names), level_after(world, row, measure, names)
     low, high = _range(measure.lever, limits)
     reason = f"{_name(measure.lever)} can stand at {after:.2f}"
-    passed = low - 1e-9 <= after <= high + 1e-9
+    # what began outside, or came there by growth, may come nearer
+    passed = min(low, now) - 1e-9 <= after <= max(high, now) + 1e-9
     if not passed:
         bound = f"the lowest is {low:g}" if after < low else f"the highest is {high:g}"
         zero = " (the zero lower bound)" if measure.lever == "policy_rate" and after < low == 0 else ""
@@ -153,7 +156,7 @@ def _feasible(i: int, measure: Measure, world: World, row: int, names: Sequence[
     return Verdict(measure=i, check="feasibility", passed=passed, reason=reason)
 
 
-def _conflicts(policy: Policy, limits: LimitsParams) -> Iterator[Verdict]:
+def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
     """Yield whether the measures go together."""
     seen: dict[tuple[Lever, str | None], int] = {}
     clashes = []
@@ -162,7 +165,8 @@ def _conflicts(policy: Policy, limits: LimitsParams) -> Iterator[Verdict]:
         if place in seen:
             of = f" on {measure.target}" if measure.target else ""
             clashes.append((i, f"{_name(measure.lever)}{of} is set twice"))
-        if measure.lever == "sanction" and measure.how == "to" and measure.size >= 100 and _taxed(policy, measure):
+        stops = measure.lever == "sanction" and measure.target in names
+        if stops and level_after(world, row, measure, names) >= 100 and _taxed(policy, measure):
             clashes.append((i, f"a tariff on {measure.target}, with which all trade is stopped"))
         seen.setdefault(place, i)
     distinct = len({(m.lever, m.how, m.size, m.unit) if m.target else (m.lever, str(m)) for m in policy.measures})

@@ -6,7 +6,6 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from prism_mesa.economy.collect import OUTCOMES
@@ -15,7 +14,7 @@ from prism_mesa.economy.responses import Follows, rate_response
 from prism_mesa.economy.states import quarter_name
 from prism_mesa.experiments.config import EconomyConfig
 from prism_mesa.experiments.execution import RunResult, Watch, carried_out, provenance, wall_clock
-from prism_mesa.experiments.store import LEDGER, RunFolder
+from prism_mesa.experiments.store import LEDGER, RunFolder, read_table
 from prism_mesa.experiments.summary import peak_memory_mb
 from prism_mesa.params import nested, validated
 from prism_mesa.reasoner import Ledger, LLMClient
@@ -119,15 +118,16 @@ def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
 
 def _finish(folder: RunFolder, model: EconomyModel, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
     """Write the last tables and the manifest, and return the summary."""
-    quarters = model.world.quarter
+    folder.close()
+    seen = read_table(folder.path, "indicators") if (folder.path / "indicators.parquet").exists() else pd.DataFrame()
+    quarters = int(seen["round"].nunique()) if len(seen) else 0
     baselines = {name: _baseline(model, name, quarters) for name in BASELINES}
     folder.write_whole("nations", _nations(model))
     folder.write_whole("responses", _columns(_responses(model)))
     folder.write_whole("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
-    folder.close()
     summary = {"run_dir": str(folder.path), "status": manifest["status"]}
     summary |= {"error": manifest["error"]} if manifest.get("error") else {}
-    summary |= summarised_economy(model, baselines) | watch.read()
+    summary |= summarised_economy(model, seen, baselines) | watch.read()
     summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
     folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
     return summary
@@ -171,18 +171,23 @@ def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
     return table.assign(policy=policy)
 
 
-def summarised_economy(model: EconomyModel, baselines: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
-    """Return what a run of nations comes to, in numbers: what ``prism economy --json`` prints."""
-    own, quarters = model.params.economy, model.world.quarter
-    seen = model.datacollector.get_agent_vars_dataframe().reset_index(drop=True) if quarters else pd.DataFrame()
-    nations = np.tile(model.macro.names, quarters)
-    table = seen.assign(nation=nations, round=np.repeat(np.arange(quarters), len(model.nations))) if quarters else seen
+def summarised_economy(
+    model: EconomyModel, table: pd.DataFrame, baselines: Mapping[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """Return what a run of nations comes to, in numbers: what ``prism economy --json`` prints.
+
+    Args:
+        model: The model, for what was decided and asked.
+        table: The table `indicators`; empty if no quarter was completed.
+        baselines: The same under other policies.
+    """
+    own, quarters = model.params.economy, int(table["round"].nunique()) if len(table) else 0
     usage, sources = (model.llm.usage, model.llm.counts) if model.llm is not None else ({}, {})
     return {
         "seed": model.params.seed,
         "nations": list(model.macro.names),
         "rounds": quarters,
-        "quarters": [own.first_quarter, model.quarter] if quarters else [],
+        "quarters": [own.first_quarter, quarter_name(own.first_quarter, quarters - 1)] if quarters else [],
         "policy": own.policy,
         "decided_by": model.label,
         "note": model.note,
@@ -216,7 +221,7 @@ def _by_nation(table: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
             name: {"mean": float(of[name].mean()), "sd": float(of[name].std(ddof=0)), "last": float(of[name].iloc[-1])}
             for name in _TOLD
         }
-        for nation, of in table.groupby("nation", sort=False)
+        for nation, of in table.groupby("nation", sort=False, observed=True)
     }
 
 
@@ -227,5 +232,6 @@ def _losses(table: pd.DataFrame, model: EconomyModel) -> float | None:
     """
     if table.empty:
         return None
-    beyond = table["inflation"] - table["nation"].map(dict(zip(model.macro.names, model.macro.target, strict=True)))
+    targets = dict(zip(model.macro.names, model.macro.target, strict=True))
+    beyond = table["inflation"] - table["nation"].astype(str).map(targets)
     return float((beyond**2 + table["output_gap"] ** 2).mean())

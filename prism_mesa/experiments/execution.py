@@ -4,7 +4,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -100,9 +100,11 @@ def carried_out(
         text = text if interrupted or isinstance(fault, PrismError) else f"{type(fault).__name__}: {text}"
         text = f"{where()}: {text}"
         failed = {**manifest, "status": "failed", "error": text}
-        with suppress(OSError):  # whatever broke the run may also stand in the way of its records
+        try:
             folder.write_manifest(failed)
             finish(failed)
+        except Exception as second:  # whatever broke the run may also stand in the way of its records
+            text += f"; its last tables could not be written ({type(second).__name__}: {second})"
         kept = f"{folder.path}: {text} (what was recorded is kept there)"
         raise (KeyboardInterrupt(kept) if interrupted else RunError(kept)) from fault
     return RunResult(folder.path, str(status["status"]), summary)

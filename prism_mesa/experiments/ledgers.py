@@ -36,7 +36,7 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
     return {
         "answers": len(answers),
         "llms": dict(Counter(answer.llm for answer in answers)),
-        "choices": dict(Counter(answer.choice or "probabilities" for answer in answers)),
+        "choices": dict(Counter(map(_kind_of, answers))),
         "tokens": sum(answer.prompt_tokens + answer.completion_tokens for answer in answers),
         "median_ms": round(float(latencies.median()), 1) if answers else 0.0,
         "questions": len(asked),
@@ -44,6 +44,11 @@ def ledger_stats(file: str | Path) -> dict[str, Any]:
         "fallbacks": dict(Counter(row.reason for row in asked if row.source == "fallback")),
         "runs": len({row.run for row in asked}),
     }
+
+
+def _kind_of(answer: StoredAnswer) -> str:
+    """Return the option that was chosen, or what else the answer holds."""
+    return answer.choice or ("probabilities" if answer.probabilities else "in a form")
 
 
 def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, tuple[Path, int]]:

@@ -70,6 +70,8 @@ def rounds_of(run_dir: Path) -> int:
         DataError: If there is no such run, no LLM was asked in it, or it does not say how far it came.
     """
     manifest = read_manifest(run_dir)
+    if manifest.get("system") == "economy":
+        raise DataError(f"{run_dir}: is a run of nations, which answer in words: there are no choices to learn")
     if manifest.get("llm") is None:
         raise DataError(
             f"{run_dir}: decided by {manifest.get('decided_by', 'nobody')}, no LLM: there is nothing to learn; give a "

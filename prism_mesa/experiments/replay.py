@@ -16,7 +16,9 @@ from prism_mesa.experiments.execution import RunResult
 from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import ECONOMY_TABLES, LEDGER, TABLES, count_rows, files_of, read_manifest, read_table
 from prism_mesa.params import merged, nested, validated
+from prism_mesa.reasoner import Books, Ledger, LLMClient
 from prism_mesa.reasoner.distilled import kept_copy
+from prism_mesa.reasoner.recorded import RecordedClient
 
 
 @dataclass(frozen=True)
@@ -77,15 +79,23 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     done = manifest.get("summary", {}).get("rounds", 0)
     if not done:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest['status']}): nothing to repeat")
-    own: dict[str, Any] = {"kind": "rule"}
+    top: dict[str, Any] = {"rounds": done, "reasoner": {"kind": "rule", "ledger": "live"}}
     if (llm := manifest["llm"]) is not None:
-        if not (run_dir / LEDGER).is_file():
-            raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
-        own = {"kind": "ollama" if llm["kind"] == "python" else llm["kind"], "model": llm["name"]}
-        own |= {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
-    style = {"prompt_style": llm["prompt_style"]} if llm is not None else {}
-    top = {"reasoner": own, "economy": style, "rounds": done}
+        top = {"rounds": done, "economy": {"prompt_style": llm["prompt_style"]}}
+        top["reasoner"] = {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
     return validated(EconomyConfig, merged(manifest["config"], top), str(run_dir))
+
+
+def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
+    """Return the LLM of a run of nations as its folder knows it, or None if none was asked."""
+    llm = read_manifest(run_dir)["llm"]
+    if llm is None:
+        return None
+    if not (run_dir / LEDGER).is_file():
+        raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
+    client = RecordedClient(llm["name"], llm["digest"], llm["decoding"])
+    books = Books("replay", Ledger(run_dir / LEDGER, read_only=True))
+    return LLMClient(client, config.reasoner, books=books, kind=llm["kind"])
 
 
 def recorded_config(run_dir: Path) -> Config:
@@ -149,13 +159,14 @@ def replay(
 def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool) -> Replay:
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
+        llm = _recorded_llm(run_dir, nations)
 
         def told(done: int) -> None:
             if done and on_round is not None:
                 on_round(done)
 
         tables = [table for table in ECONOMY_TABLES if (run_dir / f"{table}.parquet").exists()]
-        return _repeated(run_dir, lambda: run_economy(nations, out=out, on_round=told), tables, keep=keep)
+        return _repeated(run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=told), tables, keep=keep)
     config = recorded_config(run_dir)
     status, rounds = read_manifest(run_dir)["status"], read_manifest(run_dir).get("summary", {}).get("rounds")
     if rounds != config.rounds:

@@ -190,7 +190,7 @@ def _row_of(agent: str, model: SocialModel, run_dir: Path) -> int:
     people = model.population
     if agent in people.ids:
         return people.ids.index(agent)
-    if agent.isdigit() and int(agent) < len(people):
+    if agent.isdecimal() and int(agent) < len(people):
         return int(agent)
     found = [row for row, name in enumerate(people.names) if name.lower() == agent.lower()]
     if len(found) == 1:

@@ -54,7 +54,7 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
 
 
 def _nation(given: str, names: list[str], run_dir: str | Path) -> str:
-    if given.isdigit() and int(given) < len(names):
+    if given.isdecimal() and int(given) < len(names):
         return names[int(given)]
     found = {name.lower(): name for name in names}.get(given.strip().lower())
     if found is None:
@@ -92,8 +92,8 @@ def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
         yield f"  It stood at {_indicators(before.iloc[0])}."
     if decision["reasoning_chain_id"]:
         yield from _asked(run_dir, str(decision["reasoning_chain_id"]))
-    yield f'  It wanted: "{plain(decision["action"], _TEXT_CAP)}"'
-    yield from _wrapped(f"because: {plain(decision['reasoning'], _TEXT_CAP)}", "    ")
+    yield from _wrapped(f'It wanted: "{decision["action"]}"', "  ")
+    yield from _wrapped(f"because: {decision['reasoning']}", "    ")
     if decision["read_by"] != "rule":
         means = decision["policy"] or f"nothing that can be done: {decision['reason']}"
         yield from _wrapped(f"In numbers, as the {decision['read_by']} read it: {means}", "  ")
@@ -125,4 +125,5 @@ def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:
 
 
 def _wrapped(text: str, indent: str) -> Iterator[str]:
-    yield from textwrap.wrap(text, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")
+    """Yield what nations or an LLM wrote on lines of some width, without what could steer a terminal."""
+    yield from textwrap.wrap(plain(text, _TEXT_CAP), _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")

@@ -7,6 +7,7 @@ who asks must be able to go without, which is to change nothing.
 import asyncio
 import json
 import logging
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -79,7 +80,7 @@ class _Form[D: BaseModel]:
                 is of no use.
         """
         try:
-            said = self.model.model_validate_json(raw)
+            said = self.model.model_validate_json(_unfenced(raw))
         except ValidationError as error:
             fault = error.errors()[0]
             reason = "unparsable" if fault["type"] == "json_invalid" else "wrong-shape"
@@ -88,6 +89,12 @@ class _Form[D: BaseModel]:
         if self.accept is not None and not self.accept(said):
             raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} has nothing to do with the question")
         return said
+
+
+def _unfenced(raw: str) -> str:
+    """Return what stands in a Markdown fence, if all of a text does: some LLMs cannot do without."""
+    found = re.fullmatch(r"\s*```(?:json)?\s*(.*?)\s*```\s*", raw, re.DOTALL)
+    return found[1] if found else raw
 
 
 class _Asked:

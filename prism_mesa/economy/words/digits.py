@@ -19,6 +19,7 @@ OF_GDP = (
 )
 _SPELLED = re.compile(rf"\b(?:({'|'.join(_TENS)})(?: ({'|'.join(_SMALL[1:10])}))?|({'|'.join(_SMALL)}))\b", re.I)
 _HUNDRED = re.compile(r"\b(?:([0-9]{1,3}) |an? )hundred\b(?: and ([0-9]{1,2})\b)?", re.I)
+_MINUS = re.compile(r"\b(?:minus|negative) (?=[0-9.])", re.I)
 _FRACTION = re.compile(r"(?<![0-9./])(?:([0-9]{1,9}) )?([0-9]{1,9}) ?[/\u2044] ?([0-9]{1,9})(?![0-9./])")
 _PART = re.compile(
     rf"\b(?:([0-9]+) and an? |([0-9]+) and (?=1 )|an? )?(?:([0-9]+) )?({'|'.join(_PARTS)})"
@@ -38,7 +39,7 @@ def in_digits(text: str) -> str:
     text = _HUNDRED.sub(lambda m: str(100 * int(m[1] or 1) + int(m[2] or 0)), text)
     text = _FRACTION.sub(lambda m: repr(int(m[1] or 0) + int(m[2]) / int(m[3])) if int(m[3]) else m[0], text)
     text = _PART.sub(lambda m: repr(float(m[1] or m[2] or 0) + float(m[3] or 1) * _PARTS[m[4].lower()]), text)
-    return _ONE.sub("1 ", text)
+    return _MINUS.sub("-", _ONE.sub("1 ", text))
 
 
 def number(text: str) -> float:

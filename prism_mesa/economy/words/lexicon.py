@@ -27,6 +27,7 @@ _VERBS = {
     "up whole=2": "triple",
     "down whole=0.5": "halve",
     "hedged": "consider, contemplate, explore, discuss, suggest, recommend",
+    "odd": "delay, postpone, defer, reverse, undo, overturn, threaten, refuse, exempt, exclude",
 }
 _WORDS = {
     "policy_rate": """interest rate(s), policy rate(s), bank rate, cash rate, key rate(s), repo rate, federal funds
@@ -35,25 +36,39 @@ _WORDS = {
     "stance policy_rate": "monetary policy",
     "spending": """spending, government spending, public spending, state spending, federal spending, expenditure(s),
         government expenditure(s), public expenditure(s), outlays, government outlays, public outlays, budget,
-        government budget, austerity, austerity measures""",
+        government budget""",
+    "tight spending": "austerity, austerity measures",
     "spending part": """public investment, government investment, subsidy, subsidies, welfare, transfers, social
         transfers, pensions, unemployment benefits, welfare benefits, investment in, investments in, infrastructure
         investment(s), public works""",
     "stimulus spending": """stimulus, fiscal stimulus, economic stimulus, stimulus package, stimulus spending, stimulus
-        program, stimulus programme, fiscal stimulus package, economic stimulus package, stimulus plan""",
+        program(s), stimulus programme(s), fiscal stimulus package, economic stimulus package, stimulus plan,
+        spending program(s), spending programme(s), spending package(s), infrastructure program(s), infrastructure
+        programme(s), infrastructure package(s), investment program(s), investment programme(s), investment
+        package(s)""",
     "part": """infrastructure, defence, defense, military, education, health, healthcare, health care, research, social,
         housing, transport, schools, hospitals, roads, security, science, police, technology, innovation, public
-        services, research and development, clean energy, green energy, renewable energy""",
-    "taxes": """tax, taxes, taxation, tax rate(s), tax revenue(s), tax burden, vat, levies, value added tax, income tax,
-        income taxes, income tax rate(s), personal income tax, corporate tax, corporate taxes, corporate tax rate(s),
-        corporate income tax, corporation tax, sales tax, payroll tax, payroll taxes, property tax, property taxes,
-        wealth tax, carbon tax, fuel tax, consumption tax, capital gains tax, income and corporate taxes, value added
-        taxes, excise taxes""",
+        services, research and development, clean energy, green energy, renewable energy, job training, job creation,
+        training, childcare, social services, social programs, public transportation, transportation, public health,
+        public transport, affordable housing, manufacturing, digital infrastructure, job training programs""",
+    "taxes": "tax, taxes, taxation, tax rate(s), tax revenue(s), tax burden, levies",
+    "one_tax taxes": """vat, value added tax, income tax, income taxes, income tax rate(s), personal income tax,
+        personal income taxes, personal income tax rate(s), corporate tax, corporate taxes, corporate tax rate(s),
+        corporate income tax, corporate income tax rate(s), corporation tax, sales tax, sales taxes, payroll tax,
+        payroll taxes, payroll tax rate(s), property tax, property taxes, wealth tax, carbon tax, fuel tax, consumption
+        tax, capital gains tax, capital gains taxes, capital gains tax rate(s), income and corporate taxes, value added
+        taxes, excise tax, excise taxes, vat rate(s), sales tax rate(s), excise duty, excise duties""",
     "taxes down": "tax relief",
     "tariff": """tariff(s), import tariff(s), trade tariffs, import duty, import duties, customs duty, customs duties,
         customs tariffs, duty, duties, import tax, import taxes, tariff rate(s)""",
     "sanction": "sanctions, trade sanction, trade sanctions, economic sanction, economic sanctions",
-    "embargo sanction": "trade embargo, trade ban, embargoes",
+    "embargo sanction": """trade embargo, trade ban, embargoes, full sanctions, full trade sanctions, full economic
+        sanctions, complete sanctions, complete trade sanctions, total sanctions, total trade sanctions""",
+    "tariff all_imports": "all tariffs, all import tariffs, all import duties, all customs duties",
+    "sanction all_imports": "all sanctions, all trade sanctions, all economic sanctions",
+    "odd tariff": "no tariff(s), no import tariffs",
+    "odd sanction": "no sanctions, no trade sanctions",
+    "trade between": "trade between",
     "debt": """debt(s), public debt, government debt, national debt, sovereign debt, government bonds, bond(s), treasury
         bonds, sovereign bonds, state debt""",
     "borrow debt": "bond issuance, public borrowing, government borrowing",
@@ -96,11 +111,13 @@ _WORDS = {
         economic growth, economy, deficit, budget deficit, surplus, budget surplus, trade deficit, trade surplus,
         trade balance, employment, jobs, wages, prices, output, production, consumption, exports, poverty, inequality,
         productivity, balanced budget, balance the budget, standard of living, living standards, demand, credit
-        rating, private investment, recession, stability, gross domestic product, birth rate, tax base""",
+        rating, private investment, recession, stability, gross domestic product, birth rate, tax base, private spending,
+        consumer spending, household spending, consumer demand, business investment, private debt, household debt,
+        consumer debt, student debt, corporate debt, borrowing cost(s), cost of borrowing, trade tensions""",
     "is": "is, are",
     "by": "by",
     "to": "to",
-    "at": "at",
+    "at": "at, bringing it to, bringing them to, bringing the rate to, bringing the policy rate to, taking it to",
     "of": "of, worth, equal to, amounting to, totalling, totaling",
     "in": "in, into",
     "from": "from",
@@ -115,15 +132,20 @@ _WORDS = {
     "why": """because, because of, since, as, due to, owing to, given, in response to, amid, in light of, in view of,
         considering, for the sake of, on account of, despite, thanks to""",
     "aside": "without, instead of, rather than",
-    "purpose": """in order, so that, so as, thereby, thus, hence, which, with the aim, with the goal, with the
-        intention, aiming, aimed, in an effort, in an attempt, designed, intended, hoping, this, that, these, it,
-        they, such, use the money, use the revenue, use the proceeds""",
+    "purpose": """in order, so that, so as, thereby, thus, hence, with the aim, with the goal, with the intention,
+        aiming, aimed, in an effort, in an attempt, designed, intended, hoping, use the money, use the revenue, use the
+        proceeds""",
+    "follow": "which, this, that, these, it, they, such",
+    "focus": """targeting, focusing on, focused on, with a focus on, with focus on, directed at, directed towards,
+        targeted at, prioritizing, prioritising""",
     "condition": "when, whenever, once, until, till, after, as soon as",
     "negation": """not, do not, don't, does not, should not, must not, shall not, will not, won't, never, no, avoid,
         avoiding, refrain from, refrain, neither, nor, cannot, can't, shouldn't, no longer, oppose, reject, against
         any""",
     "alternative": "or, either, alternatively, otherwise",
-    "hedged": "maybe, perhaps, possibly, might, could, may, potentially, can, probably, likely, ideally",
+    "hedged": """maybe, perhaps, possibly, might, could, may, potentially, can, probably, likely, ideally, a plan to, the plan to, our plan to,
+        a proposal to, announce plans to, announces plans to, announce plan to, announce our plan to, announce its plan
+        to, an intention to, the intention to, our intention to, its intention to, plans for, a plan for""",
     "range": """up to, at least, at most, no more than, not more than, more than, less than, about, around, roughly,
         nearly, approximately, almost, between, a range of, as much as, a minimum of, a maximum of""",
     "money": """dollar(s), euro(s), pound(s), krona, kronor, yen, yuan, million(s), billion(s), trillion(s), bn, usd,
@@ -131,6 +153,11 @@ _WORDS = {
     "absurd": "nan, infinity, inf, infinite, infinitely, googol",
     "whole=0.5": "half, a half",
     "whole=0.25": "a quarter",
+    "odd": """except, except for, excluding, save for, other than, apart from, aside from, barring, with the exception
+        of, was, were, been, had, has, have, having, did, last quarter, last quarter's, last month, last month's, last
+        year, last year's, last, previously, already, yesterday, earlier, ago, formerly""",
+    "jest": """joke(s), joking, lie(s), lying, kidding, hoax, prank, bluff, sarcasm, nonsense, untrue, false, fake,
+        hypothetical, hypothetically, never mind, pretend""",
     "filler": """the, a, an, our, its, their, all, both, any, we, i, let us, will, shall, should, must, would, be, let,
         let's, please, thank you, thanks, current, existing, overall, total, general, average, annual, official, main,
         short term, own, its own, government, the government, federal government, central bank, nation, country,
@@ -161,7 +188,9 @@ _PAST = {
     "grow": "grown",
     "shrink": "shrunk",
 }
-_LONGEST_PHRASE = 6
+_AIMS = """help, support, stimulate, curb, fight, combat, tackle, control, contain, cool, encourage, promote, protect,
+    improve, foster, attract, sustain, stabilize, stabilise, create, restore, address, counter, spur, aim, enhance,
+    secure, tame, revive, ensure"""
 
 
 def _forms(verb: str) -> list[str]:
@@ -171,11 +200,14 @@ def _forms(verb: str) -> list[str]:
     ends_in_y = first in {"apply", "levy"}
     third = first[:-1] + "ies" if ends_in_y else first + ("es" if first.endswith(("sh", "x")) else "s")
     past = first[:-1] + "ied" if ends_in_y else _PAST.get(first, stem + "ed")
-    return [" ".join([form, *rest]) for form in (first, third, past, stem + "ing")]
+    return [" ".join([form, *rest]) for form in (first, third, stem + "ing", past)]
 
 
 def _lexicon() -> dict[str, tuple[str, ...]]:
-    phrases = {form: kinds for kinds, verbs in _VERBS.items() for verb in verbs.split(",") for form in _forms(verb)}
+    phrases: dict[str, str] = {}
+    for kinds, verbs in _VERBS.items():
+        for *forms, past in map(_forms, verbs.split(",")):
+            phrases |= {past: f"{kinds} past"} | dict.fromkeys(forms, kinds)
     for kinds, text in _WORDS.items():
         for phrase in (" ".join(word.split()) for word in text.split(",")):
             phrases |= {phrase.replace("(s)", ""): kinds, phrase.replace("(s)", "s"): kinds}
@@ -187,6 +219,19 @@ LEXICON: dict[str, tuple[str, ...]] = _lexicon()
 
 LONGEST = max(len(phrase.split()) for phrase in LEXICON)
 """How many words the longest phrase has."""
+
+AIMS = frozenset(form for verb in _AIMS.split(",") for form in _forms(verb)) | frozenset(
+    """consumer consumers business businesses household households families workers investors investment confidence
+    industry industries domestic local sustainable long run term price market markets activity overall""".split()
+)
+"""Words, in no phrase of the lexicon, of which it is said what a policy is for."""
+
+HARMLESS = frozenset(
+    """my dear friend friends colleagues citizens people ladies gentlemen kindly oh go hereby decree stiff bold modest
+    moderate lovely beautiful proudly gladly firmly boldly quickly swiftly promptly decisively cautiously moment size
+    ( )""".split()
+)
+"""Words, in no phrase of the lexicon, that change nothing of what is done."""
 
 DIRECTED = frozenset({"up", "down", "lift", "drop"})
 """The kinds of the words that say which way an instrument is moved."""

@@ -16,7 +16,8 @@ _VERBS = {
     "do": """impose, introduce, implement, levy, place, put, apply, enact, adopt, announce, launch, deliver, provide,
         slap, charge, approve, initiate, undertake, make""",
     "remove": "remove, abolish, eliminate, scrap, end, repeal, revoke, cancel, waive, withdraw, terminate",
-    "block": "stop, ban, halt, block, suspend, prohibit, cease, cut off, sever",
+    "block": "ban, block, prohibit, cut off, sever",
+    "block remove": "stop, halt, suspend, cease",
     "hold": "hold, keep, maintain, leave, retain, freeze, preserve, stay, remain, continue",
     "borrow debt": "borrow",
     "borrow": "issue, sell, float",
@@ -111,9 +112,9 @@ _WORDS = {
         economic growth, economy, deficit, budget deficit, surplus, budget surplus, trade deficit, trade surplus,
         trade balance, employment, jobs, wages, prices, output, production, consumption, exports, poverty, inequality,
         productivity, balanced budget, balance the budget, standard of living, living standards, demand, credit
-        rating, private investment, recession, stability, gross domestic product, birth rate, tax base, private spending,
-        consumer spending, household spending, consumer demand, business investment, private debt, household debt,
-        consumer debt, student debt, corporate debt, borrowing cost(s), cost of borrowing, trade tensions""",
+        rating, private investment, recession, stability, gross domestic product, birth rate, tax base, private
+        spending, consumer spending, household spending, consumer demand, business investment, private debt, household
+        debt, consumer debt, student debt, corporate debt, borrowing cost(s), cost of borrowing, trade tensions""",
     "is": "is, are",
     "by": "by",
     "to": "to",
@@ -143,9 +144,10 @@ _WORDS = {
         avoiding, refrain from, refrain, neither, nor, cannot, can't, shouldn't, no longer, oppose, reject, against
         any""",
     "alternative": "or, either, alternatively, otherwise",
-    "hedged": """maybe, perhaps, possibly, might, could, may, potentially, can, probably, likely, ideally, a plan to, the plan to, our plan to,
-        a proposal to, announce plans to, announces plans to, announce plan to, announce our plan to, announce its plan
-        to, an intention to, the intention to, our intention to, its intention to, plans for, a plan for""",
+    "hedged": """maybe, perhaps, possibly, might, could, may, potentially, can, probably, likely,
+        ideally, a plan to, the plan to, our plan to, its plan to, a proposal to, announce plans to, announces plans to,
+        announce plan to, announcing plans to, an intention to, the intention to, our intention
+        to, its intention to, plans for, a plan for""",
     "range": """up to, at least, at most, no more than, not more than, more than, less than, about, around, roughly,
         nearly, approximately, almost, between, a range of, as much as, a minimum of, a maximum of""",
     "money": """dollar(s), euro(s), pound(s), krona, kronor, yen, yuan, million(s), billion(s), trillion(s), bn, usd,

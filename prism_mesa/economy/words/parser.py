@@ -1,9 +1,9 @@
 """Reads a free-text policy into a typed one, or says why not. It never guesses a size, a target, or an instrument."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Measure, Policy
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy
 from prism_mesa.economy.words.clauses import NAMES, Clause, decided, sentences
 from prism_mesa.economy.words.lexicon import DIRECTED
 from prism_mesa.economy.words.refusals import INSTRUMENTS, UnclearPolicyError, not_understood, quoted
@@ -44,18 +44,31 @@ def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
     text = cleaned(text)
     refuse_whole(text)
     terms = tokens(text, nations)
+    quarters = {"".join(filter(str.isdigit, term.text)) for term in terms if term.kind == "now" and "20" in term.text}
+    if len(quarters) > 1:
+        raise not_understood(terms)
     measures: list[Measure] = []
+    held: set[Lever] = set()
     says_something = False
     for sentence in sentences(terms):
         inherited = ""
         for clause in decided(sentence):
             says_something = True
-            measures += _read(clause, inherited, nation, nations)
+            found = _read(clause, inherited, nation, nations)
+            measures += found
+            held |= set() if found or clause.opens == "financed" else set(clause.levers)
             inherited = "up" if clause.has("up") else "down" if clause.has("down") else inherited
     if not says_something:
         raise _no_lever(Clause("start", tokens=terms))
+    if clash(held, measures):
+        raise not_understood(terms)
     _refuse_twice(measures)
     return Policy(measures=tuple(measures))
+
+
+def clash(held: Collection[Lever], measures: Sequence[Measure]) -> bool:
+    """Return whether an instrument that is held is moved, or debt is held while anything is moved."""
+    return any(measure.lever in held or "debt" in held for measure in measures)
 
 
 def _read(clause: Clause, inherited: str, nation: str, nations: Sequence[str]) -> list[Measure]:
@@ -67,6 +80,8 @@ def _read(clause: Clause, inherited: str, nation: str, nations: Sequence[str]) -
     if clause.opens == "financed" and set(clause.levers) <= {"debt"}:
         _refuse_more_than_borrowing(clause)
         return []
+    if clause.has("odd", "jest") or clause.is_past:
+        raise not_understood(clause.tokens)
     if clause.holds:
         refuse_foreign(clause, nation)
         return []
@@ -123,7 +138,7 @@ def _listed(clause: Clause) -> bool:
     """Return whether different instruments are a list, "taxes and spending", not "spending out of taxes"."""
     places = [at for at, token in enumerate(clause.tokens) if token.kind in LEVERS]
     for one, other in pairwise(places):
-        between = {token.kind for token in clause.tokens[one + 1 : other]} - {"filler", "part"}
+        between = {token.kind for token in clause.tokens[one + 1 : other]} - {"filler", "part", "one_tax"}
         if clause.tokens[one].kind != clause.tokens[other].kind and between != {"and"}:
             return False
     return True

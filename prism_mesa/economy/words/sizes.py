@@ -1,17 +1,18 @@
 """How far a clause moves an instrument, in a unit of it. It never guesses a size, a unit or a direction."""
 
+from math import isclose
 from typing import Literal, NamedTuple
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, Lever, Unit
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Unit
 from prism_mesa.economy.words.clauses import Clause
-from prism_mesa.economy.words.lexicon import VERBS
+from prism_mesa.economy.words.lexicon import DIRECTED, VERBS
 from prism_mesa.economy.words.refusals import UnclearPolicyError, not_understood, quoted
 
 _UNIT_EXAMPLES = "write 0.5 percentage points, 5%, or 1% of GDP"
 _IN_GDP = "a change in percent of GDP or in percent, and a level in percent of GDP"
 _UNITS_SAID: dict[Lever, str] = {
-    "policy_rate": "a size in percentage points",
-    "tariff": "a size in percentage points",
+    "policy_rate": "a size in percentage points: give that",
+    "tariff": "a size in percentage points: give that",
     "sanction": "a size in percent of trade",
     "spending": _IN_GDP,
     "taxes": _IN_GDP,
@@ -45,6 +46,13 @@ def size_of(clause: Clause) -> Size | None:
     if len(sizes) == 2 and (sizes[0].after, sizes[1].after) == ("from", "to"):
         start = sizes.pop(0).number
     size = sizes[0]._replace(start=start)
+    if [other.after for other in sizes] in (["by", "at"], ["by", "to"]):  # "by 25 basis points to 4.5%"
+        if sizes[1].after == "to" and sizes[0].unit == sizes[1].unit:
+            raise UnclearPolicyError("range", f"{quoted(clause.tokens)} gives a range: give one number")
+        size = sizes.pop()
+        sizes = [size]
+    if len(sizes) == 2 and not sizes[1].after and _same(*sizes):  # "by 50 basis points (0.5 percentage points)"
+        sizes.pop()
     several = len(sizes) > 1 or size.after == "from"
     bare = not size.unit and size.number != 0
     if (several or bare) and clause.has("unknown"):
@@ -54,6 +62,12 @@ def size_of(clause: Clause) -> Size | None:
     if bare:
         raise UnclearPolicyError("unit", f"{quoted(clause.tokens)} gives a number without a unit: {_UNIT_EXAMPLES}")
     return size
+
+
+def _same(one: Size, other: Size) -> bool:
+    """Return whether two sizes are one, in basis points and in points."""
+    points = [size.number / (100 if size.unit == "bp" else 1) for size in (one, other)]
+    return {one.unit, other.unit} in ({"bp", "points"}, {"bp", "percent"}) and isclose(*points)
 
 
 def _word_before(clause: Clause, at: int) -> str:
@@ -75,7 +89,7 @@ def move(lever: Lever, clause: Clause, size: Size | None, inherited: str) -> tup
     Raises:
         UnclearPolicyError: If the clause does not say which way or how far, or contradicts itself.
     """
-    _refuse_odd_words(lever, clause, size)
+    refuse_odd_words(lever, clause, size)
     if size is None:
         return "to", _level_without_number(lever, clause), "points"
     if clause.has("same") and size.after != "at":  # "do not change rates to 3%", but "rates unchanged at 3%"
@@ -105,6 +119,8 @@ def _direction(lever: Lever, clause: Clause) -> int:
     if clause.has("down", "drop"):
         return -1
     new = clause.has("new") and lever not in AGAINST_NATIONS
+    if clause.has("hold"):
+        return 0
     return 1 if new or spends_on(clause) or clause.has("borrow", "stimulus", "more") else 0
 
 
@@ -113,24 +129,41 @@ def spends_on(clause: Clause) -> bool:
     return clause.has("spend") and clause.has("part") and not clause.has("hold")
 
 
-def _refuse_odd_words(lever: Lever, clause: Clause, size: Size | None) -> None:
-    """Refuse words that do not go together with an instrument, or with each other."""
+def refuse_odd_words(lever: Lever, clause: Clause, size: Size | None) -> None:
+    """Refuse words that do not go together with an instrument, or with each other.
+
+    Raises:
+        UnclearPolicyError: (not plain) If there are any.
+    """
     down, up = clause.has("down", "drop"), clause.has("up", "lift")
     odd = (
         (up and down)
+        or sum(token.kind in DIRECTED for token in clause.tokens) > 1  # "reduce the tax cut"
         or (clause.has("hold") and (up or down))
-        or (clause.has("tight") and lever in {"spending", "taxes", "debt"})  # a tighter budget is a smaller one
+        or (clause.has("tight") and size and lever in {"spending", "taxes", "debt"})  # a tighter budget is smaller
         or (clause.has("stance") and (up or down) and not clause.has("tight"))
         or (clause.has("borrow") and (lever != "debt" or down or (size and size.after in {"to", "at"})))
         or (clause.has("repay") and lever != "debt")
-        or (clause.has("remove") and size and not _stops_trade(clause))
+        or (clause.has("remove", "block") and (size or up or down) and not _stops_trade(clause))
+        or _starts_from_size(clause)
         or (clause.has("ratio") and lever not in {"spending", "taxes", "debt"})
         or (clause.has("part") and lever != "spending" and not clause.has("borrow"))
         or (clause.has("is") and not clause.has(*VERBS))  # "tariffs are 10%" tells how things are
-        or (clause.has("block") and not _stops_trade(clause))
     )
     if odd:
         raise not_understood(clause.tokens)
+
+
+def _starts_from_size(clause: Clause) -> bool:
+    """Return whether the size is where an instrument stands: "raise the 3% policy rate", "lift the 10% tariff"."""
+    kinds = ["filler" if token.kind == "nation" else token.kind for token in clause.tokens]
+    for at, token in enumerate(clause.tokens):
+        after = next((kind for kind in kinds[at + 1 :] if kind not in {"filler", "one_tax", "part", "trade"}), "")
+        if token.kind == "size" and after in LEVERS and not clause.has("spend"):
+            before = kinds[:at]
+            if "lift" in before or (not DIRECTED.isdisjoint(before) and clause.tokens[at - 1].text.lower() == "the"):
+                return True
+    return False
 
 
 def _stops_trade(clause: Clause) -> bool:
@@ -145,6 +178,8 @@ def _sets_level(lever: Lever, clause: Clause) -> bool:
 
 def _level_without_number(lever: Lever, clause: Clause) -> float:
     """Return 100 for all trade stopped, 0 for tariffs or sanctions lifted; nothing else is a size without a number."""
+    if clause.has("block") and not clause.has("remove") and not _stops_trade(clause):
+        raise not_understood(clause.tokens)
     if lever in AGAINST_NATIONS and not clause.has("up", "down", "unknown", "more"):
         if _stops_trade(clause):
             return 100.0
@@ -171,6 +206,9 @@ def converted(lever: Lever, size: Size, clause: Clause, *, level: bool) -> tuple
         if size.unit in {"points", "bp", "percent"} or (level and number == 0):
             return number, "points"
     else:
+        if clause.has("one_tax") and (level or size.unit != "gdp"):
+            message = f"{quoted(clause.tokens)}: there is one tax here: say by how many percent of GDP it changes"
+            raise UnclearPolicyError("part", message)
         if clause.has("part", "stimulus") and (level or size.unit != "gdp"):
             message = (
                 f"{quoted(clause.tokens)}: only all spending can be set: say by how many percent of GDP it changes"

@@ -14,7 +14,11 @@ def refuse_foreign(clause: Clause, nation: str) -> None:
     Raises:
         UnclearPolicyError: With reason `foreign`.
     """
-    for name, role in _roles(clause):
+    if clause.has("between"):  # "trade between Canada and Sweden"
+        if clause.has("unknown") or nation in {name for name, _ in roles(clause)}:
+            raise not_understood(clause.tokens)
+        raise UnclearPolicyError("foreign", f"{quoted(clause.tokens)}: that is for others to decide")
+    for name, role in roles(clause):
         if role == "owner" and name != nation:
             message = f"{quoted(clause.tokens)}: that is for {name} to decide; {nation} sets only its own instruments"
             raise UnclearPolicyError("foreign", message)
@@ -27,7 +31,7 @@ def refuse_any_target(clause: Clause, nation: str) -> None:
         UnclearPolicyError: If there are any.
     """
     refuse_foreign(clause, nation)
-    others = any(name != nation for name, _ in _roles(clause))
+    others = any(name != nation for name, _ in roles(clause))
     if others or clause.has("everyone", "vague", "stranger", "product", "imports", "all_imports", "trade", "block"):
         raise not_understood(clause.tokens)
 
@@ -47,8 +51,8 @@ def targets_of(clause: Clause, nation: str, nations: Sequence[str]) -> list[str]
         if token.kind == "product":
             message = f"tariffs and sanctions are on all trade with a nation, not on {token.text!r} alone"
             raise UnclearPolicyError("product", message)
-    named = list(dict.fromkeys(name for name, role in _roles(clause) if role == "target"))
-    astray = any(not role for _, role in _roles(clause)) or clause.has("part")
+    named = list(dict.fromkeys(name for name, role in roles(clause) if role == "target"))
+    astray = any(not role for _, role in roles(clause)) or clause.has("part")
     if astray or (named and clause.has("everyone")) or (not named and clause.has("unknown")):
         raise not_understood(clause.tokens)
     if not named and clause.has("everyone", "all_imports"):
@@ -58,7 +62,8 @@ def targets_of(clause: Clause, nation: str, nations: Sequence[str]) -> list[str]
     return named
 
 
-def _roles(clause: Clause) -> list[tuple[str, str]]:
+def roles(clause: Clause) -> list[tuple[str, str]]:
+    """Return the nations of a clause, each as a `target`, an `owner` of an instrument, or neither (empty)."""
     return [(token.text, _role(clause, at)) for at, token in enumerate(clause.tokens) if token.kind == "nation"]
 
 

@@ -28,20 +28,44 @@ class Token(NamedTuple):
     unit: str = ""
 
 
+_QUARTER = r"(?:20[0-9]{2}[ :,-]{0,2}Q[1-4]|Q[1-4],? (?:of )?20[0-9]{2})"
 _NOW = (
+    rf"\b(?:(?:in|for|during|effective|starting|beginning)(?: in)? )?{_QUARTER}|"
     r"\b(?:(?:over|in|for|during|within|starting|beginning)(?: in)? (?:the |a |1 )?"
     r"(?:next |coming |following |current )?quarter"
     r"|(?:this|next) quarter|this (?:year|month)|(?:effective )?immediately|now|today|at once|right away"
     r"|with immediate effect)\b"
 )
 _SCHEDULE = (
+    rf"\b{_QUARTER} ?(?:to|through|until|till|and|or|[-,\u2013]) ?{_QUARTER}"
+    rf"|\b(?:until|till|by|through|from|after|before|since) {_QUARTER}|"
     r"\b(?:(?:each|every|per) (?:quarter|month|year|week|meeting)|gradual(?:ly)?|phased?|step by step"
     r"|in (?:steps|stages|phases)|annually|yearly|quarterly|monthly|temporar(?:y|ily)|later|eventually|next year"
     r"|a (?:year|month)|(?:over|for|within|during|in|by|across|through) (?:the )?(?:next |coming |following )?"
     rf"(?:{NUMBER} |several |a few |few )?(?:years?|months?|weeks?|quarters|decades?)"
     rf"|(?:in|by|from|until|starting) (?:the year )?20[0-9]{{2}}(?![0-9.,]*[0-9]| ?{UNIT}))\b"
 )
-_RANGE = rf"{NUMBER} ?{UNIT}? ?[-\u2013\u2014~] ?{NUMBER}(?: ?{UNIT})?|\b(?:by|of) {NUMBER} ?{UNIT}? to {NUMBER}"
+_RANGE = rf"{NUMBER} ?{UNIT}? ?[-\u2013\u2014~] ?{NUMBER}(?: ?{UNIT})?|\b(?:by|of) {NUMBER} to {NUMBER}"
+_DEMONYMS = {
+    "American": "United States|United States of America|USA|US",
+    "British": "United Kingdom|UK|Great Britain|Britain",
+    "Canadian": "Canada",
+    "Australian": "Australia",
+    "Swedish": "Sweden",
+    "Norwegian": "Norway",
+    "Danish": "Denmark",
+    "German": "Germany",
+    "French": "France",
+    "Italian": "Italy",
+    "Spanish": "Spain",
+    "Japanese": "Japan",
+    "Chinese": "China",
+    "Indian": "India",
+    "Mexican": "Mexico",
+    "Brazilian": "Brazil",
+    "Russian": "Russia",
+    "Korean": "Korea|South Korea",
+}
 _SIZE = (
     rf"(?P<sign>(?<![\w%])[+-] ?)?(?P<amount>{NUMBER})(?: ?of)?(?P<one>(?: (?:an?|1|full|single)){{0,3}}) ?"
     rf"(?P<unit>{UNIT})(?P<gdp>{OF_GDP})?"
@@ -58,6 +82,8 @@ def _nation_patterns(names: Sequence[str]) -> dict[str, str]:
         first = [word[0] for word in name.split() if word[0].isupper()]
         if len(first) > 1:
             initials.setdefault("".join(first), []).append(name)
+    for demonym, meant_by in _DEMONYMS.items():
+        patterns |= {f"(?-i:{demonym})": name for name in meant_by.split("|") if name in names}
     for letters, meant in initials.items():
         if len(meant) == 1 and letters not in names:
             dotted = r"\.".join(map(re.escape, letters))
@@ -70,8 +96,8 @@ def _scanner(names: tuple[str, ...]) -> tuple[re.Pattern[str], dict[str, str]]:
     """Return the pattern of a raw token, and the patterns of the nations' names, each with its nation."""
     nations = _nation_patterns(names)
     kinds = {
-        "now": _NOW,
         "schedule": _SCHEDULE,
+        "now": _NOW,
         "nation": rf"(?<!\w)(?:the )?(?P<name>{'|'.join(nations) or '(?!)'})(?P<owner>'s?)?(?!\w)",
         "range": _RANGE,
         "absurd": r"[0-9][0-9.,]*e[+-]?[0-9]+",
@@ -107,7 +133,8 @@ def _raw(text: str, names: tuple[str, ...]) -> list[Token]:
         kind = match.lastgroup or ""
         if kind == "nation":
             name = next(name for pattern, name in nations.items() if re.fullmatch(pattern, match["name"], re.I))
-            raw.append(Token("nation", name, unit="owner" if match["owner"] else ""))
+            owner = match["owner"] or match["name"] in _DEMONYMS
+            raw.append(Token("nation", name, unit="owner" if owner else ""))
         elif kind == "size":
             raw.append(_size(match))
         elif kind == "number":
@@ -129,6 +156,11 @@ def _phrase(raw: Sequence[Token], at: int) -> tuple[int, tuple[str, ...]]:
         if (kinds := LEXICON.get(" ".join(words[:length]))) is not None:
             return length, kinds
     return 1, ("unknown",)
+
+
+def _names(raw: Sequence[Token]) -> bool:
+    """Return whether a name comes first: "everyone but Sweden"."""
+    return bool(raw) and (raw[0].kind == "nation" or not {"vague", "everyone"}.isdisjoint(_phrase(raw, 0)[1]))
 
 
 def _term(kind: str, text: str, before: str) -> Token:
@@ -156,6 +188,8 @@ def tokens(text: str, names: Sequence[str]) -> list[Token]:
             at += 1
             continue
         length, kinds = _phrase(raw, at)
+        if raw[at].text.lower() == "but" and _names(raw[at + 1 :]):
+            kinds = ("odd",)
         said = " ".join(token.text for token in raw[at : at + length])
         terms.extend(_term(kind, said, terms[-1].kind if terms else "") for kind in kinds)
         at += length

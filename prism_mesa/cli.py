@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prism_mesa.statechart import Statechart
 
 app = typer.Typer(
-    help="Simulate a social platform whose agents are statecharts; an LLM decides only what the chart leaves open.",
+    help="Simulate a social platform whose agents are statecharts, or nations; an LLM decides only what is left open.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -40,6 +40,10 @@ _BIG = 100_000  # agents; it takes seconds to make so many
 Configured = Annotated[
     list[str] | None,
     typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys to override: agents.n=100"),
+]
+ConfiguredNations = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys: economy.policy=taylor"),
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
@@ -110,7 +114,7 @@ ECONOMY_FILE = Path("configs/economy.yaml")
 
 
 @app.command()
-def economy(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+def economy(arguments: ConfiguredNations = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
     """Let nations set policy in words, in an economy that answers; keep tables and pictures in OUT/<run-id>."""
     from prism_mesa.experiments.config import EconomyConfig, load
     from prism_mesa.experiments.economy import run_economy
@@ -152,8 +156,8 @@ def replay(
     else:
         for table, rows in found.rows.items():
             print(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
-        again = f", {found.reckoned:,} decided again without" if found.reckoned else ""
-        print(f"{found.answered:,} open choices answered from the ledger{again}, {found.calls} calls of an LLM")
+        again = f", {found.reckoned:,} decided again without an LLM" if found.reckoned else ""
+        print(f"{found.answered:,} decisions answered from the ledger{again}, {found.calls} calls of an LLM")
     if not found.equal:
         table, difference = next(iter(found.differences.items()))
         raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")

@@ -2,7 +2,7 @@
 
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
@@ -61,7 +61,8 @@ def _told(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
         case "value_error" if isinstance(fault["input"], Mapping):  # what a group's own validator says
             return str(fault["ctx"]["error"])
         case "value_error":
-            return f"{fault['ctx']['error']}, not {given}"
+            said = str(fault["ctx"]["error"])
+            return said if said.endswith("?") else f"{said}, not {given}"
     return f"{fault['msg']}, not {given}"
 
 
@@ -109,8 +110,14 @@ def _group(annotation: Any) -> type[Params] | None:
 def _group_at(kind: type[Params], path: Sequence[str]) -> type[Params]:
     for name in path:
         field = kind.model_fields.get(name)
-        kind = (_group(field.annotation) if field else None) or kind
+        kind = (_group(field.annotation) or _item(field.annotation) if field else None) or kind
     return kind
+
+
+def _item(annotation: Any) -> type[Params] | None:
+    """Return the group of which a list has many, or None."""
+    found = (_group(part) or _item(part) for part in get_args(annotation))
+    return next((group for group in found if group is not None), None)
 
 
 def model_params[P: Params](

@@ -74,7 +74,7 @@ def indicators_figure(indicators: pd.DataFrame, baselines: pd.DataFrame, nations
 
 def _line(axes: Axes, table: pd.DataFrame, nation: str, indicator: str, **style: Any) -> None:
     own = table[table["nation"] == nation]
-    axes.plot(own["round"], own[indicator], **style)
+    axes.plot(own["round"], own[indicator], marker="o" if len(own) == 1 else "", ms=4, **style)
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.01)
 

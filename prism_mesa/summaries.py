@@ -92,7 +92,7 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "asked", f"{decisions['llm']['calls']:,} calls, {decisions['llm']['tokens']:,} tokens"
     for nation, of in summary["indicators"].items():
         yield (
-            "",
+            "nation",
             f"{nation}: growth {_mean(of['gdp_growth'])}, output gap {_mean(of['output_gap'])}, inflation "
             f"{_mean(of['inflation'])}, unemployment {_mean(of['unemployment'])}; at the end policy rate "
             f"{of['policy_rate']['last']:.2f} %, debt {of['debt']['last']:.0f} % of GDP",
@@ -101,11 +101,14 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         others = summary["baseline_loss"]
         yield (
             "loss",
-            f"{summary['loss']:.1f} (inflation beyond target and output gap, squared); with Taylor's rule "
-            f"{others['taylor']:.1f}, without any policy {others['nothing']:.1f}",
+            f"{summary['loss']:.1f}; with Taylor's rule {others['taylor']:.1f}, without any policy "
+            "{others['nothing']:.1f} (inflation beyond target squared plus output gap squared, mean of nations and "
+            "quarters)",
         )
     yield "time", f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s)"
     yield "pictures", "indicators.png, policies.png, responses.png"
+    if summary["rounds"]:
+        yield "next", f"prism why {summary['run_dir']} '{summary['nations'][0]}'; prism replay {summary['run_dir']}"
 
 
 def _mean(of: dict[str, float]) -> str:

@@ -385,7 +385,7 @@ def test_replay_proves_every_table_equal_and_asks_nobody(prism):
         assert server.n_requests == asked
         assert code == 0
         assert [line.split()[-1] for line in out.splitlines()[:-1]] == ["equal"] * 8
-        assert out.splitlines()[-1].endswith("open choices answered from the ledger, 0 calls of an LLM")
+        assert out.splitlines()[-1].endswith("decisions answered from the ledger, 0 calls of an LLM")
         code, out, _ = prism("replay", said["run_dir"], "--json", "--out", "again")
     found = json.loads(out)
     assert (code, found["equal"], found["calls"]) == (0, True, 0)

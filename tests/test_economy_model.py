@@ -39,7 +39,8 @@ def test_gdp_at_the_start_is_the_nations_size():
 def test_the_datacollector_holds_every_indicator_of_every_nation_and_quarter():
     model = ran(6)
     found = table(model)
-    assert list(found.columns) == list(INDICATORS)
+    assert list(found.columns) == ["nation", *INDICATORS]
+    assert found["nation"].iloc[:5].tolist() == list(NATIONS)
     assert len(found) == 6 * 5
     world = model.datacollector.get_model_vars_dataframe()
     assert (world[["accepted", "held", "rejected", "refused"]].sum(axis=1) == 5).all()
@@ -92,7 +93,7 @@ def test_taylors_rule_keeps_inflation_nearer_to_its_target_than_nothing_does():
 
 
 def test_each_nation_may_have_its_own_policy():
-    nations = ["United States", {**NATIONS["Sweden"].model_dump(), "policy": "nothing"}]
+    nations = ["United States", {"name": "sweden", "policy": "nothing"}]  # what is not said of Sweden is as known
     model = ran(8, economy_nations=nations)
     assert model.world.policy_rate[1] == NATIONS["Sweden"].policy_rate
     assert model.world.policy_rate[0] != NATIONS["United States"].policy_rate
@@ -152,6 +153,10 @@ def test_a_scenario_sets_parameters():
         ({"economy_nations": ["Swedn"]}, r"no such nation .*Did you mean 'Sweden'\?"),
         ({"economy_nations": ["Sweden", "sweden"]}, "'sweden' stands there twice"),
         ({"economy_nations": []}, "economy: nations: 0 of them; there can be 1 to 200"),
+        (
+            {"economy_nations": [{"name": "Sweden", "polcy": "llm"}]},
+            r"allowed here: name, size.*Did you mean 'policy'\?",
+        ),
         ({"economy_nations": [3]}, r"a nation is a name \(.*\) or the keys of one of your own"),
         ({"economy_limits_lower_bound": 5, "economy_limits_highest_rate": 1}, "is not below highest_rate=1"),
         ({"economy_macro_demand_lag_1": 1.9}, "demand would grow without end"),
@@ -170,7 +175,9 @@ def test_one_nation_can_be_given_by_its_name_alone():
 
 
 def test_an_llm_that_nobody_asks_is_an_error_and_not_ignored():
-    with pytest.raises(ConfigError, match=r"llm: nobody asks it: economy\.policy is taylor; set it to llm"):
+    with pytest.raises(
+        ConfigError, match=r"llm: nobody asks it: economy\.policy is taylor, and no nation's policy is llm"
+    ):
         EconomyModel(llm=lambda prompt: "")
 
 

@@ -77,7 +77,8 @@ def test_without_an_llm_an_unclear_text_is_refused():
 def test_what_the_llm_does_not_understand_either_is_refused_whatever_else_it_says():
     reading = read(UNCLEAR, lambda prompt: reads(HALF_A_POINT, understood=False))
     assert (reading.policy, reading.read_by) == (None, "llm")
-    assert reading.reason == "it does not say which instrument is to move, which way and by how much"
+    assert reading.reason.startswith("not understood: ")
+    assert reading.reason.endswith("; the LLM did not understand it either")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +123,8 @@ def test_a_target_that_the_text_does_not_name_is_refused():
 def test_a_reading_of_no_use_refuses_the_text(answer):
     prompts = []
     reading = read(UNCLEAR, lambda prompt: prompts.append(prompt) or answer)
-    assert reading == Reading(None, "llm", "what it means in numbers could not be made out")
+    assert (reading.policy, reading.read_by) == (None, "llm")
+    assert reading.reason.endswith("; the LLM could not read it either")
     assert len(prompts) == 2
 
 
@@ -206,10 +208,5 @@ def test_of_an_unclear_text_no_reading_but_its_own_passes(said, understood):
 @settings(deadline=None)
 @given(st.text())
 def test_whatever_the_llm_says_a_text_is_read_or_refused_with_a_reason(answer):
-    try:
-        reading = read(UNCLEAR, lambda prompt: answer)
-    except LLMFailureException as error:
-        said = error.reason
-    else:
-        said = reading.reason
-    assert said == "empty" or said.startswith("what it means in numbers")
+    reading = read(UNCLEAR, lambda prompt: answer)
+    assert (reading.policy is None) == bool(reading.reason)

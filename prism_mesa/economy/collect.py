@@ -64,7 +64,7 @@ def make_datacollector() -> DataCollector:
     """Return the collector of every model: of nations their indicators, of the world means and outcomes."""
     return DataCollector(
         model_reporters={name: partial(_of_world, name=name) for name in WORLD_FIELDS},
-        agent_reporters={name: attrgetter(f"state.{name}") for name in INDICATORS},
+        agent_reporters={"nation": "name"} | {name: attrgetter(f"state.{name}") for name in INDICATORS},
     )
 
 

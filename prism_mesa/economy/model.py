@@ -106,7 +106,9 @@ class EconomyModel(mesa.Model):
         own, reasoner = self.params.economy, self.params.reasoner
         if all(self._policy_of(row) != "llm" for row in range(len(own.nations))):
             if llm is not None:
-                raise ConfigError(f"EconomyModel: llm: nobody asks it: economy.policy is {own.policy}; set it to llm")
+                raise ConfigError(
+                    f"EconomyModel: llm: nobody asks it: economy.policy is {own.policy}, and no nation's policy is llm"
+                )
             return None, ""
         if llm is not None:
             books = Books(reasoner.ledger, shared_ledger(reasoner))

@@ -123,17 +123,25 @@ debt of 2009, spending that of about 2007, before the slump (IMF), all rounded. 
 
 
 def named_nation(value: Any) -> Any:
-    """Return the nation of a name; anything else as it is.
+    """Return the nation of a name; of keys, with those of the known nation of that name where they say nothing.
 
     Raises:
         ValueError: If no nation of that name is known, or it is neither a name nor keys.
     """
-    if isinstance(value, dict | NationParams):
+    if isinstance(value, dict):
+        known = _known(value.get("name"))
+        return value if known is None else {**known.model_dump(), **value, "name": known.name}
+    if isinstance(value, NationParams):
         return value
     if not isinstance(value, str):
         raise ValueError(f"a nation is a name ({', '.join(NATIONS)}) or the keys of one of your own")
-    found = {name.lower(): nation for name, nation in NATIONS.items()}.get(value.strip().lower())
+    found = _known(value)
     if found is None:
         near = did_you_mean(value, NATIONS)
-        raise ValueError(f"no such nation ({near.strip()} Known: {', '.join(NATIONS)}; of your own give its keys)")
+        raise ValueError(f"no such nation (known: {', '.join(NATIONS)}; of your own give its keys).{near}")
     return found
+
+
+def _known(name: object) -> NationParams | None:
+    wanted = name.strip().lower() if isinstance(name, str) else ""
+    return next((nation for known, nation in NATIONS.items() if known.lower() == wanted), None)

@@ -221,7 +221,8 @@ class EconomySettings(Params):
     )
     nations: Annotated[tuple[Nation, ...], BeforeValidator(several)] = Field(
         tuple(NATIONS.values()),
-        description=f"Nations: names of those that are known ({', '.join(NATIONS)}), or all keys of one of your own",
+        description=f"Names of nations that are known ({', '.join(NATIONS)}), or keys of any: "
+        f"{', '.join(NationParams.model_fields)}",
     )
     first_quarter: str = Field(
         "2009Q4",

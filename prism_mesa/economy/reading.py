@@ -71,8 +71,9 @@ async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMCl
     try:
         return Reading(parse_policy(text, nation, nations), "parser")
     except UnclearPolicyError as error:
+        unclear = plain(error, REASON_CAP)
         if error.plain or llm is None:
-            return Reading(None, "parser", plain(error, REASON_CAP))
+            return Reading(None, "parser", unclear)
     try:
         said = await llm.call_with_retry(
             prompt=reading_prompt(text, nation, nations),
@@ -83,9 +84,9 @@ async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMCl
     except LLMFailureException as error:
         if error.reason not in _USELESS:
             raise
-        return Reading(None, "llm", "what it means in numbers could not be made out")
+        return Reading(None, "llm", f"{unclear}; the LLM could not read it either")
     if not said.understood:
-        return Reading(None, "llm", "it does not say which instrument is to move, which way and by how much")
+        return Reading(None, "llm", f"{unclear}; the LLM did not understand it either")
     policy = Policy(measures=said.measures)
     reason = unsupported(policy, text, nation, nations)
     return Reading(None if reason else policy, "llm", plain(reason, REASON_CAP))

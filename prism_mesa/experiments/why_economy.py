@@ -42,13 +42,15 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
     Raises:
         DataError: If there is no such run, nation or quarter.
     """
+    manifest = read_manifest(run_dir)
+    if not manifest.get("summary", {}).get("rounds"):
+        error = f": {manifest['error']}" if manifest.get("error") else ""
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest['status']}{error})")
     decisions = read_table(run_dir, "decisions")
     name = _nation(nation, read_table(run_dir, "nations")["name"].tolist(), run_dir)
     own = decisions[decisions["nation"] == name]
-    if own.empty:
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {read_manifest(run_dir)['status']})")
     decision = _decision(own, quarter, run_dir)
-    yield from _all(own, name, str(read_manifest(run_dir)["decided_by"]))
+    yield from _all(own, name, str(manifest["decided_by"]))
     yield ""
     yield from _one(Path(run_dir), decision, name)
 
@@ -92,7 +94,8 @@ def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
         yield f"  It stood at {_indicators(before.iloc[0])}."
     if decision["reasoning_chain_id"]:
         yield from _asked(run_dir, str(decision["reasoning_chain_id"]))
-    yield from _wrapped(f'It wanted: "{decision["action"]}"', "  ")
+    sure = f", sure to {decision['confidence']:.0%}" if decision["reasoning_chain_id"] else ""
+    yield from _wrapped(f'It wanted{sure}: "{decision["action"]}"', "  ")
     yield from _wrapped(f"because: {decision['reasoning']}", "    ")
     if decision["read_by"] != "rule":
         means = decision["policy"] or f"nothing that can be done: {decision['reason']}"
@@ -113,7 +116,6 @@ def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
     yield "  It was told:"
     for line in str(chain["prompt"]).splitlines():
         yield from (f"    | {part}" for part in textwrap.wrap(plain(line, _TEXT_CAP), _WIDTH) or [""])
-    yield f"  It answered, sure to {chain['confidence']:.0%}:"
 
 
 def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:

@@ -2,9 +2,14 @@
 
 import sys
 
+import hypothesis
 import pytest
 
 from prism_mesa import cli
+
+# how long an example takes is the machine's affair
+hypothesis.settings.register_profile("prism", deadline=None)
+hypothesis.settings.load_profile("prism")
 
 
 @pytest.fixture

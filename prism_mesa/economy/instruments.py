@@ -6,8 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from prism_mesa.economy.macro import MEMORY, World
 from prism_mesa.economy.policy import Measure, Policy
+from prism_mesa.economy.world import MEMORY, World
 
 _DIGITS: Final = 9
 """Of instruments that count; what is smaller is the rounding of sums."""

@@ -26,10 +26,11 @@ from mesa.time import Priority, Schedule
 from prism_mesa.economy.agent import EconLLMAgent, Past, Proposal, RuleAgent
 from prism_mesa.economy.collect import Decided, Recorder, make_datacollector, outcome_of, rows_of
 from prism_mesa.economy.instruments import with_policies
-from prism_mesa.economy.macro import Floats, Macro, Shocks
+from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.params import EconomyParams
 from prism_mesa.economy.states import NationState, SimulationState, indicators, nation_state, observed, quarter_name
 from prism_mesa.economy.validator import Judgement, judge
+from prism_mesa.economy.world import Floats, Shocks
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import Books, LLMClient, make_llm_client

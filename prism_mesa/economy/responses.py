@@ -7,10 +7,11 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from prism_mesa.economy.macro import Macro, Shocks, World
+from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.nations import NationParams
 from prism_mesa.economy.params import MacroParams
 from prism_mesa.economy.states import indicators
+from prism_mesa.economy.world import Shocks, World
 
 SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 

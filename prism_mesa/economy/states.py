@@ -5,7 +5,8 @@ from collections.abc import Mapping
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 
-from prism_mesa.economy.macro import Macro, World
+from prism_mesa.economy.macro import Macro
+from prism_mesa.economy.world import World
 from prism_mesa.streams import Streams
 
 INDICATORS = (

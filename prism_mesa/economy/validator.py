@@ -6,9 +6,9 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from prism_mesa.economy.instruments import level_after, level_of
-from prism_mesa.economy.macro import World
 from prism_mesa.economy.params import LimitsParams
 from prism_mesa.economy.policy import AGAINST_NATIONS, UNITS, Lever, Measure, Policy
+from prism_mesa.economy.world import World
 from prism_mesa.errors import did_you_mean
 
 type Check = Literal["target", "bounds", "feasibility", "conflict", "conservation"]

@@ -112,11 +112,11 @@ class EconomyModel(mesa.Model):
                 )
             return None, ""
         if llm is not None:
-            books = Books(reasoner.ledger, shared_ledger(reasoner))
-            client = llm if isinstance(llm, LLMClient) else LLMClient(llm, reasoner, books=books)
-            client.begin()
-            return client, ""
-        made, note = make_llm_client(self.params.reasoner)
+            if not isinstance(llm, LLMClient):
+                llm = LLMClient(llm, reasoner, books=Books(reasoner.ledger, shared_ledger(reasoner)))
+            llm.begin()
+            return llm, ""
+        made, note = make_llm_client(reasoner)
         return made, note if made is not None else f"no LLM is at hand ({note}): Taylor's rule decides instead"
 
     def _nation(self, row: int, name: str) -> EconLLMAgent | RuleAgent:

@@ -93,7 +93,7 @@ def test_what_the_llm_does_not_understand_either_is_refused_whatever_else_it_say
             [HALF_A_POINT, ["spending", "by", 1, "percent_of_gdp", None]],
             "the text does not say the instrument (spending)",
         ),
-        ([], "the text does not say that all stays as it is"),
+        ([], "; the LLM did not understand it either"),
     ],
 )
 def test_what_the_llm_makes_up_is_refused_with_the_reason(measures, why):

@@ -85,10 +85,10 @@ async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMCl
         if error.reason not in _USELESS:
             raise
         return Reading(None, "llm", f"{unclear}; the LLM could not read it either")
-    if not said.understood:
-        return Reading(None, "llm", f"{unclear}; the LLM did not understand it either")
     policy = Policy(measures=said.measures)
     reason = unsupported(policy, text, nation, nations)
+    if not said.understood or (reason and not said.measures):
+        return Reading(None, "llm", f"{unclear}; the LLM did not understand it either")
     return Reading(None if reason else policy, "llm", plain(reason, REASON_CAP))
 
 

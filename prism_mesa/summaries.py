@@ -102,7 +102,7 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield (
             "loss",
             f"{summary['loss']:.1f}; with Taylor's rule {others['taylor']:.1f}, without any policy "
-            "{others['nothing']:.1f} (inflation beyond target squared plus output gap squared, mean of nations and "
+            f"{others['nothing']:.1f} (inflation beyond target squared plus output gap squared, mean of nations and "
             "quarters)",
         )
     yield "time", f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s)"

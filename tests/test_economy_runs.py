@@ -332,6 +332,8 @@ def test_without_an_llm_the_command_says_plainly_that_taylors_rule_decides(prism
     code, out, _ = prism("economy", "rounds=2", "reasoner.kind=rule")
     assert code == 0
     assert re.search(r"decided by +Taylor's rule \(1993\) \(no LLM is at hand", out)
+    assert re.search(r"loss +[\d.]+; with Taylor's rule [\d.]+, without any policy [\d.]+ \(", out)
+    assert "{" not in out
 
 
 @pytest.mark.parametrize(

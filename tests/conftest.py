@@ -7,8 +7,8 @@ import pytest
 
 from prism_mesa import cli
 
-# how long an example takes is the machine's affair
-hypothesis.settings.register_profile("prism", deadline=None)
+# how long an example takes is the machine's affair; tests that need many examples say so themselves
+hypothesis.settings.register_profile("prism", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("prism")
 
 

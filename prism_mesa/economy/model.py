@@ -60,7 +60,7 @@ class EconomyModel(mesa.Model):
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
         totals: Decisions so far: accepted, rejected (by the validator), refused (not understood), held (accepted, no
             change).
-        read_by: Who read them: parser, llm, or nobody where a rule decided.
+        read_by: Who read them: parser, llm, or rule where there was nothing to read.
         datacollector: Of each nation and quarter the indicators (`states.INDICATORS`); of the world `accepted`,
             `rejected`, `refused` and the means of output gap, inflation and unemployment, weighed by output.
 

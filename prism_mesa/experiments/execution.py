@@ -34,14 +34,14 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run that has ended; `summary` is what ``prism run --json`` prints."""
+    """A run that has ended; `summary` is what ``prism run --json`` and ``prism economy --json`` print."""
 
     run_dir: Path
     status: str
     summary: dict[str, Any]
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table: rounds, ticks, transitions, impressions, posts, engagements, cascades or agents."""
+        """Return a table of the run; `store.TABLES` are those of a platform, `store.ECONOMY_TABLES` those of nations."""
         return read_table(self.run_dir, name)
 
 

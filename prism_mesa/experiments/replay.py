@@ -73,7 +73,7 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     """Return the configuration with which the completed quarters of a run of nations are repeated from its ledger.
 
     Raises:
-        DataError: If no quarter was completed, or the ledger is missing.
+        DataError: If no quarter was completed.
     """
     manifest = read_manifest(run_dir)
     done = manifest.get("summary", {}).get("rounds", 0)
@@ -87,7 +87,11 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
 
 
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
-    """Return the LLM of a run of nations as its folder knows it, or None if none was asked."""
+    """Return the LLM of a run of nations as its folder knows it, or None if none was asked.
+
+    Raises:
+        DataError: If the ledger is missing.
+    """
     llm = read_manifest(run_dir)["llm"]
     if llm is None:
         return None

@@ -41,7 +41,7 @@ class RunResult:
     summary: dict[str, Any]
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the run; `store.TABLES` are those of a platform, `store.ECONOMY_TABLES` those of nations."""
+        """Return a table of the run: one of `store.TABLES`, or of `store.ECONOMY_TABLES` for nations."""
         return read_table(self.run_dir, name)
 
 

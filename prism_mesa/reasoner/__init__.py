@@ -7,7 +7,7 @@ from prism_mesa.reasoner.distilled import DistilledModel, DistilledReasoner, rea
 from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
 from prism_mesa.reasoner.hosts import Hosts
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
-from prism_mesa.reasoner.llm_client import LLMClient, Place
+from prism_mesa.reasoner.llm_client import LLMClient, Place, Wanted
 from prism_mesa.reasoner.ollama import OllamaChatClient
 from prism_mesa.reasoner.openai import OpenAIChatClient
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
@@ -59,6 +59,7 @@ __all__ = [
     "Source",
     "StoredAnswer",
     "UselessAnswerError",
+    "Wanted",
     "answer_key",
     "answer_schema",
     "build_reasoner_prompt",

@@ -58,8 +58,13 @@ class Budget:
     _since: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
-        self._run, self._round = _purses(self.limits)
+        self.refill()
         self.limited = (self._run, self._round) != (_Purse(), _Purse())
+
+    def refill(self) -> None:
+        """Let all limits begin anew."""
+        self._run, self._round = _purses(self.limits)
+        self._now, self._out = None, 0
 
     def at_round(self, round_: int) -> None:
         """Let the limits of a round begin anew when another round has begun."""

@@ -1,31 +1,27 @@
 """Answers in a form: a prompt and a pydantic model go in, an instance of that model comes out, or a named failure.
 
-It stands on what the oracle stands on: the same clients, desk, limits and ledger. Nothing stands in for an answer here:
-who asks must be able to go without, which is to change nothing.
+The form may be plain text as well. It stands on what the oracle stands on: the same clients, desk, limits and ledger.
+Nothing stands in for an answer here: who asks must be able to go without, which is to change nothing.
 """
 
 import asyncio
 import json
 import logging
 import re
-import threading
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from types import TracebackType
-from typing import Any, Final, Self
-from weakref import finalize
+from functools import cache, cached_property
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
 from prism_mesa.errors import LLMFailureException, OracleError
+from prism_mesa.reasoner.asker import Asker
 from prism_mesa.reasoner.books import Books
 from prism_mesa.reasoner.budget import Budget
 from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient, PromptFunction
-from prism_mesa.reasoner.desk import Call, Desk
-from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
-from prism_mesa.reasoner.loops import LoopThread
+from prism_mesa.reasoner.desk import Call
+from prism_mesa.reasoner.ledger import AskedRow, StoredAnswer, answer_key
 from prism_mesa.reasoner.params import LLMParams
 from prism_mesa.reasoner.parse import UselessAnswerError
 from prism_mesa.reasoner.question import Source
@@ -50,27 +46,46 @@ class Place:
     tick: int = 0
 
 
+@cache
+def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
+    return form.model_json_schema()
+
+
 @dataclass(frozen=True)
-class _Form[D: BaseModel]:
-    """What an answer must look like.
+class Wanted[D: BaseModel | str]:
+    """An answer that is wanted of an LLM: what it is told, and what the answer must look like.
 
     Attributes:
-        accept: Whether an answer of the right form is of any use.
-        name: What `accept` goes by; another name is another question.
+        prompt: The whole prompt.
+        form: A pydantic model, whose JSON schema goes with the prompt, or `str` for plain text.
+        accept: Whether an answer of that form is of any use; one that is not counts as none.
+        accepts: A name for what `accept` goes by, where it can differ for the same prompt.
+        narrower: A JSON schema that goes with the prompt in place of the form's, and allows less.
+        component: Who asks, for errors.
+        place: Where in the run the prompt belongs.
+        priority: What a limit is spent on first: lower comes first.
     """
 
-    model: type[D]
+    prompt: str
+    form: type[D]
     accept: Callable[[D], bool] | None = None
-    name: str = ""
+    accepts: str = ""
+    narrower: Mapping[str, Any] | None = None
+    component: str = "agent"
+    place: Place = Place()
+    priority: float = 0.0
 
-    @cached_property
-    def schema(self) -> dict[str, Any]:
-        return self.model.model_json_schema()
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema that goes with the prompt; None for plain text."""
+        if self.narrower is not None:
+            return dict(self.narrower)
+        return _schema_of(self.form) if issubclass(self.form, BaseModel) else None
 
     @cached_property
     def options(self) -> tuple[str, str]:
         """What counts for the ledger's key."""
-        return f"{self.model.__name__} {self.name}".strip(), json.dumps(self.schema, sort_keys=True)
+        return f"{self.form.__name__} {self.accepts}".strip(), json.dumps(self.schema, sort_keys=True)
 
     def read(self, raw: str) -> D:
         """Return the answer that a text holds.
@@ -79,16 +94,21 @@ class _Form[D: BaseModel]:
             UselessAnswerError: `unparsable` if it is no JSON, `wrong-shape` if it has not the form, `irrelevant` if it
                 is of no use.
         """
+        said = self._in_form(raw)
+        if self.accept is not None and not self.accept(said):
+            raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} has nothing to do with the question")
+        return said
+
+    def _in_form(self, raw: str) -> D:
+        if not issubclass(self.form, BaseModel):
+            return self.form(raw.strip())
         try:
-            said = self.model.model_validate_json(_unfenced(raw))
+            return self.form.model_validate_json(_unfenced(raw))
         except ValidationError as error:
             fault = error.errors()[0]
             reason = "unparsable" if fault["type"] == "json_invalid" else "wrong-shape"
             path = ".".join(map(str, fault["loc"]))
             raise UselessAnswerError(reason, f"the answer {raw[:80]!r}: {path or 'JSON'}: {fault['msg']}") from None
-        if self.accept is not None and not self.accept(said):
-            raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} has nothing to do with the question")
-        return said
 
 
 def _unfenced(raw: str) -> str:
@@ -108,19 +128,31 @@ class _Asked:
     def decoding(self) -> Mapping[str, Any]:
         return self.client.decoding
 
-    async def ask(self, prompt: str, form: _Form[Any], attempt: int = 0) -> Completion:
+    async def ask(self, prompt: str, question: Wanted[Any], attempt: int = 0) -> Completion:
         try:
             async with asyncio.timeout(self._timeout_s + _GRACE_S):
-                return await self.client.chat(prompt, form.schema, seed_offset=attempt)
+                return await self.client.chat(prompt, question.schema, seed_offset=attempt)
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {self._timeout_s:g} s") from error
 
-    def read(self, form: _Form[Any], raw: str) -> BaseModel:
-        said: BaseModel = form.read(raw)
-        return said
+    def read(self, question: Wanted[Any], raw: str) -> object:
+        return question.read(raw)
 
 
-class LLMClient:
+type _Out = asyncio.Future[Call[Wanted[Any]]]
+
+
+@dataclass(frozen=True)
+class _Sheet:
+    """What is wanted, its key, and, if the LLM is asked, the call; `first` if nobody asked for the same before."""
+
+    wanted: Wanted[Any]
+    key: str
+    out: _Out | None = None
+    first: bool = False
+
+
+class LLMClient(Asker[Wanted[Any], LLMParams]):
     """Asks an LLM for answers in a form, and records them.
 
     Equal prompts for the same form are asked once; whoever asks again gets the same answer. What may pass (a timeout,
@@ -133,6 +165,7 @@ class LLMClient:
         books: What is known before and where answers are shared; by default nothing and nowhere.
         kind: What of `LLMParams.kind` it is; `python` if it was made by hand.
         note: Why it is asked although something else was wished for; else empty.
+        budget: Limits that it shares with another asker; by default those of `params`.
 
     Attributes:
         counts: Answers so far by source; `failed` are those that did not come.
@@ -148,20 +181,17 @@ class LLMClient:
         books: Books | None = None,
         kind: str = "python",
         note: str = "",
+        budget: Budget | None = None,
     ) -> None:
+        own = params or LLMParams(kind=kind, timeout_s=60.0)
+        super().__init__(own, books, kind=kind, note=note, budget=budget)
         self.client: ChatClient = client if isinstance(client, ChatClient) else FunctionClient(client)
-        self.params = params or LLMParams(kind=kind, timeout_s=60.0)
-        self.books = books or Books()
-        self.kind = kind
-        self.note = note
-        self.counts: Counter[Source] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self.usage: Counter[str] = Counter()
-        self._budget = Budget(self.params)
-        self._waiting: dict[str, asyncio.Future[Call[_Form[Any]]]] = {}
-        self._background: LoopThread | None = None
-        self._making = threading.Lock()
-        self._desk: Desk[_Form[Any]] | None = None
+        self._waiting: dict[str, _Out] = {}
+
+    @property
+    def asked(self) -> _Asked:
+        """The client."""
+        return _Asked(self.client, self.params.timeout_s)
 
     @property
     def label(self) -> str:
@@ -170,13 +200,14 @@ class LLMClient:
         return f"{name}, replayed" if self.books.mode == "replay" else name
 
     @property
+    def slots(self) -> int:
+        """Prompts that are out at the same time."""
+        return 1 if self.kind == "embedded" else self.params.max_concurrency
+
+    @property
     def attempts(self) -> int:
         """How often a prompt is asked whose failure may pass."""
         return self.params.attempts or (ATTEMPTS_EMBEDDED if self.kind == "embedded" else ATTEMPTS)
-
-    def record(self, ledger: Ledger, run: str) -> None:
-        """Write to `ledger` from now on, as the run of this name (see `Books.run`)."""
-        self.books.begin(ledger, run)
 
     async def call_with_retry[D: BaseModel](
         self,
@@ -188,127 +219,121 @@ class LLMClient:
         component: str = "agent",
         place: Place | None = None,
     ) -> D:
-        """Return the LLM's answer to a prompt, as an instance of `response_model`.
-
-        Args:
-            prompt: The whole prompt.
-            response_model: The form of the answer; its JSON schema goes with the prompt.
-            accept: Whether an answer of that form is of any use; one that is not counts as none.
-            accepts: A name for what `accept` goes by, where it can differ for the same prompt.
-            component: Who asks, for errors.
-            place: Where in the run the prompt belongs.
+        """Return the LLM's answer to a prompt, as an instance of `response_model`; see `Wanted` for the arguments.
 
         Raises:
             LLMFailureException: If no attempt brought an answer.
             OracleError: `not-recorded`, if the ledger that is replayed does not hold the prompt.
         """
-        form = _Form(response_model, accept, accepts)
-        work = self._answered(prompt, form, component, place or Place())
-        return await asyncio.wrap_future(self._loop().start(work))
+        return await self.fetch(
+            Wanted(prompt, response_model, accept, accepts, component=component, place=place or Place())
+        )
 
-    def _loop(self) -> LoopThread:
-        with self._making:
-            if self._background is None or not self._background.is_here:
-                self._background = LoopThread()
-                self._desk = None
-                self._waiting.clear()
-                finalize(self, self._background.stop)
-            return self._background
+    async def fetch[D: BaseModel | str](self, wanted: Wanted[D]) -> D:
+        """Return one answer; errors as in `call_with_retry`."""
+        [found] = await asyncio.wrap_future(self._loop().start(self._answered([wanted])))
+        if isinstance(found, LLMFailureException):
+            raise found
+        answer: D = found
+        return answer
 
-    def _desk_of_this_loop(self) -> "Desk[_Form[Any]]":
-        if self._desk is None:
-            self._desk = Desk(
-                _Asked(self.client, self.params.timeout_s),
-                self._call_is_done,
-                slots=1 if self.kind == "embedded" else self.params.max_concurrency,
-                attempts=self.attempts,
-                backoff_s=self.params.backoff_s,
-                budget=self._budget,
-                usage=self.usage,
-            )
-        return self._desk
+    def answer(self, wanted: Sequence[Wanted[Any]]) -> list[Any]:
+        """Return answers in the order of what is wanted, for callers that cannot await.
 
-    async def _answered[D: BaseModel](self, prompt: str, form: _Form[D], component: str, place: Place) -> D:
-        self._budget.at_round(place.round)
-        digest = str(getattr(self.client, "digest", ""))
-        key = answer_key(prompt, form.options, self.client.name, digest, self.client.decoding)
+        In place of one that did not come stands its `LLMFailureException`. All are put before any is waited for, so
+        that limits are spent by priority, then tick, then agent, whichever answer comes first.
+
+        Raises:
+            OracleError: `not-recorded`, if the ledger that is replayed does not hold a prompt.
+        """
+        return self._loop().run(self._answered(wanted)) if wanted else []
+
+    async def _answered(self, wanted: Sequence[Wanted[Any]]) -> list[Any]:
+        sheets = [self._begun(one) for one in wanted]
+        outs = [sheet.out for sheet in sheets if sheet.out is not None]
+        while not all(out.done() for out in outs):
+            desk = self._desk_of_this_loop()
+            desk.flush()
+            await desk.news()
+        rows: list[AskedRow] = []
         try:
-            if self.books.mode == "replay":
-                return self._replayed(key, form, component, place)
-            return await self._found_or_asked(key, prompt, form, component, place)
-        except UselessAnswerError as error:  # of a shared ledger: its first answer stands, and nobody is asked again
-            self._note_failure(place, key, component, error.reason, 0, error)
-            told = f"what the ledger holds for the {component} is of no use: {error}"
-            raise LLMFailureException(error.reason, 0, component, told) from error
+            return [self._ended(sheet, rows) for sheet in sheets]
+        finally:
+            self.books.note(rows)
 
-    def _replayed[D: BaseModel](self, key: str, form: _Form[D], component: str, place: Place) -> D:
+    def _begun(self, wanted: Wanted[Any]) -> _Sheet:
+        """Return what is wanted with its call, if it is not known; equal prompts share one."""
+        self.budget.at_round(wanted.place.round)
+        digest = str(getattr(self.client, "digest", ""))
+        key = answer_key(wanted.prompt, wanted.options, self.client.name, digest, self.client.decoding)
+        if self.books.mode == "replay" or self.books.raw_of(key) is not None:
+            return _Sheet(wanted, key)
+        first = key not in self._waiting
+        if first:
+            self._waiting[key] = asyncio.get_running_loop().create_future()
+            place = wanted.place
+            call = Call(key, wanted.prompt, wanted, (wanted.priority, place.tick, place.agent))
+            self._desk_of_this_loop().put(call)
+        return _Sheet(wanted, key, self._waiting[key], first)
+
+    def _call_is_done(self, call: Call[Wanted[Any]]) -> None:
+        if call.completion is not None:
+            self.books.keep(self._stored(call, call.completion))
+        self._waiting.pop(call.key).set_result(call)
+
+    def _ended(self, sheet: _Sheet, rows: list[AskedRow]) -> Any:
+        """Return the answer or the failure, count it, and add what is to be written down to `rows`."""
+        wanted, call = sheet.wanted, None if sheet.out is None else sheet.out.result()
+        attempts = call.attempts if call is not None and sheet.first else 0
+        try:
+            if call is not None and call.completion is None:
+                why = call.error or "a limit is used up"
+                told = f"the LLM gave the {wanted.component} no usable answer"
+                told += f" ({call.reason}, attempts: {call.attempts}): {why}"
+                raise _failure(wanted, call.reason, call.attempts, told, call.error)
+            said = self._replayed(sheet) if self.books.mode == "replay" else wanted.read(self._raw(sheet.key))
+        except UselessAnswerError as error:  # of a shared ledger: its first answer stands, and nobody is asked again
+            told = f"what the ledger holds for the {wanted.component} is of no use: {error}"
+            return self._failed(sheet, _failure(wanted, error.reason, 0, told, error), 0, rows)
+        except LLMFailureException as failure:
+            attempts = failure.attempts if self.books.mode == "replay" else attempts
+            return self._failed(sheet, failure, attempts, rows)
+        self._note(sheet, "llm" if sheet.first else "cache", "", attempts, rows)
+        return said
+
+    def _raw(self, key: str) -> str:
+        return self.books.raw_of(key) or ""
+
+    def _replayed(self, sheet: _Sheet) -> Any:
+        wanted, place = sheet.wanted, sheet.wanted.place
         past = self.books.past(place.round, place.tick, place.agent)
-        if past is not None and past.source == "failed" and (past.key == key or not self.books.has_answers):
-            error = LLMFailureException(past.reason, past.attempts, component)
-            self._note_failure(place, key, component, past.reason, past.attempts, error)
-            raise error
-        raw = self.books.raw_of(key)
+        if past is not None and past.source == "failed" and (past.key == sheet.key or not self.books.has_answers):
+            raise LLMFailureException(past.reason, past.attempts, wanted.component)
+        raw = self.books.raw_of(sheet.key)
         if raw is None:
             other = "" if past is None else "; another prompt stands there: has the configuration changed?"
             where = "" if self.books.shared is None else f" {self.books.shared.path}"
             raise OracleError(
                 "not-recorded", f"the ledger{where} holds no answer for round {place.round}, agent {place.agent}{other}"
             )
-        said = form.read(raw)
-        self._note(place, key, "cache")
-        return said
+        return wanted.read(raw)
 
-    async def _found_or_asked[D: BaseModel](
-        self, key: str, prompt: str, form: _Form[D], component: str, place: Place
-    ) -> D:
-        raw = self.books.raw_of(key)
-        first = raw is None and key not in self._waiting
-        if raw is None:
-            call = await self._asked(key, prompt, form, place)
-            if call.completion is None:
-                self._give_up(call, component, place, call.attempts if first else 0)
-            raw = self.books.raw_of(key) or ""
-        said = form.read(raw)
-        self._note(place, key, "llm" if first else "cache", "", call.attempts if first else 0)
-        return said
+    def _failed(
+        self, sheet: _Sheet, failure: LLMFailureException, attempts: int, rows: list[AskedRow]
+    ) -> LLMFailureException:
+        self.reasons[failure.reason] += 1
+        self._note(sheet, "failed", failure.reason, attempts, rows)
+        component, agent = sheet.wanted.component, sheet.wanted.place.agent
+        why = failure.__cause__ or failure
+        logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, failure.reason, why)
+        return failure
 
-    async def _asked(self, key: str, prompt: str, form: _Form[Any], place: Place) -> Call[_Form[Any]]:
-        """Return the call of a key when it is done; equal prompts share one."""
-        if key not in self._waiting:
-            self._waiting[key] = asyncio.get_running_loop().create_future()
-            desk = self._desk_of_this_loop()
-            desk.put(Call(key, prompt, form, (0.0, place.tick, place.agent)))
-        waiting = self._waiting[key]
-        desk = self._desk_of_this_loop()
-        while not waiting.done():
-            desk.flush()
-            await desk.news()
-        return waiting.result()
-
-    def _call_is_done(self, call: Call[_Form[Any]]) -> None:
-        if call.completion is not None:
-            self.books.keep(self._stored(call, call.completion))
-        self._waiting.pop(call.key).set_result(call)
-
-    def _give_up(self, call: Call[_Form[Any]], component: str, place: Place, attempts: int) -> None:
-        """Write down that no answer came, and raise it."""
-        why = call.error or "a limit is used up"
-        self._note_failure(place, call.key, component, call.reason, attempts, why)
-        told = f"the LLM gave the {component} no usable answer ({call.reason}, attempts: {call.attempts}): {why}"
-        raise LLMFailureException(call.reason, call.attempts, component, told) from call.error
-
-    def _note_failure(
-        self, place: Place, key: str, component: str, reason: str, attempts: int, why: Exception | str
-    ) -> None:
-        self.reasons[reason] += 1
-        self._note(place, key, "failed", reason, attempts)
-        logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, place.agent, reason, why)
-
-    def _note(self, place: Place, key: str, source: Source, reason: str = "", attempts: int = 0) -> None:
+    def _note(self, sheet: _Sheet, source: Source, reason: str, attempts: int, rows: list[AskedRow]) -> None:
         self.counts[source] += 1
-        self.books.note([AskedRow(place.round, place.tick, place.agent, key, source, reason, attempts, self.books.run)])
+        place = sheet.wanted.place
+        rows.append(AskedRow(place.round, place.tick, place.agent, sheet.key, source, reason, attempts, self.books.run))
 
-    def _stored(self, call: Call[_Form[Any]], said: Completion) -> StoredAnswer:
+    def _stored(self, call: Call[Wanted[Any]], said: Completion) -> StoredAnswer:
         return StoredAnswer(
             key=call.key,
             prompt=call.prompt,
@@ -322,27 +347,14 @@ class LLMClient:
             latency_ms=said.latency_ms,
         )
 
-    def begin(self) -> None:
-        """Begin anew for another model: what is still out is dropped, limits are full."""
-        self._stop()
-        self._budget = Budget(self.params)
-
-    def _stop(self) -> None:
-        if self._background is not None:
-            self._background.stop()
-        self._background = None
-        self._desk = None
+    def _forget(self) -> None:
+        super()._forget()
         self._waiting.clear()
 
-    def close(self) -> None:
-        """End the background thread and its connections, and close the shared ledger; doing it twice does no harm."""
-        self._stop()
-        self.books.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+def _failure(
+    wanted: Wanted[Any], reason: str, attempts: int, told: str, cause: Exception | None
+) -> LLMFailureException:
+    failure = LLMFailureException(reason, attempts, wanted.component, told)
+    failure.__cause__ = cause
+    return failure

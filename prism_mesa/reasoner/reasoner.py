@@ -7,22 +7,19 @@ never replaces an answer in silence: a fallback is logged, counted with its reas
 import asyncio
 import json
 import logging
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Self
-from weakref import finalize
+from typing import Any
 
 from prism_mesa.errors import ConfigError, OracleError, did_you_mean
 from prism_mesa.params import validated
+from prism_mesa.reasoner.asker import Asker
 from prism_mesa.reasoner.books import Books
-from prism_mesa.reasoner.budget import Budget
 from prism_mesa.reasoner.client import ChatClient, Completion, PromptFunction
-from prism_mesa.reasoner.desk import NO_BUDGET, Call, Desk
+from prism_mesa.reasoner.desk import NO_BUDGET, Call
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
-from prism_mesa.reasoner.loops import LoopThread
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.parse import UselessAnswerError
@@ -51,7 +48,7 @@ class _Sheet:
         return self.ask.tick, self.ask.agent
 
 
-class Reasoner:
+class Reasoner(Asker[Question, ReasonerParams]):
     """Lets an LLM answer open choices.
 
     **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those
@@ -98,30 +95,23 @@ class Reasoner:
         note: str = "",
         **options: Any,
     ) -> None:
-        self.params = _with(params or ReasonerParams(), options)
-        self.oracle = as_oracle(client, self.params.answer or "choice")
-        self.books = books or Books()
+        own = _with(params or ReasonerParams(), options)
+        super().__init__(own, books, kind=kind, note=note)
+        self.oracle = as_oracle(client, own.answer or "choice")
         self.books.own = ledger
         self.at_once = distilled
         self.heard: Callable[[Ask, Answer], object] | None = None
-        self.rule = rule or RuleReasoner(self.params.rule)
-        self.kind = kind
-        self.note = note
-        self.counts: Counter[Source] = Counter()
-        self.reasons: Counter[str] = Counter()
-        self.usage: Counter[str] = Counter()
-        self._budget = Budget(self.params)
+        self.rule = rule or RuleReasoner(own.rule)
         self._waiting: dict[str, tuple[Call[Question], list[_Sheet]]] = {}
         self._failed: dict[str, str] = {}
         self._failed_in = -1
         self._ready: list[Answered] = []
         self._n_out = 0
-        self._background: LoopThread | None = None
-        self._desk: Desk[Question] | None = None
 
-    def record(self, ledger: Ledger, run: str) -> None:
-        """Write to `ledger` from now on, as the run of this name (see `Books.run`)."""
-        self.books.begin(ledger, run)
+    @property
+    def asked(self) -> Oracle:
+        """The oracle."""
+        return self.oracle
 
     @property
     def label(self) -> str:
@@ -191,27 +181,6 @@ class Reasoner:
         """
         return self._loop().run(self._collect())
 
-    def _loop(self) -> LoopThread:
-        if self._background is None or not self._background.is_here:
-            self._background = LoopThread()
-            self._desk = None
-            finalize(self, self._background.stop)
-        return self._background
-
-    def _desk_of_this_loop(self) -> Desk[Question]:
-        if self._desk is None:
-            own = self.params
-            self._desk = Desk(
-                self.oracle,
-                self._call_is_done,
-                slots=own.max_concurrency,
-                attempts=own.attempts,
-                backoff_s=own.backoff_s,
-                budget=self._budget,
-                usage=self.usage,
-            )
-        return self._desk
-
     async def _answer_all(self, asks: Sequence[Ask]) -> list[Answer]:
         out: list[Answered] = []
         self._put(asks, out)
@@ -273,7 +242,7 @@ class Reasoner:
         if ask.round != self._failed_in:
             self._failed.clear()
             self._failed_in = ask.round
-            self._budget.at_round(ask.round)
+            self.budget.at_round(ask.round)
         oracle = self.oracle
         prompt = oracle.write(ask.question)
         return _Sheet(ask, prompt, answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding), out)
@@ -411,36 +380,17 @@ class Reasoner:
         """Begin anew for another model: what is still out is dropped, limits are full; what is known stays known."""
         if self._n_out:
             self._stop()
+        self._desk = None
         self._ready.clear()
         self._failed.clear()
         self._failed_in = -1
-        self._budget = Budget(self.params)
-        self._desk = None
+        self.budget.refill()
 
-    def _stop(self) -> None:
-        if self._background is not None:
-            self._background.stop()
-        self._background = None
-        self._desk = None
+    def _forget(self) -> None:
+        super()._forget()
         self._waiting.clear()
         self._ready.clear()
         self._n_out = 0
-
-    def close(self) -> None:
-        """End the background thread and its connections, and close the shared ledger; what is out is dropped.
-
-        Doing it twice does no harm.
-        """
-        self._stop()
-        self.books.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
 
 def _with(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:

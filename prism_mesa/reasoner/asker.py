@@ -1,0 +1,119 @@
+"""What everybody has who asks an LLM: a loop in the background, a desk on it, books, limits, and counts."""
+
+import threading
+from collections import Counter
+from types import TracebackType
+from typing import Self
+from weakref import finalize
+
+from prism_mesa.reasoner.books import Books
+from prism_mesa.reasoner.budget import Budget
+from prism_mesa.reasoner.desk import Asked, Call, Desk
+from prism_mesa.reasoner.ledger import Ledger
+from prism_mesa.reasoner.loops import LoopThread
+from prism_mesa.reasoner.params import LLMParams
+from prism_mesa.reasoner.question import Source
+
+
+class Asker[Q, P: LLMParams]:
+    """Puts questions of one kind to an LLM, in an event loop of its own: it works wherever a loop already runs.
+
+    Args:
+        params: Attempts, limits, time-outs.
+        books: What is known before and where answers are shared; by default nothing and nowhere.
+        kind: What of `kind` in the parameters it is; `python` if it was made by hand.
+        note: Why it is asked although something else was wished for; else empty.
+        budget: The limits it keeps to, which it may share with another asker; by default those of `params`.
+
+    Attributes:
+        counts: Answers so far by source.
+        reasons: Answers that did not come, so far, by reason.
+        usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
+    """
+
+    def __init__(self, params: P, books: Books | None, *, kind: str, note: str, budget: Budget | None = None) -> None:
+        self.params: P = params
+        self.books = books or Books()
+        self.kind = kind
+        self.note = note
+        self.budget = budget or Budget(params)
+        self.counts: Counter[Source] = Counter()
+        self.reasons: Counter[str] = Counter()
+        self.usage: Counter[str] = Counter()
+        self._background: LoopThread | None = None
+        self._making = threading.Lock()
+        self._desk: Desk[Q] | None = None
+
+    @property
+    def asked(self) -> Asked[Q]:
+        """Who is asked, as a desk asks it."""
+        raise NotImplementedError
+
+    @property
+    def slots(self) -> int:
+        """Questions that are out at the same time."""
+        return self.params.max_concurrency
+
+    @property
+    def attempts(self) -> int:
+        """How often a question is asked whose failure may pass."""
+        return self.params.attempts or 1
+
+    def _call_is_done(self, call: Call[Q]) -> None:
+        raise NotImplementedError
+
+    def record(self, ledger: Ledger, run: str) -> None:
+        """Write to `ledger` from now on, as the run of this name (see `Books.run`)."""
+        self.books.begin(ledger, run)
+
+    def _loop(self) -> LoopThread:
+        with self._making:
+            if self._background is None or not self._background.is_here:
+                self._forget()
+                self._background = LoopThread()
+                finalize(self, self._background.stop)
+            return self._background
+
+    def _desk_of_this_loop(self) -> Desk[Q]:
+        if self._desk is None:
+            self._desk = Desk(
+                self.asked,
+                self._call_is_done,
+                slots=self.slots,
+                attempts=self.attempts,
+                backoff_s=self.params.backoff_s,
+                budget=self.budget,
+                usage=self.usage,
+            )
+        return self._desk
+
+    def _forget(self) -> None:
+        """Let go of what is still out."""
+        self._desk = None
+
+    def _stop(self) -> None:
+        if self._background is not None:
+            self._background.stop()
+        self._background = None
+        self._forget()
+
+    def begin(self) -> None:
+        """Begin anew for another model: what is still out is dropped, limits are full; what is known stays known."""
+        self._stop()
+        self.budget.refill()
+
+    def close(self) -> None:
+        """End the background thread and its connections, and close the shared ledger; what is out is dropped.
+
+        Doing it twice does no harm.
+        """
+        self._stop()
+        self.books.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

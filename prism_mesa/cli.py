@@ -2,6 +2,7 @@
 
 import json
 import logging
+import os
 import re
 import shutil
 import sys
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from prism_mesa.errors import BadInputError, PrismError
-from prism_mesa.summaries import economy_lines, run_lines
+from prism_mesa.summaries import economy_lines, run_lines, survey_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from prism_mesa.experiments.config import Config
+    from prism_mesa.experiments.interview import Interview
     from prism_mesa.statechart import Statechart
 
 app = typer.Typer(
@@ -195,6 +197,48 @@ def why(
         print(line)
 
 
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.*: reasoner.kind=ollama")
+]
+
+
+@app.command()
+def survey(
+    run_dir: Run,
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file, as configs/survey.yaml is")],
+    overrides: Overrides = None,
+    agents: Annotated[int, typer.Option(min=1, help="how many agents are asked; all if there are no more")] = 100,
+    at: Annotated[
+        int | None, typer.Option(metavar="ROUND", min=0, help="take the run as it was after this round, from 0")
+    ] = None,
+    out: Out = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Ask agents of a run the same questions before and after it; tables and a picture go to OUT/survey-<time>."""
+    from prism_mesa.experiments.survey import survey as asked_of
+    from prism_mesa.plots import draw_survey
+
+    said = 0
+    with _progress(0, "answers", then="tables and a picture") as advance:
+
+        def on_answers(done: int, total: int) -> None:
+            nonlocal said
+            advance(done - said, total)
+            said = done
+
+        result = asked_of(run_dir, questions, overrides or (), agents=agents, at=at, out=out, on_answers=on_answers)
+        asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
+        pictures = draw_survey(result.folder, result.table, asks)
+    if as_json:
+        print(json.dumps(result.summary | {"pictures": [str(path) for path in pictures]}))
+    else:
+        for line in survey_lines(result.summary):
+            print(_printable(line))
+        print(f"\ndrawn: {', '.join(map(str, pictures)) or 'nothing: no closed question'}")
+    if result.status != "done":
+        raise _failed({"run_dir": result.folder, **result.summary}, "survey")
+
+
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of runs in which an LLM was asked")]
 
 
@@ -257,6 +301,79 @@ def _print_drift(table: Any) -> None:
     print("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in wide.columns))
     for outcome, values in wide.iterrows():
         print(f"{outcome:<24}" + "".join(f"{value:>11,.4g}" for value in values))
+
+
+@app.command()
+def interview(
+    run_dir: Run,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE", help="who plays the agent, where not as in the run: reasoner.kind=embedded"
+        ),
+    ] = None,
+    at: Annotated[
+        int | None, typer.Option(metavar="ROUND", help="the last round it remembers (-1: before the run)")
+    ] = None,
+    thoughts: Annotated[bool, typer.Option("--thoughts", help="show what it thinks and looks up")] = False,
+    ask: Annotated[
+        list[str] | None, typer.Option(metavar="QUESTION", help="ask this, and end; may be repeated")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding for a question")
+    ] = None,
+    out: Out = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Talk with an agent as its run left it; the talk is kept in OUT/interview-<time>, the run is not changed."""
+    from prism_mesa.experiments.interview import Interview
+
+    given = [*(arguments or ()), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
+    logging.getLogger("prism_mesa").addHandler(logging.NullHandler())  # failures are told where they happen
+    with Interview(run_dir, agent, at=at, overrides=given, out=out) as talk:
+        _say(f"{talk.restored.name}, {_moment(talk.restored.at)}, played by {talk.llm.label}")
+        if talk.llm.note:
+            _say(f"prism: {talk.llm.note}")
+        try:
+            _talk_with(talk, ask, thoughts=thoughts, quiet=as_json)
+        except KeyboardInterrupt as stop:
+            folder = talk.save()
+            raise _InterruptedError(f"interrupted (kept: {folder})" if folder else "interrupted") from stop
+        folder = talk.save()
+        if as_json:
+            answers = [exchange.as_json() for exchange in talk.transcript]
+            print(json.dumps({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None}))
+        elif folder:
+            _say(f"kept: {folder / 'transcript.md'}")
+        if ask and talk.transcript and not any(exchange.text for exchange in talk.transcript):
+            raise PrismError(f"{talk.llm.label} answered none of the questions: {talk.transcript[-1].errors[-1]}")
+
+
+def _moment(at: int) -> str:
+    return "before the run" if at < 0 else f"after round {at}"
+
+
+def _talk_with(talk: "Interview", questions: list[str] | None, *, thoughts: bool, quiet: bool) -> None:
+    """Put questions, or what is typed, or what comes from standard input; `quiet`: nothing on stdout."""
+    from prism_mesa.interview_session import Session, piped_lines, typed_lines
+
+    typed = questions is None and sys.stdin.isatty()
+    to = sys.stderr if quiet else sys.stdout
+
+    def show(line: str) -> None:
+        if typed or not quiet:
+            print(line, file=to, flush=True)
+
+    dim = to.isatty() and "NO_COLOR" not in os.environ
+    session = Session(talk, show, thoughts=thoughts, dim=dim, echo=not typed)
+    if questions is not None:
+        session.take(questions)
+    elif typed:
+        _say("ask something (/help: what else there is, /quit: end)")
+        session.take(typed_lines(prompt_to_stdout=not quiet))
+    else:
+        session.take(piped_lines())
 
 
 ledger = typer.Typer(help="Look into a ledger: what was asked of an LLM, and what it answered.")
@@ -327,7 +444,6 @@ def browser_page(
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
 ) -> None:
     """Open Mesa's browser page on the model: a small one, or that of CONFIG; ends with Ctrl-C."""
-    import os
     import subprocess
     import tempfile
 
@@ -413,8 +529,9 @@ def _progress(total: int, unit: str, then: str = "") -> Iterator[Any]:
     warnings = _Warnings(progress.console)
     logging.getLogger("prism_mesa").addHandler(warnings)
 
-    def advance(rounds: int = 1) -> None:
+    def advance(rounds: int = 1, of: int = total) -> None:
         progress.start()  # only now: what fails before the first round is not half a bar
+        progress.update(task, total=of)
         progress.advance(task, rounds)
         if progress.finished:
             progress.update(task, description=then or unit)
@@ -430,10 +547,10 @@ def _progress(total: int, unit: str, then: str = "") -> Iterator[Any]:
         logging.getLogger("prism_mesa").removeHandler(warnings)
 
 
-def _failed(summary: dict[str, Any]) -> PrismError:
+def _failed(summary: dict[str, Any], what: str = "run") -> PrismError:
     from prism_mesa.errors import RunError
 
-    return RunError(f"{summary['run_dir']}: the run failed: {summary.get('error', '')}")
+    return RunError(f"{summary['run_dir']}: the {what} failed: {summary.get('error', '')}")
 
 
 def _print_lines(lines: Iterable[tuple[str, str]]) -> None:

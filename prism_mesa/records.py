@@ -30,6 +30,7 @@ class Post:
         likes: Counted for the root; so are replies and reshares.
         velocity: Engagements with the root in the last `feed.velocity_window` rounds.
         media_type: image, video, link, ..., or an empty string.
+        words: What the author of a reply or reshare says itself; empty if nothing. It stands in `text` too.
     """
 
     post_id: int = -1
@@ -48,6 +49,7 @@ class Post:
     velocity: int = 0
     media_type: str = ""
     media_description: str = ""
+    words: str = ""
 
     @property
     def has_media(self) -> bool:

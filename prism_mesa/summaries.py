@@ -1,4 +1,4 @@
-"""Summaries in words: what `prism run` and `prism economy` print. They read the summary's numbers and nothing else."""
+"""Summaries in words, as `prism run`, `economy` and `survey` print them. They read the summary's numbers, nothing else."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -47,6 +47,14 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{llm['calls']:,} calls, {llm['tokens']:,} tokens: {llm['calls_per_1000_agent_rounds']:.1f} calls and "
             f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
             "round: 1,000 calls)",
+        )
+    if writing := summary["writing"]:
+        reasons = ", ".join(f"{n} {why}" for why, n in writing["reasons"].items())
+        yield (
+            "written",
+            f"{writing['written']:,} texts by {writing['by']} ({writing['calls']:,} calls, {writing['tokens']:,} tokens); "
+            f"{writing['failed']:,} did not come{f' ({reasons})' if reasons else ''}, {writing['budget']:,} were beyond "
+            "a limit",
         )
     fallbacks = decisions["by_source"].get("fallback", 0)
     reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
@@ -113,3 +121,41 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _mean(of: dict[str, float]) -> str:
     return f"{of['mean']:.1f} % (sd {of['sd']:.1f})"
+
+
+def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines of a survey's summary: who was asked, a table for each closed question, a few open answers."""
+    failed = ", ".join(f"{n:,} {reason}" for reason, n in summary["failures"].items())
+    yield f"survey      {summary['folder']} ({summary['status']})"
+    when = f"before the run and after round {summary['at']}"
+    yield f"asked       {summary['agents']:,} of {summary['of']:,} agents of {summary['run']}, {when}"
+    yield f"answered by {summary['llm']}" + (f" ({summary['note']})" if summary["note"] else "")
+    yield f"answers     {summary['answers']:,}, {sum(summary['failures'].values()):,} did not come ({failed or 'none'})"
+    for question in summary["questions"]:
+        n = ", ".join(f"{number:,} {wave}" for wave, number in question["answered"].items())
+        yield ""
+        yield f"{question['id']}: {question['ask']} (answered: {n})"
+        if question["options"]:
+            rows = [row for row in summary["table"] if row["question"] == question["id"]]
+            yield from _options_told(question, rows)
+        for one in question.get("some", ()):
+            yield f"  {one['name']} (agent {one['agent']}), before: {one['before']}"
+            yield f"  {'':<{len(one['name'])}} {'':<{len(str(one['agent'])) + 8}}  after:  {one['after']}"
+
+
+def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Iterator[str]:
+    told = {(row["option"], row["wave"]): row for row in rows}
+    width = min(max(map(len, question["options"])), 40)
+    yield f"  {'':<{width}}" + "".join(f"  {wave:<20}" for wave in ("before", "after", "change")).rstrip()
+    for option in question["options"]:
+        cells = [_interval(told[option, wave], sign) for wave, sign in (("before", ""), ("after", ""), ("change", "+"))]
+        yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
+    letters = ", ".join(f"{letter} {share:.2f}" for letter, share in question["by_letter"].items())
+    if letters:
+        yield f"  by letter, whatever it stood for: {letters} (who reads the options gives each about the same)"
+
+
+def _interval(row: dict[str, Any], sign: str) -> str:
+    if not row["n"]:
+        return "no answers"
+    return f"{row['mean']:{sign}.3f} [{row['low']:{sign}.3f}, {row['high']:{sign}.3f}]"

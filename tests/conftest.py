@@ -1,15 +1,53 @@
 """Fixtures that several files share."""
 
+import fcntl
 import sys
+from functools import partialmethod
+from pathlib import Path
 
 import hypothesis
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.dispatcher import Dispatcher
 
 from prism_mesa import cli
+from prism_mesa.reasoner import Hosts, llamacpp
 
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("prism")
+
+# every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
+llamacpp.THREADS = 1
+
+_compiling = set()
+
+
+def _in_turn(self, sig, compile_=Dispatcher.compile):
+    """Compile a kernel while other processes that want it wait, and then find it in the cache.
+
+    The tests run in several processes. On an empty cache all would compile the same kernels, and two that save one
+    kernel for different types at once can swap them: numba writes each file whole, but not those that belong together.
+    """
+    folder = self._cache.cache_path
+    if folder is None or self.py_func.__qualname__ in _compiling:
+        return compile_(self, sig)
+    with global_compiler_lock, (Path(folder) / f"{self.py_func.__qualname__}.lock").open("w") as lock:
+        _compiling.add(self.py_func.__qualname__)
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return compile_(self, sig)
+        finally:
+            _compiling.remove(self.py_func.__qualname__)
+
+
+Dispatcher.compile = _in_turn
+
+
+@pytest.fixture
+def hurried(monkeypatch):
+    """Give servers that are all down half a second to come back, and not five, which tests/test_hosts.py looks at."""
+    monkeypatch.setattr(Hosts, "__init__", partialmethod(Hosts.__init__, grace_s=0.5))
 
 
 @pytest.fixture

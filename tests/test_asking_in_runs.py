@@ -50,7 +50,7 @@ def test_answers_that_are_late_by_chance_leave_the_tables_of_five_runs_byte_iden
     runs = []
     with StandIn(slots=8) as server:
         for seed in range(5):
-            server.latency = a_delay(seed, 0.2)
+            server.latency = a_delay(seed, 0.05)
             runs.append(run(asking(server, max_concurrency=8), out=tmp_path))
         assert server.max_busy == 8
     assert runs[0].summary["decisions"]["by_source"]["llm"] > 40
@@ -139,6 +139,7 @@ def test_what_can_pass_is_asked_again_and_costs_nothing_but_time(fault, tmp_path
     assert tables_of(shaken.run_dir) == tables_of(good.run_dir)
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_server_that_dies_in_mid_run_and_comes_back_costs_only_the_fallbacks_it_caused(tmp_path, caplog):
     with StandIn() as server:
 

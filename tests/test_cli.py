@@ -96,6 +96,7 @@ def test_an_out_folder_may_hold_other_things_and_odd_names_are_shown_as_they_are
     assert (odd / "mine.txt").read_text() == "kept"
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_run_that_ends_as_failed_prints_its_summary_and_ends_with_1(prism, caplog):
     with serving(always=drop) as server:
         code, out, err = prism("run", *SMALL[:-1], "reasoner.kind=ollama", f"reasoner.host={server.url}", "--json")

@@ -219,7 +219,9 @@ def test_a_guard_whose_value_is_neither_true_nor_false_counts_as_raising():
 
 
 @pytest.mark.parametrize(
-    ("guard", "error"), [(broken, RuntimeError), (1 / F.post.views > 0.5, ZeroDivisionError)], ids=str
+    ("guard", "error"),
+    [(broken, RuntimeError), (1 / F.post.views > 0.5, ZeroDivisionError)],
+    ids=["raises", "divides by zero"],
 )
 def test_a_strict_chart_lets_the_exception_pass_and_leaves_the_agent_as_it_was(guard, error):
     chart = a_chart((COMPOSING, guard), (SCROLLING,), strict=True)

@@ -433,17 +433,36 @@ class Stuck:
         return says(S)
 
 
-def interrupt_when(event):
-    def wait():
-        event.wait(5)
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+@pytest.fixture
+def interrupt_when():
+    """Press Ctrl-C once an event is there, and again until Python has seen it.
 
-    thread = threading.Thread(target=wait)
-    thread.start()
-    return thread
+    A signal that comes just before the main thread goes to sleep does not wake it.
+    """
+    seen = threading.Event()
+
+    def interrupted(*_):
+        if not seen.is_set():
+            seen.set()
+            raise KeyboardInterrupt
+
+    def start(event):
+        def press():
+            event.wait(5)
+            while not seen.is_set():
+                signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+                seen.wait(0.1)
+
+        thread = threading.Thread(target=press)
+        thread.start()
+        return thread
+
+    before = signal.signal(signal.SIGINT, interrupted)
+    yield start
+    signal.signal(signal.SIGINT, before)
 
 
-def test_an_interrupt_while_waiting_reaches_the_caller_and_close_then_ends():
+def test_an_interrupt_while_waiting_reaches_the_caller_and_close_then_ends(interrupt_when):
     before = set(threading.enumerate())
     llm = Stuck()
     reasoner = Reasoner(llm)
@@ -468,7 +487,7 @@ def test_what_was_out_when_a_reasoner_was_closed_is_asked_anew():
         assert len(collected(reasoner)) == 2
 
 
-def test_a_question_that_is_still_out_after_an_interrupt_is_waited_for_and_not_asked_twice():
+def test_a_question_that_is_still_out_after_an_interrupt_is_waited_for_and_not_asked_twice(interrupt_when):
     llm = Stuck()
     with Reasoner(llm) as reasoner:
         sender = interrupt_when(llm.asked)

@@ -5,9 +5,20 @@ from functools import partial
 from hashlib import blake2b
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from random_worlds import Diarist, Inheriting, charts, fails, happenings, likes_unasked, populations, skips_one
+from random_worlds import (
+    Diarist,
+    Inheriting,
+    Moderator,
+    Recruiter,
+    charts,
+    fails,
+    happenings,
+    likes_unasked,
+    populations,
+    skips_one,
+)
 from worlds import differing, named, ran, small
 
 from prism_mesa.reasoner import Reasoner
@@ -88,10 +99,22 @@ def test_a_world_is_the_same_in_every_way_of_running_it_whatever_the_chart(way, 
     assert_equal_in_another_way(way, block, happens, params | {"chart": chart})
 
 
+def its_order_counts(way, happens):
+    """Return whether scripts are in each other's way: whoever is brought in first has the next row.
+
+    Who was thrown out before its turn can bring in nobody.
+    """
+    kinds = [happening.what for happening in happens if happening.what in (Moderator, Recruiter)]
+    if "threads" in WAYS[way] or Recruiter not in kinds:
+        return False
+    return Moderator in kinds or (way == "rows in any order" and len(kinds) > 1)
+
+
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "tick by tick"])  # scripts make it go so anyway
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings())
 def test_so_it_is_with_agents_that_have_scripts_of_their_own(way, block, params, chart, happens):
+    assume(not its_order_counts(way, happens))
     assert_equal_in_another_way(way, block, happens, params | {"chart": chart})
 
 
@@ -188,7 +211,8 @@ def test_nor_does_the_order_in_which_scripted_agents_step():
     forwards = with_diarists(SocialModel, [2, 5, 9])
     backwards = with_diarists(SocialModel, [9, 2, 5])
     assert differing(forwards, backwards) == []
-    assert sum(text.startswith("Agent 5") for text in forwards.posts.texts) == 9
+    texts, posted = forwards.posts.texts, forwards.posts.text_id[forwards.posts.kind == 0]
+    assert sum(texts[text_id].startswith("Agent 5") for text_id in posted) == 9
 
 
 def test_a_script_that_only_calls_the_inherited_step_changes_nothing():

@@ -320,6 +320,7 @@ def test_an_llm_run_can_be_made_again_byte_by_byte_though_answers_come_in_anothe
     assert table_bytes(first.run_dir) == table_bytes(again.run_dir)
 
 
+@pytest.mark.usefixtures("hurried")
 def test_a_server_that_dies_in_mid_run_fails_the_run_and_every_fallback_is_recorded(tmp_path, caplog):
     with serving(always=llm) as server:
 
@@ -346,6 +347,7 @@ def test_a_server_that_dies_in_mid_run_fails_the_run_and_every_fallback_is_recor
     assert "fallback 'first'" in caplog.text
 
 
+@pytest.mark.usefixtures("hurried")
 def test_how_many_fallbacks_a_run_bears_is_the_users_choice(tmp_path, caplog):
     with serving(always=as_json(500, {"error": "out of memory"})) as server:
         result = run(asking(server, max_fallback_share=1, fallback="stay"), out=tmp_path)

@@ -1,20 +1,23 @@
 """Nations as Mesa agents: one whose policy an LLM sets in words, and the baselines beside it."""
 
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import mesa
 import numpy as np
 
 from prism_mesa.agents import Action, Decision, LLMAgent, ReasoningChain
+from prism_mesa.deliberation import Frame, Limits, ToolRegistry
+from prism_mesa.deliberation.tools import RESULT_CAP
+from prism_mesa.economy import prompts
+from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.economy.policy import Measure, Policy
 from prism_mesa.economy.reading import Reading, read_policy
-from prism_mesa.economy.states import NationState, SimulationState
+from prism_mesa.economy.states import NationState, Past, SimulationState
+from prism_mesa.economy.tools import Judge, NationTools
 from prism_mesa.economy.words import is_about
 from prism_mesa.reasoner import LLMClient, Place
-from prism_mesa.reasoner.prompt import plain
 
 if TYPE_CHECKING:
     from prism_mesa.economy.model import EconomyModel
@@ -22,53 +25,6 @@ if TYPE_CHECKING:
 
 class PolicyDecision(Decision):
     """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
-
-
-_SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
-Analyze the current economic state and propose ONE specific policy action.
-Think step-by-step about the economic situation and reasoning behind your recommendation.
-
-Return your response as JSON with this structure:
-{{
-  "action": "specific policy action string",
-  "reasoning": "step-by-step explanation of why this action is appropriate",
-  "confidence": 0.0-1.0
-}}"""
-
-_INSTRUMENTS: Final = {
-    "monetary": "the policy rate (percentage points)",
-    "fiscal": "government spending, taxes, borrowing (percent of GDP)",
-    "trade": "tariffs on a named nation (percent), sanctions on a named nation (percent of trade stopped)",
-}
-
-_EXAMPLES: Final = """Examples of good answers:
-GDP Growth: -3.1%, Inflation: 0.4%, Unemployment: 8.2%, Interest Rate: 2.5%
-{"action": "Lower the policy rate by 0.5 percentage points", "reasoning": "1. Unemployment is high and output shrinks. \
-2. Cheaper credit supports demand. 3. Unemployment falls within a year.", "confidence": 0.8}
-GDP Growth: 4.2%, Inflation: 6.1%, Unemployment: 4.4%, Interest Rate: 3.0%
-{"action": "Raise the policy rate by 0.75 percentage points", "reasoning": "1. Inflation is far above target. \
-2. Dearer credit slows demand. 3. Inflation falls within two years.", "confidence": 0.8}
-GDP Growth: -2.0%, Inflation: 1.1%, Unemployment: 9.0%, Interest Rate: 0.0%
-{"action": "Increase government spending by 1% of GDP", "reasoning": "1. Unemployment is high and the rate cannot go \
-lower. 2. The government can spend. 3. Output rises at once.", "confidence": 0.7}"""
-
-_STEPS: Final = """Think step-by-step:
-1. What is the most pressing economic issue?
-2. What policy action would address this issue?
-3. What are the expected effects?
-
-Propose ONE specific {domain} policy action."""
-
-_REASON_CAP: Final = 160
-
-
-@dataclass(frozen=True)
-class Past:
-    """A decision of an earlier quarter and what became of it; `reason` is empty if it was carried out."""
-
-    quarter: str
-    action: str
-    reason: str
 
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
@@ -99,6 +55,8 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
     Args:
         memory: How many of its past decisions a prompt tells.
+        thinking: How far it thinks, with tools, before it decides; None: it is asked once.
+        judge: What a validator would say to a policy now; None: it cannot try one.
     """
 
     def __init__(
@@ -111,6 +69,8 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         prompt_style: str = "chain_of_thought",
         row: int = -1,
         memory: int = 4,
+        thinking: ThinkingParams | None = None,
+        judge: Judge | None = None,
     ) -> None:
         super().__init__(
             model,
@@ -120,62 +80,42 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
             domain=domain,
             prompt_style=prompt_style,
             row=row,
+            limits=None if thinking is None else _limits(thinking),
         )
         self.past = deque(maxlen=memory)
+        self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
+        self._judge = judge
 
     def _construct_prompt(self, state: SimulationState) -> str:
         """Return the contract's prompt, static text first, with what else the nation knows between its two messages."""
-        system = _SYSTEM.format(article="an" if self.domain == "economic" else "a", domain=self.domain)
-        levers = _INSTRUMENTS.values() if self.domain == "economic" else [_INSTRUMENTS[self.domain]]
-        tools = f"Instruments: {'; '.join(levers)}. Say which one, which way, and by how much."
-        parts = [system, tools]
-        if self.prompt_style == "examples":
-            parts.append(_EXAMPLES)
-        parts += [self._situation(state), self._others(state), self._memory(), _STEPS.format(domain=self.domain)]
-        return "\n\n".join(part for part in parts if part)
+        head = [prompts.system(self.domain), prompts.instruments(self.domain), self._examples]
+        return _joined(*head, *self._told(state), prompts.STEPS.format(domain=self.domain))
 
-    def _situation(self, state: SimulationState) -> str:
-        own = state.agents[self.name]
-        return (
-            f"You advise {plain(self.name, 80)}; it is {state.quarter}.\n"
-            "Current economic state:\n"
-            f"- GDP Growth: {own.gdp_growth:.1f}%\n"
-            f"- Inflation: {own.inflation:.1f}%\n"
-            f"- Unemployment: {own.unemployment:.1f}%\n"
-            f"- Interest Rate: {own.policy_rate:.2f}%\n"
-            f"- Government spending: {own.spending:.1f}% of GDP, taxes: {own.taxes:.1f}%, debt: {own.debt:.0f}%\n"
-            f"- Trade balance: {own.trade_balance:+.1f}% of GDP\n"
-            f"- Inflation target: {own.inflation_target:.1f}%, usual unemployment: {own.natural_unemployment:.1f}%, "
-            f"output gap: {own.output_gap:+.1f}%"
+    @property
+    def _examples(self) -> str:
+        return prompts.EXAMPLES if self.prompt_style == "examples" else ""
+
+    def _told(self, state: SimulationState) -> tuple[str, str, str]:
+        return prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
+
+    def _frame(self, state: SimulationState) -> Frame:
+        """Return the same as `_construct_prompt` in parts, as a turn needs it: its thoughts tell no answer's form."""
+        return Frame(
+            who=prompts.instruments(self.domain),
+            situation=_joined(*self._told(state)),
+            task=_joined(prompts.system(self.domain), prompts.STEPS.format(domain=self.domain)),
+            tools=self._tools(state),
+            questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
+            examples=prompts.WORKED if self._examples else (),
         )
 
-    def _others(self, state: SimulationState) -> str:
-        lines = []
-        for name, other in state.agents.items():
-            if name != self.name:
-                against = "".join(self._barriers(state, name))
-                lines.append(
-                    f"- {plain(name, 80)}: growth {other.gdp_growth:.1f}%, inflation {other.inflation:.1f}%, "
-                    f"unemployment {other.unemployment:.1f}%, interest rate {other.policy_rate:.2f}%{against}"
-                )
-        return "Other nations (estimates):\n" + "\n".join(lines) if lines else ""
+    def _asked(self, state: SimulationState) -> str:
+        return prompts.headline(self.name, state)
 
-    def _barriers(self, state: SimulationState, other: str) -> Iterator[str]:
-        """Yield what stands between oneself and another nation, if anything."""
-        world = state.global_state
-        for kind, unit, of in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
-            for by, whose, against in (("your", self.name, other), ("its", other, self.name)):
-                size = of.get(whose, {}).get(against)
-                if size:
-                    yield f", {by} {kind} on {'it' if by == 'your' else 'you'} {size:.1f}%{unit}"
-
-    def _memory(self) -> str:
-        lines = [
-            f"- {past.quarter}: <<< {plain(past.action, 200)} >>> "
-            + (f"was rejected: {plain(past.reason, _REASON_CAP)}" if past.reason else "was carried out")
-            for past in self.past
-        ]
-        return "Your last decisions:\n" + "\n".join(lines) if lines else ""
+    def _tools(self, state: SimulationState) -> ToolRegistry:
+        """Return what the nation may look up and try before it decides; nothing of it changes anything."""
+        own = NationTools(self.name, state, tuple(self.past), domain=self.domain, judge=self._judge)
+        return own.registry(self._result_chars)
 
     def _validate_decision(self, decision: PolicyDecision) -> bool:
         """Return whether the action names anything of the agent's domain, by its words."""
@@ -192,10 +132,21 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         Raises:
             LLMFailureException: If the LLM gave no usable answer.
         """
-        action = await self.decide_action(state)
+        return await self.read(await self.decide_action(state), state)
+
+    async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Proposal:
+        """Return what the nation has decided, with how it was read; otherwise as `propose`."""
         place = Place(state.turn, self.row, tick=1)
         reading = await read_policy(action.action_string, self.name, list(state.agents), self.llm_client, place)
         return action, reading, self.reasoning_chain
+
+
+def _joined(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part)
+
+
+def _limits(thinking: ThinkingParams) -> Limits:
+    return Limits(iterations=thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
 
 
 type Rule = Callable[["EconomyModel", int], tuple[Policy, str]]

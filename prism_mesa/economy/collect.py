@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from mesa import DataCollector
 
-from prism_mesa.agents import Action, ReasoningChain
+from prism_mesa.agents import Action, ReasoningChain, thoughts_in_json
 from prism_mesa.economy.agent import PolicyDecision
 from prism_mesa.economy.reading import Reading
 from prism_mesa.economy.states import INDICATORS
@@ -90,7 +90,8 @@ def rows_of(model: "EconomyModel") -> dict[str, dict[str, Any]]:
     if chains:
         fields = ("chain_id", "component", "agent_id", "prompt", "action", "reasoning", "confidence")
         told = {name: [getattr(chain, name) for chain in chains] for name in fields}
-        tables["reasoning"] = {"round": np.array([chain.turn for chain in chains]), **told}
+        thoughts = [thoughts_in_json(chain.thoughts) for chain in chains]
+        tables["reasoning"] = {"round": np.array([chain.turn for chain in chains]), **told, "thoughts": thoughts}
     return tables
 
 

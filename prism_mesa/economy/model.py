@@ -17,18 +17,29 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
+from functools import partial
 from typing import Any
 
 import mesa
 import numpy as np
 from mesa.time import Priority, Schedule
 
-from prism_mesa.economy.agent import EconLLMAgent, Past, Proposal, RuleAgent
+from prism_mesa.agents import decide_together
+from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent
 from prism_mesa.economy.collect import Decided, Recorder, make_datacollector, outcome_of, rows_of
 from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.params import EconomyParams
-from prism_mesa.economy.states import NationState, SimulationState, indicators, nation_state, observed, quarter_name
+from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.states import (
+    NationState,
+    Past,
+    SimulationState,
+    indicators,
+    nation_state,
+    observed,
+    quarter_name,
+)
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.world import Floats, Shocks
 from prism_mesa.errors import ConfigError
@@ -124,7 +135,17 @@ class EconomyModel(mesa.Model):
         if policy != "llm" or self.llm is None:
             return RuleAgent(self, name, "taylor" if policy == "llm" else policy, row=row)
         style = own.prompt_style or ("examples" if self.llm.kind == "embedded" else "chain_of_thought")
-        return EconLLMAgent(self, name, self.llm, domain=own.domain, prompt_style=style, row=row, memory=own.memory)
+        return EconLLMAgent(
+            self,
+            name,
+            self.llm,
+            domain=own.domain,
+            prompt_style=style,
+            row=row,
+            memory=own.memory,
+            thinking=self.params.deliberation if own.deliberate else None,
+            judge=partial(self._judgement, row=row),
+        )
 
     @property
     def label(self) -> str:
@@ -195,12 +216,7 @@ class EconomyModel(mesa.Model):
     def _decide(self) -> list[Decided]:
         """Return what all nations decide, judged as the world stands; the first failure, by row, is raised."""
         asking = [nation for nation in self.nations if isinstance(nation, EconLLMAgent)]
-
-        async def all_at_once() -> list[Proposal | BaseException]:
-            states = self.observe()
-            return await asyncio.gather(*(one.propose(states[one.row]) for one in asking), return_exceptions=True)
-
-        found: list[Proposal | BaseException] = run_now(all_at_once()) if asking else []
+        found = self._asked(asking) if asking else []
         said = dict(zip((one.row for one in asking), found, strict=True))
         decided = []
         for nation in self.nations:
@@ -210,13 +226,31 @@ class EconomyModel(mesa.Model):
             decided.append(self._judged(nation.row, proposal))
         return decided
 
+    def _asked(self, asking: Sequence[EconLLMAgent]) -> list[Proposal | BaseException]:
+        """Return what nations propose that an LLM advises, or how they failed, in their order."""
+        states = self.observe()
+        own = [states[one.row] for one in asking]
+        if self.llm is not None and self.params.economy.deliberate:
+            actions = decide_together(asking, own, self.llm)
+            waiting = [one.read(action, state) for one, action, state in zip(asking, actions, own, strict=True)]
+        else:
+            waiting = [one.propose(state) for one, state in zip(asking, own, strict=True)]
+
+        async def all_at_once() -> list[Proposal | BaseException]:
+            return await asyncio.gather(*waiting, return_exceptions=True)
+
+        return run_now(all_at_once())
+
     def _judged(self, row: int, proposal: Proposal) -> Decided:
         action, reading, chain = proposal
         judgement = Judgement()
         if reading.policy is not None:
-            judgement = judge(reading.policy, self.world, row, self.macro.names, self.params.economy.limits)
+            judgement = self._judgement(reading.policy, row)
             action = action.model_copy(update={"validated": judgement.accepted})
         return Decided(row, action, reading, chain, judgement)
+
+    def _judgement(self, policy: Policy, row: int) -> Judgement:
+        return judge(policy, self.world, row, self.macro.names, self.params.economy.limits)
 
     def _apply(self, decided: Sequence[Decided]) -> None:
         policies = {one.row: one.reading.policy for one in decided if one.action.validated and one.reading.policy}
@@ -226,7 +260,9 @@ class EconomyModel(mesa.Model):
         for one in decided:
             self.totals[outcome_of(one)] += 1
             self.read_by[one.reading.read_by] += 1
-            self.nations[one.row].past.append(Past(quarter, one.action.action_string, one.reason))
+            past = self.nations[one.row].past
+            if past.maxlen:
+                past.append(Past(quarter, one.action.action_string, one.reason, self.nation_state(one.row)))
 
     def _shocks(self) -> Shocks:
         """Return the quarter's shocks; of demand and inflation a share is common to all nations."""

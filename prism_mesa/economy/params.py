@@ -239,6 +239,9 @@ class EconomySettings(Params):
         "chain_of_thought, with the embedded LLM examples",
     )
     memory: int = Field(4, ge=0, le=40, description="Own past decisions, with what became of them, that a prompt tells")
+    deliberate: bool = Field(
+        False, description="Whether an LLM thinks, with tools, before it decides for a nation (see deliberation)"
+    )
     macro: MacroParams = Field(default_factory=MacroParams)
     limits: LimitsParams = Field(default_factory=LimitsParams)
 
@@ -253,10 +256,27 @@ class EconomySettings(Params):
         return self
 
 
+class ThinkingParams(Params):
+    """How far nations think before they decide, with economy.deliberate; each thought is a call of the LLM."""
+
+    iterations: int = Field(
+        1, ge=1, le=20, description="Most rounds of thinking, tools and proposing; from 2 on it may better its proposal"
+    )
+    max_tool_calls: int = Field(3, ge=0, le=20, description="Most calls of tools in an iteration")
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="Tokens of a decision, prompts included, after which it thinks no further and calls no tool "
+        "(counted as a quarter of the bytes, so that a replay stops at the same place); null: no limit",
+    )
+    result_chars: int = Field(600, ge=80, description="Characters of a tool's result, the rest is cut")
+
+
 class EconomyParams(Params):
     """Everything an `EconomyModel` is made from."""
 
     seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
     rounds: int = Field(40, ge=1, description="quarters of a run")
     economy: EconomySettings = Field(default_factory=EconomySettings)
+    deliberation: ThinkingParams = Field(default_factory=ThinkingParams)
     reasoner: AdvisorParams = Field(default_factory=AdvisorParams)

@@ -1,6 +1,7 @@
 """What a nation sees of the world: frozen, in plain numbers, its own exactly and the others' with an error."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -102,6 +103,20 @@ class SimulationState(BaseModel):
     quarter: str
     agents: Mapping[str, NationState]
     global_state: GlobalState
+
+
+@dataclass(frozen=True)
+class Past:
+    """A decision of an earlier quarter and what became of it; `reason` is empty if it was carried out.
+
+    Attributes:
+        before: Where the nation stood when it decided.
+    """
+
+    quarter: str
+    action: str
+    reason: str
+    before: NationState | None = None
 
 
 def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:

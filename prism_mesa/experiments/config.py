@@ -62,19 +62,27 @@ def load[C: Params](
     Raises:
         ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
     """
-    values = merged(below or {}, {} if path is None else _read_yaml(Path(path)))
+    values = merged(below or {}, {} if path is None else read_yaml(Path(path)))
     where = str(path or "config")
     validated(kind, nested(values), where)  # so that a fault of the file is not put down to an override
-    if not overrides:
-        return validated(kind, nested(values), where)
+    return overridden(kind, values, overrides) if overrides else validated(kind, nested(values), where)
+
+
+def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:
+    """Return nested values as a configuration of some kind, with overrides ``a.b=c`` on top.
+
+    Raises:
+        ConfigError: If one is not written like that, or a key or value is not allowed.
+    """
     top = nested(dict(_override(text) for text in overrides))
     return validated(kind, merged(nested(values), top), "override")
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """YAML in which a key that stands twice is an error, where PyYAML would drop the first in silence."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """Return a mapping, if no key stands twice."""
         seen: set[str] = set()
         for key, _ in node.value:
             if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
@@ -88,12 +96,29 @@ class _Loader(yaml.SafeLoader):
 _MERGE = "tag:yaml.org,2002:merge"
 
 
-def _read_yaml(file: Path) -> dict[str, Any]:
+def read_yaml(
+    file: Path,
+    loader: type[Loader] = Loader,
+    *,
+    what: str = "config file",
+    hint: str = ", or name no file to take the defaults",
+) -> dict[str, Any]:
+    """Return the keys and values of a YAML file.
+
+    Args:
+        file: The file.
+        loader: How it is read.
+        what: What it should be, for errors.
+        hint: What else to do where it is empty.
+
+    Raises:
+        ConfigError: One line, if there is no such file, or it holds anything else.
+    """
     if not file.is_file():
-        what = "is a folder, not a config file" if file.is_dir() else "no such config file"
+        what = f"is a folder, not a {what}" if file.is_dir() else f"no such {what}"
         raise ConfigError(f"{file}: {what} (looked in {Path.cwd()})")
     try:
-        values = yaml.load(file.read_text(encoding="utf-8"), _Loader)
+        values = yaml.load(file.read_text(encoding="utf-8"), loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)
         place = f" line {mark.line + 1}" if mark else ""
@@ -104,7 +129,7 @@ def _read_yaml(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
     if values is None:
-        raise ConfigError(f"{file}: is empty; write at least one key, or name no file to take the defaults")
+        raise ConfigError(f"{file}: is empty; write at least one key{hint}")
     if not isinstance(values, dict):
         raise ConfigError(f"{file}: holds a {type(values).__name__}, not keys and values")
     return values

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from prism_mesa.experiments.store import PART_ROWS, named
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
-from prism_mesa.social.posts import POST, REPLY
+from prism_mesa.social.posts import NO_TEXT, POST, REPLY, RESHARE
 from prism_mesa.social.sampling import SAMPLED
 
 if TYPE_CHECKING:
@@ -65,13 +65,24 @@ def _posts(model: "SocialModel", rows: slice) -> Columns:
         name: pa.array(ids, mask=ids < 0) for name in ("parent", "root") for ids in (getattr(posts, name)[rows],)
     }
     columns |= {name: getattr(posts, name)[rows] for name in _OF_POSTS}
-    used, place = np.unique(posts.text_id[rows], return_inverse=True)
-    place = np.where(kind == REPLY, -1, place).astype(np.int32)  # a reply has no text of its own
-    media = [posts.media(i) for i in used.tolist()]
-    columns["text"] = _texts([posts.texts[i] for i in used.tolist()], place)
+    words = posts.words[rows]
+    says = posts.says(np.arange(rows.start, rows.stop))
+    own = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # without words a reply has no text of its own
+    used, place = _used(own)
+    media = [posts.media(i) for i in used]
+    columns["text"] = _texts([posts.texts[i] for i in used], place)
+    comments, own = _used(np.where(kind == RESHARE, words, NO_TEXT))
+    columns["comment"] = _texts([posts.texts[i] for i in comments], own)
     columns["media_type"] = _texts([type_ for type_, _ in media], place)
     columns["media_description"] = _texts([description for _, description in media], place)
     return columns
+
+
+def _used(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """Return the different ids of texts, and the place of each one among them, -1 for `NO_TEXT`."""
+    used, place = np.unique(text_id, return_inverse=True)
+    none = int(len(used) > 0 and used[0] == NO_TEXT)
+    return used[none:].tolist(), (place - none).astype(np.int32)
 
 
 def _texts(texts: Sequence[str], place: npt.NDArray[np.integer[Any]]) -> pa.DictionaryArray:

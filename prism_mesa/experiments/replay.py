@@ -14,7 +14,16 @@ from prism_mesa.experiments.config import INPUT_FILES, Config, EconomyConfig, ma
 from prism_mesa.experiments.economy import run_economy
 from prism_mesa.experiments.execution import RunResult
 from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import ECONOMY_TABLES, LEDGER, TABLES, count_rows, files_of, read_manifest, read_table
+from prism_mesa.experiments.store import (
+    ECONOMY_TABLES,
+    LEDGER,
+    TABLES,
+    WRITTEN_TABLES,
+    count_rows,
+    files_of,
+    read_manifest,
+    read_table,
+)
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.reasoner import Books, Ledger, LLMClient
 from prism_mesa.reasoner.distilled import kept_copy
@@ -129,6 +138,8 @@ def recorded_config(run_dir: Path) -> Config:
     if distilled := manifest.get("distilled"):
         own |= {"distilled": str(kept_copy(run_dir, distilled))} | ({} if manifest["llm"] else {"kind": "distilled"})
     own |= {"max_fallback_share": 1.0}
+    if values.get("content") == "llm" and manifest["llm"] is None:  # auto found no LLM that could write
+        values = merged(values, {"content": "template"})
     return make_config(merged(values, {"reasoner": own}), str(run_dir))
 
 
@@ -169,8 +180,9 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
             if done and on_round is not None:
                 on_round(done)
 
-        tables = [table for table in ECONOMY_TABLES if (run_dir / f"{table}.parquet").exists()]
-        return _repeated(run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=told), tables, keep=keep)
+        return _repeated(
+            run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=told), ECONOMY_TABLES, keep=keep
+        )
     config = recorded_config(run_dir)
     status, rounds = read_manifest(run_dir)["status"], read_manifest(run_dir).get("summary", {}).get("rounds")
     if rounds != config.rounds:
@@ -179,7 +191,8 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
             f"{run_dir}: has not come to its end (status {status}, {done} of {config.rounds} rounds): "
             "there is nothing to compare"
         )
-    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), TABLES, keep=keep)
+    tables = (*TABLES, *WRITTEN_TABLES)
+    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), tables, keep=keep)
 
 
 def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Sequence[str], *, keep: bool) -> Replay:
@@ -189,11 +202,14 @@ def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Sequence[s
         raise RunError(f"{run_dir}: cannot be repeated: {error.__cause__}") from error
     differences, rows = {}, {}
     for table in tables:
+        if not any((folder / f"{table}.parquet").exists() for folder in (run_dir, result.run_dir)):
+            continue
         rows[table], difference = _compared(run_dir, result.run_dir, table)
         if difference:
             differences[table] = difference
     answered, reckoned = _counted(result.summary["decisions"])
     calls = int(result.summary["decisions"]["llm"]["calls"])
+    calls += int((result.summary.get("writing") or {}).get("calls", 0))
     return Replay(result.run_dir if keep else None, differences, rows, answered, reckoned, calls)
 
 
@@ -208,6 +224,9 @@ def _counted(decisions: Mapping[str, Any]) -> tuple[int, int]:
 
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
     """Return the rows of a table in the first run, and where it differs in the second: by bytes, then by values."""
+    for folder, where in ((first, "in the run"), (second, "when repeated")):
+        if not (folder / f"{table}.parquet").exists():
+            return 0, f"there is none {where}"
     rows = count_rows(first, table)
     if _bytes_of(first, table) == _bytes_of(second, table):
         return rows, ""

@@ -58,7 +58,7 @@ def run(
 
     def work() -> str:
         _run_rounds(model, config.rounds, folder, watch, on_round)
-        return _too_many_fallbacks(model, config)
+        return _too_many_fallbacks(model, config) or _too_many_unwritten(model, config)
 
     return carried_out(
         folder, manifest, work, lambda told: _finish(folder, model, told, watch), lambda: f"round {model.round}"
@@ -70,7 +70,7 @@ def _run_rounds(
 ) -> None:
     """Step the model, with its records going to the folder."""
     model.recorder = folder
-    with Ledger(folder.path / LEDGER) as ledger, closing(model.reasoner):
+    with Ledger(folder.path / LEDGER) as ledger, closing(model):
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
         for done in range(1, rounds + 1):
@@ -109,6 +109,18 @@ def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
     )
 
 
+def _too_many_unwritten(model: SocialModel, config: Config) -> str:
+    failed = model.written["failed"]
+    share = failed / max(1, model.written.total())
+    if model.writer is None or share <= config.reasoner.max_fallback_share:
+        return ""
+    reasons = ", ".join(f"{n} {why}" for why, n in model.writer.reasons.items())
+    return (
+        f"{share:.1%} of {model.written.total()} texts were not written by the LLM ({reasons}); "
+        f"reasoner.max_fallback_share allows {config.reasoner.max_fallback_share:.1%}"
+    )
+
+
 def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
     """Write the last tables and the manifest, and return the summary."""
     trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
@@ -132,6 +144,7 @@ def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
         "config": config.model_dump(mode="json"),
         "decided_by": model.reasoner.label,
         "llm": _llm(model),
+        "writer": None if model.writer is None else {"name": model.writer.client.name, **model.writer.client.decoding},
         "distilled": record_of(model.reasoner),
         "notes": list(model.notes),
         "recorded": model.recorded.told(),

@@ -20,6 +20,8 @@ from prism_mesa.errors import DataError, did_you_mean
 
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
 """The tables of a run of a platform."""
+WRITTEN_TABLES = ("thoughts", "notes")
+"""Further tables, where an LLM writes (`content: llm`): what agents thought, called and said; what they noted."""
 ECONOMY_TABLES = ("indicators", "decisions", "verdicts", "trade", "reasoning", "nations", "responses", "baselines")
 """The tables of a run of nations; `reasoning` only where an LLM decided."""
 LEDGER = "decisions.sqlite"
@@ -41,7 +43,7 @@ class RunFolder:
     """
 
     def __init__(self, out: Path, name: str) -> None:
-        self.path = _new_folder(out, name)
+        self.path = new_folder(out, name)
         self._open: dict[str, tuple[int, list[pa.Table]]] = {}
         """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
@@ -130,7 +132,7 @@ def make_folder(out: Path) -> None:
         raise DataError(f"--out: {out}: cannot make that folder: {error.strerror}") from None
 
 
-def _new_folder(out: Path, name: str) -> Path:
+def new_folder(out: Path, name: str) -> Path:
     """Make and return ``out/<name>-<date>-<time>``, with a number if that is taken."""
     make_folder(out)
     stem = f"{name}-{datetime.now(UTC):%Y%m%d-%H%M%S}"
@@ -201,6 +203,17 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
         return pd.read_parquet(file, columns=None if columns is None else list(columns))
 
 
+def columns_of(run: str | Path, table: str) -> list[str]:
+    """Return the names of a table's columns; those of an older run may be fewer.
+
+    Raises:
+        DataError: If there is no such run or table, or it cannot be read.
+    """
+    file = _table_of(run, table)
+    with _told(file):
+        return [str(name) for name in pq.read_schema(files_of(file)[0]).names]
+
+
 def count_rows(run: str | Path, table: str) -> int:
     """Return the number of rows of a table, which is read off its files' ends.
 
@@ -218,8 +231,8 @@ def files_of(table: Path) -> list[Path]:
 
 
 def _table_of(run: str | Path, table: str) -> Path:
-    if table not in (*TABLES, *ECONOMY_TABLES):
-        allowed = ECONOMY_TABLES if (Path(run) / "indicators.parquet").exists() else TABLES
+    if table not in (*TABLES, *WRITTEN_TABLES, *ECONOMY_TABLES):
+        allowed = ECONOMY_TABLES if (Path(run) / "indicators.parquet").exists() else (*TABLES, *WRITTEN_TABLES)
         raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
     file = Path(run) / f"{table}.parquet"
     if not file.exists():

@@ -47,6 +47,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
         },
+        "writing": _writing(model),
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.rowwise),
         "notes": list(model.notes),
@@ -80,6 +81,20 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
         "tokens": tokens,
         "calls_per_1000_agent_rounds": usage["calls"] / thousands,
         "tokens_per_1000_agent_rounds": tokens / thousands,
+    }
+
+
+def _writing(model: SocialModel) -> dict[str, Any] | None:
+    """Return what came of the texts that an LLM was to write, and what it cost; None where none was."""
+    if model.writer is None:
+        return None
+    usage, written = model.writer.usage, model.written
+    return {
+        "by": model.writer.label,
+        **{name: written[name] for name in ("written", "failed", "budget")},
+        "reasons": dict(sorted(model.writer.reasons.items())),
+        "calls": usage["calls"],
+        "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
     }
 
 

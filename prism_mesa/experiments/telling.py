@@ -27,8 +27,11 @@ from prism_mesa.statechart import TIMEOUT
 
 _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared"}
 _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
+_COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
+_WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
 _WIDTH = 106
 _RAW_CAP = 2000
+_WORDS_CAP = 280
 
 
 def told(explanation: Explanation) -> Iterator[str]:
@@ -100,14 +103,15 @@ def _meaning(move: Move) -> str:
         values = "" if move.post is None else f" ({move.post.relevance:.3f})"
         return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
-        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}"
+        words = f', saying "{plain(move.words, _WORDS_CAP)}"' if move.words else ""
+        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}{words}"
     return ""
 
 
 def _post(post: Post) -> str:
-    text = textwrap.shorten(plain(post.text, 400), 70, placeholder=" ...")
+    text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
     text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
-    how = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}[post.kind]
+    how = (_WORDED if post.words else _COPIED)[post.kind]
     who = f"{how.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
     return f'"{text}" ({who}, relevance {post.relevance:.3f})'
 

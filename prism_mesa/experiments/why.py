@@ -6,7 +6,6 @@ asked, and the run's folder is not changed. `telling` puts it into words.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,14 @@ import numpy as np
 from prism_mesa.errors import DataError
 from prism_mesa.experiments.config import Config
 from prism_mesa.experiments.replay import recorded_config
+from prism_mesa.experiments.restored import row_of
 from prism_mesa.experiments.store import LEDGER, read_manifest
 from prism_mesa.reasoner import Answer, Ledger, Question, Reasoner, StoredAnswer
-from prism_mesa.records import ACTIONS, Post
+from prism_mesa.records import ACTIONS, POST_KINDS, Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.asking import ask_alone, choice_draws
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.posts import NO_TEXT
 from prism_mesa.statechart import AgentState, Transition
 
 
@@ -34,6 +35,7 @@ class Move:
         draw: The agent's keyed draw in [0, 1) by which an open choice, or the answer's probabilities, were decided.
         stored: The ledger's row of the answer, if an LLM gave it.
         action_draw: The draw by which the pending action was chosen, if COMPOSING was entered.
+        words: What the agent says itself in a reply, or about what it reshares.
     """
 
     tick: int
@@ -49,6 +51,7 @@ class Move:
     stored: StoredAnswer | None = None
     action: str | None = None
     action_draw: float = 0.0
+    words: str = ""
 
 
 @dataclass
@@ -99,6 +102,17 @@ class Witness(SocialAgent):
             self._now.action_draw = float(drawn[0])
         self.rounds[-1].moves.append(self._now)
         return self._now.target
+
+    def hear_itself(self) -> None:
+        """Note, after a round, which words its replies and reshares of that round got."""
+        posts = self.model.posts
+        own = np.flatnonzero((posts.round == self.model.round + 1) & (posts.author == self.row))
+        columns = (posts.kind[own].tolist(), posts.parent[own].tolist(), posts.words[own].tolist())
+        said = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
+        for move in (move for r in self.rounds[-1:] if r.round == self.model.round for move in r.moves):
+            if move.target is not None and move.post is not None:
+                words = said.get((move.target.value.removeprefix("engaging_"), move.post.post_id), NO_TEXT)
+                move.words = "" if words == NO_TEXT else posts.texts[words]
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         if len(options) == 1 or self._now is None:
@@ -154,13 +168,15 @@ def why(
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
     model = SocialModel(config)
     try:
-        witness = Witness(model, _row_of(agent, model, run_dir))
+        people = model.population
+        witness = Witness(model, row_of(agent, people.ids, people.names, run_dir))
         for done in range((last if round_ is None else round_) + 1):
             model.step()
+            witness.hear_itself()
             if on_round is not None:
                 on_round(done + 1)
     finally:
-        model.reasoner.close()
+        model.close()
     rounds = witness.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
     return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown)
@@ -183,21 +199,3 @@ def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
         return min(len(r.engaged), open_choices), len(r.engaged) + open_choices, r.came_online, r.round
 
     return max(rounds, key=weight, default=None)
-
-
-def _row_of(agent: str, model: SocialModel, run_dir: Path) -> int:
-    """Return the row of an agent that is named by its id, its row, or its name."""
-    people = model.population
-    if agent in people.ids:
-        return people.ids.index(agent)
-    if agent.isdecimal() and int(agent) < len(people):
-        return int(agent)
-    found = [row for row, name in enumerate(people.names) if name.lower() == agent.lower()]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        rows = ", ".join(map(str, found[:10]))
-        raise DataError(f"{run_dir}: {len(found)} agents are called {agent!r}: give a row ({rows})")
-    near = get_close_matches(agent, people.names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    raise DataError(f"{run_dir}: no agent {agent!r} there (rows: 0 .. {len(people) - 1}, or an id, or a name).{hint}")

@@ -1,5 +1,6 @@
 """What a nation of a run decided and why, line by line, from the run's tables. Nothing is reckoned again."""
 
+import json
 import re
 import textwrap
 from collections.abc import Iterator
@@ -116,6 +117,29 @@ def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
     yield "  It was told:"
     for line in str(chain["prompt"]).splitlines():
         yield from (f"    | {part}" for part in textwrap.wrap(plain(line, _TEXT_CAP), _WIDTH) or [""])
+    thoughts = json.loads(chain.get("thoughts") or "[]")
+    if thoughts:
+        yield "  Before it decided:"
+    for thought in thoughts:
+        yield from _wrapped(_thought(thought), "    ")
+
+
+_PARTS = ("understanding", "needs", "connection", "plan")
+
+
+def _thought(entry: dict[str, Any]) -> str:
+    """Return in words what a nation thought, tried or proposed, or what did not work."""
+    match entry["kind"]:
+        case "thought":
+            parts = [entry[part].strip().rstrip(".") for part in _PARTS]
+            return f"it thought: {' '.join(f'{part}.' for part in parts if part)}"
+        case "tool":
+            given = ", ".join(f"{name}={value!r}" for name, value in entry["parameters"].items())
+            return f"it called {entry['tool_name']}({given}){'' if entry['ok'] else ', in vain'}: {entry['text']}"
+        case "proposal":
+            return f'it proposed: "{entry["action"]}"'
+        case _:
+            return f"it did not work ({entry['reason']}): {entry['text']}"
 
 
 def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The oracle: questions, prompts, answers, the ledger, and the clients that speak to an LLM. Never an agent."""
 
 from prism_mesa.reasoner.books import Books
-from prism_mesa.reasoner.choosing import AnyReasoner, make_llm_client, make_reasoner
+from prism_mesa.reasoner.choosing import AnyReasoner, make_llm_client, make_reasoner, make_writer
 from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient
 from prism_mesa.reasoner.distilled import DistilledModel, DistilledReasoner, read_distilled
 from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
@@ -66,6 +66,7 @@ __all__ = [
     "format_context",
     "make_llm_client",
     "make_reasoner",
+    "make_writer",
     "parse_reasoner_response",
     "persona_of",
     "post_of",

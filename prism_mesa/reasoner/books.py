@@ -4,7 +4,10 @@ The run's own ledger ends up with every answer that the run used, wherever it ca
 repeated from its folder alone.
 """
 
+import json
 from collections import deque
+from collections.abc import Mapping
+from typing import Any
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer
@@ -38,7 +41,7 @@ class Books:
         self.run = ""
         self._known: dict[str, str] = {}
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
-        self._has_answers: bool | None = None
+        self._llms: set[tuple[str, str, str]] | None = None
 
     def begin(self, own: Ledger, run: str) -> None:
         """Begin a run, which knows nothing of the answers of an earlier one but what a shared ledger holds."""
@@ -46,12 +49,11 @@ class Books:
         self._known.clear()
         self._past = None
 
-    @property
-    def has_answers(self) -> bool:
-        """Whether the shared ledger holds answers, and so says which LLM is replayed."""
-        if self._has_answers is None:
-            self._has_answers = self.shared is not None and bool(self.shared.llms())
-        return self._has_answers
+    def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
+        """Return whether the shared ledger holds answers of an LLM, asked like that: then its keys are known."""
+        if self._llms is None:
+            self._llms = set(self.shared.llms()) if self.shared is not None else set()
+        return (llm, digest, json.dumps(dict(decoding), sort_keys=True)) in self._llms
 
     def raw_of(self, key: str) -> str | None:
         """Return what the LLM said to the question of a key, or None if nobody knows."""

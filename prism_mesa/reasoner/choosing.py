@@ -59,8 +59,10 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
         raise
 
 
-def make_llm_client(params: LLMParams) -> tuple[LLMClient | None, str]:
+def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
     """Return a client for answers in a form, and None with the reason where `auto` finds no LLM or `rule` wants none.
+
+    With `continues` SmolLM2 continues prompts, which should then show it how (see `EmbeddedChatClient`).
 
     Raises:
         ConfigError: If what is asked for is not there.
@@ -74,7 +76,7 @@ def make_llm_client(params: LLMParams) -> tuple[LLMClient | None, str]:
             recorded = recorded_client(books.shared, params)
             kind = "embedded" if "build" in recorded.decoding else params.kind
             return LLMClient(recorded, params, books=books, kind=kind), ""
-        client, kind, note = find_client(params)
+        client, kind, note = find_client(params, continues=continues)
     except BaseException:
         books.close()
         raise
@@ -82,6 +84,37 @@ def make_llm_client(params: LLMParams) -> tuple[LLMClient | None, str]:
         books.close()
         return None, note
     return LLMClient(client, params, books=books, kind=kind, note=note), note
+
+
+def make_writer(
+    params: ReasonerParams, reasoner: AnyReasoner, *, temperature: float, max_answer_tokens: int
+) -> tuple[LLMClient | None, str]:
+    """Return who writes texts beside a reasoner, and None with the reason where `auto` found no LLM.
+
+    It is the reasoner's LLM, with a temperature and a length of its own; ledger and limits are the same.
+
+    Raises:
+        ConfigError: If the parameters name no LLM.
+    """
+    if not isinstance(reasoner, Reasoner):
+        if params.kind != "auto":
+            raise ConfigError(
+                f"content: llm needs an LLM, and reasoner.kind={params.kind} asks none; set reasoner.kind "
+                "(auto, ollama, embedded, openai), or content: template"
+            )
+        return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
+    values = {name: getattr(params, name) for name in LLMParams.model_fields}
+    own = LLMParams(**values | {"temperature": temperature, "max_answer_tokens": max_answer_tokens})
+    client: ChatClient | None
+    if reasoner.kind == "python":
+        client = getattr(reasoner.oracle, "client", None)
+    elif reasoner.books.mode == "replay" and reasoner.books.shared is not None:
+        client = recorded_client(reasoner.books.shared, own)
+    else:
+        client, _, _ = find_client(own, continues=True)
+    if client is None:
+        raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
+    return LLMClient(client, own, books=reasoner.books, kind=reasoner.kind, budget=reasoner.budget), ""
 
 
 def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -121,19 +154,20 @@ def _asking(params: ReasonerParams, books: Books) -> AnyReasoner:
     return RuleReasoner(params.rule, note=note)
 
 
-def find_client(params: LLMParams) -> tuple[ChatClient | None, str, str]:
+def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
     """Return the LLM that the parameters name, its kind, and why it is not the one that was wished for first.
 
     With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
-    None.
+    None. For `continues` see `make_llm_client`.
 
     Raises:
         ConfigError: If what is asked for is not there; always, if an address is none.
     """
+    if params.kind == "embedded":
+        return _embedded(params, continues=continues), "embedded", ""
     if params.kind != "auto":
         client = _MAKERS[params.kind](params)
-        if isinstance(client, Hosts):
-            client.check()
+        client.check()
         return client, params.kind, ""
     hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
     try:
@@ -145,7 +179,7 @@ def find_client(params: LLMParams) -> tuple[ChatClient | None, str, str]:
     fault = embedded_fault(_gguf(params))
     if fault:
         return None, "", f"{note}; the embedded LLM {fault}"
-    return _embedded(params), "embedded", note
+    return _embedded(params, continues=continues), "embedded", note
 
 
 def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
@@ -195,18 +229,15 @@ def _gguf(params: LLMParams) -> str:
     return params.model if is_file and params.model is not None else SMOLLM2
 
 
-def _embedded(params: LLMParams) -> EmbeddedChatClient:
-    gguf = _gguf(params)
-    client = EmbeddedChatClient(
-        gguf, temperature=params.temperature, seed=params.seed, max_tokens=params.max_answer_tokens
-    )
+def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
+    gguf, own = _gguf(params), params.decoding
+    client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
     if gguf != SMOLLM2:
         client.load()  # whether llama.cpp can read somebody's file is said before a run begins
     return client
 
 
-_MAKERS: Final[dict[str, Callable[[LLMParams], ChatClient]]] = {
+_MAKERS: Final[dict[str, Callable[[LLMParams], Hosts]]] = {
     "ollama": _ollama,
     "openai": _openai,
-    "embedded": _embedded,
 }

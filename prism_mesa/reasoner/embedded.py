@@ -47,6 +47,10 @@ class EmbeddedChatClient:
     (see benchmarks/embedded.py): let it decide through `PmiOracle`. A question that is given up while llama.cpp
     works on it is worked on to its end; those that wait for their turn are dropped.
 
+    Args:
+        continues: Whether a prompt is a text to be continued up to the end of its line, not a message to be answered.
+            SmolLM2 imitates what stands in a text far better than it obeys a message.
+
     Attributes:
         path: The GGUF file; `digest` is its SHA-256.
 
@@ -54,7 +58,15 @@ class EmbeddedChatClient:
         ConfigError: If xllamacpp or the file is missing, or a number is out of range; its line says what to do.
     """
 
-    def __init__(self, model: str = SMOLLM2, *, temperature: float = 0.0, seed: int = 0, max_tokens: int = 64) -> None:
+    def __init__(
+        self,
+        model: str = SMOLLM2,
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+        max_tokens: int = 64,
+        continues: bool = False,
+    ) -> None:
         if not 0 <= temperature < math.inf:
             raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
         self.path = gguf_of(model)
@@ -68,6 +80,9 @@ class EmbeddedChatClient:
             "max_tokens": max_tokens,
             "build": self.build,
         }
+        self.continues = continues
+        if continues:
+            self.decoding["continues"] = True
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -80,24 +95,28 @@ class EmbeddedChatClient:
             OracleError: `too-long`, `empty`, or `refused-request`.
             ConfigError: If llama.cpp cannot load the file.
         """
-        request: dict[str, Any] = {
-            "messages": [{"role": "user", "content": _tame(prompt)}],
-            "temperature": self.decoding["temperature"],
-            "seed": self.decoding["seed"] + seed_offset,
-            "max_tokens": self.decoding["max_tokens"],
-        }
-        if schema is not None:
-            request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
-        if top_logprobs:
-            request |= {"logprobs": True, "top_logprobs": top_logprobs}
+        handler, request = self._request(prompt, schema, top_logprobs)
+        request["seed"] = self.decoding["seed"] + seed_offset
         started = time.perf_counter()
-        reply = await self.run(lambda: self.call("handle_chat_completions", request))
+        reply = await self.run(lambda: self.call(handler, request))
         said, usage = reply["choices"][0], reply["usage"]
-        text = said["message"].get("content") or ""
+        text = (said.get("text") if self.continues else said["message"].get("content")) or ""
         if not text.strip():
             raise OracleError("empty", f"{self.label}: the answer is empty")
         latency_ms = (time.perf_counter() - started) * 1000
         return Completion(text, usage["prompt_tokens"], usage["completion_tokens"], latency_ms, _tops(said))
+
+    def _request(self, prompt: str, schema: dict[str, Any] | None, top: int) -> tuple[str, dict[str, Any]]:
+        """Return which handler of llama.cpp is asked, and what."""
+        tokens: int = self.decoding["max_tokens"]
+        request: dict[str, Any] = {"temperature": self.decoding["temperature"]}
+        if self.continues:
+            request |= {"prompt": _tame(prompt), "n_predict": tokens, "n_probs": top}
+            return "handle_completions", request | ({"stop": ["\n"]} if schema is None else {"json_schema": schema})
+        request |= {"messages": [{"role": "user", "content": _tame(prompt)}], "max_tokens": tokens}
+        if schema is not None:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+        return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
     def load(self) -> None:
         """Load the LLM now, not with the first question.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from pydantic import BaseModel, ValidationError
 
@@ -51,13 +51,44 @@ def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
     return form.model_json_schema()
 
 
+class Form[D](Protocol):
+    """What an answer must look like, where it is neither a pydantic model nor plain text: `options.Lettered` is one.
+
+    Attributes:
+        name: What the ledger calls it; `key` is what else of it counts for the ledger's key.
+        schema: The JSON schema that goes with the prompt, if any.
+        top_logprobs: For how many tokens of each place log-probabilities are asked for, 0..20.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def schema(self) -> dict[str, Any] | None: ...  # noqa: D102
+    @property
+    def top_logprobs(self) -> int: ...  # noqa: D102
+
+    def heard(self, said: Completion) -> Completion:
+        """Return what is to be recorded of what an LLM said: its `text` is what `read` reads."""
+        ...
+
+    def read(self, raw: str) -> D:
+        """Return the answer that a recorded text holds.
+
+        Raises:
+            UselessAnswerError: If it holds none.
+        """
+        ...
+
+
 @dataclass(frozen=True)
-class Wanted[D: BaseModel | str]:
+class Wanted[D]:
     """An answer that is wanted of an LLM: what it is told, and what the answer must look like.
 
     Attributes:
         prompt: The whole prompt.
-        form: A pydantic model, whose JSON schema goes with the prompt, or `str` for plain text.
+        form: A pydantic model, whose JSON schema goes with the prompt, `str` for plain text, or any `Form`.
         accept: Whether an answer of that form is of any use; one that is not counts as none.
         accepts: A name for what `accept` goes by, where it can differ for the same prompt.
         narrower: A JSON schema that goes with the prompt in place of the form's, and allows less.
@@ -67,7 +98,7 @@ class Wanted[D: BaseModel | str]:
     """
 
     prompt: str
-    form: type[D]
+    form: type[D] | Form[D]
     accept: Callable[[D], bool] | None = None
     accepts: str = ""
     narrower: Mapping[str, Any] | None = None
@@ -80,12 +111,25 @@ class Wanted[D: BaseModel | str]:
         """The JSON schema that goes with the prompt; None for plain text."""
         if self.narrower is not None:
             return dict(self.narrower)
+        if not isinstance(self.form, type):
+            return self.form.schema
         return _schema_of(self.form) if issubclass(self.form, BaseModel) else None
+
+    @property
+    def top_logprobs(self) -> int:
+        """For how many tokens of each place log-probabilities are asked for."""
+        return 0 if isinstance(self.form, type) else self.form.top_logprobs
 
     @cached_property
     def options(self) -> tuple[str, str]:
         """What counts for the ledger's key."""
-        return f"{self.form.__name__} {self.accepts}".strip(), json.dumps(self.schema, sort_keys=True)
+        own = json.dumps(self.schema, sort_keys=True)
+        name, key = (self.form.__name__, own) if isinstance(self.form, type) else (self.form.name, self.form.key)
+        return f"{name} {self.accepts}".strip(), key
+
+    def heard(self, said: Completion) -> Completion:
+        """Return what is to be recorded of what an LLM said."""
+        return said if isinstance(self.form, type) else self.form.heard(said)
 
     def read(self, raw: str) -> D:
         """Return the answer that a text holds.
@@ -100,8 +144,10 @@ class Wanted[D: BaseModel | str]:
         return said
 
     def _in_form(self, raw: str) -> D:
+        if not isinstance(self.form, type):
+            return self.form.read(raw)
         if not issubclass(self.form, BaseModel):
-            return self.form(raw.strip())
+            return self.form(raw.strip())  # type: ignore[call-arg]  # plain text
         try:
             return self.form.model_validate_json(_unfenced(raw))
         except ValidationError as error:
@@ -131,9 +177,12 @@ class _Asked:
     async def ask(self, prompt: str, question: Wanted[Any], attempt: int = 0) -> Completion:
         try:
             async with asyncio.timeout(self._timeout_s + _GRACE_S):
-                return await self.client.chat(prompt, question.schema, seed_offset=attempt)
+                said = await self.client.chat(
+                    prompt, question.schema, seed_offset=attempt, top_logprobs=question.top_logprobs
+                )
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {self._timeout_s:g} s") from error
+        return question.heard(said)
 
     def read(self, question: Wanted[Any], raw: str) -> object:
         return question.read(raw)
@@ -229,7 +278,7 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
             Wanted(prompt, response_model, accept, accepts, component=component, place=place or Place())
         )
 
-    async def fetch[D: BaseModel | str](self, wanted: Wanted[D]) -> D:
+    async def fetch[D](self, wanted: Wanted[D]) -> D:
         """Return one answer; errors as in `call_with_retry`."""
         [found] = await asyncio.wrap_future(self._loop().start(self._answered([wanted])))
         if isinstance(found, LLMFailureException):
@@ -301,13 +350,19 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
         self._note(sheet, "llm" if sheet.first else "cache", "", attempts, rows)
         return said
 
+    @property
+    def _is_known(self) -> bool:
+        """Whether the ledger that is replayed says who was asked: if all failed, it does not."""
+        digest = str(getattr(self.client, "digest", ""))
+        return self.books.knows(self.client.name, digest, self.client.decoding)
+
     def _raw(self, key: str) -> str:
         return self.books.raw_of(key) or ""
 
     def _replayed(self, sheet: _Sheet) -> Any:
         wanted, place = sheet.wanted, sheet.wanted.place
         past = self.books.past(place.round, place.tick, place.agent)
-        if past is not None and past.source == "failed" and (past.key == sheet.key or not self.books.has_answers):
+        if past is not None and past.source == "failed" and (past.key == sheet.key or not self._is_known):
             raise LLMFailureException(past.reason, past.attempts, wanted.component)
         raw = self.books.raw_of(sheet.key)
         if raw is None:

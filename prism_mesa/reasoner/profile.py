@@ -120,7 +120,10 @@ def post_of(context: Any) -> Post | None:
         author_name=str(named),
         relevance=min(max(_number(read("relevance", None), 0.5), 0.0), 1.0),
         kind=kind if kind in POST_KINDS else "post",
-        **{field: _whole(read(field, None), 0) for field in ("likes", "replies", "reshares", "velocity")},
+        likes=_whole(read("likes", None), 0),
+        replies=_whole(read("replies", None), 0),
+        reshares=_whole(read("reshares", None), 0),
+        velocity=_whole(read("velocity", None), 0),
         media_type=str(read("media_type", None) or ""),
         media_description=str(read("media_description", None) or ""),
     )

@@ -118,18 +118,24 @@ def _history(lines: Sequence[str]) -> str:
     return f"Your last changes of state, oldest first:\n{recent}"
 
 
+def one_letter(n_options: int) -> str:
+    """Return the sentence that asks for the letter of one of some options."""
+    return f"Respond with one letter only: {', '.join(LETTERS[:n_options])}"
+
+
 @lru_cache(maxsize=256)
 def _task(options: tuple[AgentState, ...], *, lettered: bool) -> str:
     """Return what comes first in every prompt: it depends on nothing but the options and the form of the answer."""
     names = [f"{letter}. {o.value}" for letter, o in zip(LETTERS, options, strict=False)] if lettered else []
     names = names or [f"- {option.value}" for option in options]
     lines = "\n".join(f"{name}: {STATE_DESCRIPTIONS[o]}" for name, o in zip(names, options, strict=True))
-    form = f"Respond with one letter only: {', '.join(LETTERS[: len(options)])}" if lettered else _FORMAT
+    form = one_letter(len(options)) if lettered else _FORMAT
     return "\n\n".join((_ROLE, f"Choose your next state from these options:\n{lines}", form))
 
 
 @lru_cache(maxsize=65_536)
-def _profile(name: str, interests: tuple[str, ...], personality: str) -> str:
+def profile_in_words(name: str, interests: tuple[str, ...], personality: str) -> str:
+    """Return who an agent is, as prompts tell it; an agent without a name is just a user."""
     who = f"You are {_quoted(name, NAME_CAP)}, a social media user." if name else "You are a social media user."
     named = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in interests[:MAX_INTERESTS])))
     likes = _quoted(named, MAX_INTERESTS * NAME_CAP) if named else "none in particular"
@@ -156,7 +162,7 @@ def build_reasoner_prompt(
     """
     parts = (
         _task(tuple(options), lettered=lettered),
-        _profile(agent_name, tuple(agent_interests), agent_personality),
+        profile_in_words(agent_name, tuple(agent_interests), agent_personality),
         f'You are currently in the "{current_state.value}" state and received the "{plain(trigger, NAME_CAP)}" event.',
         _history(history),
         format_context(context),

@@ -257,7 +257,8 @@ class Reasoner(Asker[Question, ReasonerParams]):
     def _replayed(self, sheet: _Sheet) -> Answer:
         past = self.books.past(int(sheet.ask.round), int(sheet.ask.tick), int(sheet.ask.agent))
         if past is not None and past.source in ("fallback", "budget"):
-            if past.key != sheet.key and self.books.has_answers:
+            oracle = self.oracle
+            if past.key != sheet.key and self.books.knows(oracle.name, oracle.digest, oracle.decoding):
                 raise OracleError("not-recorded", self._missing(sheet, past))
             return self._stand_in(sheet, past.reason, past.attempts)
         raw = self.books.raw_of(sheet.key)

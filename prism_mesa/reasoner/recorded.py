@@ -48,12 +48,12 @@ class _RecordedPmi(PmiOracle):
 def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
     """Return the oracle whose answers a ledger holds: the latest that is what `params` ask for.
 
-    Where the ledger holds no answer (all questions of a run were fallbacks) it is one of the configured kind.
+    Where the ledger holds no answer to a question (all of a run were fallbacks) it is one of the configured kind.
 
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [(name, digest, json.loads(decoding)) for name, digest, decoding in ledger.llms()]
+    held = [llm for llm in _held(ledger) if _OF_ORACLES & llm[2].keys()]
     if not held:
         client = RecordedClient(params.model or "")
         scores = params.kind == "embedded" and params.answer != "choice"
@@ -68,21 +68,27 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
 
 
 def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
-    """Return the LLM whose answers a ledger holds, the latest that was asked as `params` ask; of none if it holds none.
+    """Return the LLM whose answers in a form a ledger holds, the latest that was asked as `params` ask.
+
+    Where it holds none it is one that nobody knows.
 
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [(name, digest, json.loads(decoding)) for name, digest, decoding in ledger.llms()]
+    held = [llm for llm in _held(ledger) if not _OF_ORACLES & llm[2].keys()]
     if not held:
         return RecordedClient(params.model or "")
-    found = [llm for llm in held if not _OF_ORACLES & llm[2].keys()]
-    found = [llm for llm in found if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
+    found = [llm for llm in held if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
     if params.model is not None:
         found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
     if not found:
         raise _other_llms(ledger, held)
     return RecordedClient(*found[0])
+
+
+def _held(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return name, digest and decoding of the LLMs that have answered, the latest first."""
+    return [(name, digest, json.loads(decoding)) for name, digest, decoding in ledger.llms()]
 
 
 def _other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
@@ -94,8 +100,6 @@ def _other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> 
 
 def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
     """Return whether an LLM in a ledger is the one that `params` would ask."""
-    if not _OF_ORACLES & decoding.keys():  # it answered in a form
-        return False
     if "answer" not in decoding:  # it gives scores
         return params.kind in ("auto", "embedded") and params.answer != "choice"
     expected = {**params.decoding, "answer": params.answer or "choice"}

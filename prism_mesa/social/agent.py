@@ -10,6 +10,7 @@ import numpy as np
 
 from prism_mesa.errors import AgentError, StateTypeError
 from prism_mesa.reasoner import Question, question_of
+from prism_mesa.reasoner.prompt import plain
 from prism_mesa.records import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.social.asking import ask_alone
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
@@ -17,6 +18,7 @@ from prism_mesa.social.columns import AgentColumns, PostColumns
 from prism_mesa.social.history import HistoryView
 from prism_mesa.social.moves import follow_up, note_engagement, read_next
 from prism_mesa.social.population import NO_ACTION, NO_POST, Rows, action_name
+from prism_mesa.social.posts import WORDS_CAP
 from prism_mesa.social.profiles import personality
 from prism_mesa.social.questions import as_archetype, questions
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
@@ -192,13 +194,13 @@ class SocialAgent(mesa.Agent):
         """Like a post; it counts when the round is committed."""
         self._engage(post, "like")
 
-    def reply(self, post: Post) -> None:
-        """Reply to a post; the reply appears in the next round."""
-        self._engage(post, "reply")
+    def reply(self, post: Post, text: str = "") -> None:
+        """Reply to a post, in words of your own or as `content` says; the reply appears in the next round."""
+        self._engage(post, "reply", text)
 
-    def reshare(self, post: Post) -> None:
-        """Reshare a post; the reshare appears in the next round."""
-        self._engage(post, "reshare")
+    def reshare(self, post: Post, comment: str = "") -> None:
+        """Reshare a post, with a comment of your own or as `content` says; the reshare appears in the next round."""
+        self._engage(post, "reshare", comment)
 
     def write(self, text: str) -> None:
         """Write a post; it appears in the next round."""
@@ -206,15 +208,18 @@ class SocialAgent(mesa.Agent):
             raise AgentError(f"SocialAgent.write: {text!r} is no text")
         self.model.events.written.append((self.row, text))
 
-    def _engage(self, post: Post, action: ActionName) -> None:
+    def _engage(self, post: Post, action: ActionName, text: str = "") -> None:
         if not isinstance(post, Post) or not 0 <= post.post_id < len(self.model.posts):
             raise AgentError(f"SocialAgent.{action}: {post!r} is no post of this platform (see feed, read)")
+        words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
+        if text != "" and not words:
+            raise AgentError(f"SocialAgent.{action}: {text!r} is no text; leave it out to give no words of your own")
         if action != "reply":  # whatever a script does, one agent likes and reshares a root once
             engaged: set[tuple[ActionName, int]] = self.__dict__.setdefault("_engaged", set())
             if (action, post.root) in engaged:
                 return
             engaged.add((action, post.root))
-        note_engagement(self.model, self.row, post.post_id, ACTIONS.index(action))
+        note_engagement(self.model, self.row, post.post_id, ACTIONS.index(action), words)
 
     def remove(self) -> None:
         """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay."""

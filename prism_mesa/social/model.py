@@ -7,7 +7,8 @@ A round, which is one `step()`:
 2. rank: each agent who will be there gets its feed, of posts it has not seen, from what stands now.
 3. open: idle agents that come online (own activity) get `feed_ready`; the others stay idle.
 4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
-5. commit: likes, replies and reshares reach the posts' counters and cascades.
+5. commit: replies and reshares get their words (`content`); likes, replies and reshares reach the posts'
+   counters and cascades.
 6. collect: the DataCollector and the recorder get the round's rows.
 7. close: `round_ends` brings every active agent to IDLE.
 
@@ -25,6 +26,7 @@ import numpy as np
 import numpy.typing as npt
 from mesa.agent import AgentSet
 
+from prism_mesa.deliberation import Notebook
 from prism_mesa.errors import AgentError, ConfigError
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
@@ -49,6 +51,7 @@ from prism_mesa.social.tables import WalkTables
 from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.told import Told
 from prism_mesa.social.world import World, make_world
+from prism_mesa.social.writing import write, writer_of
 from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams
 
@@ -99,6 +102,10 @@ class SocialModel(mesa.Model):
         self._make(make_world(self.params, self.streams), chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
         self.notes += unlearned(self.reasoner.at_once, self.tables.option_sets)
+        self.writer, why_not = writer_of(self.params, self.reasoner)
+        self.notes += (why_not,) if why_not else ()
+        self.written: Counter[str] = Counter()
+        self.notebook = Notebook(self.params.deliberation.notes)
         self.archetypes: Archetypes | None = None
         if isinstance(self.reasoner, Reasoner):
             self.reasoner.begin()
@@ -151,6 +158,7 @@ class SocialModel(mesa.Model):
         online = self._rank()
         fire_and_wait(self, FEED_READY, online)
         run_ticks(self)
+        write(self)
         commit(self)
         collect(self)
         self._close()
@@ -306,9 +314,20 @@ class SocialModel(mesa.Model):
         return self.time_of_day.number(max(self.round, 0), self.tick)
 
     @property
+    def hours(self) -> float:
+        """Simulated hours from the beginning of the run to that of this round."""
+        return max(self.round, 0) * self.params.clock.round_minutes / 60
+
+    @property
     def now(self) -> datetime:
         """Simulated time, in UTC."""
         return self.time_of_day.at(self.clock)
+
+    def close(self) -> None:
+        """End the threads and connections of those who are asked; doing it twice does no harm."""
+        for asked in (self.reasoner, self.writer):
+            if asked is not None:
+                asked.close()
 
     def keeps_moves(self, row: int) -> bool:
         """Return whether an agent's transitions are noted down for a recorder."""

@@ -19,10 +19,25 @@ if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
 type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
 
+_LIKE: Final = ACTIONS.index("like")
 _ACTION_OF: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
 LETS_GO: Final = np.array([state in (IDLE, SCROLLING, RESTING) for state in STATES])
 """Which states let go of the post at hand when they are entered."""
+
+
+@dataclass(frozen=True)
+class Stock:
+    """Words that many engagements share: that of ``keys[i]`` says ``texts[places[i]]``.
+
+    Attributes:
+        keys: What `engagement_keys` makes of the engagements, ascending.
+    """
+
+    texts: list[str]
+    keys: Int64
+    places: Int32
 
 
 @dataclass
@@ -34,12 +49,18 @@ class Events:
         engagements: (tick, agent, post, action code).
         written: Extra posts by agents' own scripts: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
+        texts: The words of replies and reshares: (agent, post, action code) -> one line.
+        notes: What agents wrote down for themselves: (tick, agent, text, importance).
+        stock: Words of those that are not among `texts`, if they were given in columns.
     """
 
     impressions: list[tuple[Rows, ...]] = field(default_factory=list)
     engagements: list[tuple[Rows, ...]] = field(default_factory=list)
     written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Rows, ...]] = field(default_factory=list)
+    texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    notes: list[tuple[int, int, str, int]] = field(default_factory=list)
+    stock: Stock | None = None
 
     def seen(self) -> tuple[Int32, Int32, Int32]:
         """Take the impressions: tick, agent, post."""
@@ -49,16 +70,65 @@ class Events:
     def engaged(self) -> tuple[Rows, Rows, Rows, Rows]:
         """Take the engagements: tick, agent, post, action, in this order; a repetition counts at its first tick."""
         tick, agent, post, action = _taken(self.engagements, 4)
-        key = (agent.astype(np.int64) * (post.max(initial=0) + np.int64(1)) + post) * len(ACTIONS) + action
-        _, first = np.unique(key, return_index=True)
-        order = first[np.argsort(tick[first], kind="stable")]
-        return tick[order], agent[order], post[order], action[order]
+        return _each_once(tick, agent, post, action)
+
+    def unwritten(self) -> tuple[Rows, Rows, Rows, Rows]:
+        """Return the replies and reshares that nobody gave words to: tick, agent, post, action, in this order.
+
+        A repetition counts at its first tick. Nothing is taken.
+        """
+        tick, agent, post, action = _joined(self.engagements, 4)
+        some = np.flatnonzero(action != _LIKE)
+        tick, agent, post, action = _each_once(tick[some], agent[some], post[some], action[some])
+        left = np.ones(len(agent), np.bool_)
+        left[list(self._given(agent, post, action))] = False
+        return tick[left], agent[left], post[left], action[left]
+
+    def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
+        """Return different words, and which of them each of the engagements has, -1 for none."""
+        said: list[str] = []
+        places = np.full(len(agent), -1, np.int32)
+        if self.stock is not None and len(self.stock.keys):
+            keys = engagement_keys(agent, post, action)
+            at = np.minimum(np.searchsorted(self.stock.keys, keys), len(self.stock.keys) - 1)
+            said += self.stock.texts
+            np.copyto(places, self.stock.places[at], where=self.stock.keys[at] == keys)
+        for i, text in self._given(agent, post, action).items():
+            places[i] = len(said)
+            said.append(text)
+        return said, places
+
+    def _given(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
+        """Return which of the engagements stand in `texts`, and their words."""
+        if not self.texts:
+            return {}
+        own = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
+        keys = zip(agent[own].tolist(), post[own].tolist(), action[own].tolist(), strict=True)
+        return {i: self.texts[key] for i, key in zip(own.tolist(), keys, strict=True) if key in self.texts}
 
 
-def _taken(parts: list[tuple[Rows, ...]], columns: int) -> list[npt.NDArray[np.int32]]:
-    """Return the columns of all parts, and empty their list."""
+def engagement_keys(agent: Rows, post: Rows, action: Rows) -> Int64:
+    """Return one number for each engagement, ascending by agent, post and action."""
+    return agent.astype(np.int64) << 33 | post.astype(np.int64) << 2 | action
+
+
+def _each_once(tick: Int32, agent: Int32, post: Int32, action: Int32) -> tuple[Int32, Int32, Int32, Int32]:
+    """Return engagements by tick, agent, post and action, each at its first tick."""
+    key = (agent.astype(np.int64) * (post.max(initial=0) + np.int64(1)) + post) * len(ACTIONS) + action
+    _, first = np.unique(key, return_index=True)
+    order = first[np.argsort(tick[first], kind="stable")]
+    return tick[order], agent[order], post[order], action[order]
+
+
+def _joined(parts: list[tuple[Rows, ...]], columns: int) -> list[Int32]:
+    """Return the columns of all parts."""
     none = (np.zeros(0, np.int32),) * columns
-    joined = [np.concatenate(column) for column in zip(none, *parts, strict=True)]
+    return [np.concatenate(column) for column in zip(none, *parts, strict=True)]
+
+
+def _taken(parts: list[tuple[Rows, ...]], columns: int) -> list[Int32]:
+    """Return the columns of all parts, and empty their list."""
+    joined = _joined(parts, columns)
     parts.clear()
     return joined
 
@@ -107,8 +177,10 @@ def drawn_action(model: "SocialModel", row: int) -> int:
     return int(u >= like) + int(u >= like + reply)
 
 
-def note_engagement(model: "SocialModel", row: int, post: int, action: int) -> None:
-    """Note that an agent engages with a post; it counts when the round is committed."""
+def note_engagement(model: "SocialModel", row: int, post: int, action: int, words: str = "") -> None:
+    """Note that an agent engages with a post; it counts when the round is committed. Its first words are kept."""
+    if words:
+        model.events.texts.setdefault((row, post, action), words)
     model.events.engagements.append(_columns(model.tick, row, post, action))
 
 

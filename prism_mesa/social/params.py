@@ -5,6 +5,7 @@ from typing import Literal, Self
 
 from pydantic import AwareDatetime, Field, model_validator
 
+from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.statechart.params import StatechartParams
@@ -176,6 +177,11 @@ class SocialParams(Params):
         "reasoner is then spent in the order of agents)",
     )
     threads: int = Field(1, ge=1, le=1024, description="threads that share the work of a round; same result")
+    content: Literal["none", "template", "llm"] = Field(
+        "none",
+        description="words of replies and reshares; none: they have none; template: sentences about the topic, "
+        "friendly from agreeable agents, doubting from others; llm: an LLM writes them",
+    )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)
     posts: PostsParams = Field(default_factory=PostsParams)
@@ -183,4 +189,5 @@ class SocialParams(Params):
     clock: ClockParams = Field(default_factory=ClockParams)
     statechart: StatechartParams = Field(default_factory=StatechartParams)
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
+    deliberation: DeliberationParams = Field(default_factory=DeliberationParams)
     records: RecordsParams = Field(default_factory=RecordsParams)

@@ -11,6 +11,8 @@ from prism_mesa.social.collect import COUNTERS, record_engagements, record_impre
 from prism_mesa.social.moves import Events
 from prism_mesa.social.population import Rows
 from prism_mesa.social.posts import NO_PARENT, POST, REPLY, RESHARE
+from prism_mesa.social.tools import keep_notes
+from prism_mesa.social.writing import own_posts
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
@@ -33,8 +35,9 @@ def publish(model: "SocialModel") -> None:
     author, text = model.schedule.of_round(model.round)
     here = population.present[author]
     author = np.concatenate([own, author[here]])
-    text = np.concatenate([_texts_of(model, own), text[here]])
-    key = model.streams.bits("post", author, round_=model.round, index=text)
+    drawn = _texts_of(model, own)
+    key = model.streams.bits("post", author, round_=model.round, index=np.concatenate([drawn, text[here]]))
+    text = np.concatenate([own_posts(model, own, drawn), text[here]])  # the key is of what was drawn all the same
     chance = key.copy()
     chance[len(own) :] = np.sort(chance[len(own) :])
     order = np.argsort(chance, kind="stable")
@@ -71,6 +74,7 @@ def commit(model: "SocialModel") -> None:
     _count(model, *engagements[2:])
     _spread(model, *engagements)
     _publish_written(model)
+    keep_notes(model)
     _remember(model, known)
     record_engagements(model, *engagements)
     model.events = Events(moves=model.events.moves)
@@ -96,13 +100,14 @@ def _spread(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: R
     """Let replies and reshares become posts of the next round."""
     posts = model.posts
     kind = _KIND_OF_ACTION[action]
-    tick, agent, post, kind = (column[kind != POST] for column in (tick, agent, post, kind))
+    tick, agent, post, action, kind = (column[kind != POST] for column in (tick, agent, post, action, kind))
     parent = np.bitwise_xor(posts.key[post], kind.astype(np.uint64), dtype=np.uint64)
     key = model.streams.bits("reshare", agent, round_=model.round, tick=tick, index=parent)
     order = np.lexsort((key, tick))
-    agent, post, kind, key = agent[order], post[order], kind[order], key[order]
+    agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
+    text_id, words = posts.worded(post, kind, *model.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
-    posts.add(agent, posts.text_id[post], model.round + 1, kind, post, root, key)
+    posts.add(agent, text_id, model.round + 1, kind, post, root, key, words)
 
 
 def _publish_written(model: "SocialModel") -> None:

@@ -29,7 +29,7 @@ UNIT = 127
 
 _WORDLLAMA_DIMENSIONS = 256
 _WORD = re.compile(r"[^\W\d_]{2,}")
-_STOP = frozenset(
+STOP_WORDS = frozenset(
     "the and for that with this from are was not have has had but you your all can its it's our out one get got "
     "will who how what when where why into about more than then they them their there been were would could should "
     "just like over after before some any own off too very her his him she let's don't i'm it is in on of to at by "
@@ -136,13 +136,14 @@ class Topics:
         vectors: Shape (n texts, n_topics), int8, of length about `UNIT` (or 0 for a text without words).
         names: Words for some directions: the labels, or the commonest words along each dimension.
         name_vectors: Their directions, shape (n names, n_topics), int8.
-        place: Texts to vectors, as the corpus was placed; for texts that are written during a run.
+        place: Texts to vectors, as the corpus was placed; for texts that are written during a run. A second argument
+            may name for each the text of the corpus whose labels it shares, -1 for none.
     """
 
     vectors: npt.NDArray[np.int8]
     names: list[str]
     name_vectors: npt.NDArray[np.int8]
-    place: Callable[[Sequence[str]], npt.NDArray[np.int8]]
+    place: Callable[..., npt.NDArray[np.int8]]
 
     def words_of(self, interests: npt.NDArray[np.int8], most: int = 3) -> list[tuple[str, ...]]:
         """Return, for each row of `interests`, the nearest names, nearest first; ties in order of names."""
@@ -182,14 +183,20 @@ def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     labels = sorted({label for labels in corpus.labels for label in labels})
     if len(labels) > k:
         raise ConfigError(f"posts.n_topics: {k} is fewer than the {len(labels)} topic labels in posts.file")
+    by_label = np.zeros((0, k))
     if labels:
-        raw = params.label_weight * _label_axes(corpus, labels, k) + (1 - params.label_weight) * raw
+        by_label = params.label_weight * _label_axes(corpus, labels, k)
+        raw = by_label + (1 - params.label_weight) * raw
     centre = raw.mean(axis=0)
     own_words = 1 - params.label_weight if labels else 1.0
     vectors = quantised(raw - centre)
 
-    def place(texts: Sequence[str]) -> npt.NDArray[np.int8]:
-        return quantised(own_words * _unit(embed(texts)) - centre)
+    def place(texts: Sequence[str], about: Sequence[int] = ()) -> npt.NDArray[np.int8]:
+        placed = own_words * _unit(embed(texts))
+        if labels and len(about):
+            shared = np.asarray(about)
+            placed += np.where(shared[:, None] < 0, 0.0, by_label[shared])
+        return quantised(placed - centre)
 
     if labels:
         means = [vectors[[label in own for own in corpus.labels]].mean(axis=0) for label in labels]
@@ -218,7 +225,7 @@ def _label_axes(corpus: Corpus, labels: list[str], k: int) -> npt.NDArray[np.flo
 
 def _word_axes(texts: Sequence[str], embed: Embedder, k: int) -> tuple[list[str], npt.NDArray[np.int8]]:
     """Return names for the 2 k directions along the axes: the commonest words that point there."""
-    counts = Counter(word for text in texts for word in set(words_of(text)) if word not in _STOP and len(word) > 2)
+    counts = Counter(word for text in texts for word in set(words_of(text)) if word not in STOP_WORDS and len(word) > 2)
     common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:2000]]
     vectors = _unit(embed(common))
     names, axes = [], []

@@ -1,0 +1,52 @@
+"""Thinking before writing: think, call tools, respond, reflect. It knows no platform, no nation, nothing of Mesa."""
+
+from prism_mesa.deliberation.contents import (
+    Content,
+    Message,
+    ProposedToolCall,
+    ReasoningResult,
+    ReasoningThoughtContent,
+    TextContent,
+    ThoughtContent,
+    ToolCallContent,
+)
+from prism_mesa.deliberation.conversation import Conversation
+from prism_mesa.deliberation.deliberation import Deliberation, as_llm_client, reason_about_text, together
+from prism_mesa.deliberation.events import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent, ToolStartedEvent
+from prism_mesa.deliberation.memory import Note, Notebook
+from prism_mesa.deliberation.params import DeliberationParams
+from prism_mesa.deliberation.prompts import Example, Questions
+from prism_mesa.deliberation.tools import Tool, ToolRegistry, ToolResult
+from prism_mesa.deliberation.turn import Frame, Limits, steps
+
+__all__ = [
+    "AgentErrorEvent",
+    "AgentTextEvent",
+    "Content",
+    "Conversation",
+    "Deliberation",
+    "DeliberationParams",
+    "Event",
+    "Example",
+    "Frame",
+    "Limits",
+    "Message",
+    "Note",
+    "Notebook",
+    "ProposedToolCall",
+    "Questions",
+    "ReasoningResult",
+    "ReasoningThoughtContent",
+    "TextContent",
+    "ThoughtContent",
+    "Tool",
+    "ToolCallContent",
+    "ToolFinishedEvent",
+    "ToolRegistry",
+    "ToolResult",
+    "ToolStartedEvent",
+    "as_llm_client",
+    "reason_about_text",
+    "steps",
+    "together",
+]

@@ -1,0 +1,113 @@
+"""What a conversation is made of: messages, and their contents. They are values; nothing here asks or acts."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from prism_mesa.deliberation.tools import ToolResult
+
+type Role = Literal["system", "user", "assistant"]
+
+
+class _Frozen(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class ProposedToolCall(_Frozen):
+    """A call of a tool that a thought proposes."""
+
+    tool_name: str
+    parameters: dict[str, Any] = {}
+    reasoning: str = Field(default="", json_schema_extra={"maxLength": 120})
+
+    @field_validator("parameters")
+    @classmethod
+    def _are_json(cls, parameters: dict[str, Any]) -> dict[str, Any]:
+        json.dumps(parameters, allow_nan=False)  # a NaN, which pydantic reads, would be null when it is read again
+        return parameters
+
+
+class ReasoningResult(_Frozen):
+    """What an agent thinks of a text: somebody else's, or its own response.
+
+    The lengths stand in the JSON schema only, which keeps small LLMs short: a longer answer is no fault.
+
+    Attributes:
+        understanding: What the other wants to say; of one's own response, whether it answers what was needed.
+        needs: The other's emotions, intentions and needs; of one's own response, what should be added.
+        connection: How it connects to what was said before; of one's own response, what is worth remembering.
+        plan: What to do next.
+        verdict: Whether, of one's own response, it is complete.
+        proposed_tools: What to call before responding, in this order.
+    """
+
+    understanding: str = Field(json_schema_extra={"maxLength": 160})
+    needs: str = Field(default="", json_schema_extra={"maxLength": 120})
+    connection: str = Field(default="", json_schema_extra={"maxLength": 120})
+    plan: str = Field(default="", json_schema_extra={"maxLength": 120})
+    verdict: Literal["continue", "complete"] = "continue"
+    proposed_tools: list[ProposedToolCall] = Field(default=[], json_schema_extra={"maxItems": 3})
+
+
+class TextContent(_Frozen):
+    """What was said."""
+
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ThoughtContent(_Frozen):
+    """What came to mind and was not said: for example what an agent remembers."""
+
+    type: Literal["thought"] = "thought"
+    text: str
+
+
+class ReasoningThoughtContent(_Frozen):
+    """A thought about a text, with its parts."""
+
+    type: Literal["reasoning"] = "reasoning"
+    reasoning: ReasoningResult
+    about: Literal["user", "assistant"] = "user"
+
+
+class ToolCallContent(_Frozen):
+    """A call of a tool and what came of it."""
+
+    type: Literal["tool_call"] = "tool_call"
+    tool_id: str
+    tool_name: str
+    parameters: dict[str, Any]
+    result: ToolResult
+
+
+type Content = Annotated[
+    TextContent | ThoughtContent | ReasoningThoughtContent | ToolCallContent, Field(discriminator="type")
+]
+
+
+class Message(_Frozen):
+    """What one side said, thought and did in one go, in order.
+
+    >>> Message.of("user", "Why?").text
+    'Why?'
+    """
+
+    role: Role
+    contents: tuple[Content, ...] = ()
+
+    @classmethod
+    def of(cls, role: Role, text: str) -> "Message":
+        """Return a message that only says something."""
+        return cls(role=role, contents=(TextContent(text=text),))
+
+    @property
+    def text(self) -> str:
+        """All that was said in it."""
+        return "\n".join(content.text for content in self.contents if isinstance(content, TextContent))
+
+
+type Context = str | Sequence[Message]
+"""What came before a text: in words, or as messages."""

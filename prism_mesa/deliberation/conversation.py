@@ -1,0 +1,122 @@
+"""A conversation: its messages in words, and what becomes of them when they are too many. It asks nobody."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from prism_mesa.deliberation.contents import (
+    Content,
+    Context,
+    Message,
+    ReasoningThoughtContent,
+    Role,
+    TextContent,
+    ThoughtContent,
+    ToolCallContent,
+)
+from prism_mesa.reasoner.prompt import plain
+
+SAID_CAP: Final = 1200
+"""Characters of one content in a prompt."""
+CALL_CAP: Final = 300
+"""Characters of a call: the tool's name and its parameters."""
+WORDS_CAP: Final = 6000
+"""Characters of what came before, where it is given in words."""
+_KEPT: Final = 2
+"""Messages that are never summarised: the last ones."""
+
+
+def tokens_of(text: str) -> int:
+    """Return about how many tokens a text has: a quarter of its bytes. The same for every LLM, and in a replay.
+
+    >>> tokens_of("What is it?")
+    3
+    """
+    return -(-len(text.encode("utf-8", "replace")) // 4)
+
+
+def quoted(text: object, cap: int = SAID_CAP) -> str:
+    """Return a text as data: one line, cut, between signs that it cannot contain."""
+    return f"<<< {plain(text, cap)} >>>"
+
+
+def whole(text: str) -> str:
+    r"""Return a text with question marks for halves of surrogate pairs, which neither JSON nor the ledger can hold.
+
+    >>> whole("Hi \ud800!")
+    'Hi ?!'
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
+def in_words(context: Context) -> str:
+    """Return what came before in words, a line for each content, as prompts tell it; words are quoted, from the end."""
+    if isinstance(context, str):
+        return quoted(context[-WORDS_CAP:], WORDS_CAP) if context.strip() else ""
+    return "\n".join(_line(message.role, content) for message in context for content in message.contents)
+
+
+def _line(role: str, content: Content) -> str:
+    who = {"user": "They said", "assistant": "You said", "system": "Before that"}[role]
+    match content:
+        case TextContent():
+            return f"{who}: {quoted(content.text)}"
+        case ThoughtContent():
+            return f"You thought: {quoted(content.text)}"
+        case ReasoningThoughtContent():
+            return f"You thought: {quoted(thought_in_words(content))}"
+        case ToolCallContent():
+            return call_in_words(content)
+
+
+def thought_in_words(content: ReasoningThoughtContent) -> str:
+    """Return the parts of a thought as sentences."""
+    own = content.reasoning
+    parts = (own.understanding, own.needs, own.connection, own.plan)
+    return " ".join(part.strip().rstrip(".") + "." for part in parts if part.strip())
+
+
+def call_in_words(content: ToolCallContent) -> str:
+    """Return a call of a tool and its result in one line."""
+    given = ", ".join(f"{name}={value!r}" for name, value in content.parameters.items())
+    return f"You called {quoted(f'{content.tool_name}({given})', CALL_CAP)}: {quoted(content.result.text)}"
+
+
+class Conversation:
+    """What was said so far, with a summary in place of what is too long ago.
+
+    Args:
+        messages: What was said before.
+        max_tokens: Size beyond which all but the last two messages should be summarised.
+    """
+
+    def __init__(self, messages: Iterable[Message] = (), max_tokens: int = 1500) -> None:
+        self.messages: list[Message] = list(messages)
+        self.max_tokens = max_tokens
+
+    def add(self, role: Role, *contents: Content) -> None:
+        """Add contents: to the last message, if it is the agent's own as they are, else as a new one."""
+        if self.messages and self.messages[-1].role == role and role == "assistant":
+            last = self.messages[-1]
+            self.messages[-1] = last.model_copy(update={"contents": (*last.contents, *contents)})
+        else:
+            self.messages.append(Message(role=role, contents=contents))
+
+    @property
+    def tokens(self) -> int:
+        """About how many tokens it has in a prompt."""
+        return tokens_of(in_words(self.messages))
+
+    @property
+    def old(self) -> list[Message]:
+        """The messages to be summarised; empty while there is room."""
+        return self.messages[:-_KEPT] if self.tokens > self.max_tokens else []
+
+    def summarise(self, summary: str) -> None:
+        """Put a summary in the place of what is `old`."""
+        n = len(self.old)
+        if n:
+            self.messages[:n] = [Message.of("system", plain(summary, SAID_CAP))]
+
+    def forget(self) -> None:
+        """Let go of what is `old`, of which there is no summary."""
+        del self.messages[: len(self.old)]

@@ -1,0 +1,251 @@
+"""The loop for whoever talks with one agent, and for many agents at once; and a single thought about a text.
+
+Here the LLM is asked for what a turn wants. What a turn does stands in `turn`.
+"""
+
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from prism_mesa.deliberation.contents import Context, ReasoningResult
+from prism_mesa.deliberation.conversation import Conversation
+from prism_mesa.deliberation.events import Event
+from prism_mesa.deliberation.prompts import reasoning_prompt
+from prism_mesa.deliberation.tools import ToolRegistry
+from prism_mesa.deliberation.turn import Frame, Steps, reasoning_schema, steps
+from prism_mesa.errors import AgentError, ConfigError, LLMFailureException
+from prism_mesa.reasoner import ChatClient, FunctionClient, LLMClient, Wanted
+from prism_mesa.reasoner.client import PromptFunction
+
+type LLM = LLMClient | ChatClient | PromptFunction
+
+
+def as_llm_client(llm: LLM, model: str | None = None) -> LLMClient:
+    """Return what a turn can ask: a client for answers in a form as it is, anything else in one.
+
+    Args:
+        llm: A client, or a function ``(prompt) -> str``, plain or async, that plays the LLM.
+        model: The LLM's name: what the ledger calls a function. Any other client has its name already.
+
+    Raises:
+        ConfigError: If it has another name than `model`.
+    """
+    if isinstance(llm, LLMClient | ChatClient):
+        client = llm if isinstance(llm, LLMClient) else LLMClient(llm)
+        if model not in (None, client.client.name):
+            raise ConfigError(f"model: {model!r} is not the LLM that is asked; it is {client.client.name!r} (or None)")
+        return client
+    return LLMClient(FunctionClient(llm, model or ""))
+
+
+def reason_about_text(
+    text: str,
+    message_role: Literal["user", "assistant"],
+    conversation_context: Context,
+    tool_registry: ToolRegistry | None,
+    llm: LLM,
+    model: str | None = None,
+) -> ReasoningResult:
+    """Return what an agent thinks of a text.
+
+    >>> def llm(prompt):
+    ...     return '{"understanding": "They want tea.", "plan": "Offer some."}'
+    >>> reason_about_text("Is there any tea?", "user", "", None, llm).plan
+    'Offer some.'
+
+    Args:
+        text: The text.
+        message_role: Whose it is: another's (`user`), or the agent's own response (`assistant`); what the agent asks
+            itself depends on it.
+        conversation_context: What came before: words, or messages.
+        tool_registry: What it may propose to call; None: nothing.
+        llm: Who is asked; see `as_llm_client`, also for `model`.
+        model: The LLM's name, where that is not known.
+
+    Raises:
+        LLMFailureException: If the LLM gave no thought of that form.
+        ConfigError: If `message_role` is neither, or `model` is not the LLM that is asked.
+    """
+    if message_role not in ("user", "assistant"):
+        raise ConfigError(f"message_role: {message_role!r} is neither 'user' nor 'assistant'")
+    tools = tool_registry if tool_registry is not None else ToolRegistry()
+    about_own = message_role == "assistant"
+    prompt = reasoning_prompt(text, about_own=about_own, context=conversation_context, tools=tools)
+    wanted = Wanted(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
+    client = as_llm_client(llm, model)
+    try:
+        [found] = client.answer([wanted])
+    finally:
+        if client is not llm:
+            client.close()
+    if isinstance(found, LLMFailureException):
+        raise found
+    thought: ReasoningResult = found
+    return thought
+
+
+class Deliberation:
+    """An agent that thinks before it responds, and keeps the conversation.
+
+    >>> def llm(prompt):
+    ...     return '{"understanding": "A greeting."}' if prompt.endswith("as JSON:") else "Good morning!"
+    >>> with Deliberation(llm) as agent:
+    ...     [event.type for event in agent.chat_stream("Hello")]
+    ['thought', 'text', 'thought']
+
+    Args:
+        llm: Who is asked; see `as_llm_client`.
+        frame: Tools, persona, task, limits (see `Frame`).
+        model: The LLM's name, where that is not known.
+        conversation: What was said before; by default nothing.
+        options: Single fields of the frame by name: ``tools=registry, who="You are Ada."``
+
+    Attributes:
+        response: The last response of the last turn, in the frame's form; None if there was none.
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        frame: Frame | None = None,
+        *,
+        model: str | None = None,
+        conversation: Conversation | None = None,
+        **options: Any,
+    ) -> None:
+        self.frame = replace(frame or Frame(), **options)
+        self.conversation = conversation if conversation is not None else Conversation()
+        self.llm = as_llm_client(llm, model)
+        self.response: Any = None
+        self._owns_llm = self.llm is not llm
+        self._talking = False
+
+    def chat_stream(self, user_input: str) -> Iterator[Event]:
+        """Respond to what somebody says; yields events as things happen.
+
+        Nothing happens before the first event is asked for, nor between two events but what leads from one to the
+        next: whoever stops listening stops the turn. What was said, thought and done until then is in the
+        conversation.
+
+        Raises:
+            AgentError: If there is nothing in `user_input`, or another turn is still going on.
+            OracleError: `not-recorded`, if a ledger is replayed that does not hold a prompt.
+        """
+        _check_text("chat_stream", user_input)
+        return self._stream(user_input)
+
+    def _stream(self, user_input: str) -> Generator[Event]:
+        turn = self._begun("chat_stream", user_input)
+        try:
+            item = next(turn)
+            while True:
+                if isinstance(item, Wanted):
+                    item = given(turn, self.llm.answer([item])[0])
+                else:
+                    yield item
+                    item = next(turn)
+        except StopIteration as end:
+            self.response = end.value
+        finally:
+            turn.close()
+            self._talking = False
+
+    async def respond(self, text: str) -> tuple[Any, list[Event]]:
+        """Return the response to a text, None if there is none, and the events of the turn; for callers that await.
+
+        Raises:
+            AgentError: As `chat_stream`.
+            OracleError: As `chat_stream`.
+        """
+        _check_text("respond", text)
+        turn, events = self._begun("respond", text), list[Event]()
+        try:
+            item = next(turn)
+            while True:
+                if isinstance(item, Wanted):
+                    try:
+                        said = await self.llm.fetch(item)
+                    except LLMFailureException as failure:
+                        said = failure
+                    item = given(turn, said)
+                else:
+                    events.append(item)
+                    item = next(turn)
+        except StopIteration as end:
+            self.response = end.value
+            return end.value, events
+        finally:
+            turn.close()
+            self._talking = False
+
+    def _begun(self, where: str, text: str) -> Steps:
+        if self._talking:
+            raise AgentError(f"{where}: another turn is still going on: read it to its end, or close it")
+        self._talking = True
+        self.response = None
+        return steps(text, self.conversation, self.frame)
+
+    def close(self) -> None:
+        """End the background thread of an LLM that was made here; doing it twice does no harm."""
+        if self._owns_llm:
+            self.llm.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def _check_text(where: str, text: object) -> None:
+    if not isinstance(text, str) or not text.strip():
+        raise AgentError(f"{where}: {text!r} is no text")
+
+
+def given(turn: Steps, answer: Any) -> Wanted[Any] | Event:
+    """Give a turn what it wanted, or that it failed, and return what comes next."""
+    return turn.throw(answer) if isinstance(answer, LLMFailureException) else turn.send(answer)
+
+
+def together(
+    llm: LLMClient, turns: Sequence[Steps], on_event: Callable[[int, Event], object] = lambda turn, event: None
+) -> list[Any]:
+    """Run turns side by side, and return their last responses, None where there is none.
+
+    What all of them want of the LLM at a time is asked at once, in their order; so who gets something of a limit does
+    not depend on which answer comes first.
+
+    Args:
+        llm: Who is asked.
+        turns: Turns that have not begun.
+        on_event: Called with the place of a turn and each of its events.
+    """
+    responses: list[Any] = [None] * len(turns)
+    wanted: dict[int, Wanted[Any]] = {}
+
+    def go_on(place: int, advance: Callable[[], Wanted[Any] | Event]) -> None:
+        """Let a turn go on until it wants something, or ends."""
+        try:
+            item = advance()
+            while not isinstance(item, Wanted):
+                on_event(place, item)
+                item = next(turns[place])
+            wanted[place] = item
+        except StopIteration as end:
+            responses[place] = end.value
+
+    try:
+        for place, turn in enumerate(turns):
+            go_on(place, lambda turn=turn: next(turn))  # type: ignore[misc]
+        while wanted:
+            asking, wanted = wanted, {}
+            answers = llm.answer(list(asking.values()))
+            for place, answer in zip(asking, answers, strict=True):
+                go_on(place, lambda place=place, answer=answer: given(turns[place], answer))  # type: ignore[misc]
+    finally:
+        for turn in turns:
+            turn.close()
+    return responses

@@ -1,0 +1,175 @@
+"""What agents remember: notes, of which the best are recalled. Nothing here asks an LLM, draws, or grows without end.
+
+>>> notebook = Notebook()
+>>> notebook.add(7, Note("Bo likes chess", hour=0, importance=5))
+>>> notebook.add(7, Note("It rains", hour=24, importance=2))
+>>> [note.text for note in notebook.recalled(7, None, hour=24, most=1)]
+['Bo likes chess']
+"""
+
+import math
+from bisect import insort_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from numbers import Integral
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import AgentError, ConfigError
+
+type Vector = npt.NDArray[np.floating[Any]] | Sequence[float]
+
+MOST: Final = 50
+DECAY: Final = 0.995
+TOP_IMPORTANCE: Final = 10
+_UNKNOWN_RELEVANCE: Final = 0.5
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that an agent wrote down. Notes are equal if all but their vectors are.
+
+    Attributes:
+        hour: When, in simulated hours.
+        importance: 1..10.
+        vector: The embedding of the text, of any length above 0; None if there is none.
+
+    Raises:
+        AgentError: If the importance is none of 1..10, or the hour no finite number.
+    """
+
+    text: str
+    hour: float
+    importance: int
+    vector: Vector | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.importance, Integral) or not 1 <= self.importance <= TOP_IMPORTANCE:
+            raise AgentError(f"note: importance: must be a whole number from 1 to 10, not {self.importance!r}")
+        if not math.isfinite(self.hour):
+            raise AgentError(f"note: hour: must be a finite number, not {self.hour!r}")
+
+
+def direction_of(vector: Vector | None) -> npt.NDArray[np.float64] | None:
+    """Return a vector at length 1; None if it is None, empty, zero, or not finite.
+
+    >>> direction_of((3.0, 4.0)).tolist(), direction_of((0.0, 0.0))
+    ([0.6, 0.8], None)
+    """
+    if vector is None or len(vector) == 0:
+        return None
+    values = np.asarray(vector, np.float64)
+    top = np.abs(values).max()
+    if not 0 < top < math.inf:
+        return None
+    values = values / top  # so that no square is too large or too small
+    return np.asarray(values / math.sqrt(values @ values), np.float64)
+
+
+def relevance(
+    one: npt.NDArray[np.float64] | None,
+    other: npt.NDArray[np.float64] | None,
+) -> float:
+    """Return ``(1 + cosine) / 2`` of two vectors of length 1; 0.5 where one is missing.
+
+    Raises:
+        AgentError: If they differ in length.
+    """
+    if one is None or other is None:
+        return _UNKNOWN_RELEVANCE
+    if one.shape != other.shape:
+        raise AgentError(f"note: vector: has {one.size} numbers, but {other.size} are asked about; use one embedding")
+    return (1 + min(max(float(one @ other), -1.0), 1.0)) / 2
+
+
+class Notebook:
+    """The notes of all agents of a model.
+
+    A note counts recency x relevance x importance: ``decay ** hours since it was written``, ``(1 + cosine) / 2`` of
+    its vector and what the agent has in mind (0.5 where one is missing or zero), and a tenth of its importance. The
+    three are those of Park et al. (2023), Generative Agents, doi:10.1145/3586183.3606763, who add them up after
+    scaling each to 0..1 over the notes at hand, and count recency from when a note was last retrieved. Here they are
+    multiplied, and recency counts from when the note was written, so that a score does not depend on which other notes
+    there are, and recalling changes nothing.
+
+    Args:
+        most: Notes that are kept for each agent; beyond them, the one with the least recency x importance goes, of
+            equal ones the oldest. At least 1.
+        decay: What remains of a note's recency after an hour, above 0 and at most 1.
+
+    Raises:
+        ConfigError: If a number is not allowed.
+    """
+
+    def __init__(self, most: int = MOST, decay: float = DECAY) -> None:
+        if most < 1:
+            raise ConfigError(f"notebook: most: must be at least 1, not {most!r}")
+        if not 0 < decay <= 1:
+            raise ConfigError(f"notebook: decay: must be above 0 and at most 1, not {decay!r}")
+        self.most = most
+        self.decay = decay
+        self._notes: dict[int, list[Note]] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._notes.values()))
+
+    def add(self, agent: int, note: Note) -> None:
+        """Keep a note; one with the same text is renewed by it: the later hour, the higher importance."""
+        notes = self._notes.setdefault(agent, [])
+        for place, known in enumerate(notes):
+            if known.text == note.text:
+                note = _renewed(notes.pop(place), note)
+                break
+        insort_right(notes, note, key=lambda kept: kept.hour)
+        if len(notes) > self.most:
+            now = notes[-1].hour
+            least = min(range(len(notes)), key=lambda place: self._recency(notes[place], now) * notes[place].importance)
+            del notes[least]
+
+    def of(self, agent: int) -> tuple[Note, ...]:
+        """Return an agent's notes, oldest first; of the same hour, in the order they were added or renewed."""
+        return tuple(self._notes.get(agent, ()))
+
+    def score(self, note: Note, about: Vector | None, hour: float) -> float:
+        """Return what a note counts, 0..1.
+
+        Args:
+            note: Of any agent.
+            about: The embedding of what the agent has in mind; None if there is none.
+            hour: The simulated hour it is; before the note was written, it counts as just written.
+        """
+        return self._score(note, direction_of(about), hour)
+
+    def recalled(self, agent: int, about: Vector | None, hour: float, most: int = 3) -> list[Note]:
+        """Return the notes of an agent that count most, best first; of equal ones, the newer first (see `score`)."""
+        towards = direction_of(about)
+        notes = self._notes.get(agent, [])[::-1]
+        return sorted(notes, key=lambda note: self._score(note, towards, hour), reverse=True)[: max(0, most)]
+
+    def rows(self) -> dict[str, list[Any]]:
+        """Return all notes as columns of a table, by agent and then oldest first."""
+        rows = [(agent, note) for agent in sorted(self._notes) for note in self._notes[agent]]
+        return {
+            "agent": [agent for agent, _ in rows],
+            "hour": [float(note.hour) for _, note in rows],
+            "importance": [int(note.importance) for _, note in rows],
+            "text": [note.text for _, note in rows],
+        }
+
+    def _score(self, note: Note, towards: npt.NDArray[np.float64] | None, hour: float) -> float:
+        weight = note.importance / TOP_IMPORTANCE
+        return float(self._recency(note, hour) * relevance(direction_of(note.vector), towards) * weight)
+
+    def _recency(self, note: Note, hour: float) -> float:
+        return float(self.decay ** max(0.0, hour - note.hour))
+
+
+def _renewed(old: Note, new: Note) -> Note:
+    return replace(
+        new,
+        hour=max(old.hour, new.hour),
+        importance=max(old.importance, new.importance),
+        vector=old.vector if new.vector is None else new.vector,
+    )

@@ -1,0 +1,305 @@
+"""A turn, as a generator: think, call tools, respond, think about the own response, and so on.
+
+It does no input or output of its own: it yields events for whoever listens, and what it wants of the LLM
+(`reasoner.Wanted`), and is sent the answer, or has its `LLMFailureException` thrown in. `deliberation` drives one turn,
+`together` many at once. It calls tools, and knows nothing of them but their registry.
+"""
+
+import json
+import time
+from collections.abc import Callable, Generator
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from prism_mesa.deliberation.contents import (
+    Content,
+    Message,
+    ProposedToolCall,
+    ReasoningResult,
+    ReasoningThoughtContent,
+    TextContent,
+    ThoughtContent,
+    ToolCallContent,
+)
+from prism_mesa.deliberation.conversation import Conversation, tokens_of, whole
+from prism_mesa.deliberation.events import (
+    AgentErrorEvent,
+    AgentTextEvent,
+    Event,
+    ToolFinishedEvent,
+    ToolStartedEvent,
+)
+from prism_mesa.deliberation.prompts import (
+    ABOUT_ONESELF,
+    ABOUT_OTHERS,
+    Example,
+    Questions,
+    reasoning_prompt,
+    response_prompt,
+    summary_prompt,
+)
+from prism_mesa.deliberation.tools import ToolRegistry
+from prism_mesa.errors import ConfigError, LLMFailureException
+from prism_mesa.reasoner import Place, Wanted
+
+TASK: Final = "Respond in your own voice, in plain text, in a few sentences."
+
+type Steps = Generator["Wanted[Any] | Event", Any, Any]
+"""A turn on its way; what it returns is its last response, or None if there was none."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Where a turn stops.
+
+    Attributes:
+        iterations: Most rounds of thinking, calling and responding.
+        tool_calls: Most calls of tools in an iteration.
+        tokens: Tokens (see `tokens_of`) after which it thinks no further and calls no tool; None: no limit.
+        seconds: The same in seconds of the wall clock: for talks, not for runs, which are to repeat.
+
+    Raises:
+        ConfigError: If there is no iteration: the first one is what responds.
+    """
+
+    iterations: int = 5
+    tool_calls: int = 3
+    tokens: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.iterations < 1:
+            raise ConfigError(f"limits: iterations: must be at least 1, not {self.iterations!r}")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What a turn goes by, whatever it is about.
+
+    Attributes:
+        tools: What may be called.
+        who: Who the agent is, for prompts.
+        situation: What it knows besides what was said, for prompts: words of the program, with data quoted in them.
+        task: What a response is, for prompts.
+        examples: How others have thought and responded, for prompts.
+        form: What a response is, for the LLM: `str`, or a pydantic model.
+        accept: Whether a response is of any use; `accepts` names what it goes by.
+        recall: What comes to mind of a text, in words.
+        limits: Where it stops.
+        place: Where in a run it belongs.
+        priority: What a limit of the LLM is spent on first.
+        questions: What the agent asks itself of what it is told, and of its own response.
+        must_respond: Whether the failure of a turn's first response is raised.
+    """
+
+    tools: ToolRegistry = field(default_factory=ToolRegistry)
+    who: str = ""
+    situation: str = ""
+    task: str = TASK
+    examples: tuple[Example, ...] = ()
+    form: type[Any] = str
+    accept: Callable[[Any], bool] | None = None
+    accepts: str = ""
+    recall: Callable[[str], list[str]] | None = None
+    limits: Limits = Limits()
+    place: Place = field(default_factory=Place)
+    priority: float = 0.0
+    questions: tuple[Questions, Questions] = (ABOUT_OTHERS, ABOUT_ONESELF)
+    must_respond: bool = False
+
+
+def steps(text: str, conversation: Conversation, frame: Frame, clock: Callable[[], float] = time.monotonic) -> Steps:
+    """Run a turn about a text; what is said, thought and done goes into the conversation as it happens.
+
+    The first iteration always responds. From the second on a thought that proposes no tool, or whose verdict is
+    "complete", ends the turn. A call that repeats one of this turn (same tool, same parameters) is not carried
+    out, and where an iteration proposes nothing else the turn ends, as it does when a limit is reached.
+
+    Raises:
+        LLMFailureException: If there is no response at all, and the frame says `must_respond`.
+    """
+    yield from _make_room(conversation, frame)
+    return (yield from _Turn(text, conversation, frame, clock).run())
+
+
+def _make_room(conversation: Conversation, frame: Frame) -> Steps:
+    """Summarise what is too long ago; without a summary let go of it, so that no prompt grows without end."""
+    old = conversation.old
+    if not old:
+        return
+    try:
+        wanted = Wanted(summary_prompt(old), str, component="summary", place=frame.place, priority=frame.priority)
+        conversation.summarise(whole((yield wanted)))
+    except LLMFailureException as failure:
+        conversation.forget()
+        yield AgentErrorEvent(reason=failure.reason, text=f"what was said before is lost: {_told(failure)}")
+
+
+def _told(failure: LLMFailureException) -> str:
+    """Return a failure in words that are the same in a replay, where only its reason is known."""
+    return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
+
+
+class _Turn:
+    def __init__(
+        self, text: str, conversation: Conversation, frame: Frame, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.text = whole(text)
+        self.conversation = conversation
+        self.frame = frame
+        self._clock = clock
+        self._until = None if frame.limits.seconds is None else clock() + frame.limits.seconds
+        self._tokens = 0
+        self._called: set[str] = set()
+        self._calls: list[ToolCallContent] = []
+        self._said: list[str] = []
+
+    def run(self) -> Steps:
+        # what comes before a text does not hold the text itself, so it is taken before the text goes in
+        before = list(self.conversation.messages)
+        self.conversation.add("user", TextContent(text=self.text))
+        before += self._recalled()
+        thought = yield from self._thought(before, about_own=False)
+        response = None
+        for iteration in range(1, self.frame.limits.iterations + 1):
+            if iteration > 1:
+                if self._is_spent():
+                    yield AgentErrorEvent(reason="budget", text="the limit of this turn is used up")
+                    break
+                thought = yield from self._thought(before, about_own=True)
+                if thought is None or thought.verdict == "complete" or not thought.proposed_tools:
+                    break
+            proposed = [] if thought is None else thought.proposed_tools
+            is_new = yield from self._call_tools(iteration, proposed)
+            if iteration > 1 and not is_new:
+                break
+            said = yield from self._response(before, thought)
+            if said is None:
+                break
+            response = said
+        return response
+
+    def _recalled(self) -> list[Message]:
+        """Let notes come to mind."""
+        found = self.frame.recall(self.text) if self.frame.recall is not None else []
+        contents: tuple[Content, ...] = tuple(ThoughtContent(text=note) for note in found)
+        if contents:
+            self.conversation.add("assistant", *contents)
+        return [Message(role="assistant", contents=contents)] if contents else []
+
+    def _thought(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
+        """Think, and return the thought; None if the LLM gave none."""
+        tools = self.frame.tools
+        prompt = reasoning_prompt(
+            self._said[-1] if about_own else self.text,
+            about_own=about_own,
+            context=[*before, *self._so_far()] if about_own else before,
+            tools=tools,
+            who=self.frame.who,
+            situation=self.frame.situation,
+            examples=self.frame.examples,
+            questions=self.frame.questions,
+        )
+        said = yield from self._wanted(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
+        if said is None:
+            return None
+        thought: ReasoningResult = said
+        self._add(ReasoningThoughtContent(reasoning=thought, about="assistant" if about_own else "user"))
+        yield AgentTextEvent(text=thought.model_dump_json(indent=2), type="thought")
+        return thought
+
+    def _so_far(self) -> list[Message]:
+        return [Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls))]
+
+    def _response(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
+        """Respond, and return the response; None if the LLM gave none."""
+        prompt = response_prompt(
+            self.text,
+            context=before,
+            thought=None if thought is None else ReasoningThoughtContent(reasoning=thought),
+            calls=self._calls,
+            task=self.frame.task,
+            who=self.frame.who,
+            situation=self.frame.situation,
+            examples=self.frame.examples,
+            so_far=self._said[-1] if self._said else "",
+        )
+        accept = self.frame.accept or (bool if self.frame.form is str else None)
+        said = yield from self._wanted(prompt, self.frame.form, "response", accept=accept, accepts=self.frame.accepts)
+        if said is None:
+            return None
+        text = said.model_dump_json() if isinstance(said, BaseModel) else str(said)
+        self._said.append(text)
+        self._add(TextContent(text=text))
+        yield AgentTextEvent(text=text, type="text")
+        return said
+
+    def _wanted(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
+        """Return what the LLM says; None, after an event that says why, if it gave no usable answer."""
+        frame = self.frame
+        self._tokens += tokens_of(prompt)
+        try:
+            said = yield Wanted(prompt, form, component=component, place=frame.place, priority=frame.priority, **more)
+        except LLMFailureException as failure:
+            if frame.must_respond and component == "response" and not self._said:
+                raise
+            yield AgentErrorEvent(reason=failure.reason, text=_told(failure))
+            return None
+        said = whole(said) if isinstance(said, str) else said
+        self._tokens += tokens_of(said.model_dump_json() if isinstance(said, BaseModel) else said)
+        return said
+
+    def _call_tools(self, iteration: int, proposed: list[ProposedToolCall]) -> Generator[Any, Any, bool]:
+        """Carry out what a thought proposes and is new, and return whether there was anything."""
+        any_new = not proposed
+        for index, call in enumerate(proposed, start=1):
+            name, parameters = call.tool_name, dict(call.parameters)
+            if index > self.frame.limits.tool_calls:
+                yield AgentErrorEvent(reason="too-many-calls", text=f"{name}: one call too many in this iteration")
+                continue
+            if self._is_spent():
+                yield AgentErrorEvent(reason="budget", text=f"{name}: the limit of this turn is used up")
+                continue
+            identity = json.dumps([name, parameters], sort_keys=True, default=str)
+            if identity in self._called:
+                yield AgentErrorEvent(reason="repeated-call", text=f"{name}: was called like that before in this turn")
+                continue
+            self._called.add(identity)
+            any_new = True
+            yield from self._call(f"reasoning_{iteration}_{index}", name, parameters)
+        return any_new
+
+    def _call(self, tool_id: str, name: str, parameters: dict[str, Any]) -> Generator[Any, Any, None]:
+        yield ToolStartedEvent(tool_name=name, tool_id=tool_id, parameters=parameters)
+        result = self.frame.tools.execute(name, parameters)
+        content = ToolCallContent(tool_id=tool_id, tool_name=name, parameters=parameters, result=result)
+        self._calls.append(content)
+        self._add(content)
+        yield ToolFinishedEvent(tool_name=name, tool_id=tool_id, parameters=parameters, result=result)
+
+    def _add(self, content: Content) -> None:
+        self.conversation.add("assistant", content)
+
+    def _is_spent(self) -> bool:
+        limits = self.frame.limits
+        no_time = self._until is not None and self._clock() >= self._until
+        return no_time or (limits.tokens is not None and self._tokens >= limits.tokens)
+
+
+def reasoning_schema(tools: ToolRegistry) -> dict[str, Any]:
+    """Return the JSON schema of a thought that can propose nothing but calls of these tools."""
+    return _reasoning_schema(json.dumps(tools.call_schema))
+
+
+@lru_cache(maxsize=256)
+def _reasoning_schema(call: str) -> dict[str, Any]:
+    schema = ReasoningResult.model_json_schema()
+    schema.pop("$defs", None)
+    calls = schema["properties"]["proposed_tools"]
+    calls["items"] = json.loads(call) or {"type": "object"}
+    if call == "null":
+        calls["maxItems"] = 0
+    return schema

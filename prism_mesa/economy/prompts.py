@@ -1,0 +1,174 @@
+"""What a nation is told, in words: who it is, what it can do, how the world stands, and what it did before.
+
+Names, and what nations have said, stand in it as data. Nothing here asks anybody or decides.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
+from prism_mesa.economy.states import Past, SimulationState
+from prism_mesa.reasoner.prompt import plain
+
+SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
+Analyze the current economic state and propose ONE specific policy action.
+Think step-by-step about the economic situation and reasoning behind your recommendation.
+
+Return your response as JSON with this structure:
+{{
+  "action": "specific policy action string",
+  "reasoning": "step-by-step explanation of why this action is appropriate",
+  "confidence": 0.0-1.0
+}}"""
+
+INSTRUMENTS: Final = {
+    "monetary": "the policy rate (percentage points)",
+    "fiscal": "government spending, taxes, borrowing (percent of GDP)",
+    "trade": "tariffs on a named nation (percent), sanctions on a named nation (percent of trade stopped)",
+}
+
+EXAMPLES: Final = """Examples of good answers:
+GDP Growth: -3.1%, Inflation: 0.4%, Unemployment: 8.2%, Interest Rate: 2.5%
+{"action": "Lower the policy rate by 0.5 percentage points", "reasoning": "1. Unemployment is high and output shrinks. \
+2. Cheaper credit supports demand. 3. Unemployment falls within a year.", "confidence": 0.8}
+GDP Growth: 4.2%, Inflation: 6.1%, Unemployment: 4.4%, Interest Rate: 3.0%
+{"action": "Raise the policy rate by 0.75 percentage points", "reasoning": "1. Inflation is far above target. \
+2. Dearer credit slows demand. 3. Inflation falls within two years.", "confidence": 0.8}
+GDP Growth: -2.0%, Inflation: 1.1%, Unemployment: 9.0%, Interest Rate: 0.0%
+{"action": "Increase government spending by 1% of GDP", "reasoning": "1. Unemployment is high and the rate cannot go \
+lower. 2. The government can spend. 3. Output rises at once.", "confidence": 0.7}"""
+
+STEPS: Final = """Think step-by-step:
+1. What is the most pressing economic issue?
+2. What policy action would address this issue?
+3. What are the expected effects?
+
+Propose ONE specific {domain} policy action."""
+
+ABOUT_SITUATION: Final[Questions] = (
+    ("understanding", "What is the most pressing economic issue?"),
+    ("needs", "What else must be kept in mind: debt, prices, other nations?"),
+    ("connection", "What do your last decisions, and what became of them, tell you?"),
+    ("plan", "Which policy action would address the issue, by how much, and with what expected effects?"),
+)
+"""What a nation asks itself before it proposes something, and where in a `ReasoningResult` the answer goes."""
+
+ABOUT_PROPOSAL: Final[Questions] = (
+    ("understanding", "Does your proposal address the most pressing economic issue?"),
+    ("needs", "Does it say which instrument, which way and by how much, and can it be carried out?"),
+    ("connection", "What do the tools' results say for it and against it?"),
+    ("plan", "Should it stay as it is, or what should be different?"),
+)
+"""The same of its own proposal."""
+
+
+def _try(policy: str) -> ProposedToolCall:
+    return ProposedToolCall(tool_name="try_policy", parameters={"policy": policy}, reasoning="Can it be carried out?")
+
+
+_THOUGHTS: Final = (
+    ReasoningResult(
+        understanding="Unemployment is high and output shrinks.",
+        needs="Inflation is below its target, so cheaper credit does no harm.",
+        connection="The policy rate has room to fall.",
+        plan="Lower the policy rate by 0.5 percentage points: unemployment falls within a year.",
+        proposed_tools=[_try("Lower the policy rate by 0.5 percentage points")],
+    ),
+    ReasoningResult(
+        understanding="Inflation is far above target.",
+        needs="Unemployment is low, so demand can slow.",
+        connection="The policy rate is low for that much inflation.",
+        plan="Raise the policy rate by 0.75 percentage points: inflation falls within two years.",
+    ),
+    ReasoningResult(
+        understanding="Unemployment is high and output shrinks.",
+        needs="The policy rate is zero and cannot go lower.",
+        connection="The government can spend.",
+        plan="Increase government spending by 1% of GDP: output rises at once.",
+        proposed_tools=[_try("Increase government spending by 1% of GDP")],
+    ),
+)
+
+WORKED: Final = tuple(
+    Example(says, response, thought)
+    for says, response, thought in zip(EXAMPLES.splitlines()[1::2], EXAMPLES.splitlines()[2::2], _THOUGHTS, strict=True)
+)
+"""The examples with what was thought before each, for a nation that thinks first."""
+
+_NAME_CAP: Final = 80
+_ACTION_CAP: Final = 200
+_REASON_CAP: Final = 160
+
+
+def system(domain: str) -> str:
+    """Return who the nation's adviser is and what an answer looks like."""
+    return SYSTEM.format(article="an" if domain == "economic" else "a", domain=domain)
+
+
+def instruments(domain: str) -> str:
+    """Return what can be moved."""
+    levers = INSTRUMENTS.values() if domain == "economic" else [INSTRUMENTS[domain]]
+    return f"Instruments: {'; '.join(levers)}. Say which one, which way, and by how much."
+
+
+def situation(name: str, state: SimulationState) -> str:
+    """Return how the nation stands."""
+    own = state.agents[name]
+    return (
+        f"You advise {plain(name, _NAME_CAP)}; it is {state.quarter}.\n"
+        "Current economic state:\n"
+        f"- GDP Growth: {own.gdp_growth:.1f}%\n"
+        f"- Inflation: {own.inflation:.1f}%\n"
+        f"- Unemployment: {own.unemployment:.1f}%\n"
+        f"- Interest Rate: {own.policy_rate:.2f}%\n"
+        f"- Government spending: {own.spending:.1f}% of GDP, taxes: {own.taxes:.1f}%, debt: {own.debt:.0f}%\n"
+        f"- Trade balance: {own.trade_balance:+.1f}% of GDP\n"
+        f"- Inflation target: {own.inflation_target:.1f}%, usual unemployment: {own.natural_unemployment:.1f}%, "
+        f"output gap: {own.output_gap:+.1f}%"
+    )
+
+
+def headline(name: str, state: SimulationState) -> str:
+    """Return how the nation stands in one line, as in the examples."""
+    own = state.agents[name]
+    return (
+        f"GDP Growth: {own.gdp_growth:.1f}%, Inflation: {own.inflation:.1f}%, Unemployment: {own.unemployment:.1f}%, "
+        f"Interest Rate: {own.policy_rate:.1f}%"
+    )
+
+
+def others(name: str, state: SimulationState) -> str:
+    """Return how the other nations seem to stand; empty if there are none."""
+    lines = [
+        f"- {plain(other, _NAME_CAP)}: growth {of.gdp_growth:.1f}%, inflation {of.inflation:.1f}%, "
+        f"unemployment {of.unemployment:.1f}%, interest rate {of.policy_rate:.2f}%{barriers(name, other, state)}"
+        for other, of in state.agents.items()
+        if other != name
+    ]
+    return "Other nations (estimates):\n" + "\n".join(lines) if lines else ""
+
+
+def barriers(name: str, other: str, state: SimulationState) -> str:
+    """Return what stands between a nation and another, each after a comma; empty if nothing does."""
+    return "".join(_barriers(name, other, state))
+
+
+def _barriers(name: str, other: str, state: SimulationState) -> Iterator[str]:
+    world = state.global_state
+    for kind, unit, of in (("tariff", "", world.tariffs), ("sanctions", " of trade", world.sanctions)):
+        for by, whose, against in (("your", name, other), ("its", other, name)):
+            size = of.get(whose, {}).get(against)
+            if size:
+                yield f", {by} {kind} on {'it' if by == 'your' else 'you'} {size:.1f}%{unit}"
+
+
+def memory(past: Iterable[Past]) -> str:
+    """Return what the nation has decided before; empty if it remembers nothing."""
+    lines = [f"- {decision_in_words(one, _ACTION_CAP, _REASON_CAP)}" for one in past]
+    return "Your last decisions:\n" + "\n".join(lines) if lines else ""
+
+
+def decision_in_words(past: Past, action_cap: int, reason_cap: int) -> str:
+    """Return a past decision and whether it was carried out."""
+    done = f"was rejected: {plain(past.reason, reason_cap)}" if past.reason else "was carried out"
+    return f"{past.quarter}: <<< {plain(past.action, action_cap)} >>> {done}"

@@ -1,0 +1,66 @@
+"""Who plays the agents of a run once it is over: the LLM of its configuration, or another. Nothing is asked here."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.experiments.config import Config, overridden
+from prism_mesa.params import merged
+from prism_mesa.reasoner import LLMClient, LLMParams, make_llm_client
+
+_OF_A_RUN: Final = ("max_calls", "max_tokens", "max_seconds")
+_AGAIN: Final[dict[str, Any]] = {
+    "llm_share": 1.0,
+    "distilled": None,
+    "ledger": "live",
+    "ledger_path": None,
+    **{f"{limit}{per}": None for limit in _OF_A_RUN for per in ("", "_per_round")},
+}
+"""What of a run's reasoner is not for those who talk with its agents: what it was limited to, and read."""
+
+_ELSEWHERE: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
+
+
+def played_config(config: Config, overrides: Sequence[str] = ()) -> Config:
+    """Return a run's configuration as it counts for those who talk with its agents, with overrides on top.
+
+    Of the reasoner, limits and ledger of the run do not count, and a rule or a distilled model becomes `auto`.
+
+    Raises:
+        ConfigError: If an override is of another group than `reasoner` or `deliberation`, or is not allowed.
+    """
+    for text in overrides:
+        key = text.partition("=")[0].strip()
+        if key in _ELSEWHERE:
+            raise ConfigError(f"override: {key}: has no effect on who talks; set {_ELSEWHERE[key]}")
+        if "=" in text and key.partition(".")[0] not in ("reasoner", "deliberation"):
+            raise ConfigError(
+                f"override: {key}: the run is over; only who plays the agent can change (reasoner.*, deliberation.*)"
+            )
+    kind = config.reasoner.kind
+    own = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_AGAIN}
+    values = merged(config.model_dump(mode="json"), {"reasoner": own})
+    return overridden(Config, values, overrides)
+
+
+def llm_for(config: Config, overrides: Sequence[str] = ()) -> LLMClient:
+    """Return the LLM that plays agents of a run; see `played_config` for what counts.
+
+    Raises:
+        ConfigError: If there is none; its line says what to do.
+        DataError: If a ledger cannot be opened.
+    """
+    played = played_config(config, overrides)
+    if played.reasoner.kind in ("rule", "distilled"):
+        raise ConfigError(
+            f"reasoner.kind: {played.reasoner.kind} cannot speak: name an LLM (auto, ollama, embedded, openai)"
+        )
+    own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
+    own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
+    client, note = make_llm_client(LLMParams(**own))
+    if client is None:
+        raise ConfigError(
+            f"reasoner.kind=auto: no LLM is there to speak for agents ({note}); start one, install the extra "
+            "'embedded', or name one with reasoner.kind, reasoner.host and reasoner.model"
+        )
+    return client

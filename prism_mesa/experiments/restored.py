@@ -1,0 +1,260 @@
+"""Agents as a run left them, or as they were after a round: profile, deeds, notes, all of it read from its tables.
+
+Nothing is run again, the run's folder is only read, and nobody is asked.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.errors import ConfigError, DataError, did_you_mean
+from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.experiments.playing import llm_for, played_config
+from prism_mesa.experiments.posts_table import Posts
+from prism_mesa.experiments.store import columns_of, count_rows, read_manifest, read_table
+from prism_mesa.reasoner.prompt import profile_in_words
+from prism_mesa.records import BIG_FIVE
+from prism_mesa.social.deeds import Deed, DeedKind, in_words
+from prism_mesa.social.profiles import personality
+
+__all__ = [
+    "Deed",
+    "Posts",
+    "Restored",
+    "RunRecords",
+    "counted",
+    "in_words",
+    "llm_for",
+    "played_config",
+    "row_of",
+]
+
+NOTE_CAP: Final = 200
+"""Characters of a note in what is remembered."""
+_NOTES: Final = 5
+"""Notes that are told with the deeds: the last ones."""
+_COUNTED: Final[dict[DeedKind, tuple[str, str]]] = {
+    "post": ("wrote 1 post", "wrote {} posts"),
+    "like": ("liked 1 post", "liked {} posts"),
+    "reply": ("replied 1 time", "replied {} times"),
+    "reshare": ("reshared 1 post", "reshared {} posts"),
+}
+_OF_DEEDS: Final = ("round", "tick", "post", "action")
+
+
+def counted(deeds: Sequence[Deed]) -> str:
+    """Return how many there are, by kind: ``liked 14 posts, replied 2 times``; empty if there are none."""
+    counts = Counter(deed.action for deed in deeds)
+    return ", ".join((one if n == 1 else many).format(n) for did, (one, many) in _COUNTED.items() if (n := counts[did]))
+
+
+@dataclass(frozen=True)
+class Restored:
+    """An agent as it was after a round.
+
+    Attributes:
+        at: The last round that counts; -1 before the run.
+        who: The profile as prompts tell it.
+        deeds: Oldest first; in a round own posts come first.
+        notes: What it noted down itself, oldest first.
+        likes_recorded: Whether the run recorded what it liked.
+    """
+
+    run_dir: Path
+    row: int
+    name: str
+    at: int
+    who: str
+    deeds: tuple[Deed, ...] = ()
+    notes: tuple[str, ...] = ()
+    likes_recorded: bool = True
+
+    def memory(self, most: int = 12) -> str:
+        """Return what it remembers, a line each: how much there was, the last `most` deeds, the last notes.
+
+        Its length is bounded by `most` alone. It is empty before the run.
+        """
+        if self.at < 0:
+            return ""
+        told = self.deeds[-most:] if most > 0 else ()
+        before = self.deeds[: len(self.deeds) - len(told)]
+        lines = [f"Before that you {counted(before)}."] if before else []
+        lines += [in_words(deed) for deed in told]
+        if not self.deeds:
+            lines.append("You have not posted, replied or reshared anything so far.")
+        if not self.likes_recorded:
+            lines.append("What you liked is not recorded.")
+        lines += [f"You noted: {quoted(note, NOTE_CAP)}" for note in self.notes[-_NOTES:]]
+        return "\n".join(lines)
+
+
+class RunRecords:
+    """The tables of a run of the platform, read when they are needed, each once, and only the columns that are.
+
+    Args:
+        run_dir: The run's folder.
+
+    Raises:
+        DataError: If there is no run, it is one of nations, or no round of it was completed.
+    """
+
+    def __init__(self, run_dir: str | Path) -> None:
+        self.run_dir = Path(run_dir)
+        self.manifest = read_manifest(self.run_dir)
+        system = self.manifest.get("system", "social")
+        if system != "social":
+            what = "a run of nations" if system == "economy" else f"no run but {system!r}"
+            raise DataError(f"{run_dir}: is {what}: interviews and surveys are with agents of a platform")
+        for table in ("agents", "posts"):
+            if not (self.run_dir / f"{table}.parquet").exists():
+                status = self.manifest.get("status", "not known")
+                raise DataError(f"{run_dir}: no table {table!r} there (status {status}): it has not come to an end")
+        self.rounds = self._completed()
+        if self.rounds == 0:
+            raise DataError(f"{run_dir}: no round of it was completed (status {self.manifest.get('status')})")
+
+    def _completed(self) -> int:
+        rounds = self.manifest.get("summary", {}).get("rounds")
+        if isinstance(rounds, int):
+            return rounds
+        return count_rows(self.run_dir, "rounds") if (self.run_dir / "rounds.parquet").exists() else 0
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents there are."""
+        return len(self.names)
+
+    @cached_property
+    def config(self) -> Config:
+        """The run's configuration.
+
+        Raises:
+            DataError: If the manifest does not hold one that this version knows.
+        """
+        values = self.manifest.get("config")
+        if not isinstance(values, dict):
+            raise DataError(f"{self.run_dir}: manifest.json holds no configuration: another version wrote it")
+        try:
+            return make_config(values, str(self.run_dir))
+        except ConfigError as error:
+            raise DataError(f"{error} (another version wrote it)") from None
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the agents are called, by row."""
+        return [str(name) for name in self._agents["name"]]
+
+    @cached_property
+    def posts(self) -> Posts:
+        """The posts."""
+        return Posts(self.run_dir)
+
+    @cached_property
+    def _agents(self) -> pd.DataFrame:
+        recorded = "recorded_engagements"
+        known = recorded in columns_of(self.run_dir, "agents")
+        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *[recorded] * known])
+
+    @cached_property
+    def _engagements(self) -> pd.DataFrame:
+        if not (self.run_dir / "engagements.parquet").exists():
+            return pd.DataFrame({name: [] for name in ("agent", *_OF_DEEDS)})
+        return read_table(self.run_dir, "engagements", ["agent", *_OF_DEEDS])
+
+    @cached_property
+    def _notes(self) -> pd.DataFrame:
+        if not (self.run_dir / "notes.parquet").exists():
+            return pd.DataFrame({"round": [], "agent": [], "text": []})
+        return read_table(self.run_dir, "notes", ["round", "agent", "text"])
+
+    def row_of(self, agent: str) -> int:
+        """Return the row of an agent that is named by its id, its row, or its name.
+
+        Raises:
+            DataError: If there is none, or several are called so.
+        """
+        return row_of(agent, self._agents["id"].tolist(), self.names, self.run_dir)
+
+    def profile(self, row: int) -> str:
+        """Return who an agent is, as prompts tell it."""
+        traits = self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64)
+        return profile_in_words(self.names[row], self.interests(row), personality(traits))
+
+    def interests(self, row: int) -> tuple[str, ...]:
+        """Return what an agent is interested in, in words, what it likes best first."""
+        return tuple(filter(None, str(self._agents["interests"].iloc[row] or "").split(";")))
+
+    def restored(self, row: int, at: int | None = None) -> Restored:
+        """Return an agent as it was after round `at`: None is the last that was completed, -1 before the run.
+
+        Raises:
+            DataError: If there is no such row or round.
+        """
+        at = self.rounds - 1 if at is None else at
+        if not 0 <= row < self.n_agents:
+            raise DataError(f"{self.run_dir}: no agent {row} there (rows: 0 .. {self.n_agents - 1})")
+        if not -1 <= at < self.rounds:
+            raise DataError(f"{self.run_dir}: no round {at} there (rounds: 0 .. {self.rounds - 1}; -1: before the run)")
+        notes = self._notes[(self._notes["agent"] == row) & (self._notes["round"] <= at)]
+        return Restored(
+            run_dir=self.run_dir,
+            row=row,
+            name=self.names[row],
+            at=at,
+            who=self.profile(row),
+            deeds=tuple(deed for deed in self._deeds(row) if deed.round <= at),
+            notes=tuple(str(note) for note in notes["text"]),
+            likes_recorded=bool(self._agents.get("recorded_engagements", pd.Series([True] * self.n_agents)).iloc[row]),
+        )
+
+    def _deeds(self, row: int) -> list[Deed]:
+        """Return what an agent did: what it wrote stands among the posts, what it liked among the engagements.
+
+        A reply or a reshare of a round stands among the posts of the next one, with what it is about as its parent.
+        """
+        posts, done = self.posts, self._engagements[self._engagements["agent"] == row]
+        ticks: dict[tuple[int, str, int], deque[int]] = {}
+        deeds = []
+        for round_, tick, post, action in zip(*(done[c].tolist() for c in _OF_DEEDS), strict=True):
+            if action == "like":
+                deeds.append(self._deed(round_, tick, "like", post))
+            ticks.setdefault((round_, action, post), deque()).append(tick)
+        for post in np.flatnonzero(posts.author == row).tolist():
+            kind, round_, parent = posts.kind[post], int(posts.round[post]), int(posts.parent[post])
+            if kind == "post":
+                deeds.append(Deed(round_, "post", post, text=posts.says(post)))
+            else:
+                known = ticks.get((round_ - 1, kind, parent))
+                deeds.append(self._deed(round_ - 1, known.popleft() if known else -1, kind, parent, posts.words(post)))
+        return sorted(deeds, key=lambda deed: (deed.round, deed.tick))
+
+    def _deed(self, round_: int, tick: int, action: DeedKind, post: int, words: str = "") -> Deed:
+        author = self.names[self.posts.author[post]]
+        return Deed(round_, action, post, author, self.posts.says(post), words, tick)
+
+
+def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
+    """Return the row of an agent that is named by its id, its row, or its name; `where` is for errors.
+
+    Raises:
+        DataError: If there is none, or several are called so.
+    """
+    if agent in ids:
+        return ids.index(agent)
+    if agent.isdecimal() and int(agent) < len(ids):
+        return int(agent)
+    found = [row for row, name in enumerate(names) if name.lower() == agent.lower()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        rows = ", ".join(map(str, found[:10]))
+        raise DataError(f"{where}: {len(found)} agents are called {agent!r}: give a row ({rows})")
+    hint = did_you_mean(agent, names)
+    raise DataError(f"{where}: no agent {agent!r} there (rows: 0 .. {len(ids) - 1}, or an id, or a name).{hint}")

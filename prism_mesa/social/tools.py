@@ -1,0 +1,256 @@
+"""What an agent can look up and do on the platform while it thinks: typed tools for one turn.
+
+They see the platform as it stood when the round opened. What they do is noted in the round's `Events`, for the commit:
+nobody sees it before the next round, so a round stays free of order.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from prism_mesa.deliberation import Note, ToolRegistry
+from prism_mesa.errors import AgentError
+from prism_mesa.reasoner.prompt import plain
+from prism_mesa.records import ACTIONS, ActionName
+from prism_mesa.social.deeds import deeds_of, described, in_words
+from prism_mesa.social.population import NO_POST
+from prism_mesa.social.posts import WORDS_CAP
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+FOUND: Final = 5
+"""Posts that a search or a thread brings at most."""
+NOTE_CAP: Final = 200
+"""Characters of a note."""
+
+type Done = set[tuple[str, int | str]]
+"""What an agent has done in a round: action and post (of a like or a reshare, its root)."""
+
+
+class PlatformTools:
+    """The tools of one agent in one turn; its methods are what the LLM may call.
+
+    Args:
+        model: The platform.
+        row: Who thinks.
+        tick: When; what it does counts then.
+        at_hand: The post that it writes about, or `NO_POST`.
+        done: What it has done already in this round; what it does now is added.
+    """
+
+    def __init__(
+        self, model: "SocialModel", row: int, *, tick: int, at_hand: int = NO_POST, done: Done | None = None
+    ) -> None:
+        self.model = model
+        self.row = row
+        self.tick = tick
+        self.at_hand = at_hand
+        self.done: Done = set() if done is None else done
+
+    def registry(self, *, acts: bool) -> ToolRegistry:
+        """Return the tools as a loop knows them.
+
+        Args:
+            acts: Whether there is a feed to read and to act on: not when a round opens, before feeds are ranked.
+        """
+        looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
+        deeds = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
+        return ToolRegistry((*looks, *deeds), timeout_s=None, result_cap=self.model.params.deliberation.result_chars)
+
+    def read_feed(self) -> str:
+        """Read all posts that your feed shows in this round."""
+        self._read_rest()
+        return "\n".join(described(self.model, self._feed())) or "Your feed is empty."
+
+    def read_thread(self, post: int) -> str:
+        """Read a post, what it answers, and the latest replies to it.
+
+        Args:
+            post: The number of the post.
+        """
+        posts = self.model.posts
+        self._check_there(post)
+        above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
+        first, last = self._recent()
+        below = first + np.flatnonzero(posts.parent[first:last] == post)
+        return "\n".join(described(self.model, [*above, post, *below[-FOUND:].tolist()]))
+
+    def look_at_profile(self, agent: int) -> str:
+        """Look at another user: name, interests, followers, what they posted last.
+
+        Args:
+            agent: The number of the user.
+        """
+        model = self.model
+        if not 0 <= agent < len(model.population) or not model.population.present[agent]:
+            raise AgentError(f"there is no user {agent} (users: 0 .. {len(model.population) - 1})")
+        other = model.population
+        interests = ", ".join(model.topics.words_of(other.interests[[agent]])[0])
+        follows = int(model.network.n_followers[agent])
+        first, last = self._recent()
+        own = first + np.flatnonzero(model.posts.author[first:last] == agent)
+        head = f"{plain(other.names[agent], NOTE_CAP)} (agent {agent}) likes {interests}; {follows} followers."
+        return "\n".join([head, *described(model, own[-FOUND:].tolist())])
+
+    def search_posts(self, words: str) -> str:
+        """Search the posts of the last rounds for what is nearest to some words.
+
+        Args:
+            words: What to look for.
+        """
+        posts = self.model.posts
+        first, last = self._recent()
+        ids = np.arange(first, last)
+        towards = self.model.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
+        nearness = posts.vectors(ids).astype(np.int64) @ towards
+        wanted = words.casefold().strip()
+        if wanted:
+            texts = posts.text_id[ids]
+            used, place = np.unique(texts, return_inverse=True)
+            holds = np.array([wanted in posts.texts[i].casefold() for i in used.tolist()], np.bool_)[place]
+            nearness[holds] += np.int64(2) ** 32
+        best = ids[np.lexsort((-ids, -nearness))]
+        best = best[np.sort(nearness)[::-1] > 0][:FOUND]
+        return "\n".join(described(self.model, best.tolist())) or "Nothing was found."
+
+    def recall(self, about: str = "") -> str:
+        """Recall what you did on the platform, and your notes.
+
+        Args:
+            about: What the notes should be about.
+        """
+        lines = [in_words(deed) for deed in deeds_of(self.model, self.row, 2 * FOUND)]
+        lines += [f"Note: {note}" for note in recalled(self.model, self.row, about)]
+        return "\n".join(lines) or "You have done nothing yet."
+
+    def remember(self, note: str, importance: int) -> str:
+        """Write a note to yourself, which you will remember later.
+
+        Args:
+            note: What to remember, in one sentence.
+            importance: From 1 (trivial) to 10 (changes a life).
+        """
+        text = plain(note, NOTE_CAP)
+        if not text:
+            raise AgentError("note: is empty: say what to remember")
+        if not 1 <= importance <= 10:
+            raise AgentError(f"importance: {importance} is not in 1..10")
+        self.model.events.notes.append((self.tick, self.row, text, importance))
+        return "You will remember it from the next round on."
+
+    def like(self, post: int) -> str:
+        """Like a post of your feed.
+
+        Args:
+            post: The number of the post.
+        """
+        self._act("like", post)
+        return f"You like post {post}."
+
+    def reply(self, post: int, text: str) -> str:
+        """Reply to a post of your feed.
+
+        Args:
+            post: The number of the post.
+            text: What you say.
+        """
+        self._act("reply", post, self._words(text))
+        return f"You reply to post {post}; others see it in the next round."
+
+    def reshare(self, post: int, comment: str = "") -> str:
+        """Reshare a post of your feed.
+
+        Args:
+            post: The number of the post.
+            comment: What you add, if anything.
+        """
+        self._act("reshare", post, self._words(comment) if comment else "")
+        return f"You reshare post {post}; others see it in the next round."
+
+    def post(self, text: str) -> str:
+        """Write a post of your own.
+
+        Args:
+            text: What you say.
+        """
+        words = self._words(text)
+        if ("post", words) in self.done:
+            raise AgentError("you have posted that already")
+        self.done.add(("post", words))
+        self.model.events.written.append((self.row, words))
+        return "You have written a post; others see it in the next round."
+
+    def _recent(self) -> tuple[int, int]:
+        """Return the first and the last-but-one id of the posts that feeds can show in this round."""
+        posts, model = self.model.posts, self.model
+        last = int(np.searchsorted(posts.round, np.int32(model.round), side="right"))
+        return posts.first_visible(model.round, model.params.feed.window), last
+
+    def _feed(self) -> list[int]:
+        population = self.model.population
+        feed: list[int] = population.feed[self.row, : population.n_feed[self.row]].tolist()
+        return feed
+
+    def _read_rest(self) -> None:
+        """Count the posts of the feed that the agent had not read as read: impressions like any other."""
+        population, row = self.model.population, self.row
+        unread = population.feed[row, population.n_read[row] : population.n_feed[row]]
+        if len(unread):
+            n = len(unread)
+            columns = np.full(n, self.tick, np.int32), np.full(n, row, np.int32), unread.astype(np.int32)
+            self.model.events.impressions.append(columns)
+            population.n_read[row] = population.n_feed[row]
+
+    def _check_there(self, post: int) -> None:
+        n = int(np.searchsorted(self.model.posts.round, np.int32(self.model.round), side="right"))
+        if not 0 <= post < n:
+            raise AgentError(f"there is no post {post} (posts: 0 .. {n - 1})" if n else "there are no posts yet")
+
+    def _words(self, text: str) -> str:
+        words = plain(text, WORDS_CAP)
+        if not words:
+            raise AgentError("text: is empty: say something")
+        return words
+
+    def _act(self, action: ActionName, post: int, words: str = "") -> None:
+        """Note an engagement with a post of the feed: a root is liked and reshared, a post answered, once."""
+        feed = self._feed()
+        if post not in feed:
+            raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
+        if post == self.at_hand and action == "reply":
+            raise AgentError(f"post {post} is what you are writing about: say it in your response")
+        what = (action, post if action == "reply" else int(self.model.posts.root[post]))
+        if what in self.done:
+            raise AgentError(f"you have done that to post {post} already")
+        self.done.add(what)
+        self._read_rest()
+        code = ACTIONS.index(action)
+        if words:
+            self.model.events.texts[self.row, post, code] = words
+        columns = tuple(np.array([value], np.int32) for value in (self.tick, self.row, post, code))
+        self.model.events.engagements.append(columns)
+
+
+def recalled(model: "SocialModel", row: int, about: str) -> list[str]:
+    """Return the notes of an agent that come to mind of a text, best first."""
+    most = model.params.deliberation.notes_told
+    if not most or not model.notebook.of(row):
+        return []
+    towards = model.topics.place([about])[0].astype(np.float64) if about.strip() else None
+    return [note.text for note in model.notebook.recalled(row, towards, model.hours, most)]
+
+
+def keep_notes(model: "SocialModel") -> None:
+    """Let what agents wrote down in this round become notes, by tick and agent, which they have from now on."""
+    noted = sorted(model.events.notes, key=lambda note: note[:2])  # stable: each agent's in its own order
+    if not noted:
+        return
+    vectors = model.topics.place([text for _, _, text, _ in noted])
+    for (_, row, text, importance), vector in zip(noted, vectors, strict=True):
+        model.notebook.add(row, Note(text, model.hours, importance, tuple(vector.tolist())))
+    if model.recorder is not None:
+        columns = {"round": np.full(len(noted), model.round, np.int32)}
+        columns |= {name: np.array([note[i] for note in noted], np.int32) for name, i in (("tick", 0), ("agent", 1))}
+        told = {"text": np.array([note[2] for note in noted], object)}
+        model.recorder.write("notes", columns | told | {"importance": np.array([note[3] for note in noted], np.int32)})

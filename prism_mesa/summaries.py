@@ -50,12 +50,10 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     if writing := summary["writing"]:
         reasons = ", ".join(f"{n} {why}" for why, n in writing["reasons"].items())
-        yield (
-            "written",
-            f"{writing['written']:,} texts by {writing['by']} ({writing['calls']:,} calls, {writing['tokens']:,} tokens); "
-            f"{writing['failed']:,} did not come{f' ({reasons})' if reasons else ''}, {writing['budget']:,} were beyond "
-            "a limit",
-        )
+        spent = f"{writing['calls']:,} calls, {writing['tokens']:,} tokens"
+        failed = f"{writing['failed']:,} did not come{f' ({reasons})' if reasons else ''}"
+        left = f"{writing['budget']:,} were beyond a limit"
+        yield "written", f"{writing['written']:,} texts by {writing['by']} ({spent}); {failed}, {left}"
     fallbacks = decisions["by_source"].get("fallback", 0)
     reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
     yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")
@@ -152,7 +150,7 @@ def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Itera
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
     letters = ", ".join(f"{letter} {share:.2f}" for letter, share in question["by_letter"].items())
     if letters:
-        yield f"  by letter, whatever it stood for: {letters} (who reads the options gives each about the same)"
+        yield f"  by letter, whatever it stood for: {letters} (without a preference: {1 / len(question['options']):.2f} each)"
 
 
 def _interval(row: dict[str, Any], sign: str) -> str:

@@ -143,6 +143,19 @@ def test_a_try_tells_what_would_be_set():
     assert f"spending {spending:.2f} -> {spending + 1:.2f}" in told
 
 
+@pytest.mark.parametrize(
+    ("policy", "told"),
+    [
+        ("Raise taxes by 1% of GDP or 2% of GDP", "It would not be understood: "),  # plainly of no use
+        ("Let taxes flurble", "It may not be understood: "),  # an LLM may yet make something of it
+    ],
+)
+def test_a_try_tells_what_is_not_understood(policy, told):
+    with closing(model_of(careful)) as model:
+        result = tools_of(model).execute("try_policy", {"policy": policy})
+    assert (result.ok, result.text.startswith(told)) == (True, True), result.text
+
+
 def test_a_nation_of_one_domain_is_told_what_is_none_of_it():
     with closing(model_of(careful, economy_domain="monetary")) as model:
         tools = model.nations[0]._tools(model.observe()[0])
@@ -374,6 +387,13 @@ def test_the_order_of_nations_does_not_matter():
         found.append({nation.name: nation.reasoning_chain for nation in model.nations})
     assert found[0] == found[1]
     assert found[0]["Canada"].thoughts != found[0]["Sweden"].thoughts
+
+
+def test_nations_think_inside_a_running_loop_too():
+    async def cell():
+        return after_a_step(careful)[1]
+
+    assert asyncio.run(cell()) == [GOOD, GOOD]
 
 
 # -- agents of other kinds --------------------------------------------------------------------------------

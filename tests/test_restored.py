@@ -43,7 +43,7 @@ def deeds_of_tables(run_dir, row):
     names = pd.read_parquet(run_dir / "agents.parquet")["name"]
     done = pd.read_parquet(run_dir / "engagements.parquet").query("agent == @row")
     rows = [
-        (p.round, "post", i, "", p.text, "") for i, p in posts.query("author == @row and kind == 'post'").iterrows()
+        (p["round"], "post", i, "", p.text, "") for i, p in posts.query("author == @row and kind == 'post'").iterrows()
     ]
     for engaged in done.itertuples():
         about = posts.loc[engaged.post]

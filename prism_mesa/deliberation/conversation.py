@@ -7,6 +7,7 @@ from prism_mesa.deliberation.contents import (
     Content,
     Context,
     Message,
+    ReasoningResult,
     ReasoningThoughtContent,
     Role,
     TextContent,
@@ -63,15 +64,14 @@ def _line(role: str, content: Content) -> str:
         case ThoughtContent():
             return f"You thought: {quoted(content.text)}"
         case ReasoningThoughtContent():
-            return f"You thought: {quoted(thought_in_words(content))}"
+            return f"You thought: {quoted(thought_in_words(content.reasoning))}"
         case ToolCallContent():
             return call_in_words(content)
 
 
-def thought_in_words(content: ReasoningThoughtContent) -> str:
+def thought_in_words(thought: ReasoningResult) -> str:
     """Return the parts of a thought as sentences."""
-    own = content.reasoning
-    parts = (own.understanding, own.needs, own.connection, own.plan)
+    parts = (thought.understanding, thought.needs, thought.connection, thought.plan)
     return " ".join(part.strip().rstrip(".") + "." for part in parts if part.strip())
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from prism_mesa.deliberation.contents import Context, Message, ReasoningResult, ReasoningThoughtContent, ToolCallContent
+from prism_mesa.deliberation.contents import Context, Message, ReasoningResult, ToolCallContent
 from prism_mesa.deliberation.conversation import call_in_words, in_words, quoted, thought_in_words
 from prism_mesa.deliberation.tools import ToolRegistry
 
@@ -111,7 +111,7 @@ def response_prompt(
     text: str,
     *,
     context: Context,
-    thought: ReasoningThoughtContent | None,
+    thought: ReasoningResult | None,
     calls: Sequence[ToolCallContent],
     task: str,
     who: str = "",

@@ -219,7 +219,7 @@ class _Turn:
         prompt = response_prompt(
             self.text,
             context=before,
-            thought=None if thought is None else ReasoningThoughtContent(reasoning=thought),
+            thought=thought,
             calls=self._calls,
             task=self.frame.task,
             who=self.frame.who,

@@ -72,7 +72,7 @@ class NationTools:
         try:
             said = parse_policy(policy, self.name, list(self.state.agents))
         except UnclearPolicyError as error:
-            return f"It would not be understood: {error}."
+            return f"It {'would' if error.plain else 'may'} not be understood: {error}."
         if not said.measures:
             return "It would be carried out: nothing is changed."
         judgement = self._judge(said) if self._judge is not None else Judgement()

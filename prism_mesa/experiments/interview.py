@@ -156,7 +156,7 @@ class Interview(Deliberation):
         """Return a response that came in a form in words; any other event as it is."""
         if not self._is_small or not isinstance(event, AgentTextEvent) or event.type != "text":
             return event
-        return AgentTextEvent(text=Recollection.model_validate_json(event.text).text)
+        return AgentTextEvent(text=Recollection.model_validate_json(event.text).what)
 
     def save(self) -> Path | None:
         """Keep transcript and ledger in ``out/interview-<date>-<time>`` and return it; None if nothing was asked."""

@@ -1,5 +1,6 @@
 """Tools with which a restored agent looks things up in its run, as it stood after a round. They change nothing."""
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
@@ -10,7 +11,7 @@ from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.errors import AgentError
 from prism_mesa.experiments.restored import Deed, Restored, RunRecords, in_words
 from prism_mesa.reasoner.prompt import NAME_CAP
-from prism_mesa.social.texts import words_of
+from prism_mesa.social.texts import STOP_WORDS
 
 FOUND: Final = 5
 """Lines that a tool brings at most."""
@@ -111,7 +112,7 @@ def best_of[T](things: Sequence[T], words: str, said: Callable[[T], str], most: 
     >>> best_of(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
     ['a red pan']
     """
-    wanted = set(words_of(words))
-    counts = [len(wanted & set(words_of(said(thing)))) for thing in things] if wanted else []
+    wanted = set(re.findall(r"\w+", words.lower())) - STOP_WORDS
+    counts = [len(wanted & set(re.findall(r"\w+", said(thing).lower()))) for thing in things] if wanted else []
     best = sorted((place for place, n in enumerate(counts) if n), key=lambda place: (-counts[place], -place))[:most]
     return [things[place] for place in sorted(best)]

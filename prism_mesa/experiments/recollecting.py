@@ -1,10 +1,10 @@
-"""The form in which the small embedded LLM answers: one of the agent's deeds, and a remark. In free words it rambles."""
+"""The form in which the small embedded LLM answers: one of the agent's deeds. In free words it only rambles."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import Final
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field, JsonValue, create_model
 
 from prism_mesa.experiments.restored import Deed
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
@@ -14,20 +14,14 @@ _TEXT_WIDTH: Final = 90
 
 
 class Recollection(BaseModel):
-    """An answer: what the agent says that it did, and its remark on it."""
+    """An answer: what the agent says that it did."""
 
     what: str
-    remark: str = Field(json_schema_extra={"maxLength": 100})
-
-    @property
-    def text(self) -> str:
-        """It in words."""
-        return f"{self.what} {self.remark.strip()}".strip()
 
 
 def recollection_of(deeds: Sequence[Deed]) -> type[Recollection]:
-    """Return a form that leaves nothing to say but one of some deeds, or that the agent does not know."""
-    said = [*dict.fromkeys(map(first_person, deeds)), "I do not know."]
+    """Return a form that leaves nothing to say but one of some deeds; without any, that the agent does not know."""
+    said: list[JsonValue] = [*dict.fromkeys(map(first_person, deeds))] or ["I do not know."]
     return create_model("Recollection", __base__=Recollection, what=(str, Field(json_schema_extra={"enum": said})))
 
 

@@ -9,6 +9,8 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
+from prism_mesa.deliberation import ReasoningResult
+from prism_mesa.deliberation.conversation import thought_in_words
 from prism_mesa.experiments.why import Explanation, Move, RoundOfAgent, Witness
 from prism_mesa.reasoner import (
     Answer,
@@ -29,6 +31,7 @@ _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared"}
 _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
 _WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
+_EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH = 106
 _RAW_CAP = 2000
 _WORDS_CAP = 280
@@ -70,12 +73,25 @@ def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}"
     if not shown.came_online:
         yield f"Round {shown.round}: it did not come online ({how}: it comes when the draw is below)."
+        yield from _thoughts(explanation)
         return
     posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
     yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
     for move in shown.moves:
         yield from _move(explanation, move)
+    yield from _thoughts(explanation)
     yield "  At the end of the round it goes idle."
+
+
+def _thoughts(explanation: Explanation) -> Iterator[str]:
+    """Yield what the agent thought, called and said when it wrote."""
+    before = None
+    for tick, action, event, text in explanation.thoughts:
+        if (tick, action) != before:
+            yield f"  Writing its {'comment' if action == 'reshare' else action} (tick {tick}):"
+        before = (tick, action)
+        said = thought_in_words(ReasoningResult.model_validate_json(text)) if event == "thought" else text
+        yield f"    {_EVENTS[event]}: {plain(said, _RAW_CAP)}"
 
 
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:

@@ -10,7 +10,6 @@ from prism_mesa.deliberation import (
     AgentTextEvent,
     Event,
     ReasoningResult,
-    ReasoningThoughtContent,
     ToolFinishedEvent,
 )
 from prism_mesa.deliberation.conversation import thought_in_words
@@ -112,7 +111,7 @@ def did_told(deed: Deed) -> str:
 
 def thought_told(thought: str) -> str:
     """Return a thought, given as JSON, as sentences."""
-    return thought_in_words(ReasoningThoughtContent(reasoning=ReasoningResult.model_validate_json(thought)))
+    return thought_in_words(ReasoningResult.model_validate_json(thought))
 
 
 def call_told(call: Mapping[str, Any]) -> str:

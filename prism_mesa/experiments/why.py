@@ -15,7 +15,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.experiments.config import Config
 from prism_mesa.experiments.replay import recorded_config
 from prism_mesa.experiments.restored import row_of
-from prism_mesa.experiments.store import LEDGER, read_manifest
+from prism_mesa.experiments.store import LEDGER, read_manifest, read_table
 from prism_mesa.reasoner import Answer, Ledger, Question, Reasoner, StoredAnswer
 from prism_mesa.records import ACTIONS, POST_KINDS, Post
 from prism_mesa.social.agent import SocialAgent
@@ -133,12 +133,15 @@ class Explanation:
 
     Attributes:
         decided_by: Who decided what was left open in the run.
+        thoughts: What it thought, called and said when it wrote in the round that is shown, where an LLM wrote: tick,
+            action, kind of event, text.
     """
 
     agent: Witness
     decided_by: str
     rounds: list[RoundOfAgent]
     shown: RoundOfAgent | None
+    thoughts: tuple[tuple[int, str, str, str], ...] = ()
 
 
 def why(
@@ -179,7 +182,17 @@ def why(
         model.close()
     rounds = witness.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
-    return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown)
+    thoughts = () if shown is None else _thoughts(run_dir, witness.row, shown.round)
+    return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown, thoughts)
+
+
+def _thoughts(run_dir: Path, row: int, round_: int) -> tuple[tuple[int, str, str, str], ...]:
+    """Return what the run recorded of an agent's thoughts in a round."""
+    if not (run_dir / "thoughts.parquet").exists():
+        return ()
+    table = read_table(run_dir, "thoughts")
+    own = table[(table["agent"] == row) & (table["round"] == round_)]
+    return tuple(zip(*(own[name].tolist() for name in ("tick", "action", "event", "text")), strict=True))
 
 
 def _last_round(run_dir: Path, manifest: dict[str, Any], config: Config) -> int:

@@ -1,4 +1,4 @@
-"""Summaries in words, as `prism run`, `economy` and `survey` print them. They read the summary's numbers, nothing else."""
+"""Summaries in words, as `prism run`, `economy` and `survey` print them: of the summary's numbers and nothing else."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -150,7 +150,8 @@ def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Itera
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
     letters = ", ".join(f"{letter} {share:.2f}" for letter, share in question["by_letter"].items())
     if letters:
-        yield f"  by letter, whatever it stood for: {letters} (without a preference: {1 / len(question['options']):.2f} each)"
+        alike = f"without a preference: {1 / len(question['options']):.2f} each"
+        yield f"  by letter, whatever it stood for: {letters} ({alike})"
 
 
 def _interval(row: dict[str, Any], sign: str) -> str:

@@ -102,8 +102,8 @@ def test_what_is_kept_can_be_read_again(run_dir, busiest, tmp_path):
     assert deed.words in [found["words"] for found in answer["refers_to"]]
     assert answer["not_in_records"] == ["round 77"]
     text = (folder / "transcript.md").read_text()
-    for said in (f"# Interview with {busiest.name}", str(run_dir), "after round 4", "function Player", llm.said[0]):
-        assert said in text or said == "function Player"
+    for said in (f"# Interview with {busiest.name}", str(run_dir), "after round 4", talk.llm.label, llm.said[0]):
+        assert said in text
     assert "Not in its records: round 77" in text
     manifest = json.loads((folder / "manifest.json").read_text())
     assert (manifest["system"], manifest["status"], manifest["at"]) == ("interview", "done", 4)
@@ -115,16 +115,17 @@ def test_what_is_kept_can_be_read_again(run_dir, busiest, tmp_path):
 
 def test_a_failing_llm_is_an_event_and_the_talk_goes_on(run_dir):
     def llm(prompt):
-        if "Why?" in prompt.splitlines()[-3]:
-            raise RuntimeError("out of order")
+        if "What you are told: <<< Why? >>>" in prompt:
+            raise ConnectionError("out of order")
         return THOUGHT if prompt.endswith("as JSON:") else "Because."
 
     with Interview(run_dir, "3", llm=LLMClient(llm)) as talk:
         with pytest.raises(AgentError, match="is no text"):
             talk.chat_stream(" ")
-        for question in ("When?", "How?"):
-            list(talk.chat_stream(question))
-    assert [exchange.text for exchange in talk.transcript] == ["Because.", "Because."]
+        events = [list(talk.chat_stream(question)) for question in ("When?", "Why?", "How?")]
+    assert [exchange.text for exchange in talk.transcript] == ["Because.", "", "Because."]
+    assert {type(event) for event in events[1]} == {AgentErrorEvent}
+    assert "out of order" in talk.transcript[1].errors[0]
 
 
 def test_what_a_ledger_does_not_hold_is_an_error_event(run_dir, tmp_path):

@@ -330,8 +330,7 @@ def interview(
     from prism_mesa.experiments.interview import Interview
 
     given = [*(arguments or ()), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
-    logging.getLogger("prism_mesa").addHandler(logging.NullHandler())  # failures are told where they happen
-    with Interview(run_dir, agent, at=at, overrides=given, out=out) as talk:
+    with _warned(), Interview(run_dir, agent, at=at, overrides=given, out=out) as talk:
         _say(f"{talk.restored.name}, {_moment(talk.restored.at)}, played by {talk.llm.label}")
         if talk.llm.note:
             _say(f"prism: {talk.llm.note}")
@@ -512,6 +511,19 @@ class _Warnings(logging.Handler):
             self._shown.add(record.msg)
             text = f"prism: {_printable(record.getMessage())} (more of this kind are counted, not shown)"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def _warned() -> Iterator[None]:
+    """Show the first warning of each kind on stderr while the block runs."""
+    from rich.console import Console
+
+    warnings = _Warnings(Console(stderr=True))
+    logging.getLogger("prism_mesa").addHandler(warnings)
+    try:
+        yield
+    finally:
+        logging.getLogger("prism_mesa").removeHandler(warnings)
 
 
 @contextmanager

@@ -233,7 +233,7 @@ def test_an_override_that_cannot_be_is_one_line(override, message):
 
 
 def test_where_no_llm_is_the_error_says_what_to_do(monkeypatch):
-    monkeypatch.setattr("prism_mesa.experiments.playing.make_llm_client", lambda params: (None, "no Ollama"))
+    monkeypatch.setattr("prism_mesa.experiments.playing.make_llm_client", lambda params, **how: (None, "no Ollama"))
     with pytest.raises(ConfigError, match=r"no LLM is there to speak for agents \(no Ollama\); start one"):
         llm_for(Config())
 

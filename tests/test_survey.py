@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -23,6 +24,7 @@ from prism_mesa.reasoner import FunctionClient, Ledger
 from prism_mesa.reasoner.stand_in import StandIn, choose_by_hash
 from prism_mesa.streams import Streams
 
+ROOT = Path(__file__).parents[1]
 CLOSED = {"id": "drink", "ask": "What do you drink?", "options": ["tea", "coffee", "water"]}
 OPEN = {"id": "why", "ask": "Why is that?"}
 FILE = """
@@ -406,7 +408,7 @@ def test_bare_words_of_yaml_are_texts(tmp_path):
 
 
 def test_the_questions_that_come_with_it_can_be_asked():
-    kinds = [len(question.options) for question in read_questionnaire("configs/survey.yaml").questions]
+    kinds = [len(question.options) for question in read_questionnaire(ROOT / "configs" / "survey.yaml").questions]
     assert kinds == [4, 2, 0]
 
 

@@ -12,6 +12,7 @@ from prism_mesa.social.model import SocialModel
 POST_COLUMNS = (
     "author",
     "text_id",
+    "words",
     "round",
     "kind",
     "parent",

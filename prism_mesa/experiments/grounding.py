@@ -35,18 +35,23 @@ def refers_to(answer: str, deeds: Sequence[Deed]) -> list[Deed]:
     """Return the deeds that an answer refers to, oldest first.
 
     Those are deeds whose post's author is named in full, that share at least three content words with the answer
-    (with the post or the agent's own words), or whose round is said ("round 7"). It can tell what an answer may have
-    come from. It cannot tell whether the answer is right: "I never replied to Ada Lopez" refers to a reply to her,
-    words that stand in many posts refer to all of them, and what is told in other words refers to none.
+    (with the post or the agent's own words), or whose round is said ("round 7"); but for those of which another deed
+    has all that speaks for them, and more. It can tell what an answer may have come from. It cannot tell whether the
+    answer is right: "I never replied to Ada Lopez" refers to a reply to her, words that stand in many posts refer to
+    all of them, and what is told in other words refers to none.
     """
     words, rounds = content_words(answer), rounds_said(answer)
-    return [
-        deed
-        for deed in deeds
-        if deed.round in rounds
-        or is_named(deed.author, answer)
-        or len(words & content_words(f"{deed.text} {deed.words}")) >= SHARED_WORDS
-    ]
+    found = [(deed, _evidence(deed, answer, words, rounds)) for deed in deeds]
+    some = [evidence for _, evidence in found if evidence]
+    return [deed for deed, own in found if own and not any(own < other for other in some)]
+
+
+def _evidence(deed: Deed, answer: str, words: set[str], rounds: set[int]) -> frozenset[str]:
+    """Return what in an answer speaks for a deed: its round, the author's name, shared words."""
+    shared = words & content_words(f"{deed.text} {deed.words}")
+    named = {f"by {deed.author}"} if is_named(deed.author, answer) else set()
+    when = {f"round {deed.round}"} if deed.round in rounds else set()
+    return frozenset(named | when | (shared if len(shared) >= SHARED_WORDS else set()))
 
 
 def not_in_records(answer: str, restored: Restored, names: Iterable[str]) -> list[str]:

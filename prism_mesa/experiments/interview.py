@@ -16,7 +16,7 @@ from prism_mesa.errors import AgentError, DataError, OracleError
 from prism_mesa.experiments.execution import provenance, wall_clock
 from prism_mesa.experiments.grounding import not_in_records, refers_to
 from prism_mesa.experiments.looking_back import LookingBack, best_of, searched
-from prism_mesa.experiments.recollecting import Recollection, recollection_of
+from prism_mesa.experiments.recollecting import EXAMPLES, Recollection, recollection_of
 from prism_mesa.experiments.restored import Restored, RunRecords, in_words, llm_for, played_config
 from prism_mesa.experiments.store import LEDGER, new_folder
 from prism_mesa.experiments.transcript import Exchange, as_json, as_markdown, in_json
@@ -98,7 +98,7 @@ class Interview(Deliberation):
         own = played_config(self.records.config, overrides).deliberation
         frame = frame_of(self.records, self.restored, own.iterations, own.max_tool_calls, own.result_chars)
         frame = replace(frame, limits=replace(frame.limits, tokens=own.max_tokens))
-        player = llm_for(self.records.config, overrides) if llm is None else llm
+        player = llm_for(self.records.config, overrides, continues=True) if llm is None else llm
         super().__init__(player, frame, conversation=Conversation(max_tokens=own.conversation_tokens))
         self._owns_llm = self._owns_llm or llm is None
         self._is_small = self.llm.client.name == SMOLLM2_NAME
@@ -127,8 +127,8 @@ class Interview(Deliberation):
         self.frame = replace(self.frame, place=place)
         if self._is_small:
             deeds = self.restored.deeds
-            known = best_of(deeds, user_input, searched) or deeds[-DEEDS_TOLD:]
-            self.frame = replace(self.frame, form=recollection_of(known))
+            known = best_of(deeds, user_input, searched, ties=True) or deeds[-DEEDS_TOLD:]
+            self.frame = replace(self.frame, form=recollection_of(known), examples=EXAMPLES)
         return self._noted(user_input, super().chat_stream(user_input))
 
     def _noted(self, question: str, turn: Iterator[Event]) -> Generator[Event]:

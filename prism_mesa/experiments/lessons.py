@@ -17,6 +17,7 @@ from prism_mesa.experiments.replay import recorded_config
 from prism_mesa.experiments.store import read_manifest
 from prism_mesa.reasoner import Answer, Ask, Question, Reasoner
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.posts import NO_PARENT
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import digest64
 
@@ -24,7 +25,6 @@ type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
 
 MOST_FOLDS: Final = 4
-_REPLY: Final = "(in reply to: "
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Lesson:
     Attributes:
         probabilities: One for each option; a plain choice has 1 for one of them.
         persona: Whoever is told of the same interests is the same persona, or has the same name if of none; `text` is
-            what the post says, without the words around a reply.
+            what the thread of the post began with.
     """
 
     ask: Ask
@@ -142,7 +142,7 @@ def _heard(folder: Path, on_round: Callable[[], object]) -> list[Lesson]:
 
     def hear(ask: Ask, answer: Answer) -> None:
         if answer.probabilities and len(ask.question.options) > 1:
-            names = (_persona_of(ask.question), _text_of(ask.question))
+            names = (_persona_of(ask.question), _text_of(model, ask.question))
             found.append(Lesson(ask, answer.probabilities, answer.key, *names))
 
     model = SocialModel(recorded_config(folder))
@@ -153,7 +153,7 @@ def _heard(folder: Path, on_round: Callable[[], object]) -> list[Lesson]:
             model.step()
             on_round()
     finally:
-        model.reasoner.close()
+        model.close()
     return sorted(found, key=lambda lesson: (lesson.ask.round, lesson.ask.tick, lesson.ask.agent))
 
 
@@ -161,9 +161,16 @@ def _persona_of(question: Question) -> str:
     return "; ".join(sorted(question.persona.interests)) or question.persona.name
 
 
-def _text_of(question: Question) -> str:
-    text = "" if question.post is None else question.post.text
-    return text.removeprefix(_REPLY).removesuffix(")") if text.startswith(_REPLY) else text
+def _text_of(model: SocialModel, question: Question) -> str:
+    """Return what the thread of a post began with: replies and comments tell of what they are about, in their words."""
+    if question.post is None:
+        return ""
+    posts, post = model.posts, question.post.post_id
+    if not 0 <= post < len(posts):
+        return question.post.text
+    while posts.parent[post] != NO_PARENT:
+        post = int(posts.parent[post])
+    return posts.texts[posts.text_id[post]]
 
 
 def folds_of(groups: Sequence[str]) -> Ints:

@@ -9,8 +9,9 @@ import numpy as np
 from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.errors import AgentError
-from prism_mesa.experiments.restored import Deed, Restored, RunRecords, in_words
+from prism_mesa.experiments.restored import Restored, RunRecords
 from prism_mesa.reasoner.prompt import NAME_CAP
+from prism_mesa.social.deeds import Deed, DeedKind, in_words
 from prism_mesa.social.texts import STOP_WORDS
 
 FOUND: Final = 5
@@ -101,18 +102,33 @@ class LookingBack:
         return f"Post {post} {whose}, round {posts.round[post]}{about}: {quoted(posts.says(post), _TEXT_CAP)}{with_}"
 
 
+_VERBS: Final[dict[DeedKind, str]] = {
+    "post": "posted wrote write",
+    "like": "like liked likes",
+    "reply": "reply replied replies answer answered said say",
+    "reshare": "reshare reshared reshares share shared passed",
+}
+
+
 def searched(deed: Deed) -> str:
     """Return the words in which a deed is searched."""
-    return f"{deed.action} {deed.author} {deed.text} {deed.words} round {deed.round}"
+    return f"{_VERBS[deed.action]} post {deed.author} {deed.text} {deed.words} round {deed.round}"
 
 
-def best_of[T](things: Sequence[T], words: str, said: Callable[[T], str], most: int = FOUND) -> list[T]:
+def best_of[T](
+    things: Sequence[T], words: str, said: Callable[[T], str], most: int = FOUND, *, ties: bool = False
+) -> list[T]:
     """Return the things whose text holds the most of some words, in their order; of equal ones the later.
+
+    With `ties` only those that hold as many as the best.
 
     >>> best_of(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
     ['a red pan']
     """
-    wanted = set(re.findall(r"\w+", words.lower())) - STOP_WORDS
+    wanted = set(re.findall(r"\w+", words.lower())) - (STOP_WORDS - {"like"})
     counts = [len(wanted & set(re.findall(r"\w+", said(thing).lower()))) for thing in things] if wanted else []
-    best = sorted((place for place, n in enumerate(counts) if n), key=lambda place: (-counts[place], -place))[:most]
+    least = max(counts, default=0) if ties else 1
+    best = sorted(
+        (place for place, n in enumerate(counts) if n >= max(least, 1)), key=lambda place: (-counts[place], -place)
+    )[:most]
     return [things[place] for place in sorted(best)]

@@ -43,8 +43,10 @@ def played_config(config: Config, overrides: Sequence[str] = ()) -> Config:
     return overridden(Config, values, overrides)
 
 
-def llm_for(config: Config, overrides: Sequence[str] = ()) -> LLMClient:
+def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = False) -> LLMClient:
     """Return the LLM that plays agents of a run; see `played_config` for what counts.
+
+    With `continues` SmolLM2 continues prompts, which should show it how (see `reasoner.EmbeddedChatClient`).
 
     Raises:
         ConfigError: If there is none; its line says what to do.
@@ -57,7 +59,7 @@ def llm_for(config: Config, overrides: Sequence[str] = ()) -> LLMClient:
         )
     own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
     own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
-    client, note = make_llm_client(LLMParams(**own))
+    client, note = make_llm_client(LLMParams(**own), continues=continues)
     if client is None:
         raise ConfigError(
             f"reasoner.kind=auto: no LLM is there to speak for agents ({note}); start one, install the extra "

@@ -6,6 +6,7 @@ from typing import Final
 
 from pydantic import BaseModel, Field, JsonValue, create_model
 
+from prism_mesa.deliberation import Example, ReasoningResult
 from prism_mesa.experiments.restored import Deed
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
 
@@ -17,6 +18,28 @@ class Recollection(BaseModel):
     """An answer: what the agent says that it did."""
 
     what: str
+
+
+def _example(question: str, understanding: str, plan: str, answer: str) -> Example:
+    thought = ReasoningResult(understanding=understanding, needs="They want to know what I did.", plan=plan)
+    return Example(question, Recollection(what=answer).model_dump_json(), thought)
+
+
+EXAMPLES: Final = (
+    _example(
+        "What did you say about trams?",
+        "They ask what I said about trams.",
+        "Tell them what I replied.",
+        "In round 2 I replied to Jo Lind (The new tram line opens on Monday.): I will believe it when I sit in it.",
+    ),
+    _example(
+        "Did you like anything?",
+        "They ask which posts I liked.",
+        "Name the post.",
+        "In round 1 I liked Ann Bo's post (Finally ran my first marathon, 42 kilometres in the rain.).",
+    ),
+)
+"""How others have thought and answered, for the prompts of an LLM that imitates."""
 
 
 def recollection_of(deeds: Sequence[Deed]) -> type[Recollection]:

@@ -3,11 +3,11 @@
 Before, an agent has its profile only; after, it also remembers what it did and noted. Nothing is run again, and the
 run's folder is only read. What an LLM says in an agent's place is no forecast of what people would say.
 
-What the embedded SmolLM2-135M says by letters is worth nothing: of 100 agents asked how much they trust what others post
-(four options), 99 % of the variance of its probabilities lay between letters (A .78, whatever it stood for), all options
-came out at 1/4 within their intervals, and nothing changed by more than .002. Asked which of five topics interests it
-most, an agent's own interests did no better than others (AUC .42, standard error .05, letters' own shares taken off;
-40 agents). `Replies.by_letter` shows this of any LLM.
+What the embedded SmolLM2-135M says by letters is worth nothing: of 100 agents asked how much they trust what others
+post (four options), 99 % of the variance of its probabilities lay between letters (A .78, whatever it stood for), all
+options came out at 1/4 within their intervals, and nothing changed by more than .002. Asked which of five topics
+interests it most, an agent's own interests did no better than others (AUC .42, standard error .05, letters' own shares
+taken off; 40 agents). `Replies.by_letter` shows this of any LLM.
 """
 
 import json

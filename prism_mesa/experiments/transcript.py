@@ -89,6 +89,11 @@ def _exchange(name: str, exchange: Exchange) -> str:
     return "\n\n".join(filter(None, parts))
 
 
+def _grounds_in_markdown(exchange: Exchange) -> list[str]:
+    lines = grounds(exchange)
+    return ["\n".join(lines[:-1]), *lines[-1:]]
+
+
 def grounds(exchange: Exchange) -> list[str]:
     """Return what an answer refers to, and what it mentions that is in no record, a line each; none without an answer.
 

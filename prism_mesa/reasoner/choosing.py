@@ -103,7 +103,7 @@ def make_writer(
                 "(auto, ollama, embedded, openai), or content: template"
             )
         return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
-    values = {name: getattr(params, name) for name in LLMParams.model_fields}
+    values = {name: getattr(reasoner.params, name) for name in LLMParams.model_fields}
     own = LLMParams(**values | {"temperature": temperature, "max_answer_tokens": max_answer_tokens})
     client: ChatClient | None
     if reasoner.kind == "python":

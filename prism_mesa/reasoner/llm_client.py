@@ -20,7 +20,7 @@ from prism_mesa.reasoner.asker import Asker
 from prism_mesa.reasoner.books import Books
 from prism_mesa.reasoner.budget import Budget
 from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient, PromptFunction
-from prism_mesa.reasoner.desk import Call
+from prism_mesa.reasoner.desk import NO_BUDGET, Call
 from prism_mesa.reasoner.ledger import AskedRow, StoredAnswer, answer_key
 from prism_mesa.reasoner.params import LLMParams
 from prism_mesa.reasoner.parse import UselessAnswerError
@@ -380,7 +380,8 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
         self._note(sheet, "failed", failure.reason, attempts, rows)
         component, agent = sheet.wanted.component, sheet.wanted.place.agent
         why = failure.__cause__ or failure
-        logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, failure.reason, why)
+        if failure.reason != NO_BUDGET:  # which is no failure, and may be a run's every agent
+            logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, failure.reason, why)
         return failure
 
     def _note(self, sheet: _Sheet, source: Source, reason: str, attempts: int, rows: list[AskedRow]) -> None:

@@ -27,7 +27,7 @@ from prism_mesa.deliberation import (
     together,
 )
 from prism_mesa.deliberation.conversation import quoted
-from prism_mesa.reasoner import LLMClient, Place
+from prism_mesa.reasoner import LLMClient, Place, Reasoner
 from prism_mesa.reasoner.prompt import plain, profile_in_words
 from prism_mesa.records import ACTIONS
 from prism_mesa.social.deeds import NAME_TOLD, deeds_of, in_words, said_by
@@ -82,6 +82,8 @@ EXAMPLES: Final = {
 """How others have thought and written, for prompts."""
 DEEDS_TOLD: Final = 3
 """Last deeds of an agent that its prompts tell."""
+AT_A_TIME: Final = 4
+"""Drafts that are written side by side where there are limits: a number that no replay could see differently."""
 
 
 @dataclass(frozen=True)
@@ -127,11 +129,18 @@ def _done(model: "SocialModel", rows: set[int]) -> dict[int, Done]:
 
 
 def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft], done: dict[int, Done]) -> list[str]:
-    """Let turns for all drafts go on side by side, and return their words."""
+    """Let turns for all drafts go on side by side, and return their words.
+
+    Where there are limits, few go on at a time, in the order in which a limit is spent: what is left of it then goes
+    into whole turns, and not into thoughts that nobody lives to put into words.
+    """
     told: list[list[Event]] = [[] for _ in drafts]
-    turns = [steps(draft.about, Conversation(), _frame(model, draft, done)) for draft in drafts]
-    responses = together(writer, turns, lambda place, event: told[place].append(event))
-    words = ["" if response is None else cleaned(response) for response in responses]
+    words = [""] * len(drafts)
+    for places in _groups(model, writer, drafts):
+        turns = [steps(drafts[i].about, Conversation(), _frame(model, drafts[i], done)) for i in places]
+        responses = together(writer, turns, lambda turn, event, of=places: told[of[turn]].append(event))  # type: ignore[misc]
+        for i, response in zip(places, responses, strict=True):
+            words[i] = "" if response is None else cleaned(response)
     for text, events in zip(words, told, strict=True):
         reasons = [event.reason for event in events if isinstance(event, AgentErrorEvent)]
         model.written["written" if text else "budget" if reasons[-1:] == ["budget"] else "failed"] += 1
@@ -139,12 +148,26 @@ def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft], d
     return words
 
 
+def _groups(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
+    """Return which drafts are written side by side."""
+    places = list(range(len(drafts)))
+    if not writer.budget.limited:
+        return [places] if places else []
+    places.sort(key=lambda i: (_priority(model, drafts[i].agent), drafts[i].tick, drafts[i].agent))
+    return [places[i : i + AT_A_TIME] for i in range(0, len(places), AT_A_TIME)]
+
+
+def _priority(model: "SocialModel", row: int) -> float:
+    reasoner = model.reasoner
+    followed = isinstance(reasoner, Reasoner) and reasoner.params.spend_on == "followed"
+    return -float(model.network.n_followers[row]) if followed else 0.0
+
+
 def _frame(model: "SocialModel", draft: Draft, done: dict[int, Done]) -> Frame:
     row, own = draft.agent, model.params.deliberation
     tools = PlatformTools(model, row, tick=draft.tick, at_hand=draft.post, done=done.get(row))
     people = model.population
     [interests] = model.topics.words_of(people.interests[[row]])
-    followed = model.params.reasoner.spend_on == "followed"
     return Frame(
         tools=tools.registry(acts=draft.action != "post"),
         who=profile_in_words(people.names[row], interests, personality(people.traits[row])),
@@ -156,7 +179,7 @@ def _frame(model: "SocialModel", draft: Draft, done: dict[int, Done]) -> Frame:
         recall=lambda text: recalled(model, row, text),
         limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens),
         place=Place(model.round, row, draft.tick),
-        priority=-float(model.network.n_followers[row]) if followed else 0.0,
+        priority=_priority(model, row),
     )
 
 

@@ -47,7 +47,7 @@ class Events:
     Attributes:
         impressions: (tick, agent, post).
         engagements: (tick, agent, post, action code).
-        written: Extra posts by agents' own scripts: (agent, text).
+        written: Extra posts, by agents' own scripts or a tool: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
         texts: The words of replies and reshares: (agent, post, action code) -> one line.
         notes: What agents wrote down for themselves: (tick, agent, text, importance).

@@ -111,13 +111,17 @@ def _spread(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: R
 
 
 def _publish_written(model: "SocialModel") -> None:
-    """Let what agents' own scripts have written become posts of the next round."""
+    """Let what agents have written in scripts and while they thought become posts of the next round.
+
+    A draw about a post depends on its author and on which of the author's posts it is, not on what others wrote.
+    """
     if not model.events.written:
         return
     written = sorted(model.events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
     author = np.array([row for row, _ in written])
     text_id = model.posts.add_texts([text for _, text in written])
-    key = model.streams.bits("written", author, round_=model.round, index=np.arange(len(author)))
+    which = np.arange(len(author)) - np.searchsorted(author, author)
+    key = model.streams.bits("written", author, round_=model.round, index=which)
     model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
 
 

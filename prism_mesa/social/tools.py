@@ -34,7 +34,7 @@ class PlatformTools:
     Args:
         model: The platform.
         row: Who thinks.
-        tick: When; what it does counts then.
+        tick: When; what it does counts then, or when it reads the post, if that is later.
         at_hand: The post that it writes about, or `NO_POST`.
         done: What it has done already in this round; what it does now is added.
     """
@@ -228,8 +228,13 @@ class PlatformTools:
         code = ACTIONS.index(action)
         if words:
             self.model.events.texts[self.row, post, code] = words
-        columns = tuple(np.array([value], np.int32) for value in (self.tick, self.row, post, code))
-        self.model.events.engagements.append(columns)
+        values = (max(self.tick, self._read_at(post)), self.row, post, code)
+        self.model.events.engagements.append(tuple(np.array([value], np.int32) for value in values))
+
+    def _read_at(self, post: int) -> int:
+        """Return when the agent read a post in this round: it may have, after what it writes about."""
+        found = (tick[(agent == self.row) & (seen == post)] for tick, agent, seen in self.model.events.impressions)
+        return min((int(ticks.min()) for ticks in found if len(ticks)), default=0)
 
 
 def recalled(model: "SocialModel", row: int, about: str) -> list[str]:

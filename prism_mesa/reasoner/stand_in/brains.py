@@ -14,6 +14,7 @@ type Brain = Callable[[Body], str | Said | Awaitable[str | Said]]
 
 MAX_TOP = 20  # what Ollama gives at most per token
 _LETTERS_ASKED = re.compile(r"one letter only: ([A-Z](?:, [A-Z])+)")
+_POST = re.compile(r"\bpost (\d{1,9})\b")
 _PIECE = re.compile(r"\s?_?[^\W_]{1,12}|\s?[^\w\s]+|\s+|_")
 _IMPROBABLE: Top = tuple(
     (f" {word}", -12.0 - place / 4)
@@ -68,6 +69,9 @@ def choose_by_hash(body: Body) -> Said:
     asked for, are those of a distribution over these answers whose best is the one given: the product over
     an answer's tokens is its probability.
 
+    Some arrays that may be empty hold an entry: one of the ``anyOf`` of objects that they allow, such as calls of
+    tools. A whole number that is called `post` is then one of the last that the prompt calls a post.
+
     >>> choose_by_hash({"prompt": "Which?", "format": {"enum": ["like", "reply"]}}).text
     '"reply"'
     """
@@ -75,14 +79,20 @@ def choose_by_hash(body: Body) -> Said:
     number = int.from_bytes(digest[:8], "big")
     if not body.get("format"):
         letters = _LETTERS_ASKED.findall(prompt_text(body))
-        return _one_letter(letters[-1].split(", "), digest) if letters else Said(f"I would choose {1 + number % 9}.")
+        return _one_letter(letters[-1].split(", "), digest) if letters else Said(_remark(number, prompt_text(body)))
     schema = body["format"] if isinstance(body["format"], dict) else {"properties": {"answer": {"type": "boolean"}}}
-    text = json.dumps(_fitting(schema, number, schema))
+    text = json.dumps(_with_posts(_fitting(schema, number, schema), number, _POST.findall(prompt_text(body))[-4:]))
     if not body.get("logprobs"):
         return Said(text)
     rivals = (json.dumps(_fitting(schema, number + more, schema)) for more in range(1, _n_choices(schema, schema)))
     weights = {rival: math.exp(digest[8 + place % 8] / 64) for place, rival in enumerate(rivals)}
     return Said(text, _weighed(text, weights | {text: math.exp(4.5)}))
+
+
+def _remark(number: int, prompt: str) -> str:
+    """Return a sentence, and not the one that the prompt ends with: nobody answers with what was said."""
+    remarks = [f"I would choose {1 + (number + more) % 9}." for more in range(9)]
+    return next((remark for remark in remarks if remark not in prompt[-80:]), remarks[0])
 
 
 def _one_letter(letters: list[str], digest: bytes) -> Said:
@@ -155,10 +165,35 @@ def _fitting(schema: Any, number: int, root: Body) -> Any:
         case "string":
             return "yes" if number % 2 else "no"
         case "array":
-            return [_fitting(schema.get("items"), number, root)] * schema.get("minItems", 0)
+            least = schema.get("minItems", 0)
+            if not least and number // 7 % 3 == 0 and schema.get("maxItems", 0) > 0:
+                return [_one_of(schema.get("items"), number // 21, root)]
+            return [_fitting(schema.get("items"), number, root)] * least
         case "null":
             return None
     return {}
+
+
+def _one_of(schema: Any, number: int, root: Body) -> Any:
+    """Return a value that fits the schema; of several kinds of objects it takes any."""
+    kinds = schema.get("anyOf", ()) if isinstance(schema, dict) else ()
+    if len(kinds) > 1 and all("properties" in kind for kind in kinds):
+        return _fitting(kinds[number % len(kinds)], number // len(kinds), root)
+    return _fitting(schema, number, root)
+
+
+def _with_posts(value: Any, number: int, posts: list[str]) -> Any:
+    """Return an answer in which whole numbers called `post` are posts that there are, if any are known."""
+    if isinstance(value, list):
+        return [_with_posts(part, number, posts) for part in value]
+    if not isinstance(value, dict) or not posts:
+        return value
+    return {
+        name: int(posts[number % len(posts)])
+        if name == "post" and type(part) is int
+        else _with_posts(part, number, posts)
+        for name, part in value.items()
+    }
 
 
 def _n_choices(schema: Any, root: Body) -> int:

@@ -338,3 +338,16 @@ def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llm
     results.join_thread()
     assert decided[0] == decided[1]
     assert len(rows_of(path)[0]) == 250
+
+
+def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tmp_path, monkeypatch):
+    monkeypatch.setattr("prism_mesa.reasoner.books._AT_HAND", 3)
+    with Ledger(tmp_path / "own.sqlite") as own:
+        books = Books()
+        books.begin(own, "scope/run")
+        for number in range(10):
+            books.keep(StoredAnswer(f"k{number}", "prompt", "[]", "llm", "", "{}", f"said {number}"))
+        assert len(books._known) == 3
+        assert [books.raw_of(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
+        assert len(books._known) == 3
+        assert books.raw_of("k10") is None

@@ -14,6 +14,8 @@ from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer
 from prism_mesa.reasoner.params import LedgerMode
 
 _WHERE = "reasoner.ledger"
+_AT_HAND = 1 << 16
+"""Answers that are kept in memory, where the run's own ledger holds them all."""
 
 
 class Books:
@@ -40,6 +42,7 @@ class Books:
         self.own: Ledger | None = None
         self.run = ""
         self._known: dict[str, str] = {}
+        self._forgot = False
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
         self._llms: set[tuple[str, str, str]] | None = None
 
@@ -47,6 +50,7 @@ class Books:
         """Begin a run, which knows nothing of the answers of an earlier one but what a shared ledger holds."""
         self.own, self.run = own, run
         self._known.clear()
+        self._forgot = False
         self._past = None
 
     def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
@@ -58,12 +62,23 @@ class Books:
     def raw_of(self, key: str) -> str | None:
         """Return what the LLM said to the question of a key, or None if nobody knows."""
         raw = self._known.get(key)
+        if raw is None and self._forgot and self.own is not None:
+            stored = self.own.get(key)
+            raw = None if stored is None else self._keep_known(key, stored.raw)
         if raw is None and self.shared is not None and self.mode != "live":
             stored = self.shared.get(key)
             if stored is not None:
-                raw = self._known[key] = stored.raw
+                raw = self._keep_known(key, stored.raw)
                 if self.own is not None:
                     self.own.put(stored)
+        return raw
+
+    def _keep_known(self, key: str, raw: str) -> str:
+        """Keep an answer at hand; of many the oldest go, which the run's own ledger holds all the same."""
+        self._known[key] = raw
+        if self.own is not None and len(self._known) > _AT_HAND:
+            del self._known[next(iter(self._known))]
+            self._forgot = True
         return raw
 
     def past(self, round_: int, tick: int, agent: int) -> AskedRow | None:
@@ -91,8 +106,7 @@ class Books:
                 answer = self.shared.get(answer.key) or answer
         if self.own is not None:
             self.own.put(answer)
-        self._known[answer.key] = answer.raw
-        return answer.raw
+        return self._keep_known(answer.key, answer.raw)
 
     def note(self, rows: list[AskedRow]) -> None:
         """Write down who asked what and what came of it."""

@@ -148,6 +148,8 @@ def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Itera
     for option in question["options"]:
         cells = [_interval(told[option, wave], sign) for wave, sign in (("before", ""), ("after", ""), ("change", "+"))]
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
+    if question["asked_by"] == "association":
+        yield "  by association with words: tells topics, not attitudes; a mean change may come from the options' wording"
     letters = ", ".join(f"{letter} {share:.2f}" for letter, share in question["by_letter"].items())
     if letters:
         alike = f"without a preference: {1 / len(question['options']):.2f} each"

@@ -240,6 +240,51 @@ def test_what_holds_no_score_is_useless(oracle, said):
         oracle.read(question("tea"), said)
 
 
+# -- how likely texts are -------------------------------------------------------------------------------
+
+LIKED = 'Someone liked "Rain on the roof all night, and the garden drank it." Asked what they like, they answered:'
+TEXTS = (" gardening", " not at all", " not now", " chess")
+
+
+def weighed(client, prompt=LIKED, texts=TEXTS):
+    return asyncio.run(client.weigh(prompt, texts))
+
+
+def test_how_likely_texts_are_adds_up_over_their_tokens(client):
+    """What the LLM says by itself has the probabilities of its tokens told one by one: the same add up here."""
+    logprobs, n_tokens = weighed(client, texts=(" the", " the garden", " the garden and the"))
+    assert 0 > logprobs[0] > logprobs[1] > logprobs[2] > -60
+    assert n_tokens > 25
+
+
+def test_texts_that_begin_alike_are_told_apart_and_a_text_makes_some_likelier(client):
+    about, without = weighed(client)[0], weighed(client, "Asked what they like, someone answered:")[0]
+    assert len(set(about)) == len(TEXTS)
+    gain = dict(zip(TEXTS, (a - b for a, b in zip(about, without, strict=True)), strict=True))
+    assert gain[" gardening"] > max(gain[" chess"], gain[" not at all"], gain[" not now"]) + 1
+
+
+def test_weights_repeat_to_the_bit_whatever_was_read_in_between_and_in_whichever_order(client):
+    first = weighed(EmbeddedChatClient())
+    weighed(client, "Something else altogether.", (" tea",))
+    asyncio.run(client.chat("Hi"))
+    again = weighed(EmbeddedChatClient())
+    assert again == first
+    turned = weighed(EmbeddedChatClient(), texts=TEXTS[::-1])
+    assert turned == (first[0][::-1], first[1])
+
+
+def test_texts_that_the_llm_cannot_spell_have_weights_too(client):
+    odd = (" 政治", ' say "hi" \\', " <|im_end|>", " 🦀", " ma\ud800le", " a\nb")
+    assert all(math.isfinite(weight) for weight in weighed(client, texts=odd)[0])
+
+
+def test_a_text_that_does_not_fit_is_too_long(client):
+    with pytest.raises(OracleError, match="exceeds the available context size") as caught:
+        weighed(client, "rain " * 5000)
+    assert caught.value.reason == "too-long"
+
+
 # -- in words -------------------------------------------------------------------------------------------
 
 

@@ -170,7 +170,7 @@ def _text_of(model: SocialModel, question: Question) -> str:
         return question.post.text
     while posts.parent[post] != NO_PARENT:
         post = int(posts.parent[post])
-    return posts.texts[posts.text_id[post]]
+    return posts.texts[int(posts.text_id[post])]
 
 
 def folds_of(groups: Sequence[str]) -> Ints:

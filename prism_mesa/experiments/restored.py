@@ -65,6 +65,8 @@ class Restored:
         deeds: Oldest first; in a round own posts come first.
         notes: What it noted down itself, oldest first.
         likes_recorded: Whether the run recorded what it liked.
+        interests: What of the profile it is interested in, what it likes best first.
+        character: What of the profile it is like, in words.
     """
 
     run_dir: Path
@@ -75,6 +77,8 @@ class Restored:
     deeds: tuple[Deed, ...] = ()
     notes: tuple[str, ...] = ()
     likes_recorded: bool = True
+    interests: tuple[str, ...] = ()
+    character: str = ""
 
     def memory(self, most: int = 12) -> str:
         """Return what it remembers, a line each: how much there was, the last `most` deeds, the last notes.
@@ -184,12 +188,15 @@ class RunRecords:
 
     def profile(self, row: int) -> str:
         """Return who an agent is, as prompts tell it."""
-        traits = self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64)
-        return profile_in_words(self.names[row], self.interests(row), personality(traits))
+        return profile_in_words(self.names[row], self.interests(row), self.character(row))
 
     def interests(self, row: int) -> tuple[str, ...]:
         """Return what an agent is interested in, in words, what it likes best first."""
         return tuple(filter(None, str(self._agents["interests"].iloc[row] or "").split(";")))
+
+    def character(self, row: int) -> str:
+        """Return what an agent is like, in words."""
+        return personality(self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64))
 
     def restored(self, row: int, at: int | None = None) -> Restored:
         """Return an agent as it was after round `at`: None is the last that was completed, -1 before the run.
@@ -212,6 +219,8 @@ class RunRecords:
             deeds=tuple(deed for deed in self._deeds(row) if deed.round <= at),
             notes=tuple(str(note) for note in notes["text"]),
             likes_recorded=bool(self._agents.get("recorded_engagements", pd.Series([True] * self.n_agents)).iloc[row]),
+            interests=self.interests(row),
+            character=self.character(row),
         )
 
     def _deeds(self, row: int) -> list[Deed]:

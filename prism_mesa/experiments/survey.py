@@ -3,11 +3,20 @@
 Before, an agent has its profile only; after, it also remembers what it did and noted. Nothing is run again, and the
 run's folder is only read. What an LLM says in an agent's place is no forecast of what people would say.
 
-What the embedded SmolLM2-135M says by letters is worth nothing: of 100 agents asked how much they trust what others
-post (four options), 99 % of the variance of its probabilities lay between letters (A .78, whatever it stood for), all
-options came out at 1/4 within their intervals, and nothing changed by more than .002. Asked which of five topics
-interests it most, an agent's own interests did no better than others (AUC .42, standard error .05, letters' own shares
-taken off; 40 agents). `Replies.by_letter` shows this of any LLM.
+The embedded SmolLM2-135M names letters blindly (99 % of the variance of what it says lies between letters; asked which
+of five topics interests it most, an agent's own interests had AUC .42, chance .5), so it is asked by association: how
+much likelier do its profile and its deeds make each option (`Likelier`)? Measured on a run of 150 agents and 6 rounds
+with that question: five wordings, one without names, and that one with profile and deeds read apart were tried on 20
+agents. Of 60 others the own interests had AUC .975 before and .936 after the run, and topics of an agent's deeds gained
+1.67 nats on those of none (standard error .18; 34 agents, 97 % of them in this direction). Read in one text, deeds
+crowded out the interests: the same 20 agents lost .64 nats there (standard error .49).
+
+What this cannot tell: it is association with words, not opinion. Profiles name interests word for word, and posts come
+close. Attitudes it gets wrong: asked how much it trusts what others post, who liked "It is all lies." says `not at all`
+with .32, and who liked "I believe every word." with .69 (in longer posts; one pair, tried by hand). And any posts,
+whatever about, make some words likelier (sport by 1.0 nats, cooking by -.9), so that a mean change may come from how the
+options are worded: `not at all` rose by .15 in 20 agents, with an interval far from 0. Ask it for topics, and compare
+agents. All other LLMs are asked by letters; `Replies.by_letter` shows how blind they are.
 """
 
 import json
@@ -28,12 +37,13 @@ from prism_mesa.errors import DataError, LLMFailureException
 from prism_mesa.experiments.config import Config
 from prism_mesa.experiments.execution import Watch, carried_out, provenance, wall_clock
 from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion, read_questionnaire
-from prism_mesa.experiments.respondents import sampled, speakers, survey_prompt
-from prism_mesa.experiments.restored import RunRecords, played_config
+from prism_mesa.experiments.respondents import associates, association, sampled, speakers, survey_prompt
+from prism_mesa.experiments.restored import Restored, RunRecords, played_config
 from prism_mesa.experiments.store import LEDGER, RunFolder
 from prism_mesa.experiments.survey_tables import WAVES, Replies, answers_of, table_of
 from prism_mesa.reasoner import ChatClient, Ledger, LLMClient, Place, Wanted
 from prism_mesa.reasoner.client import PromptFunction
+from prism_mesa.reasoner.likelier import Likelier
 from prism_mesa.reasoner.options import Lettered
 from prism_mesa.streams import Streams, digest64, fresh_seed
 
@@ -72,7 +82,7 @@ def survey(
     """Ask agents of a run the same questions before and after it, and keep what they say in ``out/survey-<time>``.
 
     The letters of a closed question's options are turned by a keyed draw of the agent, the same before and after (see
-    `Lettered`).
+    `Lettered`). The embedded SmolLM2 is asked by association, without letters (see `Likelier`).
 
     Args:
         run_dir: The run's folder.
@@ -130,15 +140,18 @@ class _Survey:
     ) -> None:
         self.records, self.asked, self.played, self.at = records, asked, played, at
         self.letters, self.words = letters, words
+        self.lettered = not associates(letters.client)
         self.streams = Streams(records.config.seed)
         self.rows = sampled(records.n_agents, agents, self.streams)
-        self.replies = [Replies(question, self._firsts(question)) for question in asked.questions]
+        self.replies = [Replies(question, len(self.rows), self._firsts(question)) for question in asked.questions]
         self.table = table_of(self.replies, self.streams)
         self.done = 0
 
-    def _firsts(self, question: SurveyQuestion) -> npt.NDArray[np.int64]:
-        """Return for each agent which option is lettered A."""
-        return self.streams.integers(f"survey/letters/{question.id}", self.rows, max(1, len(question.options)))
+    def _firsts(self, question: SurveyQuestion) -> npt.NDArray[np.int64] | None:
+        """Return for each agent which option is lettered A, or None if there are no letters."""
+        if not question.options or not self.lettered:
+            return None
+        return self.streams.integers(f"survey/letters/{question.id}", self.rows, len(question.options))
 
     @property
     def llm(self) -> LLMClient:
@@ -195,12 +208,19 @@ class _Survey:
             waves = [self.records.restored(row, at) for at in (-1, self.at)]
             for number, reply in enumerate(self.replies):
                 for wave, agent in enumerate(waves):
-                    options = reply.question.options
-                    form = Lettered(options, int(reply.firsts[place])) if options else None
-                    prompt = survey_prompt(agent, reply.question, self.asked.intro, form)
                     at = Place(0, row, 2 * number + wave)
-                    accept = None if form is not None else bool
-                    yield reply, wave, place, Wanted(prompt, form or str, accept, component="survey", place=at)
+                    yield reply, wave, place, self._sheet(reply, place, agent, at)
+
+    def _sheet(self, reply: Replies, place: int, agent: Restored, at: Place) -> Wanted[Any]:
+        """Return what is wanted of an agent."""
+        question, intro = reply.question, self.asked.intro
+        if not question.options:
+            return Wanted(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
+        if reply.firsts is None:
+            likelier = Likelier(question.options, association(None, question, intro))
+            return Wanted(association(agent, question, intro), likelier, component="survey", place=at)
+        form = Lettered(question.options, int(reply.firsts[place]))
+        return Wanted(survey_prompt(agent, question, intro, form), form, component="survey", place=at)
 
     def manifest(self) -> dict[str, Any]:
         """Return what is known before anybody is asked."""
@@ -269,7 +289,8 @@ class _Survey:
         told["options"] = list(reply.question.options)
         told["answered"] = {name: int(reply.answered(wave).sum()) for wave, name in enumerate(WAVES)}
         if reply.question.options:
-            return told | {"by_letter": reply.by_letter()}
+            asked = "association" if reply.firsts is None else "letters"
+            return told | {"asked_by": asked, "by_letter": reply.by_letter()}
         both = np.flatnonzero(reply.answered(0) & reply.answered(1))[:3].tolist()
         return told | {
             "some": [

@@ -55,7 +55,8 @@ class Replies:
 
     Attributes:
         question: The question.
-        firsts: For each agent, which option was lettered A.
+        n: How many agents there are.
+        firsts: For each agent, which option was lettered A; None if none was lettered.
         probabilities: Shape (2, agents, options): not a number where there is no answer. Of an open question, no
             options.
         texts: The answers to an open question, by wave; None where there is none.
@@ -63,15 +64,15 @@ class Replies:
     """
 
     question: SurveyQuestion
-    firsts: npt.NDArray[np.int64]
+    n: int
+    firsts: npt.NDArray[np.int64] | None = None
     probabilities: Floats = field(init=False)
     texts: tuple[list[str | None], list[str | None]] = field(init=False)
     failures: dict[tuple[int, int], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        n = len(self.firsts)
-        self.probabilities = np.full((2, n, len(self.question.options)), np.nan)
-        self.texts = ([None] * n, [None] * n)
+        self.probabilities = np.full((2, self.n, len(self.question.options)), np.nan)
+        self.texts = ([None] * self.n, [None] * self.n)
 
     def keep(self, wave: int, place: int, answer: Any) -> None:
         """Keep an answer: a text, or the probabilities of the options."""
@@ -87,12 +88,12 @@ class Replies:
         return np.array([text is not None for text in self.texts[wave]], bool)
 
     def by_letter(self) -> dict[str, float]:
-        """Return what each letter got on average in both waves, whatever it stood for; empty without answers.
+        """Return what each letter got on average in both waves, whatever it stood for; empty without any.
 
         With options in turn an LLM that reads them gives all letters about the same.
         """
         k = len(self.question.options)
-        if not k or not any(self.answered(wave).any() for wave in (0, 1)):
+        if self.firsts is None or not any(self.answered(wave).any() for wave in (0, 1)):
             return {}
         turned = (np.arange(k)[None, :] + self.firsts[:, None]) % k
         letters = np.concatenate([np.take_along_axis(self.probabilities[wave], turned, axis=1) for wave in (0, 1)])

@@ -36,6 +36,7 @@ PMI_MIDDLE - PMI_SCALE. Measured over the posts and personas of a default run by
 
 _POSTS_KEPT: Final = 1024
 _INTERESTS_KEPT: Final = 8192
+_READINGS_KEPT: Final = 64
 _LIKED: Final = '"{}" was liked by people interested in'
 _NO_POST: Final = _LIKED.format("...")
 
@@ -83,6 +84,7 @@ class EmbeddedChatClient:
         self.continues = continues
         if continues:
             self.decoding["continues"] = True
+        self._weighed = lru_cache(_READINGS_KEPT)(self._weigh)
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -118,6 +120,29 @@ class EmbeddedChatClient:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
 
+    async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
+        """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.
+
+        It is that of all tokens of a text together. One reading of the prompt serves all texts (30 CPU ms for a token),
+        and the last 64 readings are kept. The digits are not those of `chat`: a prompt's last token is read alone.
+
+        Raises:
+            OracleError: `too-long`, or `refused-request`.
+            ConfigError: If llama.cpp cannot load the file.
+        """
+        return await self.run(lambda: self._weighed(prompt, texts))
+
+    def _weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
+        n_tokens = int(self.call("handle_completions", _reading(_tame(prompt), 1))["usage"]["prompt_tokens"])
+        found = []
+        for text in texts:
+            # Nothing else is asked in between, so what is reused is what was just read.
+            request = _saying(_tame(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
+            said = _places(self.call("handle_completions", request))
+            found.append(math.fsum(place["logprob"] for place in said if place["token"]))  # "" is the end
+            n_tokens += len(said)
+        return tuple(found), n_tokens
+
     def load(self) -> None:
         """Load the LLM now, not with the first question.
 
@@ -142,6 +167,28 @@ class EmbeddedChatClient:
 def _tame(text: str) -> str:
     """Return text in which nobody can write the LLM's control tokens (``<|im_end|>``), and which is valid Unicode."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode()
+
+
+def _reading(prompt: str, top: int) -> dict[str, Any]:
+    """Return the request for the log-probabilities of the `top` likeliest tokens after `prompt`."""
+    # The grammar only keeps it from saying half a character, for which no log-probabilities are told.
+    return {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": top, "grammar": 'root ::= "a"'}
+
+
+def _saying(prompt: str, text: str, most: int) -> dict[str, Any]:
+    """Return the request that makes the LLM say `text` after `prompt`, or its first `most` tokens.
+
+    llama.cpp tells tokens only of what the LLM says: the grammar leaves nothing but beginnings of `text`, and the bias
+    prefers the one with which the tokens of `text` begin. The log-probabilities that are told are those without either.
+    """
+    grammar = f"root ::= {json.dumps(_tame(text), ensure_ascii=False)}"
+    request = {"prompt": prompt, "n_predict": most, "temperature": 0, "n_probs": 1, "grammar": grammar}
+    return request | {"logit_bias": [[_tame(text), 100.0]]}
+
+
+def _places(reply: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what is told of each token that was said; of half a character nothing is."""
+    return (reply["choices"][0].get("logprobs") or {}).get("content") or []
 
 
 def _tops(said: dict[str, Any]) -> tuple[tuple[tuple[str, float], ...], ...]:
@@ -226,23 +273,14 @@ class PmiOracle:
 
     def _read_prompt(self, prompt: str) -> tuple[dict[int, float], int]:
         """Return the log-probabilities of the likeliest next tokens, best first, and the tokens of `prompt`."""
-        # The grammar only keeps it from saying half a character, for which no log-probabilities are told.
-        request = {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": TOP, "grammar": 'root ::= "a"'}
-        reply = self.client.call("handle_completions", request)
-        tops = reply["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
+        reply = self.client.call("handle_completions", _reading(prompt, TOP))
+        tops = _places(reply)[0]["top_logprobs"]
         return {top["id"]: top["logprob"] for top in tops}, reply["usage"]["prompt_tokens"]
 
     def _read_first_token(self, text: str) -> int | None:
-        """Return the first token of `text`, or None if it is half a character.
-
-        llama.cpp tells tokens only of what the LLM says, so the LLM is made to say it: the grammar leaves nothing
-        but beginnings of `text`, and the bias prefers the one with which the tokens of `text` begin.
-        """
-        grammar = f"root ::= {json.dumps(_tame(text), ensure_ascii=False)}"
-        request = {"prompt": " ", "n_predict": 1, "temperature": 0, "n_probs": 1, "grammar": grammar}
-        reply = self.client.call("handle_completions", {**request, "logit_bias": [[_tame(text), 100.0]]})
-        told = reply["choices"][0]["logprobs"]
-        return int(told["content"][0]["id"]) if told and told["content"] else None
+        """Return the first token of `text`, or None if it is half a character."""
+        told = _places(self.client.call("handle_completions", _saying(" ", text, 1)))
+        return int(told[0]["id"]) if told else None
 
 
 def _logprob(told: dict[int, float], token: int | None) -> float:

@@ -4,7 +4,8 @@ Nothing is imported, read or loaded before it is needed, and nothing is download
 llama.cpp's own form, no questions and no answers.
 
 Replies are repeated to the bit by the same build on the same kind of machine, in any order and from any number of
-tasks: one slot, no reuse of what an earlier prompt left behind (`cache_prompt`), a fixed number of threads.
+tasks: one slot, no reuse of what an earlier prompt left behind (`cache_prompt`) unless a request asks for it, a fixed
+number of threads.
 Another build or machine may differ in the last digits.
 """
 
@@ -103,7 +104,7 @@ class Engine:
             ConfigError: If the file cannot be loaded.
         """
         self.load()
-        reply: dict[str, Any] = getattr(self._server, handler)({**request, "cache_prompt": False})
+        reply: dict[str, Any] = getattr(self._server, handler)({"cache_prompt": False, **request})
         error = reply.get("error")
         if error:
             reason = "too-long" if error.get("type") == "exceed_context_size_error" else "refused-request"

@@ -8,10 +8,10 @@ import asyncio
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, runtime_checkable
 
 from pydantic import BaseModel, ValidationError
 
@@ -82,6 +82,19 @@ class Form[D](Protocol):
         ...
 
 
+@runtime_checkable
+class AsksItself(Protocol):
+    """A form that asks an LLM in its own way, and not by `chat`: `likelier.Likelier` is one."""
+
+    def ask(self, client: ChatClient, prompt: str) -> Awaitable[Completion]:
+        """Return what is to be heard of it.
+
+        Raises:
+            OracleError: If there is no answer.
+        """
+        ...
+
+
 @dataclass(frozen=True)
 class Wanted[D]:
     """An answer that is wanted of an LLM: what it is told, and what the answer must look like.
@@ -126,6 +139,12 @@ class Wanted[D]:
         own = json.dumps(self.schema, sort_keys=True)
         name, key = (self.form.__name__, own) if isinstance(self.form, type) else (self.form.name, self.form.key)
         return f"{name} {self.accepts}".strip(), key
+
+    def ask(self, client: ChatClient, attempt: int) -> Awaitable[Completion]:
+        """Return what a client says to the prompt; a further attempt has the next sampling seed."""
+        if not isinstance(self.form, type) and isinstance(self.form, AsksItself):
+            return self.form.ask(client, self.prompt)
+        return client.chat(self.prompt, self.schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
 
     def heard(self, said: Completion) -> Completion:
         """Return what is to be recorded of what an LLM said."""
@@ -177,9 +196,7 @@ class _Asked:
     async def ask(self, prompt: str, question: Wanted[Any], attempt: int = 0) -> Completion:
         try:
             async with asyncio.timeout(self._timeout_s + _GRACE_S):
-                said = await self.client.chat(
-                    prompt, question.schema, seed_offset=attempt, top_logprobs=question.top_logprobs
-                )
+                said = await question.ask(self.client, attempt)
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {self._timeout_s:g} s") from error
         return question.heard(said)
@@ -300,7 +317,10 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
     async def _answered(self, wanted: Sequence[Wanted[Any]]) -> list[Any]:
         sheets = [self._begun(one) for one in wanted]
         outs = [sheet.out for sheet in sheets if sheet.out is not None]
-        while not all(out.done() for out in outs):
+        while outs:
+            if outs[-1].done():
+                outs.pop()
+                continue
             desk = self._desk_of_this_loop()
             desk.flush()
             await desk.news()

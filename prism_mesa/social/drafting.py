@@ -138,7 +138,8 @@ def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft], d
     words = [""] * len(drafts)
     for places in _groups(model, writer, drafts):
         turns = [steps(drafts[i].about, Conversation(), _frame(model, drafts[i], done)) for i in places]
-        responses = together(writer, turns, lambda turn, event, of=places: told[of[turn]].append(event))  # type: ignore[misc]
+        own = [told[i] for i in places]
+        responses = together(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
         for i, response in zip(places, responses, strict=True):
             words[i] = "" if response is None else cleaned(response)
     for text, events in zip(words, told, strict=True):

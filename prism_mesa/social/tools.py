@@ -115,13 +115,13 @@ class PlatformTools:
         return "\n".join(described(self.model, best.tolist())) or "Nothing was found."
 
     def recall(self, about: str = "") -> str:
-        """Recall what you did on the platform, and your notes.
+        """Recall your notes, and what you did on the platform, latest first.
 
         Args:
             about: What the notes should be about.
         """
-        lines = [in_words(deed) for deed in deeds_of(self.model, self.row, 2 * FOUND)]
-        lines += [f"Note: {note}" for note in recalled(self.model, self.row, about)]
+        lines = [f"Note: {note}" for note in recalled(self.model, self.row, about)]
+        lines += [in_words(deed) for deed in deeds_of(self.model, self.row, 2 * FOUND)[::-1]]  # the end may be cut
         return "\n".join(lines) or "You have done nothing yet."
 
     def remember(self, note: str, importance: int) -> str:

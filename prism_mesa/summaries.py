@@ -51,7 +51,7 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if writing := summary["writing"]:
         reasons = ", ".join(f"{n} {why}" for why, n in writing["reasons"].items())
         spent = f"{writing['calls']:,} calls, {writing['tokens']:,} tokens"
-        failed = f"{writing['failed']:,} did not come{f' ({reasons})' if reasons else ''}"
+        failed = f"{writing['failed']:,} did not come{f' (calls that failed: {reasons})' if reasons else ''}"
         left = f"{writing['budget']:,} were beyond a limit"
         yield "written", f"{writing['written']:,} texts by {writing['by']} ({spent}); {failed}, {left}"
     fallbacks = decisions["by_source"].get("fallback", 0)
@@ -149,7 +149,7 @@ def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Itera
         cells = [_interval(told[option, wave], sign) for wave, sign in (("before", ""), ("after", ""), ("change", "+"))]
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
     if question["asked_by"] == "association":
-        yield "  by association with words: tells topics, not attitudes; a mean change may come from the options' wording"
+        yield "  by association with words: tells topics, not attitudes; means depend on how options are worded"
     letters = ", ".join(f"{letter} {share:.2f}" for letter, share in question["by_letter"].items())
     if letters:
         alike = f"without a preference: {1 / len(question['options']):.2f} each"

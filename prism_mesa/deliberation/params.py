@@ -21,6 +21,6 @@ class DeliberationParams(Params):
     conversation_tokens: int = Field(
         1500, ge=100, description="tokens of a conversation beyond which what is older is summarised"
     )
-    result_chars: int = Field(600, ge=80, description="characters of a tool's result, the rest is cut")
+    result_chars: int = Field(1200, ge=80, description="characters of a tool's result, the rest is cut")
     notes: int = Field(50, ge=1, le=10_000, description="notes that an agent keeps")
     notes_told: int = Field(3, ge=0, le=50, description="notes that come to mind in a turn")

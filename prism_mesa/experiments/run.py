@@ -116,7 +116,7 @@ def _too_many_unwritten(model: SocialModel, config: Config) -> str:
         return ""
     reasons = ", ".join(f"{n} {why}" for why, n in model.writer.reasons.items())
     return (
-        f"{share:.1%} of {model.written.total()} texts were not written by the LLM ({reasons}); "
+        f"{share:.1%} of {model.written.total()} texts were not written by the LLM (calls that failed: {reasons}); "
         f"reasoner.max_fallback_share allows {config.reasoner.max_fallback_share:.1%}"
     )
 

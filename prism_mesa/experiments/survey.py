@@ -13,10 +13,10 @@ crowded out the interests: the same 20 agents lost .64 nats there (standard erro
 
 What this cannot tell: it is association with words, not opinion. Profiles name interests word for word, and posts come
 close. Attitudes it gets wrong: asked how much it trusts what others post, who liked "It is all lies." says `not at all`
-with .32, and who liked "I believe every word." with .69 (in longer posts; one pair, tried by hand). And any posts,
-whatever about, make some words likelier (sport by 1.0 nats, cooking by -.9), so that a mean change may come from how the
-options are worded: `not at all` rose by .15 in 20 agents, with an interval far from 0. Ask it for topics, and compare
-agents. All other LLMs are asked by letters; `Replies.by_letter` shows how blind they are.
+with .32, and who liked "I believe every word." with .69 (last words of two posts, tried by hand once). And any posts,
+whatever about, make some words likelier (sport by 1.0 nats, cooking by -.9), so a mean change may come from the wording
+of the options: `not at all` rose by .15 in 20 agents, with an interval of .10 to .20. Ask for topics, compare agents.
+All other LLMs are asked by letters; `Replies.by_letter` shows how blind they are.
 """
 
 import json

@@ -19,7 +19,10 @@ type DeedKind = Literal["post", "like", "reply", "reshare"]
 
 TEXT_TOLD: Final = 200
 """Characters of a text in what is told of a deed."""
+_LEAST_TOLD: Final = 60
 NAME_TOLD: Final = 80
+LIKES_KEPT: Final = 12
+"""Likes by a tool that are kept of an agent: they are no change of state, so its history does not hold them."""
 ROUNDS_BACK: Final = 50
 """How far an agent looks back on a platform: rounds."""
 _LIKES: Final = ENGAGING["like"]
@@ -66,7 +69,8 @@ def in_words(deed: Deed) -> str:
 def deeds_of(model: "SocialModel", row: int, most: int) -> list[Deed]:
     """Return the last deeds of an agent before this round, at most `most`, oldest first.
 
-    Likes are known as far back as the agent's history of states goes, the rest for `ROUNDS_BACK` rounds.
+    Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
+    rest for `ROUNDS_BACK` rounds.
     """
     found = [*_published(model, row, most), *_likes(model, row, most)]
     return sorted(found, key=lambda deed: (deed.round, deed.tick, deed.post))[-most:] if most else []
@@ -95,7 +99,9 @@ def _likes(model: "SocialModel", row: int, most: int) -> list[Deed]:
     for move, clock, post in model.history.entries(row):
         if unpacked_move(move)[2] is _LIKES and post != NO_POST and clock // ticks < model.round:
             found.append(Deed(clock // ticks, "like", post, *said_by(model, post), tick=clock % ticks))
-    return found[-most:]
+    by_tool = [liked for liked in model.liked.get(row, ()) if liked[0] < model.round]
+    found += [Deed(round_, "like", post, *said_by(model, post), tick=tick) for round_, tick, post in by_tool]
+    return sorted(found, key=lambda deed: (deed.round, deed.tick))[-most:]
 
 
 def said_by(model: "SocialModel", post: int) -> tuple[str, str]:
@@ -106,8 +112,9 @@ def said_by(model: "SocialModel", post: int) -> tuple[str, str]:
 
 
 def described(model: "SocialModel", posts: Sequence[int]) -> list[str]:
-    """Return posts as an agent reads them in a list: number, author, when, what, counts; a line each."""
+    """Return posts as an agent reads them: number, author, when, what, counts; a line each, shorter in a long list."""
     own, lines = model.posts, []
+    cap = max(_LEAST_TOLD, 2 * TEXT_TOLD // max(1, len(posts) - 2))
     for post in posts:
         author = int(own.author[post])
         name = quoted(model.population.names[author], NAME_TOLD)
@@ -116,7 +123,7 @@ def described(model: "SocialModel", posts: Sequence[int]) -> list[str]:
         counted = ", ".join(f"{n} {what}" for n, what in counts if n)
         kind = POST_KINDS[own.kind[post]]
         about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
-        text = quoted(own.texts[own.text_id[post]], 2 * TEXT_TOLD)
+        text = quoted(own.texts[own.text_id[post]], cap)
         lines.append(
             f"post {post} by {name} (agent {author}), round {own.round[post]}{about}: {text}"
             + (f" [{counted}]" if counted else "")

@@ -166,7 +166,7 @@ def _priority(model: "SocialModel", row: int) -> float:
 
 def _frame(model: "SocialModel", draft: Draft, done: dict[int, Done]) -> Frame:
     row, own = draft.agent, model.params.deliberation
-    tools = PlatformTools(model, row, tick=draft.tick, at_hand=draft.post, done=done.get(row))
+    tools = PlatformTools(model, row, tick=draft.tick, done=done.get(row))
     people = model.population
     [interests] = model.topics.words_of(people.interests[[row]])
     return Frame(

@@ -16,7 +16,7 @@ Agents see the platform as it stood when the round opened and do not meet within
 neither on their order nor on which answer arrives first.
 """
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -105,6 +105,7 @@ class SocialModel(mesa.Model):
         self.writer, why_not = writer_of(self.params, self.reasoner)
         self.notes += (why_not,) if why_not else ()
         self.written: Counter[str] = Counter()
+        self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(self.params.deliberation.notes)
         self.archetypes: Archetypes | None = None
         if isinstance(self.reasoner, Reasoner):

@@ -12,6 +12,7 @@ from hashlib import blake2b
 from importlib import resources
 from os import environ
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -272,22 +273,23 @@ def _hashing(texts: Sequence[str], k: int) -> Embedder:
 
 
 def _wordllama(texts: Sequence[str], k: int) -> Embedder:
-    """Return WordLlama's 256 dimensions on the `k` principal axes of `texts`; computed once and cached."""
-
-    def vectors(batch: Sequence[str]) -> npt.NDArray[np.float64]:
-        return cached_vectors("wordllama", batch, _wordllama_vectors)
-
+    """Return WordLlama's 256 dimensions on the `k` principal axes of `texts`, whose own are cached."""
     if k > _WORDLLAMA_DIMENSIONS:
         raise ConfigError(f"posts.n_topics: {k} is more than the {_WORDLLAMA_DIMENSIONS} dimensions of wordllama")
-    known = vectors(texts)
+    known = cached_vectors("wordllama", texts, _wordllama_vectors)
     mean = known.mean(axis=0)
     _, axes = np.linalg.eigh(np.cov(known.T))
     axes = axes[:, ::-1][:, :k]
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    return lambda batch: (vectors(batch) - mean) @ axes
+    return lambda batch: ((known if batch is texts else _wordllama_vectors(batch)) - mean) @ axes
 
 
 def _wordllama_vectors(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    return np.asarray(_wordllama_model().embed(list(texts)), np.float64)
+
+
+@cache
+def _wordllama_model() -> Any:
     root = logging.getLogger()
     before = root.level, root.handlers[:]
     try:
@@ -298,8 +300,7 @@ def _wordllama_vectors(texts: Sequence[str]) -> npt.NDArray[np.float64]:
         ) from None
     root.setLevel(before[0])  # importing it sends everybody's logging to the terminal
     root.handlers[:] = before[1]
-    model = wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
-    return np.asarray(model.embed(list(texts)), np.float64)
+    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
 
 
 def cached_vectors(name: str, texts: Sequence[str], embed: Embedder) -> npt.NDArray[np.float64]:

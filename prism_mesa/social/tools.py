@@ -4,6 +4,7 @@ They see the platform as it stood when the round opened. What they do is noted i
 nobody sees it before the next round, so a round stays free of order.
 """
 
+from collections import deque
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -12,7 +13,7 @@ from prism_mesa.deliberation import Note, ToolRegistry
 from prism_mesa.errors import AgentError
 from prism_mesa.reasoner.prompt import plain
 from prism_mesa.records import ACTIONS, ActionName
-from prism_mesa.social.deeds import deeds_of, described, in_words
+from prism_mesa.social.deeds import LIKES_KEPT, deeds_of, described, in_words
 from prism_mesa.social.population import NO_POST
 from prism_mesa.social.posts import WORDS_CAP
 
@@ -35,17 +36,13 @@ class PlatformTools:
         model: The platform.
         row: Who thinks.
         tick: When; what it does counts then, or when it reads the post, if that is later.
-        at_hand: The post that it writes about, or `NO_POST`.
         done: What it has done already in this round; what it does now is added.
     """
 
-    def __init__(
-        self, model: "SocialModel", row: int, *, tick: int, at_hand: int = NO_POST, done: Done | None = None
-    ) -> None:
+    def __init__(self, model: "SocialModel", row: int, *, tick: int, done: Done | None = None) -> None:
         self.model = model
         self.row = row
         self.tick = tick
-        self.at_hand = at_hand
         self.done: Done = set() if done is None else done
 
     def registry(self, *, acts: bool) -> ToolRegistry:
@@ -146,6 +143,8 @@ class PlatformTools:
             post: The number of the post.
         """
         self._act("like", post)
+        kept = self.model.liked.setdefault(self.row, deque(maxlen=LIKES_KEPT))
+        kept.append((self.model.round, self.tick, post))
         return f"You like post {post}."
 
     def reply(self, post: int, text: str) -> str:
@@ -218,8 +217,6 @@ class PlatformTools:
         feed = self._feed()
         if post not in feed:
             raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
-        if post == self.at_hand and action == "reply":
-            raise AgentError(f"post {post} is what you are writing about: say it in your response")
         what = (action, post if action == "reply" else int(self.model.posts.root[post]))
         if what in self.done:
             raise AgentError(f"you have done that to post {post} already")

@@ -506,7 +506,7 @@ def test_bare_words_of_yaml_are_texts(tmp_path):
 
 def test_the_questions_that_come_with_it_can_be_asked():
     kinds = [len(question.options) for question in read_questionnaire(ROOT / "configs" / "survey.yaml").questions]
-    assert kinds == [4, 2, 0]
+    assert kinds == [5, 4, 0]
 
 
 # -- the command ---------------------------------------------------------------------------------------

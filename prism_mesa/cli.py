@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from prism_mesa.experiments.config import Config
     from prism_mesa.experiments.interview import Interview
+    from prism_mesa.interview_session import Interrupts
     from prism_mesa.statechart import Statechart
 
 app = typer.Typer(
@@ -153,13 +154,14 @@ def replay(
     if as_json:
         kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
         told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
-        told["reckoned"] = found.reckoned
+        told |= {"reckoned": found.reckoned, "texts": found.texts}
         print(json.dumps(kept | told))
     else:
         for table, rows in found.rows.items():
             print(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
         again = f", {found.reckoned:,} decided again without an LLM" if found.reckoned else ""
-        print(f"{found.answered:,} decisions answered from the ledger{again}, {found.calls} calls of an LLM")
+        texts = f" and {found.texts:,} thoughts and texts" if found.texts else ""
+        print(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
     if not found.equal:
         table, difference = next(iter(found.differences.items()))
         raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")
@@ -323,23 +325,39 @@ def interview(
     iterations: Annotated[
         int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding for a question")
     ] = None,
+    free: Annotated[
+        bool, typer.Option("--free", help="let the small embedded LLM use words of its own, not only the agent's deeds")
+    ] = False,
     out: Out = Path("results"),
     as_json: AsJson = False,
 ) -> None:
     """Talk with an agent as its run left it; the talk is kept in OUT/interview-<time>, the run is not changed."""
+    from prism_mesa.deliberation.deliberation import check_text
     from prism_mesa.experiments.interview import Interview
+    from prism_mesa.experiments.transcript import HELD
+    from prism_mesa.interview_session import Interrupts
 
+    for question in ask or ():
+        check_text("--ask", question)
     given = [*(arguments or ()), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
-    with _warned(), Interview(run_dir, agent, at=at, overrides=given, out=out) as talk:
-        _say(f"{talk.restored.name}, {_moment(talk.restored.at)}, played by {talk.llm.label}")
+    with (
+        _warned(),
+        Interview(run_dir, agent, at=at, overrides=given, free=free, out=out) as talk,
+        Interrupts() as interrupts,
+    ):
+        held = f"; {HELD}" if talk.held else ""
+        _say(f"{talk.restored.name}, {_moment(talk.restored.at)}, played by {talk.llm.label}{held}")
         if talk.llm.note:
             _say(f"prism: {talk.llm.note}")
         try:
-            _talk_with(talk, ask, thoughts=thoughts, quiet=as_json)
-        except KeyboardInterrupt as stop:
+            _talk_with(talk, ask, interrupts, thoughts=thoughts, quiet=as_json)
+        except KeyboardInterrupt:
+            interrupts.came = True
+        finally:  # whatever ended it: what was said is kept
+            interrupts.held = True
             folder = talk.save()
-            raise _InterruptedError(f"interrupted (kept: {folder})" if folder else "interrupted") from stop
-        folder = talk.save()
+        if interrupts.came:
+            raise _InterruptedError(f"interrupted (kept: {folder})" if folder else "interrupted")
         if as_json:
             answers = [exchange.as_json() for exchange in talk.transcript]
             print(json.dumps({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None}))
@@ -353,7 +371,9 @@ def _moment(at: int) -> str:
     return "before the run" if at < 0 else f"after round {at}"
 
 
-def _talk_with(talk: "Interview", questions: list[str] | None, *, thoughts: bool, quiet: bool) -> None:
+def _talk_with(
+    talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
+) -> None:
     """Put questions, or what is typed, or what comes from standard input; `quiet`: nothing on stdout."""
     from prism_mesa.interview_session import Session, piped_lines, typed_lines
 
@@ -367,12 +387,12 @@ def _talk_with(talk: "Interview", questions: list[str] | None, *, thoughts: bool
     dim = to.isatty() and "NO_COLOR" not in os.environ
     session = Session(talk, show, thoughts=thoughts, dim=dim, echo=not typed)
     if questions is not None:
-        session.take(questions)
+        session.take(interrupts.between(questions))
     elif typed:
         _say("ask something (/help: what else there is, /quit: end)")
-        session.take(typed_lines(prompt_to_stdout=not quiet))
+        session.take(interrupts.between(typed_lines(prompt_to_stdout=not quiet)))
     else:
-        session.take(piped_lines())
+        session.take(interrupts.between(piped_lines()))
 
 
 ledger = typer.Typer(help="Look into a ledger: what was asked of an LLM, and what it answered.")

@@ -1,13 +1,18 @@
 """An interview in a terminal: what is typed, what is shown. What an interview is stands in `experiments.interview`."""
 
+import signal
 import sys
 import textwrap
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import Any, Self
 
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent
+from prism_mesa.errors import AgentError
 from prism_mesa.experiments.interview import Interview
-from prism_mesa.experiments.transcript import call_told, did_told, grounds, thought_told
+from prism_mesa.experiments.transcript import did_told, grounds, thought_told, tool_told
 
 PROMPT = "you> "
 HELP = """/did       what the agent did, from the run's records
@@ -54,8 +59,10 @@ class Session:
 
     def _took(self, line: str) -> bool:
         """Do what a line says, and return whether to go on."""
-        if self._echo:
-            self._tell(line, PROMPT)
+        if not line.startswith("/"):
+            self._ask(line)
+            return True
+        self._echoed(line)
         match line:
             case "/quit":
                 return False
@@ -66,28 +73,49 @@ class Session:
                 self._tell(f"thoughts are {'shown' if self.thoughts else 'hidden'} from now on")
             case "/did":
                 self._tell("\n".join(self._did()))
-            case _ if line.startswith("/"):
-                self._tell(f"{line}: no such command; there are /did, /thoughts, /help and /quit")
             case _:
-                self._ask(line)
+                self._tell(f"{line}: no such command; there are /did, /thoughts, /help and /quit")
         return True
 
+    def _echoed(self, line: str) -> None:
+        if self._echo:
+            self._tell(line, PROMPT)
+
     def _ask(self, question: str) -> None:
-        for event in self.interview.chat_stream(question):
-            self._event(event)
+        """Ask a question; of several responses the last is the answer, which is shown once it is known to be it."""
+        try:
+            events = self.interview.chat_stream(question)
+        except AgentError as error:  # it is too long
+            self._echoed(question)
+            self._tell(str(error), "error: ")
+            return
+        self._echoed(question)  # now that the transcript has it
+        answer, left = "", self.interview.frame.limits.iterations
+        for event in events:
+            if isinstance(event, AgentTextEvent) and event.type == "text":
+                answer, left = event.text, left - 1
+                if left and self.thoughts:
+                    self._aside(f"drafts: {answer}")
+                elif not left:
+                    self._answer(answer)
+            else:
+                self._event(event)
+        if answer and left:
+            self._answer(answer)
         if self.thoughts:
             self._aside("\n".join(grounds(self.interview.transcript[-1])))
 
     def _event(self, event: Event) -> None:
         match event:
-            case AgentTextEvent(type="text"):
-                self._tell(event.text.strip(), f"{self.interview.restored.name}> ")
             case AgentErrorEvent():
                 self._tell(f"({event.reason}) {event.text}", "error: ")
             case AgentTextEvent() if self.thoughts:
                 self._aside(f"thinks: {thought_told(event.text) or '...'}")
             case ToolFinishedEvent() if self.thoughts:
-                self._aside(f"calls {call_told(event.model_dump())}")
+                self._aside(f"calls {tool_told(event.model_dump())}")
+
+    def _answer(self, text: str) -> None:
+        self._tell(text.strip(), f"{self.interview.restored.name}> ")
 
     def _did(self) -> Iterator[str]:
         own = self.interview.restored
@@ -109,6 +137,47 @@ class Session:
         for line in text.splitlines() or [""]:
             self._show(f"{safe(before)}{safe(line)}".rstrip())
             before = " " * len(before)
+
+
+class Interrupts:
+    """What Ctrl-C does while a talk goes on: noted even where Python has to drop the exception, as in a finalizer.
+
+    Attributes:
+        came: Whether there was one.
+        held: Whether one is only noted: while what was said is being kept.
+    """
+
+    def __init__(self) -> None:
+        self.came = False
+        self.held = False
+        self._before: Any = None
+
+    def __enter__(self) -> Self:
+        if threading.current_thread() is threading.main_thread():
+            self._before = signal.signal(signal.SIGINT, self._noted)
+        return self
+
+    def _noted(self, number: int, frame: FrameType | None) -> None:
+        self.came = True
+        if not self.held:
+            raise KeyboardInterrupt
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._before is not None:
+            signal.signal(signal.SIGINT, self._before)
+
+    def between(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield lines until there was an interrupt.
+
+        Raises:
+            KeyboardInterrupt: If there was.
+        """
+        for line in lines:
+            yield line
+            if self.came:
+                raise KeyboardInterrupt
 
 
 def safe(text: str) -> str:

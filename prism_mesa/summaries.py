@@ -148,6 +148,8 @@ def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Itera
     for option in question["options"]:
         cells = [_interval(told[option, wave], sign) for wave, sign in (("before", ""), ("after", ""), ("change", "+"))]
         yield f"  {option[:width]:<{width}}" + "".join(f"  {cell:<20}" for cell in cells).rstrip()
+    if any(row["n"] and row["low"] is None for row in rows):
+        yield "  no intervals: too few agents answered to tell how much others would differ"
     if question["asked_by"] == "association":
         yield "  by association with words: tells topics, not attitudes; means depend on how options are worded"
     letters = ", ".join(f"{letter} {share:.2f}" for letter, share in question["by_letter"].items())
@@ -159,4 +161,6 @@ def _options_told(question: dict[str, Any], rows: list[dict[str, Any]]) -> Itera
 def _interval(row: dict[str, Any], sign: str) -> str:
     if not row["n"]:
         return "no answers"
+    if row["low"] is None:
+        return f"{row['mean']:{sign}.3f}"
     return f"{row['mean']:{sign}.3f} [{row['low']:{sign}.3f}, {row['high']:{sign}.3f}]"

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 from hashlib import blake2b
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from minds import SPEAKS, THINKS, thought, words_of
 
 from prism_mesa import SocialAgent, SocialModel, run
 from prism_mesa.errors import ConfigError, DataError, RunError
@@ -15,7 +17,7 @@ from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
 from prism_mesa.experiments.replay import replay
 from prism_mesa.experiments.store import read_manifest
 from prism_mesa.experiments.telling import told
-from prism_mesa.experiments.why import why
+from prism_mesa.experiments.why import RoundOfAgent, Thought, _most_telling, why
 from prism_mesa.reasoner import Ledger, Reasoner
 from prism_mesa.reasoner.stand_in import FAULTS, Said, StandIn, embedded_brain, first_attempts, prompt_text
 
@@ -374,6 +376,55 @@ def test_why_names_fallbacks_leftovers_and_the_rule(tmp_path, caplog):
         texts.append("\n".join(line for agent in agents for line in told(why(folder, str(agent), 0))))
     assert "No limit was left to ask the LLM; the fallback 'first' stood in: composing." in texts[0]
     assert "Decided by the rule: no LLM was asked in this run." in texts[1]
+
+
+def test_why_tells_what_an_agent_did_by_tools(tmp_path):
+    """Nobody's chart engages: whatever is done is done by tools, while posts of the round are answered or written."""
+
+    def brain(body):
+        prompt = prompt_text(body)
+        if not prompt.endswith(THINKS):
+            return words_of(prompt) if prompt.endswith(SPEAKS) else '{"next_state": "composing"}'
+        shown = [int(post) for post in re.findall(r"post (\d+) by", prompt)][-2:]
+        if not shown:
+            return thought(("read_feed", {}))
+        return thought(*(("like", {"post": str(post)}) for post in shown), ("post", {"text": "Hear me"}))
+
+    world = WORLD | {"content": "llm", "deliberation": {"iterations": 2}, "agents": {"n": 25, "post_rate": 0.2}}
+    world["agents"] |= {"activity": 1.0, "band": 0.0, "threshold_mean": 0.5, "like": 0.0}
+    with StandIn(brain, slots=8) as server:
+        result = run(asking(server, world), out=tmp_path)
+    likes = result.table("engagements").query("action == 'like'")
+    moves = result.table("transitions").query("to_state == 'engaging_like'")
+    likes = likes.merge(moves, on=["round", "agent", "post"], how="left", indicator=True).query("_merge == 'left_only'")
+    agent = int(likes["agent"].mode()[0])
+    by_round = likes[likes["agent"] == agent].groupby("round").size()
+    times = [f"{r} ({n} times)" if n > 1 else str(r) for r, n in by_round.items()]
+    lines = list(told(why(result.run_dir, str(agent))))
+    assert f"  liked by a tool in round {', '.join(times)}" in lines
+    assert any(line.startswith("  posted by a tool in round ") for line in lines)
+    shown = why(result.run_dir, str(agent)).shown
+    assert [deed.post for deed in shown.by_tool if deed.action == "like"] == [
+        int(post) for post in likes.query("agent == @agent and round == @shown.round").sort_values("tick")["post"]
+    ]
+    posts = result.table("posts")
+    for deed in shown.by_tool:
+        of = 'posts "Hear me".' if deed.action == "post" else f"post {deed.post} by "
+        assert any(line.startswith("      By this tool it ") and of in line for line in lines)
+        assert deed.action == "post" or posts["author"][deed.post] != agent
+    weights = {r.round: len(r.by_tool) for r in why(result.run_dir, str(agent)).rounds}
+    assert weights[shown.round] > 0
+
+
+def test_why_shows_the_round_in_which_most_was_done_even_if_all_of_it_by_tools():
+    call = {"tool_name": "like", "parameters": {"post": 3}, "result": {"ok": True}}
+    failed = call | {"result": {"ok": False}}
+    looked = call | {"tool_name": "read_thread"}
+    rounds = [RoundOfAgent(r, 0.5, came_online=True) for r in range(3)]
+    rounds[1].thoughts = [Thought(2, "reply", "tool", json.dumps(call))]
+    rounds[2].thoughts = [Thought(2, "reply", "tool", json.dumps(other)) for other in (failed, looked)]
+    assert [len(r.by_tool) for r in rounds] == [0, 1, 0]
+    assert _most_telling(rounds) is rounds[1]
 
 
 def test_why_finds_an_agent_by_row_or_name_and_says_what_is_wrong(tmp_path):

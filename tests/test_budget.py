@@ -371,3 +371,28 @@ def test_an_ask_can_be_put_with_other_followers_and_stays_the_same_question():
     one = ask("a", agent=1, followers=1)
     with Reasoner(Till()) as reasoner:
         assert [a.source for a in reasoner.answer([one, replace(one, followers=7)])] == ["llm", "cache"]
+
+
+def test_of_what_is_left_a_share_can_be_lent_and_the_rest_comes_back():
+    budget = Budget(ReasonerParams(kind="rule", max_calls=100, max_calls_per_round=7, max_seconds=8))
+    budget.at_round(0)
+    with budget.lent(0, 0.5, 0.5):
+        given = 0
+        while budget.set_aside(10):
+            budget.settle(10, 10)
+            given += 1
+        assert given == 3
+        assert budget.seconds_left <= 4
+    given = 0
+    while budget.set_aside(10):
+        budget.settle(10, 10)
+        given += 1
+    assert given == 4
+
+
+def test_what_has_no_limit_has_none_when_it_is_lent():
+    budget = Budget(ReasonerParams(kind="rule", max_calls=10))
+    with budget.lent(0, 0.5, 0.5):
+        assert budget.set_aside(10**9)
+        budget.settle(10**9, 10**9)
+    assert [budget.set_aside(10**9) for _ in range(10)] == [True] * 9 + [False]

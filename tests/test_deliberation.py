@@ -678,19 +678,21 @@ def test_a_tool_that_changes_what_it_was_given_changes_no_event():
 
 
 def test_what_tools_return_stands_in_the_prompts_that_follow_quoted_and_cut():
-    tools = ToolRegistry(timeout_s=None, result_cap=5000)
+    tools = ToolRegistry(timeout_s=None, result_cap=3000)
 
     @tools.tool
     def read() -> str:
         """Read the almanac."""
-        return "x" * 3000
+        return "x" * 4000
 
     llm = scripted(thought("Hm.", call("read")), "Long.", thought("Fine."))
     with talk(llm, tools=tools) as agent:
         events = list(agent.chat_stream("Read!"))
-    line = f"\nYou called <<< read() >>>: <<< {'x' * 1199}… >>>\n"
+    line = f"\nYou called <<< read() >>>: <<< {events[2].result.text} >>>\n"
     assert [line in prompt for prompt in llm.prompts] == [False, True, True]
-    assert events[2].result.text == "x" * 3000
+    assert len(events[2].result.text) == 3000
+    assert "xxx" in events[2].result.text
+    assert "cut" in events[2].result.text[-60:]
 
 
 # -- prompts -------------------------------------------------------------------------------------------
@@ -899,9 +901,52 @@ def longest_prompt(turns, summary):
 def test_no_prompt_grows_with_the_length_of_a_talk(summary):
     few, many = longest_prompt(5, summary), longest_prompt(50, summary)
     assert few == many
-    # before: summary, user, note, 2 thoughts, 2 calls (1,000 each), 2 responses; now: note, user, 2 calls, response
-    lines = (1 + 1 + 1 + 2 + 2) * 1200 + 2 * 1000 + (1 + 1 + 1) * 1200 + 2 * 1000
+    # before: summary, user, note, 2 thoughts, 2 calls (1,000 each), 2 responses; now: note, 2 calls, and whole what is
+    # said now and the response to it
+    lines = (1 + 1 + 1 + 2 + 2) * 1200 + 2 * 1000 + 1200 + 2 * 3000 + 2 * 1000
     assert 0.9 * lines < few[0] < lines + 2000
+
+
+@pytest.mark.parametrize("said", ["A" * 7900 + " how old are you?", "<|" * 2600 + " how old are you?"])
+def test_a_long_text_stands_whole_in_every_prompt_about_it(said):
+    prompts = []
+
+    def llm(prompt):
+        prompts.append(prompt)
+        return thought("Long.") if prompt.endswith("as JSON:") else "Old."
+
+    with Deliberation(llm, limits=Limits(iterations=1)) as agent:
+        list(agent.chat_stream(said))
+    assert len(prompts) == 2
+    assert all("how old are you? >>>" in prompt for prompt in prompts)
+
+
+@pytest.mark.parametrize("said", ["A" * 8001, "<|" * 3000, " " * 40_000 + "a"])
+def test_a_text_too_long_to_stand_whole_in_a_prompt_is_refused(said):
+    llm = scripted()
+    with Deliberation(llm) as agent:
+        with pytest.raises(AgentError, match=r"chat_stream: a text of [\d,]+ characters is too long \(at most 8,000\)"):
+            agent.chat_stream(said)
+        with pytest.raises(AgentError, match="too long"):
+            asyncio.run(agent.respond(said))
+        assert agent.conversation.messages == []
+    assert llm.prompts == []
+
+
+def test_closing_ends_a_turn_that_is_going_on_and_leaves_no_thread():
+    before = threading.active_count()
+    prompts = []
+
+    def llm(prompt):
+        prompts.append(prompt)
+        return thought("Hm.") if prompt.endswith("as JSON:") else "Yes."
+
+    agent = Deliberation(llm)
+    turn = agent.chat_stream("Tea?")
+    assert next(turn).type == "thought"
+    agent.close()
+    assert list(turn) == []
+    assert (len(prompts), agent.response, threading.active_count()) == (1, None, before)
 
 
 # -- a single thought ----------------------------------------------------------------------------------
@@ -1178,3 +1223,20 @@ def test_all_events_survive_a_json_round_trip():
 def test_an_event_cannot_be_changed():
     with pytest.raises(ValueError, match="frozen"):
         says("Yes.").text = "No."
+
+
+def test_a_call_written_differently_is_the_same_call():
+    tools, ran = ToolRegistry(timeout_s=None), []
+
+    @tools.tool
+    def like(post: int, loud: bool = False) -> str:
+        """Like a post."""
+        ran.append(post)
+        return "liked"
+
+    calls = [call("like", post=3), call("like", post="3"), call("like", post=3.0, loud=False)]
+    llm = scripted(thought("Hm.", *calls), "Done.", thought("Fine.", call("like", loud=False, post=" 3")))
+    with talk(llm, tools=tools) as agent:
+        events = list(agent.chat_stream("Like it!"))
+    assert ran == [3]
+    assert [event.reason for event in events if isinstance(event, AgentErrorEvent)] == ["repeated-call"] * 3

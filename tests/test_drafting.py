@@ -15,10 +15,11 @@ from prism_mesa.experiments.distill import distill
 from prism_mesa.experiments.lessons import blocks_of, lessons_of
 from prism_mesa.experiments.replay import replay
 from prism_mesa.experiments.store import read_manifest
-from prism_mesa.reasoner import choosing
+from prism_mesa.reasoner import Ledger, choosing
 from prism_mesa.reasoner.stand_in import StandIn, choose_by_hash, prompt_text
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.drafting import AT_A_TIME, cleaned
+from prism_mesa.social.cleaning import cleaned
+from prism_mesa.social.drafting import AT_A_TIME
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.posts import POST, REPLY, RESHARE, WORDS_CAP
 
@@ -319,7 +320,7 @@ def test_a_limit_makes_texts_and_not_thoughts_alone(caplog):
 
 
 def test_a_limit_is_spent_on_the_most_followed_first():
-    model = lively(Mind(), 1, options={"max_calls": 12, "spend_on": "followed"}, **NO_CHOICE, agents_post_rate=0.8)
+    model = lively(Mind(), 1, options={"max_calls": 24, "spend_on": "followed"}, **NO_CHOICE, agents_post_rate=0.8)
     wrote = {author for kind, _, author, words in published(model) if kind == POST and words.startswith("post: ")}
     others = {author for kind, round_, author, _ in published(model) if kind == POST and round_ == 0} - wrote
     followers = model.network.n_followers
@@ -403,6 +404,8 @@ def test_a_run_is_repeated_from_its_folder_with_thoughts_and_notes(name, tmp_pat
         found = replay(result.run_dir, out=tmp_path / "again")
         assert server.n_requests == n
     assert (found.differences, found.calls) == ({}, 0)
+    asked = Ledger(result.run_dir / "decisions.sqlite").asked()
+    assert found.answered + found.texts == len(asked)
     writing = result.summary["writing"]
     assert writing["written"] + writing["budget"] > 10
     assert found.rows["thoughts"] > 10
@@ -600,3 +603,11 @@ def test_the_stand_in_sometimes_calls_tools_and_what_it_calls_is_allowed_by_the_
     assert {call["tool_name"] for calls in said for call in calls} == {"like", "recall"}
     assert [] in said
     assert {call["parameters"]["post"] for calls in said for call in calls if call["parameters"]} == {17}
+
+
+def test_texts_leave_a_limits_other_half_to_the_choices():
+    params = {"agents_post_rate": 0.9, "agents_band": 0.6, "network_mean_degree": 10}
+    model = lively(Mind(), 4, options={"max_calls_per_round": 10}, **params)
+    assert model.writer.usage["calls"] + model.reasoner.usage["calls"] == 4 * 10
+    assert model.reasoner.usage["calls"] >= 4 * 4
+    assert model.written["written"] > 0

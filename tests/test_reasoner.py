@@ -1,9 +1,11 @@
 """The reasoner: who is asked, how often, what stands in for an answer, and what is recorded."""
 
 import asyncio
+import copy
 import gc
 import json
 import logging
+import pickle
 import re
 import signal
 import threading
@@ -547,3 +549,20 @@ def test_the_ledger_can_be_written_from_the_background_thread(tmp_path):
     with Ledger(tmp_path / "d.sqlite") as ledger, Reasoner(Script(says(S)), ledger=ledger) as reasoner:
         reasoner.answer([ask()])
         assert len(ledger.answers()) == 1
+
+
+def plain_llm(prompt):
+    return '{"next_state": "scrolling"}'
+
+
+@pytest.mark.parametrize(
+    "copied", [copy.deepcopy, lambda asker: pickle.loads(pickle.dumps(asker))], ids=["copy", "pickle"]
+)
+def test_a_reasoner_can_be_copied_after_it_was_asked_and_asked_in_both_places(copied):
+    with Reasoner(plain_llm) as reasoner:
+        [first] = reasoner.answer([ask()])
+        with copied(reasoner) as other:
+            [again] = other.answer([ask("Bo")])
+            assert (first.choice, again.choice) == (S, S)
+            assert other.usage["calls"] == 2
+        assert reasoner.usage["calls"] == 1

@@ -298,18 +298,36 @@ def test_an_interval_covers_the_truth_as_often_as_it_says():
     assert 0.90 <= covered <= 0.98
 
 
-def test_an_interval_of_two_values_is_worked_out_by_hand():
-    """Of a resample of two, a quarter has the mean 0, a half .5, a quarter 1: the middle 95 % reach from 0 to 1."""
-    assert [part.tolist() for part in bootstrap([[0.0], [1.0]], Streams(1), "x")] == [[0.5], [0.0], [1.0]]
+def test_an_interval_of_a_coin_is_worked_out_by_hand():
+    """Of 10 values, half 0 and half 1, a resample's mean is below .2 in 1.1 %, at most .2 in 5.5 % of all cases."""
+    values = [[0.0], [1.0]] * 5
+    assert [part.tolist() for part in bootstrap(values, Streams(1), "x")] == [[0.5], [0.2], [0.8]]
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_few_values_have_a_mean_and_no_interval(n):
+    mean, low, high = bootstrap([[0.25, 1.0]] * n, Streams(1), "x")
+    assert mean.tolist() == [0.25, 1.0]
+    assert np.isnan([*low, *high]).all()
+
+
+def test_a_survey_of_one_agent_does_not_look_exact(run_dir, tmp_path):
+    result = survey(run_dir, of(CLOSED), agents=1, out=tmp_path, llm=toy(letter_a))
+    assert result.table["mean"].notna().all()
+    assert result.table[["low", "high"]].isna().all(axis=None)
+    lines = list(survey_lines(result.summary))
+    assert "  no intervals: too few agents answered to tell how much others would differ" in lines
+    assert not any(", " in line and "[" in line for line in lines)
+    survey_figure(result.table, {}).savefig(tmp_path / "p.png", dpi=20)
 
 
 def test_equal_values_have_no_width_and_no_values_no_interval():
-    assert [part.tolist() for part in bootstrap([[0.25, 1.0]] * 9, Streams(1), "x")] == [[0.25, 1.0]] * 3
+    assert [part.tolist() for part in bootstrap([[0.25, 1.0]] * 10, Streams(1), "x")] == [[0.25, 1.0]] * 3
     assert all(np.isnan(part).all() for part in bootstrap(np.empty((0, 2)), Streams(1), "x"))
 
 
 @settings(max_examples=10)
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=30))
+@given(st.lists(st.floats(0, 1), min_size=10, max_size=30))
 def test_columns_are_resampled_together_so_what_mirrors_stays_mirrored(shares):
     values = np.array([[share, 1 - share] for share in shares])
     mean, low, high = bootstrap(values, Streams(4), "x")

@@ -14,6 +14,7 @@ POST_COLUMNS = (
     "text_id",
     "words",
     "round",
+    "written",
     "kind",
     "parent",
     "root",

@@ -1,7 +1,7 @@
 """A conversation: its messages in words, and what becomes of them when they are too many. It asks nobody."""
 
-from collections.abc import Iterable
-from typing import Final
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
 
 from prism_mesa.deliberation.contents import (
     Content,
@@ -14,10 +14,14 @@ from prism_mesa.deliberation.contents import (
     ThoughtContent,
     ToolCallContent,
 )
-from prism_mesa.reasoner.prompt import plain
+from prism_mesa.reasoner.prompt import plain, unframed
 
 SAID_CAP: Final = 1200
 """Characters of one content in a prompt."""
+TEXT_CAP: Final = 8000
+"""Characters of the text at hand in a prompt: what a turn is about. What is longer is refused by whoever takes it."""
+RESULT_CAP: Final = 10_000
+"""Characters of a tool's result in a prompt: more than any registry lets through (`deliberation.result_chars`)."""
 CALL_CAP: Final = 300
 """Characters of a call: the tool's name and its parameters."""
 WORDS_CAP: Final = 6000
@@ -36,8 +40,8 @@ def tokens_of(text: str) -> int:
 
 
 def quoted(text: object, cap: int = SAID_CAP) -> str:
-    """Return a text as data: one line, cut, between signs that it cannot contain."""
-    return f"<<< {plain(text, cap)} >>>"
+    """Return a text as data: one line, cut, between signs that it cannot contain, however often they are quoted."""
+    return f"<<< {unframed(text, cap)} >>>"
 
 
 def whole(text: str) -> str:
@@ -75,10 +79,19 @@ def thought_in_words(thought: ReasoningResult) -> str:
     return " ".join(part.strip().rstrip(".") + "." for part in parts if part.strip())
 
 
+def call_told(name: str, parameters: Mapping[str, Any]) -> str:
+    """Return a call of a tool as a program writes it.
+
+    >>> call_told("like", {"post": 3})
+    'like(post=3)'
+    """
+    return f"{name}({', '.join(f'{key}={value!r}' for key, value in parameters.items())})"
+
+
 def call_in_words(content: ToolCallContent) -> str:
-    """Return a call of a tool and its result in one line."""
-    given = ", ".join(f"{name}={value!r}" for name, value in content.parameters.items())
-    return f"You called {quoted(f'{content.tool_name}({given})', CALL_CAP)}: {quoted(content.result.text)}"
+    """Return a call of a tool and its result in one line; what the result quotes stays apart from what is around it."""
+    result = plain(content.result.text, RESULT_CAP)
+    return f"You called {quoted(call_told(content.tool_name, content.parameters), CALL_CAP)}: <<< {result} >>>"
 
 
 class Conversation:

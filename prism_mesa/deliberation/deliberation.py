@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from prism_mesa.deliberation.contents import Context, ReasoningResult
-from prism_mesa.deliberation.conversation import Conversation
+from prism_mesa.deliberation.conversation import TEXT_CAP, Conversation
 from prism_mesa.deliberation.events import Event
 from prism_mesa.deliberation.prompts import reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
@@ -17,6 +17,7 @@ from prism_mesa.deliberation.turn import Frame, Steps, reasoning_schema, steps
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException
 from prism_mesa.reasoner import ChatClient, FunctionClient, LLMClient, Wanted
 from prism_mesa.reasoner.client import PromptFunction
+from prism_mesa.reasoner.prompt import plain
 
 type LLM = LLMClient | ChatClient | PromptFunction
 
@@ -119,7 +120,7 @@ class Deliberation:
         self.llm = as_llm_client(llm, model)
         self.response: Any = None
         self._owns_llm = self.llm is not llm
-        self._talking = False
+        self._turn: Steps | None = None
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
         """Respond to what somebody says; yields events as things happen.
@@ -129,17 +130,18 @@ class Deliberation:
         conversation.
 
         Raises:
-            AgentError: If there is nothing in `user_input`, or another turn is still going on.
+            AgentError: If there is nothing in `user_input`, it has more than 8,000 characters, or another turn is
+                still going on.
             OracleError: `not-recorded`, if a ledger is replayed that does not hold a prompt.
         """
-        _check_text("chat_stream", user_input)
+        check_text("chat_stream", user_input)
         return self._stream(user_input)
 
     def _stream(self, user_input: str) -> Generator[Event]:
         turn = self._begun("chat_stream", user_input)
         try:
             item = next(turn)
-            while True:
+            while self._turn is turn:
                 if isinstance(item, Wanted):
                     item = given(turn, self.llm.answer([item])[0])
                 else:
@@ -148,8 +150,7 @@ class Deliberation:
         except StopIteration as end:
             self.response = end.value
         finally:
-            turn.close()
-            self._talking = False
+            self._ended(turn)
 
     async def respond(self, text: str) -> tuple[Any, list[Event]]:
         """Return the response to a text, None if there is none, and the events of the turn; for callers that await.
@@ -158,11 +159,11 @@ class Deliberation:
             AgentError: As `chat_stream`.
             OracleError: As `chat_stream`.
         """
-        _check_text("respond", text)
+        check_text("respond", text)
         turn, events = self._begun("respond", text), list[Event]()
         try:
             item = next(turn)
-            while True:
+            while self._turn is turn:
                 if isinstance(item, Wanted):
                     try:
                         said = await self.llm.fetch(item)
@@ -174,20 +175,28 @@ class Deliberation:
                     item = next(turn)
         except StopIteration as end:
             self.response = end.value
-            return end.value, events
         finally:
-            turn.close()
-            self._talking = False
+            self._ended(turn)
+        return self.response, events
 
     def _begun(self, where: str, text: str) -> Steps:
-        if self._talking:
+        if self._turn is not None:
             raise AgentError(f"{where}: another turn is still going on: read it to its end, or close it")
-        self._talking = True
+        self._turn = turn = steps(text, self.conversation, self.frame)
         self.response = None
-        return steps(text, self.conversation, self.frame)
+        return turn
+
+    def _ended(self, turn: Steps) -> None:
+        turn.close()
+        if self._turn is turn:
+            self._turn = None
 
     def close(self) -> None:
-        """End the background thread of an LLM that was made here; doing it twice does no harm."""
+        """End a turn that is still going on, and the background thread of an LLM that was made here.
+
+        Doing it twice does no harm.
+        """
+        self._turn = None
         if self._owns_llm:
             self.llm.close()
 
@@ -200,9 +209,17 @@ class Deliberation:
         self.close()
 
 
-def _check_text(where: str, text: object) -> None:
+def check_text(where: str, text: object) -> None:
+    """Check a text that somebody says.
+
+    Raises:
+        AgentError: If there is nothing in it, or more than a prompt shows whole.
+    """
     if not isinstance(text, str) or not text.strip():
         raise AgentError(f"{where}: {text!r} is no text")
+    n = max(len(text), len(plain(text, 2 * len(text))))  # a prompt may part characters by spaces
+    if n > TEXT_CAP:
+        raise AgentError(f"{where}: a text of {n:,} characters is too long (at most {TEXT_CAP:,})")
 
 
 def given(turn: Steps, answer: Any) -> Wanted[Any] | Event:

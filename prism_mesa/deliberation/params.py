@@ -1,14 +1,23 @@
 """How agents think before they write: the parameters, with their defaults and units. Nothing here is acted upon."""
 
+from typing import Annotated
+
 from pydantic import Field
 
 from prism_mesa.params import Params
 
+ResultChars = Annotated[int, Field(ge=80, le=10_000, description="characters of a tool's result, the rest is cut")]
 
-class DeliberationParams(Params):
-    """How agents think before they write, with content: llm and in interviews."""
 
-    iterations: int = Field(1, ge=1, le=20, description="most rounds of thinking, tools and responding in a turn")
+class LoopParams(Params):
+    """How far a turn of thinking, calling tools and responding may go; whoever thinks has these."""
+
+    iterations: int = Field(
+        1,
+        ge=1,
+        le=20,
+        description="most rounds of thinking, tools and responding in a turn; from 2 on it may better what it said",
+    )
     max_tool_calls: int = Field(3, ge=0, le=20, description="most calls of tools in an iteration")
     max_tokens: int | None = Field(
         None,
@@ -16,11 +25,22 @@ class DeliberationParams(Params):
         description="tokens of a turn, prompts included, after which it thinks no further and calls no tool (counted "
         "as a quarter of the bytes, so that a replay stops at the same place); null: no limit",
     )
+    result_chars: ResultChars = 1200
+
+
+class DeliberationParams(LoopParams):
+    """How agents think before they write, with content: llm and in interviews."""
+
+    max_seconds: float | None = Field(
+        None,
+        gt=0,
+        description="seconds of a turn in an interview after which it thinks no further and calls no tool; has no "
+        "effect in runs, which are to repeat; null: no limit",
+    )
     temperature: float = Field(0.7, ge=0, description="sampling temperature of the LLM for thoughts and texts")
     max_answer_tokens: int = Field(200, ge=1, description="most tokens of a thought or of a text")
     conversation_tokens: int = Field(
         1500, ge=100, description="tokens of a conversation beyond which what is older is summarised"
     )
-    result_chars: int = Field(1200, ge=80, description="characters of a tool's result, the rest is cut")
     notes: int = Field(50, ge=1, le=10_000, description="notes that an agent keeps")
     notes_told: int = Field(3, ge=0, le=50, description="notes that come to mind in a turn")

@@ -4,6 +4,7 @@ It never calls the function.
 """
 
 import inspect
+import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -46,19 +47,31 @@ class Form:
     model: type[BaseModel]
 
     def arguments(self, given: object) -> tuple[dict[str, Any], str]:
-        """Return the arguments of a call, and what is wrong with them, one line a fault."""
+        """Return the arguments of a call that are given, and what is wrong with them, one line a fault."""
+        checked, faults = self._checked(given)
+        if checked is None:
+            return {}, faults
+        names = zip(self.model.model_fields, self.parameters["properties"], strict=True)
+        return {name: getattr(checked, own) for own, name in names if own in checked.model_fields_set}, ""
+
+    def identity(self, given: object) -> str:
+        """Return a text that two calls share if they come to the same, however they are written."""
+        checked, _ = self._checked(given)
+        what = given if checked is None else checked.model_dump(mode="json", fallback=str)
+        return json.dumps(what, sort_keys=True, default=str)
+
+    def _checked(self, given: object) -> tuple[BaseModel | None, str]:
+        """Return the arguments of a call in their types, or None and what is wrong with them."""
         properties: Schema = self.parameters["properties"]
         if not isinstance(given, Mapping):
             keys = ", ".join(properties) or "none"
-            return {}, f"parameters: must be an object (its keys: {keys}), not {shown(given)}"
+            return None, f"parameters: must be an object (its keys: {keys}), not {shown(given)}"
         try:
-            checked = self.model.model_validate(mended(dict(given)))
+            return self.model.model_validate(mended(dict(given))), ""
         except ValidationError as error:
-            return {}, _faults(error, properties)
+            return None, _faults(error, properties)
         except Exception as error:  # of a type's own validator, or nested too deeply
-            return {}, f"parameters: cannot be read: {error_told(error)}"
-        names = zip(self.model.model_fields, properties, strict=True)
-        return {name: getattr(checked, own) for own, name in names if own in checked.model_fields_set}, ""
+            return None, f"parameters: cannot be read: {error_told(error)}"
 
 
 _forms: Final[tuple[WeakKeyDictionary[FunctionType, Form], ...]] = (WeakKeyDictionary(), WeakKeyDictionary())

@@ -22,6 +22,7 @@ post: Input should be a valid integer, unable to parse string as an integer, not
 text: is missing; allowed: str, what you say.
 """
 
+import json
 import keyword
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -196,6 +197,12 @@ class ToolRegistry:
 
     def _descriptions(self) -> tuple[Description, ...]:
         return tuple(Description(tool.name, tool.description, tool.parameters) for tool in self)
+
+    def identity(self, name: str, parameters: Mapping[str, Any]) -> str:
+        """Return a text that two calls share if they come to the same: ``like(post=3)`` and ``like(post="3")``."""
+        if name not in self:
+            return json.dumps([name, parameters], sort_keys=True, default=str)
+        return f"{name} {form_of(self._tools[name].function).identity(parameters)}"
 
     def execute(self, name: str, parameters: Mapping[str, Any]) -> ToolResult:
         """Run a tool and return what came of it; nothing that goes wrong is raised, but an interrupt or exit.

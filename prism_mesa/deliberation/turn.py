@@ -263,7 +263,7 @@ class _Turn:
             if self._is_spent():
                 yield AgentErrorEvent(reason="budget", text=f"{name}: the limit of this turn is used up")
                 continue
-            identity = json.dumps([name, parameters], sort_keys=True, default=str)
+            identity = self.frame.tools.identity(name, parameters)
             if identity in self._called:
                 yield AgentErrorEvent(reason="repeated-call", text=f"{name}: was called like that before in this turn")
                 continue

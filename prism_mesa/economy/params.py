@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from prism_mesa.deliberation.params import LoopParams, ResultChars
 from prism_mesa.economy.nations import NATIONS, NationParams, named_nation
 from prism_mesa.params import Params
 from prism_mesa.reasoner import LLMParams
@@ -256,20 +257,10 @@ class EconomySettings(Params):
         return self
 
 
-class ThinkingParams(Params):
+class ThinkingParams(LoopParams):
     """How far nations think before they decide, with economy.deliberate; each thought is a call of the LLM."""
 
-    iterations: int = Field(
-        1, ge=1, le=20, description="Most rounds of thinking, tools and proposing; from 2 on it may better its proposal"
-    )
-    max_tool_calls: int = Field(3, ge=0, le=20, description="Most calls of tools in an iteration")
-    max_tokens: int | None = Field(
-        None,
-        ge=1,
-        description="Tokens of a decision, prompts included, after which it thinks no further and calls no tool "
-        "(counted as a quarter of the bytes, so that a replay stops at the same place); null: no limit",
-    )
-    result_chars: int = Field(600, ge=80, description="Characters of a tool's result, the rest is cut")
+    result_chars: ResultChars = 600
 
 
 class EconomyParams(Params):

@@ -12,13 +12,14 @@ from typing import Any, Final
 
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Conversation, Deliberation, Event, Frame, Limits
 from prism_mesa.deliberation.deliberation import LLM
+from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import AgentError, DataError, OracleError
 from prism_mesa.experiments.execution import provenance, wall_clock
 from prism_mesa.experiments.grounding import not_in_records, refers_to
 from prism_mesa.experiments.looking_back import LookingBack, best_of, searched
-from prism_mesa.experiments.recollecting import EXAMPLES, Recollection, recollection_of
+from prism_mesa.experiments.recollecting import EXAMPLES, FREE_EXAMPLES, Recollection, recollection_of
 from prism_mesa.experiments.restored import Restored, RunRecords, in_words, llm_for, played_config
-from prism_mesa.experiments.store import LEDGER, new_folder
+from prism_mesa.experiments.store import LEDGER, check_out, new_folder
 from prism_mesa.experiments.transcript import Exchange, as_json, as_markdown, in_json
 from prism_mesa.reasoner import Ledger, Place
 from prism_mesa.reasoner.embedded import SMOLLM2_NAME
@@ -35,15 +36,13 @@ TASK: Final = (
 )
 
 
-def frame_of(records: RunRecords, restored: Restored, iterations: int, max_calls: int, chars: int) -> Frame:
+def frame_of(records: RunRecords, restored: Restored, own: DeliberationParams) -> Frame:
     """Return what an interview goes by: profile and memory, tools over the run's tables, the task.
 
     Args:
         records: The run.
         restored: Who is interviewed.
-        iterations: Most rounds of thinking and responding for a question.
-        max_calls: Most calls of tools in each.
-        chars: Characters of a tool's result.
+        own: Where a turn stops, and how much of a tool's result is told.
     """
     before = restored.deeds[:-DEEDS_TOLD]
 
@@ -52,11 +51,11 @@ def frame_of(records: RunRecords, restored: Restored, iterations: int, max_calls
 
     memory = restored.memory(DEEDS_TOLD) or "You have not been on the platform yet: you remember nothing of it."
     return Frame(
-        tools=LookingBack(records, restored).registry(chars) if max_calls else Frame().tools,
+        tools=LookingBack(records, restored).registry(own.result_chars) if own.max_tool_calls else Frame().tools,
         who=f"{restored.who}\n\nYour memory:\n{memory}",
         task=TASK,
         recall=recall,
-        limits=Limits(iterations, max_calls),
+        limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens, own.max_seconds),
     )
 
 
@@ -69,14 +68,17 @@ class Interview(Deliberation):
         at: The last round that it remembers; None is the last that was completed, -1 before the run.
         llm: Who plays the agent (see `deliberation.as_llm_client`); None: what the configuration names.
         overrides: ``reasoner.*`` and ``deliberation.*``, over the run's configuration.
+        free: Whether the small embedded LLM, whose answers are otherwise held to the agent's deeds, speaks in words of
+            its own, as every other LLM does.
         out: Parent folder of what is kept, by `save`.
 
     Attributes:
         restored: The agent.
+        held: Whether answers are held to the agent's deeds.
         transcript: What was asked and answered so far.
 
     Raises:
-        DataError: If there is no such run, agent or round.
+        DataError: If there is no such run, agent or round, or `out` is no folder, or lies in a run.
         ConfigError: If an override is not allowed, or no LLM is there.
     """
 
@@ -88,20 +90,24 @@ class Interview(Deliberation):
         at: int | None = None,
         llm: LLM | None = None,
         overrides: Sequence[str] = (),
+        free: bool = False,
         out: str | Path = "results",
     ) -> None:
         self.out = Path(out)
         if self.out.exists() and not self.out.is_dir():
             raise DataError(f"--out: {out}: is no folder")
+        check_out(out)
         self.records = RunRecords(run_dir)
         self.restored = self.records.restored(self.records.row_of(agent), at)
         own = played_config(self.records.config, overrides).deliberation
-        frame = frame_of(self.records, self.restored, own.iterations, own.max_tool_calls, own.result_chars)
-        frame = replace(frame, limits=replace(frame.limits, tokens=own.max_tokens))
+        frame = frame_of(self.records, self.restored, own)
         player = llm_for(self.records.config, overrides, continues=True) if llm is None else llm
         super().__init__(player, frame, conversation=Conversation(max_tokens=own.conversation_tokens))
         self._owns_llm = self._owns_llm or llm is None
-        self._is_small = self.llm.client.name == SMOLLM2_NAME
+        is_small = self.llm.client.name == SMOLLM2_NAME
+        self.held = is_small and not free
+        if is_small:
+            self.frame = replace(self.frame, examples=EXAMPLES if self.held else FREE_EXAMPLES)
         self.started = wall_clock()
         self.overrides = list(overrides)
         self.transcript: list[Exchange] = []
@@ -116,25 +122,30 @@ class Interview(Deliberation):
             self.llm.record(self.ledger, f"{whose:016x}/interview-{fresh_seed():x}")
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
-        """Answer a question; yields events as things happen, and notes them in `transcript`.
+        """Answer a question; notes it in `transcript` at once, and what happens as it is yielded.
 
         What goes wrong with the LLM is an event as well, a prompt that a replayed ledger does not hold among it.
 
         Raises:
-            AgentError: If there is nothing in `user_input`, or another question is still being answered.
+            AgentError: If there is nothing in `user_input`, it has more than 8,000 characters, or another question is
+                still being answered.
         """
-        place = Place(max(self.restored.at, 0), self.restored.row, len(self.transcript))
-        self.frame = replace(self.frame, place=place)
-        if self._is_small:
-            deeds = self.restored.deeds
-            known = best_of(deeds, user_input, searched, ties=True) or deeds[-DEEDS_TOLD:]
-            self.frame = replace(self.frame, form=recollection_of(known), examples=EXAMPLES)
-        return self._noted(user_input, super().chat_stream(user_input))
+        turn = super().chat_stream(user_input)
+        exchange, place = Exchange(user_input), Place(max(self.restored.at, 0), self.restored.row, len(self.transcript))
+        self.transcript.append(exchange)  # at once, so that an interrupt cannot come before
+        return self._noted(exchange, place, turn)
 
-    def _noted(self, question: str, turn: Iterator[Event]) -> Generator[Event]:
-        exchange = Exchange(question)
-        self.transcript.append(exchange)
+    def _prepare(self, question: str, place: Place) -> None:
+        """Say where the question stands in the ledger and, where answers are held to deeds, to which."""
+        self.frame = replace(self.frame, place=place)
+        if self.held:
+            deeds = self.restored.deeds
+            known = best_of(deeds, question, searched, ties=True) or deeds[-DEEDS_TOLD:]
+            self.frame = replace(self.frame, form=recollection_of(known))
+
+    def _noted(self, exchange: Exchange, place: Place, turn: Iterator[Event]) -> Generator[Event]:
         try:
+            self._prepare(exchange.question, place)
             for event in map(self._in_words, turn):
                 exchange.note(event)
                 yield event
@@ -143,10 +154,10 @@ class Interview(Deliberation):
             exchange.note(failure)
             yield failure
         except AgentError:  # another question is being answered: this one was not asked
-            self.transcript.remove(exchange)
+            self.transcript[:] = [other for other in self.transcript if other is not exchange]
             raise
         except KeyboardInterrupt:
-            exchange.errors.append("interrupted")
+            exchange.interrupted()
             raise
         finally:
             exchange.refers_to = refers_to(exchange.text, self.restored.deeds)
@@ -154,7 +165,7 @@ class Interview(Deliberation):
 
     def _in_words(self, event: Event) -> Event:
         """Return a response that came in a form in words; any other event as it is."""
-        if not self._is_small or not isinstance(event, AgentTextEvent) or event.type != "text":
+        if not self.held or not isinstance(event, AgentTextEvent) or event.type != "text":
             return event
         return AgentTextEvent(text=Recollection.model_validate_json(event.text).what)
 
@@ -182,7 +193,7 @@ class Interview(Deliberation):
         limits = asdict(self.frame.limits)
         who = {"row": own.row, "name": own.name}
         facts = {"system": "interview", "run": str(own.run_dir), "agent": who, "at": own.at}
-        return {**facts, "llm": said | {"ledger": llm.books.mode}, "limits": limits}
+        return {**facts, "llm": said | {"ledger": llm.books.mode}, "held_to_deeds": self.held, "limits": limits}
 
     def close(self) -> None:
         """End the LLM's background thread, if the LLM was made here, and drop the ledger that was not kept."""

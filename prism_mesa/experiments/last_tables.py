@@ -60,6 +60,7 @@ def _posts(model: "SocialModel", rows: slice) -> Columns:
     posts = model.posts
     kind = posts.kind[rows].astype(np.int8)
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
+    columns["written"] = posts.written[rows]
     columns |= {"author": posts.author[rows], "kind": named(kind, POST_KINDS)}
     columns |= {
         name: pa.array(ids, mask=ids < 0) for name in ("parent", "root") for ids in (getattr(posts, name)[rows],)

@@ -1,10 +1,12 @@
 """Who plays the agents of a run once it is over: the LLM of its configuration, or another. Nothing is asked here."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any, Final, Literal
 
+from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import ConfigError
 from prism_mesa.experiments.config import Config, overridden
+from prism_mesa.experiments.store import run_around
 from prism_mesa.params import merged
 from prism_mesa.reasoner import LLMClient, LLMParams, make_llm_client
 
@@ -18,16 +20,26 @@ _AGAIN: Final[dict[str, Any]] = {
 }
 """What of a run's reasoner is not for those who talk with its agents: what it was limited to, and read."""
 
+type Asking = Literal["interview", "survey"]
+
+_IDLE: Final[dict[Asking, frozenset[str]]] = {
+    "interview": frozenset(("notes", "notes_told")),
+    "survey": frozenset(DeliberationParams.model_fields) - {"temperature", "max_answer_tokens"},
+}
+"""Which parameters of `deliberation` have no effect."""
+_AN: Final[dict[Asking, str]] = {"interview": "an interview", "survey": "a survey"}
+
 _ELSEWHERE: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
 
 
-def played_config(config: Config, overrides: Sequence[str] = ()) -> Config:
+def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking = "interview") -> Config:
     """Return a run's configuration as it counts for those who talk with its agents, with overrides on top.
 
     Of the reasoner, limits and ledger of the run do not count, and a rule or a distilled model becomes `auto`.
 
     Raises:
-        ConfigError: If an override is of another group than `reasoner` or `deliberation`, or is not allowed.
+        ConfigError: If an override is of another group than `reasoner` or `deliberation`, has no effect in what it is
+            the configuration `of`, or is not allowed; or if a ledger in a run's folder would be written.
     """
     for text in overrides:
         key = text.partition("=")[0].strip()
@@ -37,10 +49,21 @@ def played_config(config: Config, overrides: Sequence[str] = ()) -> Config:
             raise ConfigError(
                 f"override: {key}: the run is over; only who plays the agent can change (reasoner.*, deliberation.*)"
             )
+        group, _, name = key.partition(".")
+        if group == "deliberation" and name in _IDLE[of]:
+            known = ", ".join(name for name in DeliberationParams.model_fields if name not in _IDLE[of])
+            raise ConfigError(f"override: {key}: has no effect in {_AN[of]} (in deliberation, what has: {known})")
     kind = config.reasoner.kind
     own = {"kind": "auto" if kind in ("rule", "distilled") else kind, **_AGAIN}
     values = merged(config.model_dump(mode="json"), {"reasoner": own})
-    return overridden(Config, values, overrides)
+    played = overridden(Config, values, overrides)
+    ledger = played.reasoner.ledger_path
+    if ledger is not None and played.reasoner.ledger != "replay" and (run := run_around(ledger)):
+        raise ConfigError(
+            f"reasoner.ledger_path: {ledger}: lies in the folder of a run, {run}, which is only read: set "
+            "reasoner.ledger=replay, or copy it"
+        )
+    return played
 
 
 def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = False) -> LLMClient:

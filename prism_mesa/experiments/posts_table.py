@@ -11,16 +11,18 @@ from prism_mesa.experiments.store import columns_of, read_table
 
 
 class Posts:
-    """The posts of a run, by id."""
+    """The posts of a run, by id; `round` is when one appears, `written` when it was written."""
 
     def __init__(self, run_dir: Path) -> None:
         columns = ["round", "author", "kind", "parent", "text"]
-        columns += ["comment"] * ("comment" in columns_of(run_dir, "posts"))
+        columns += sorted({"comment", "written"} & set(columns_of(run_dir, "posts")))
         table = read_table(run_dir, "posts", columns)
         self.round = table["round"].to_numpy()
         self.author = table["author"].to_numpy()
         self.kind = table["kind"].astype(object).to_numpy()
         self.parent = table["parent"].fillna(-1).to_numpy(np.int64)
+        late = self.kind != "post"  # what an older run knows: these appear in the round after
+        self.written = table["written"].to_numpy() if "written" in table else self.round - late
         self._text = _coded(table["text"])
         self._comment = _coded(table["comment"]) if "comment" in table else None
 

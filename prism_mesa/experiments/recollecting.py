@@ -2,6 +2,7 @@
 
 import textwrap
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from pydantic import BaseModel, Field, JsonValue, create_model
@@ -40,6 +41,12 @@ EXAMPLES: Final = (
     ),
 )
 """How others have thought and answered, for the prompts of an LLM that imitates."""
+
+
+FREE_EXAMPLES: Final = tuple(
+    replace(example, response=Recollection.model_validate_json(example.response).what) for example in EXAMPLES
+)
+"""The same in words."""
 
 
 def recollection_of(deeds: Sequence[Deed]) -> type[Recollection]:

@@ -41,6 +41,7 @@ class Replay:
         answered: Open choices, or decisions of nations, that were answered from the ledger (fallbacks and leftovers of
             limits among them).
         reckoned: Those that a rule or a distilled model decided again.
+        texts: Thoughts and texts that were answered from the ledger, what did not come among them.
         calls: Calls of an LLM, which is 0.
     """
 
@@ -49,6 +50,7 @@ class Replay:
     rows: dict[str, int]
     answered: int
     reckoned: int
+    texts: int
     calls: int
 
     @property
@@ -207,19 +209,20 @@ def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Sequence[s
         rows[table], difference = _compared(run_dir, result.run_dir, table)
         if difference:
             differences[table] = difference
-    answered, reckoned = _counted(result.summary["decisions"])
-    calls = int(result.summary["decisions"]["llm"]["calls"])
-    calls += int((result.summary.get("writing") or {}).get("calls", 0))
-    return Replay(result.run_dir if keep else None, differences, rows, answered, reckoned, calls)
+    decisions, writing = result.summary["decisions"], result.summary.get("writing") or {"by_source": {}, "calls": 0}
+    calls = int(decisions["llm"]["calls"]) + int(writing["calls"])
+    counts = _counted(decisions, writing["by_source"])
+    return Replay(result.run_dir if keep else None, differences, rows, *counts, calls)
 
 
-def _counted(decisions: Mapping[str, Any]) -> tuple[int, int]:
-    """Return how many decisions were answered from the ledger, and how many were reckoned again."""
+def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return how many decisions were answered from the ledger and reckoned again, and the answers for texts."""
     if "made" in decisions:
         reckoned = int(decisions["read_by"].get("rule", 0))
-        return int(decisions["made"]) - reckoned, reckoned
+        answered = int(decisions["made"]) - reckoned
+        return answered, reckoned, sum(decisions["by_source"].values()) - answered
     reckoned = sum(decisions["by_source"].get(source, 0) for source in ("rule", "distilled"))
-    return int(decisions["open"]) - reckoned, reckoned
+    return int(decisions["open"]) - reckoned, reckoned, sum(texts.values())
 
 
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:

@@ -226,7 +226,7 @@ class RunRecords:
     def _deeds(self, row: int) -> list[Deed]:
         """Return what an agent did: what it wrote stands among the posts, what it liked among the engagements.
 
-        A reply or a reshare of a round stands among the posts of the next one, with what it is about as its parent.
+        A reply or a reshare has what it is about as its parent.
         """
         posts, done = self.posts, self._engagements[self._engagements["agent"] == row]
         ticks: dict[tuple[int, str, int], deque[int]] = {}
@@ -236,12 +236,12 @@ class RunRecords:
                 deeds.append(self._deed(round_, tick, "like", post))
             ticks.setdefault((round_, action, post), deque()).append(tick)
         for post in np.flatnonzero(posts.author == row).tolist():
-            kind, round_, parent = posts.kind[post], int(posts.round[post]), int(posts.parent[post])
+            kind, round_, parent = posts.kind[post], int(posts.written[post]), int(posts.parent[post])
             if kind == "post":
                 deeds.append(Deed(round_, "post", post, text=posts.says(post)))
             else:
-                known = ticks.get((round_ - 1, kind, parent))
-                deeds.append(self._deed(round_ - 1, known.popleft() if known else -1, kind, parent, posts.words(post)))
+                known = ticks.get((round_, kind, parent))
+                deeds.append(self._deed(round_, known.popleft() if known else -1, kind, parent, posts.words(post)))
         return sorted(deeds, key=lambda deed: (deed.round, deed.tick))
 
     def _deed(self, round_: int, tick: int, action: DeedKind, post: int, words: str = "") -> Deed:

@@ -120,6 +120,31 @@ class RunFolder:
         part.replace(self.path / "manifest.json")
 
 
+def run_around(path: str | Path) -> Path | None:
+    """Return the folder of a run that a path is, or lies in; None if there is none."""
+    where = Path(path).resolve()
+    return next((folder for folder in (where, *where.parents) if _is_run(folder)), None)
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        manifest = read_manifest(folder)
+    except (OSError, DataError):
+        return False
+    return isinstance(manifest, dict) and "config" in manifest
+
+
+def check_out(out: str | Path) -> None:
+    """Check that what is kept does not go into a run.
+
+    Raises:
+        DataError: If it would.
+    """
+    run = run_around(out)
+    if run is not None:
+        raise DataError(f"--out: {out}: lies in the folder of a run, {run}, which is only read: name another")
+
+
 def make_folder(out: Path) -> None:
     """Make a folder and its parents, if they are missing.
 

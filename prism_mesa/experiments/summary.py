@@ -93,6 +93,7 @@ def _writing(model: SocialModel) -> dict[str, Any] | None:
         "by": model.writer.label,
         **{name: written[name] for name in ("written", "failed", "budget")},
         "reasons": dict(sorted(model.writer.reasons.items())),
+        "by_source": dict(sorted(model.writer.counts.items())),
         "calls": usage["calls"],
         "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
     }

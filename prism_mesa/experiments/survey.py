@@ -39,7 +39,7 @@ from prism_mesa.experiments.execution import Watch, carried_out, provenance, wal
 from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion, read_questionnaire
 from prism_mesa.experiments.respondents import associates, association, sampled, speakers, survey_prompt
 from prism_mesa.experiments.restored import Restored, RunRecords, played_config
-from prism_mesa.experiments.store import LEDGER, RunFolder
+from prism_mesa.experiments.store import LEDGER, RunFolder, check_out
 from prism_mesa.experiments.survey_tables import WAVES, Replies, answers_of, table_of
 from prism_mesa.reasoner import ChatClient, Ledger, LLMClient, Place, Wanted
 from prism_mesa.reasoner.client import PromptFunction
@@ -106,7 +106,8 @@ def survey(
     last = records.rounds - 1 if at is None else at
     if not 0 <= last < records.rounds:
         raise DataError(f"--at: no round {last} in {run_dir} (rounds: 0 .. {records.rounds - 1})")
-    played = played_config(records.config, overrides)
+    played = played_config(records.config, overrides, of="survey")
+    check_out(out)
     letters, words = speakers(asked, records.config, overrides, llm)
 
     own = _Survey(records, asked, played, last, agents, letters, words)

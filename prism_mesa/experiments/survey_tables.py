@@ -15,6 +15,9 @@ type Floats = npt.NDArray[np.float64]
 
 RESAMPLES: Final = 2000
 TAILS: Final = (0.025, 0.975)
+LEAST: Final = 10
+"""Agents below whose number there is no interval: of so few, means of resamples differ much less than means of samples
+(their variance is (n - 1) / n of what it should be, and one value has none at all)."""
 WAVES: Final = ("before", "after")
 _AT_ONCE: Final = 4_000_000
 """Numbers that are held in memory at the same time."""
@@ -29,15 +32,15 @@ def bootstrap(values: npt.ArrayLike, streams: Streams, purpose: str) -> tuple[Fl
     another LLM, or another wording, would.
 
     Args:
-        values: Shape (n, k). Without rows all results are not a number.
+        values: Shape (n, k). Without rows all results are not a number, with fewer than `LEAST` the ends are not.
         streams: Whose draws.
         purpose: What names these draws.
     """
     rows = np.asarray(values, np.float64)
     n, k = rows.shape
-    if not n:
+    if n < LEAST:
         nothing = np.full(k, np.nan)
-        return nothing, nothing.copy(), nothing.copy()
+        return rows.mean(axis=0) if n else nothing, nothing, nothing
     means = np.empty((RESAMPLES, k))
     step = max(1, _AT_ONCE // (n * k))
     for start in range(0, RESAMPLES, step):

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import thought_in_words
-from prism_mesa.experiments.why import Explanation, Move, RoundOfAgent, Witness
+from prism_mesa.experiments.why import DeedByTool, Explanation, Move, RoundOfAgent, Thought, Witness
 from prism_mesa.reasoner import (
     Answer,
     AnyReasoner,
@@ -25,9 +25,10 @@ from prism_mesa.reasoner.embedded import position_of
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
 from prism_mesa.records import Post
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES
+from prism_mesa.social.cleaning import cleaned
 from prism_mesa.statechart import TIMEOUT
 
-_DONE = {"like": "liked", "reply": "replied", "reshare": "reshared"}
+_DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
 _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
 _WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
@@ -63,8 +64,8 @@ def _agent(explanation: Explanation) -> Iterator[str]:
 def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for r in rounds:
-        for action in r.engaged:
-            found.setdefault(_DONE[action], []).append(r.round)
+        for done in (*(_DONE[action] for action in r.engaged), *(f"{_DONE[d.action]} by a tool" for d in r.by_tool)):
+            found.setdefault(done, []).append(r.round)
     return found
 
 
@@ -73,25 +74,36 @@ def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}"
     if not shown.came_online:
         yield f"Round {shown.round}: it did not come online ({how}: it comes when the draw is below)."
-        yield from _thoughts(explanation)
+        yield from _thoughts(explanation.agent, shown.thoughts)
         return
     posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
     yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
     for move in shown.moves:
         yield from _move(explanation, move)
-    yield from _thoughts(explanation)
+    yield from _thoughts(agent, shown.thoughts)
     yield "  At the end of the round it goes idle."
 
 
-def _thoughts(explanation: Explanation) -> Iterator[str]:
-    """Yield what the agent thought, called and said when it wrote."""
+def _thoughts(agent: Witness, thoughts: list[Thought]) -> Iterator[str]:
+    """Yield what the agent thought, called, did by tools and said when it wrote."""
     before = None
-    for tick, action, event, text in explanation.thoughts:
-        if (tick, action) != before:
-            yield f"  Writing its {'comment' if action == 'reshare' else action} (tick {tick}):"
-        before = (tick, action)
-        said = thought_in_words(ReasoningResult.model_validate_json(text)) if event == "thought" else text
-        yield f"    {_EVENTS[event]}: {plain(said, _RAW_CAP)}"
+    for one in thoughts:
+        if (one.tick, one.action) != before:
+            yield f"  Writing its {'comment' if one.action == 'reshare' else one.action} (tick {one.tick}):"
+        before = (one.tick, one.action)
+        said = thought_in_words(ReasoningResult.model_validate_json(one.text)) if one.event == "thought" else one.text
+        yield f"    {_EVENTS[one.event]}: {plain(said, _RAW_CAP)}"
+        if one.deed is not None:
+            yield f"      By this tool it {_deed(agent, one.deed)}."
+
+
+def _deed(agent: Witness, deed: DeedByTool) -> str:
+    words = f'"{cleaned(deed.words)}"'
+    if deed.action == "post":
+        return f"posts {words}"
+    post = agent.model.post(deed.post, agent.row)
+    about = "" if post is None else f" {_post(post)}"
+    return f"{_DOES[deed.action]}{about}" + (f", saying {words}" if deed.words else "")
 
 
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:

@@ -4,10 +4,11 @@ Nothing of this stands in the tables; all of it follows from the configuration, 
 asked, and the run's folder is not changed. `telling` puts it into words.
 """
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -15,14 +16,18 @@ from prism_mesa.errors import DataError
 from prism_mesa.experiments.config import Config
 from prism_mesa.experiments.replay import recorded_config
 from prism_mesa.experiments.restored import row_of
-from prism_mesa.experiments.store import LEDGER, read_manifest, read_table
+from prism_mesa.experiments.store import LEDGER, read_manifest
 from prism_mesa.reasoner import Answer, Ledger, Question, Reasoner, StoredAnswer
 from prism_mesa.records import ACTIONS, POST_KINDS, Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.asking import ask_alone, choice_draws
+from prism_mesa.social.deeds import DeedKind
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.population import NO_POST
 from prism_mesa.social.posts import NO_TEXT
 from prism_mesa.statechart import AgentState, Transition
+
+_DEEDS: Final = get_args(DeedKind.__value__)
 
 
 @dataclass
@@ -54,21 +59,70 @@ class Move:
     words: str = ""
 
 
+@dataclass(frozen=True)
+class DeedByTool:
+    """What an agent did by a tool, while it wrote: to a post, or (`action` "post", `post` -1) in one of its own."""
+
+    action: DeedKind
+    post: int
+    words: str
+
+
+@dataclass(frozen=True)
+class Thought:
+    """What an agent thought, called or said while it wrote, or what did not work: a row of the table of thoughts."""
+
+    tick: int
+    action: str
+    event: str
+    text: str
+
+    @property
+    def deed(self) -> DeedByTool | None:
+        """What the agent did, if this is a call of a tool that does something, and it was carried out."""
+        call = json.loads(self.text) if self.event == "tool" else {}
+        if not call or call["tool_name"] not in _DEEDS or not call["result"]["ok"]:
+            return None
+        given = call["parameters"]
+        words = given.get("text", given.get("comment", ""))
+        return DeedByTool(call["tool_name"], int(float(given.get("post", NO_POST))), str(words))
+
+
 @dataclass
 class RoundOfAgent:
-    """What an agent did in one round."""
+    """What an agent did in one round, and what it thought while it wrote, where an LLM wrote."""
 
     round: int
     online_draw: float
     came_online: bool = False
     feed: int = 0
     moves: list[Move] = field(default_factory=list)
+    thoughts: list[Thought] = field(default_factory=list)
+
+    @property
+    def by_tool(self) -> list[DeedByTool]:
+        """What it did by tools."""
+        return [deed for thought in self.thoughts if (deed := thought.deed) is not None]
 
     @property
     def engaged(self) -> list[str]:
-        """The engagements of the round: like, reply, reshare."""
+        """The engagements by its moves: like, reply, reshare."""
         names = {AgentState(f"engaging_{action}"): action for action in ACTIONS}
         return [names[move.target] for move in self.moves if move.target in names and move.target is not move.state]
+
+
+class _Listener:
+    """A recorder that keeps what one agent thinks in a round, and nothing else."""
+
+    def __init__(self, row: int) -> None:
+        self.row = row
+        self.heard: list[Thought] = []
+
+    def write(self, table: str, columns: Mapping[str, Any]) -> None:
+        if table == "thoughts":
+            own = np.flatnonzero(columns["agent"] == self.row)
+            told = (columns[name][own].tolist() for name in ("tick", "action", "event", "text"))
+            self.heard += [Thought(*row) for row in zip(*told, strict=True)]
 
 
 class Witness(SocialAgent):
@@ -78,6 +132,9 @@ class Witness(SocialAgent):
         self.rounds: list[RoundOfAgent] = []
         self._now: Move | None = None
         super().__init__(model, row)
+        self._listener = _Listener(row)
+        if model.writer is not None:
+            model.recorder = self._listener
 
     def step(self) -> None:
         """Note the round on its first tick, then do the tick."""
@@ -104,9 +161,12 @@ class Witness(SocialAgent):
         return self._now.target
 
     def hear_itself(self) -> None:
-        """Note, after a round, which words its replies and reshares of that round got."""
+        """Note, after a round, what it thought, and which words its replies and reshares of that round got."""
+        heard, self._listener.heard = self._listener.heard, []
+        if self.rounds and self.rounds[-1].round == self.model.round:
+            self.rounds[-1].thoughts = heard
         posts = self.model.posts
-        own = np.flatnonzero((posts.round == self.model.round + 1) & (posts.author == self.row))
+        own = np.flatnonzero((posts.written == self.model.round) & (posts.author == self.row))
         columns = (posts.kind[own].tolist(), posts.parent[own].tolist(), posts.words[own].tolist())
         said = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
         for move in (move for r in self.rounds[-1:] if r.round == self.model.round for move in r.moves):
@@ -133,15 +193,12 @@ class Explanation:
 
     Attributes:
         decided_by: Who decided what was left open in the run.
-        thoughts: What it thought, called and said when it wrote in the round that is shown, where an LLM wrote: tick,
-            action, kind of event, text.
     """
 
     agent: Witness
     decided_by: str
     rounds: list[RoundOfAgent]
     shown: RoundOfAgent | None
-    thoughts: tuple[tuple[int, str, str, str], ...] = ()
 
 
 def why(
@@ -156,7 +213,7 @@ def why(
     Args:
         run_dir: The run's folder.
         agent: The agent's row, id, or name.
-        round_: The round to tell; by default the last of those with most engagements after open choices.
+        round_: The round to tell; by default the last of those with most engagements after open choices, or by tools.
         on_round: Called with the number of rounds repeated, after each.
 
     Raises:
@@ -182,17 +239,7 @@ def why(
         model.close()
     rounds = witness.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
-    thoughts = () if shown is None else _thoughts(run_dir, witness.row, shown.round)
-    return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown, thoughts)
-
-
-def _thoughts(run_dir: Path, row: int, round_: int) -> tuple[tuple[int, str, str, str], ...]:
-    """Return what the run recorded of an agent's thoughts in a round."""
-    if not (run_dir / "thoughts.parquet").exists():
-        return ()
-    table = read_table(run_dir, "thoughts")
-    own = table[(table["agent"] == row) & (table["round"] == round_)]
-    return tuple(zip(*(own[name].tolist() for name in ("tick", "action", "event", "text")), strict=True))
+    return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown)
 
 
 def _last_round(run_dir: Path, manifest: dict[str, Any], config: Config) -> int:
@@ -209,6 +256,7 @@ def _last_round(run_dir: Path, manifest: dict[str, Any], config: Config) -> int:
 def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
     def weight(r: RoundOfAgent) -> tuple[int, int, bool, int]:
         open_choices = sum(move.answer is not None for move in r.moves)
-        return min(len(r.engaged), open_choices), len(r.engaged) + open_choices, r.came_online, r.round
+        sure, by_tool = min(len(r.engaged), open_choices), len(r.by_tool)
+        return sure + by_tool, len(r.engaged) + by_tool + open_choices, r.came_online, r.round
 
     return max(rounds, key=weight, default=None)

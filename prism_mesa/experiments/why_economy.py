@@ -9,6 +9,8 @@ from typing import Any
 
 import pandas as pd
 
+from prism_mesa.deliberation import ReasoningResult
+from prism_mesa.deliberation.conversation import call_told, thought_in_words
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.experiments.store import read_manifest, read_table
 from prism_mesa.reasoner.prompt import plain
@@ -124,18 +126,14 @@ def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
         yield from _wrapped(_thought(thought), "    ")
 
 
-_PARTS = ("understanding", "needs", "connection", "plan")
-
-
 def _thought(entry: dict[str, Any]) -> str:
     """Return in words what a nation thought, tried or proposed, or what did not work."""
     match entry["kind"]:
         case "thought":
-            parts = [entry[part].strip().rstrip(".") for part in _PARTS]
-            return f"it thought: {' '.join(f'{part}.' for part in parts if part)}"
+            return f"it thought: {thought_in_words(ReasoningResult.model_validate(entry))}"
         case "tool":
-            given = ", ".join(f"{name}={value!r}" for name, value in entry["parameters"].items())
-            return f"it called {entry['tool_name']}({given}){'' if entry['ok'] else ', in vain'}: {entry['text']}"
+            call = call_told(entry["tool_name"], entry["parameters"])
+            return f"it called {call}{'' if entry['ok'] else ', in vain'}: {entry['text']}"
         case "proposal":
             return f'it proposed: "{entry["action"]}"'
         case _:

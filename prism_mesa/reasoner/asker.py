@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 from weakref import finalize
 
 from prism_mesa.reasoner.books import Books
@@ -43,6 +43,14 @@ class Asker[Q, P: LLMParams]:
         self._background: LoopThread | None = None
         self._making = threading.Lock()
         self._desk: Desk[Q] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has, here or in another process: all but the thread and what is out."""
+        return {**vars(self), "_background": None, "_desk": None, "_making": None, "_waiting": {}}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._making = threading.Lock()
 
     @property
     def asked(self) -> Asked[Q]:

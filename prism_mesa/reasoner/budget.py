@@ -2,7 +2,8 @@
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from prism_mesa.reasoner.params import LLMParams
@@ -20,6 +21,17 @@ class _Purse:
 
     def holds(self, tokens: int) -> bool:
         return self.calls >= 1 and self.tokens >= tokens and self.seconds > 0
+
+    def part(self, share: float) -> "_Purse":
+        """Leave a share of what is here, whole calls and tokens, and return the rest; what has no limit keeps none."""
+        left = [math.floor(n * share) if n < _NO_LIMIT else n for n in (self.calls, self.tokens)]
+        left.append(self.seconds * share)
+        rest = [now - n if n < _NO_LIMIT else 0.0 for now, n in zip(self._all(), left, strict=True)]
+        self.calls, self.tokens, self.seconds = left
+        return _Purse(*rest)
+
+    def _all(self) -> tuple[float, float, float]:
+        return self.calls, self.tokens, self.seconds
 
     def take(self, calls: int, tokens: int) -> None:
         self.calls -= calls
@@ -65,6 +77,24 @@ class Budget:
         """Let all limits begin anew."""
         self._run, self._round = _purses(self.limits)
         self._now, self._out = None, 0
+
+    @contextmanager
+    def lent(self, round_: int, of_run: float, of_round: float) -> Iterator[None]:
+        """Let no more than shares of what is left be spent in the block; nothing may be out when it begins or ends.
+
+        Args:
+            round_: Which round it is.
+            of_run: Share of the limits of the run, 0..1.
+            of_round: Share of those of the round.
+        """
+        self.at_round(round_)
+        kept = self._run.part(of_run), self._round.part(of_round)
+        try:
+            yield
+        finally:
+            for purse, rest in zip((self._run, self._round), kept, strict=True):
+                purse.calls, purse.tokens = purse.calls + rest.calls, purse.tokens + rest.tokens
+                purse.seconds += rest.seconds
 
     def at_round(self, round_: int) -> None:
         """Let the limits of a round begin anew when another round has begun."""

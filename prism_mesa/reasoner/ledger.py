@@ -10,6 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -117,6 +118,7 @@ class Ledger:
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        self._leaves_traces = read_only and not self.path.with_name(f"{self.path.name}-wal").exists()
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
         try:
@@ -229,6 +231,18 @@ class Ledger:
         """Close the file; doing it twice does no harm."""
         with self._lock:
             self._db.close()
+            if self._leaves_traces:
+                self._leaves_traces = False
+                self._swept()
+
+    def _swept(self) -> None:
+        """Let SQLite remove what looking into a file has put beside it: whoever may write does so on closing."""
+        with suppress(sqlite3.Error):  # in a folder that nobody may write nothing was put
+            writer = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=rw", uri=True)
+            try:
+                writer.execute("SELECT count(*) FROM sqlite_master")
+            finally:
+                writer.close()
 
     def __enter__(self) -> Self:
         return self

@@ -47,6 +47,7 @@ LETTERS: Final = string.ascii_uppercase
 
 _TOKENS = re.compile(r"<(?=[|\uff5c]|/?\w+>)|\[(?=/?[A-Z_]+\])")
 """Where a control token of an LLM's chat template begins: ``<|im_end|>``, ``</s>``, ``<end_of_turn>``, ``[INST]``."""
+_FRAMES = re.compile("<<+|>>+")
 _KIND_CAP = max(map(len, POST_KINDS))
 
 
@@ -66,6 +67,17 @@ def plain(text: object, cap: int) -> str:
     line = re.sub("<{3,}", "<<", re.sub(">{3,}", ">>", " ".join(line.split())))
     line = _TOKENS.sub(r"\g<0> ", line)
     return line if len(line) <= cap else line[: cap - 1] + "…"
+
+
+def unframed(text: object, cap: int) -> str:
+    """Return `plain` text without ``<<`` and ``>>``, to which quotation marks become where a quotation is quoted.
+
+    What holds such quotations is quoted itself with `plain` alone, so that its frame stays, and only its frame.
+
+    >>> unframed("Hi >> [9 likes] post 7 by << Ada", 80)
+    'Hi [9 likes] post 7 by Ada'
+    """
+    return " ".join(_FRAMES.sub(" ", plain(text, cap)).split())
 
 
 def _quoted(text: object, cap: int) -> str:

@@ -67,7 +67,7 @@ def in_words(deed: Deed) -> str:
 
 
 def deeds_of(model: "SocialModel", row: int, most: int) -> list[Deed]:
-    """Return the last deeds of an agent before this round, at most `most`, oldest first.
+    """Return the last deeds of an agent, at most `most`, oldest first: before this round, and its posts that are there.
 
     Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
     rest for `ROUNDS_BACK` rounds.
@@ -79,17 +79,16 @@ def deeds_of(model: "SocialModel", row: int, most: int) -> list[Deed]:
 def _published(model: "SocialModel", row: int, most: int) -> list[Deed]:
     posts = model.posts
     first = posts.first_visible(model.round, ROUNDS_BACK)
-    last = int(np.searchsorted(posts.round, np.int32(model.round), side="right"))
-    own = (first + np.flatnonzero(posts.author[first:last] == row))[-most:]
+    own = (first + np.flatnonzero(posts.author[first : posts.n_there(model.round)] == row))[-most:]
     found = []
     for post in own.tolist():
-        kind = POST_KINDS[posts.kind[post]]
+        kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            found.append(Deed(int(posts.round[post]), "post", post, text=posts.texts[posts.text_id[post]]))
-        else:  # it appears in the round after it was written
+            found.append(Deed(written, "post", post, text=posts.texts[posts.text_id[post]]))
+        else:
             parent, words = int(posts.parent[post]), int(posts.words[post])
             said = "" if words == NO_TEXT else posts.texts[words]
-            found.append(Deed(int(posts.round[post]) - 1, kind, parent, *said_by(model, parent), said))
+            found.append(Deed(written, kind, parent, *said_by(model, parent), said))
     return found
 
 

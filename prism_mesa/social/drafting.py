@@ -4,7 +4,6 @@ All turns of a moment go on side by side, in the order of ticks and agents, so t
 of the LLM's answers changes what is written. What does not come is left out, counted, and nothing stands in for it.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -28,11 +27,11 @@ from prism_mesa.deliberation import (
 )
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.reasoner import LLMClient, Place, Reasoner
-from prism_mesa.reasoner.prompt import plain, profile_in_words
+from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.records import ACTIONS
+from prism_mesa.social.cleaning import cleaned
 from prism_mesa.social.deeds import NAME_TOLD, deeds_of, in_words, said_by
 from prism_mesa.social.population import NO_POST, Rows
-from prism_mesa.social.posts import WORDS_CAP
 from prism_mesa.social.profiles import personality
 from prism_mesa.social.tools import Done, PlatformTools, recalled
 
@@ -196,21 +195,6 @@ def _situation(model: "SocialModel", draft: Draft) -> str:
         what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
         parts.append(f"You are about to {what} of round {model.posts.round[draft.post]}.")
     return "\n\n".join(parts)
-
-
-def cleaned(text: str) -> str:
-    r"""Return words as one line of at most `WORDS_CAP` characters, without quotation marks or delimiters around them.
-
-    >>> cleaned('  "Rain again.\nOh well." ')
-    'Rain again. Oh well.'
-    """
-    line = " ".join(re.sub(r"<<+|>>+", " ", plain(text, 2 * WORDS_CAP)).split())
-    while len(line) > 1 and (line[0], line[-1]) in _MARKS:
-        line = line[1:-1].strip()
-    return plain(line, WORDS_CAP)
-
-
-_MARKS: Final = {('"', '"'), ("“", "”"), ("'", "'")}
 
 
 def _is_of_use(text: str, about: str) -> bool:

@@ -24,6 +24,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "text_id": np.int32,
     "words": np.int32,
     "round": np.int32,
+    "written": np.int32,
     "kind": np.uint8,
     "parent": np.int32,
     "root": np.int32,
@@ -59,7 +60,8 @@ class Posts:
     """All posts so far; the id is the row, and ids grow with time.
 
     Column `text_id` is what readers see and what the topics are of. Column `words` is what the author of a reply or a
-    reshare adds, `NO_TEXT` where that is nothing. Both point into `texts`.
+    reshare adds, `NO_TEXT` where that is nothing. Both point into `texts`. Column `written` is the round of writing,
+    `round` the one in which a post appears.
 
     Attributes:
         corpus: Where the first texts come from; `topics` what they are about.
@@ -109,11 +111,14 @@ class Posts:
         root: Ids | None,
         key: npt.NDArray[np.uint64] | int = 0,
         words: Ids | int = NO_TEXT,
+        *,
+        written: int | None = None,
     ) -> Ids:
         """Append posts and return their ids.
 
         A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that
-        draws about it do not depend on how many posts there are.
+        draws about it do not depend on how many posts there are. They appear in `round_`, and were `written` then
+        too, unless told otherwise.
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
@@ -125,6 +130,7 @@ class Posts:
             "text_id": text_id,
             "words": words,
             "round": round_,
+            "written": round_ if written is None else written,
             "kind": kind,
             "parent": parent,
             "root": own_root,
@@ -224,6 +230,10 @@ class Posts:
         if not 0 <= shows < len(self.corpus.media_types):
             return "", ""
         return self.corpus.media_types[shows], self.corpus.media_descriptions[shows]
+
+    def n_there(self, now: int) -> int:
+        """Return how many posts have appeared up to a round, this one included: those with lower ids."""
+        return int(np.searchsorted(self.round, np.int32(now), side="right"))
 
     def first_visible(self, now: int, window: int) -> int:
         """Return the first id that appeared in the last `window` rounds, this one included."""

@@ -107,7 +107,7 @@ def _spread(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: R
     agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
     text_id, words = posts.worded(post, kind, *model.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
-    posts.add(agent, text_id, model.round + 1, kind, post, root, key, words)
+    posts.add(agent, text_id, model.round + 1, kind, post, root, key, words, written=model.round)
 
 
 def _publish_written(model: "SocialModel") -> None:
@@ -122,7 +122,7 @@ def _publish_written(model: "SocialModel") -> None:
     text_id = model.posts.add_texts([text for _, text in written])
     which = np.arange(len(author)) - np.searchsorted(author, author)
     key = model.streams.bits("written", author, round_=model.round, index=which)
-    model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key)
+    model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key, written=model.round)
 
 
 def _remember(model: "SocialModel", known: list[Rows]) -> None:

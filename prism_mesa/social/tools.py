@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from prism_mesa.deliberation import Note, ToolRegistry
+from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.errors import AgentError
 from prism_mesa.reasoner.prompt import plain
 from prism_mesa.records import ACTIONS, ActionName
-from prism_mesa.social.deeds import LIKES_KEPT, deeds_of, described, in_words
-from prism_mesa.social.population import NO_POST
-from prism_mesa.social.posts import WORDS_CAP
+from prism_mesa.social.cleaning import cleaned
+from prism_mesa.social.deeds import LIKES_KEPT, NAME_TOLD, TEXT_TOLD, deeds_of, described, in_words
+from prism_mesa.social.population import NO_POST, Rows
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
@@ -67,10 +68,13 @@ class PlatformTools:
             post: The number of the post.
         """
         posts = self.model.posts
-        self._check_there(post)
+        there = posts.n_there(self.model.round)
+        if not 0 <= post < there:
+            known = f" (posts: 0 .. {there - 1})" if there else ": there are none yet"
+            raise AgentError(f"there is no post {post}{known}")
         above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
-        first, last = self._recent()
-        below = first + np.flatnonzero(posts.parent[first:last] == post)
+        recent = self._recent()
+        below = recent[posts.parent[recent] == post]
         return "\n".join(described(self.model, [*above, post, *below[-FOUND:].tolist()]))
 
     def look_at_profile(self, agent: int) -> str:
@@ -82,12 +86,12 @@ class PlatformTools:
         model = self.model
         if not 0 <= agent < len(model.population) or not model.population.present[agent]:
             raise AgentError(f"there is no user {agent} (users: 0 .. {len(model.population) - 1})")
-        other = model.population
-        interests = ", ".join(model.topics.words_of(other.interests[[agent]])[0])
-        follows = int(model.network.n_followers[agent])
-        first, last = self._recent()
-        own = first + np.flatnonzero(model.posts.author[first:last] == agent)
-        head = f"{plain(other.names[agent], NOTE_CAP)} (agent {agent}) likes {interests}; {follows} followers."
+        recent = self._recent()
+        own = recent[model.posts.author[recent] == agent]
+        name = quoted(model.population.names[agent], NAME_TOLD)
+        [interests] = model.topics.words_of(model.population.interests[[agent]])
+        likes = quoted(", ".join(interests), TEXT_TOLD)
+        head = f"{name} (agent {agent}) likes {likes}; {model.network.n_followers[agent]} followers."
         return "\n".join([head, *described(model, own[-FOUND:].tolist())])
 
     def search_posts(self, words: str) -> str:
@@ -97,8 +101,7 @@ class PlatformTools:
             words: What to look for.
         """
         posts = self.model.posts
-        first, last = self._recent()
-        ids = np.arange(first, last)
+        ids = self._recent()
         towards = self.model.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
         nearness = posts.vectors(ids).astype(np.int64) @ towards
         wanted = words.casefold().strip()
@@ -117,7 +120,7 @@ class PlatformTools:
         Args:
             about: What the notes should be about.
         """
-        lines = [f"Note: {note}" for note in recalled(self.model, self.row, about)]
+        lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.model, self.row, about)]
         lines += [in_words(deed) for deed in deeds_of(self.model, self.row, 2 * FOUND)[::-1]]  # the end may be cut
         return "\n".join(lines) or "You have done nothing yet."
 
@@ -180,11 +183,10 @@ class PlatformTools:
         self.model.events.written.append((self.row, words))
         return "You have written a post; others see it in the next round."
 
-    def _recent(self) -> tuple[int, int]:
-        """Return the first and the last-but-one id of the posts that feeds can show in this round."""
-        posts, model = self.model.posts, self.model
-        last = int(np.searchsorted(posts.round, np.int32(model.round), side="right"))
-        return posts.first_visible(model.round, model.params.feed.window), last
+    def _recent(self) -> Rows:
+        """Return the posts that feeds can show in this round; ids ascend."""
+        model, posts = self.model, self.model.posts
+        return np.arange(posts.first_visible(model.round, model.params.feed.window), posts.n_there(model.round))
 
     def _feed(self) -> list[int]:
         population = self.model.population
@@ -201,13 +203,8 @@ class PlatformTools:
             self.model.events.impressions.append(columns)
             population.n_read[row] = population.n_feed[row]
 
-    def _check_there(self, post: int) -> None:
-        n = int(np.searchsorted(self.model.posts.round, np.int32(self.model.round), side="right"))
-        if not 0 <= post < n:
-            raise AgentError(f"there is no post {post} (posts: 0 .. {n - 1})" if n else "there are no posts yet")
-
     def _words(self, text: str) -> str:
-        words = plain(text, WORDS_CAP)
+        words = cleaned(text)
         if not words:
             raise AgentError("text: is empty: say something")
         return words

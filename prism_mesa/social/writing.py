@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner import AnyReasoner, LLMClient, make_writer
 from prism_mesa.reasoner.prompt import plain
 from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS
@@ -19,6 +20,9 @@ from prism_mesa.social.posts import WORDS_CAP
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
+
+TEXTS_SHARE: Final = 0.5
+"""Share of what the reasoner's limits have left that texts may take while choices are still to be made."""
 
 SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
     ("reply", "doubting"): (
@@ -58,11 +62,16 @@ def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[LLMClient | 
     """Return the LLM that writes, if one is to, and why it is not there although one was asked for, in words.
 
     Raises:
-        ConfigError: If `content` is llm and the parameters name no LLM.
+        ConfigError: If `content` is llm and the parameters name no LLM, or limit a turn's seconds.
     """
     if params.content != "llm":
         return None, ""
     own = params.deliberation
+    if own.max_seconds is not None:
+        raise ConfigError(
+            "deliberation.max_seconds: a run with content: llm is to repeat, which clocks do not; set "
+            "deliberation.max_tokens, and seconds for an interview of the run"
+        )
     temperature, most = own.temperature, own.max_answer_tokens
     return make_writer(params.reasoner, reasoner, temperature=temperature, max_answer_tokens=most)
 
@@ -75,7 +84,8 @@ def write(model: "SocialModel") -> None:
     if model.writer is None:
         model.events.stock = _from_templates(model, *left)
         return
-    words = drafted(model, model.writer, *left)
+    with model.writer.budget.lent(model.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
+        words = drafted(model, model.writer, *left)
     keys = zip(*(column.tolist() for column in left[1:]), strict=True)
     model.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
 
@@ -90,7 +100,8 @@ def own_posts(model: "SocialModel", authors: Rows, texts: Rows) -> Rows:
     """
     if model.writer is None or not len(authors):
         return texts
-    words = drafted_posts(model, model.writer, authors, texts)
+    with model.writer.budget.lent(model.round, TEXTS_SHARE, TEXTS_SHARE):
+        words = drafted_posts(model, model.writer, authors, texts)
     some = np.flatnonzero(np.array([bool(text) for text in words]))
     own = texts.astype(np.int64)
     if len(some):

@@ -379,8 +379,6 @@ def test_why_names_fallbacks_leftovers_and_the_rule(tmp_path, caplog):
 
 
 def test_why_tells_what_an_agent_did_by_tools(tmp_path):
-    """Nobody's chart engages: whatever is done is done by tools, while posts of the round are answered or written."""
-
     def brain(body):
         prompt = prompt_text(body)
         if not prompt.endswith(THINKS):
@@ -395,7 +393,7 @@ def test_why_tells_what_an_agent_did_by_tools(tmp_path):
     with StandIn(brain, slots=8) as server:
         result = run(asking(server, world), out=tmp_path)
     likes = result.table("engagements").query("action == 'like'")
-    moves = result.table("transitions").query("to_state == 'engaging_like'")
+    moves = result.table("transitions").query("to_state == 'engaging_like'")[["round", "agent", "post"]]
     likes = likes.merge(moves, on=["round", "agent", "post"], how="left", indicator=True).query("_merge == 'left_only'")
     agent = int(likes["agent"].mode()[0])
     by_round = likes[likes["agent"] == agent].groupby("round").size()
@@ -404,16 +402,13 @@ def test_why_tells_what_an_agent_did_by_tools(tmp_path):
     assert f"  liked by a tool in round {', '.join(times)}" in lines
     assert any(line.startswith("  posted by a tool in round ") for line in lines)
     shown = why(result.run_dir, str(agent)).shown
-    assert [deed.post for deed in shown.by_tool if deed.action == "like"] == [
-        int(post) for post in likes.query("agent == @agent and round == @shown.round").sort_values("tick")["post"]
-    ]
+    own = likes.query("agent == @agent and round == @shown.round")
+    assert sorted(deed.post for deed in shown.by_tool if deed.action == "like") == sorted(own["post"])
     posts = result.table("posts")
     for deed in shown.by_tool:
         of = 'posts "Hear me".' if deed.action == "post" else f"post {deed.post} by "
         assert any(line.startswith("      By this tool it ") and of in line for line in lines)
         assert deed.action == "post" or posts["author"][deed.post] != agent
-    weights = {r.round: len(r.by_tool) for r in why(result.run_dir, str(agent)).rounds}
-    assert weights[shown.round] > 0
 
 
 def test_why_shows_the_round_in_which_most_was_done_even_if_all_of_it_by_tools():

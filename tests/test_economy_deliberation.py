@@ -14,6 +14,7 @@ import pytest
 from prism_mesa import read_table
 from prism_mesa.agents import Decision, LLMAgent, decide_together, thoughts_in_json
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Limits, ToolFinishedEvent
+from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.economy.agent import EconLLMAgent
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.params import ThinkingParams
@@ -521,3 +522,13 @@ def test_why_tells_what_did_not_work_and_no_thought_steers_the_terminal(troubled
 def test_keys_without_effect_and_values_out_of_range_are_errors(wrong, tmp_path):
     with pytest.raises(ConfigError, match=rf"deliberation\.{next(iter(wrong))}"):
         run_of(careful, tmp_path, **wrong)
+
+
+def test_nations_and_agents_share_the_keys_of_the_loop_and_nothing_else():
+    ours, theirs = ThinkingParams.model_fields, DeliberationParams.model_fields
+    assert set(ours) == {"iterations", "max_tool_calls", "max_tokens", "result_chars"} < set(theirs)
+    assert [ours[name].description for name in ours] == [theirs[name].description for name in ours]
+    assert (ThinkingParams().result_chars, DeliberationParams().result_chars) == (600, 1200)
+    for kind in (ThinkingParams, DeliberationParams):
+        with pytest.raises(ValueError, match="less than or equal to 10000"):
+            kind(result_chars=10_001)

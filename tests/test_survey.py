@@ -24,6 +24,7 @@ from prism_mesa.reasoner import Completion, FunctionClient, Ledger
 from prism_mesa.reasoner.embedded import SMOLLM2_NAME, embedded_fault
 from prism_mesa.reasoner.stand_in import StandIn, choose_by_hash
 from prism_mesa.streams import Streams
+from prism_mesa.summaries import survey_lines
 
 ROOT = Path(__file__).parents[1]
 CLOSED = {"id": "drink", "ask": "What do you drink?", "options": ["tea", "coffee", "water"]}

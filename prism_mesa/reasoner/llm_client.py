@@ -32,9 +32,9 @@ ATTEMPTS: Final = 2
 """How often a prompt is asked where the parameters do not say: once, and once more."""
 ATTEMPTS_EMBEDDED: Final = 8
 """The same for the embedded LLM, of which one answer in five or so is of no use."""
-_GRACE_S: Final = 0.1
-"""How much longer than `LLMParams.timeout_s` an attempt may last: a client that keeps to it says itself what happened,
-so that `Hosts` knows which server does not answer."""
+_GRACE_S: Final = 1.0
+"""How much longer than `LLMParams.timeout_s` an attempt of a client may last that keeps to it: it says itself what
+happened, so that `Hosts` knows which server does not answer. Its first attempt also makes its connection."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +195,8 @@ class _Asked:
 
     async def ask(self, prompt: str, question: Wanted[Any], attempt: int = 0) -> Completion:
         try:
-            async with asyncio.timeout(self._timeout_s + _GRACE_S):
+            grace_s = 0.0 if isinstance(self.client, FunctionClient) else _GRACE_S
+            async with asyncio.timeout(self._timeout_s + grace_s):
                 said = await question.ask(self.client, attempt)
         except TimeoutError as error:
             raise OracleError("timeout", f"no answer within {self._timeout_s:g} s") from error

@@ -4,10 +4,13 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import AbstractAsyncContextManager
-from typing import Any
+from typing import Any, Final
 from weakref import WeakKeyDictionary
+
+_WAKES_S: Final = 0.5
+"""How long the main thread sleeps at most: an interrupt that comes just before it falls asleep does not wake it."""
 
 type PerLoop[T] = WeakKeyDictionary[asyncio.AbstractEventLoop, T]
 
@@ -77,6 +80,8 @@ class LoopThread:
         """Return what `work` returns; an interrupt while waiting cancels it."""
         future = self.start(work)
         try:
+            while not wait([future], _WAKES_S).done:
+                pass
             return future.result()
         except BaseException:
             future.cancel()

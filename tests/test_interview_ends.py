@@ -1,0 +1,185 @@
+"""How interviews and surveys end: an interrupt keeps what was said, and nothing of them goes into the run."""
+
+import io
+import json
+import os
+import signal
+from contextlib import suppress
+
+import pytest
+
+from prism_mesa import SocialModel
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.experiments import interview
+from prism_mesa.experiments.interview import Interview
+from prism_mesa.experiments.questionnaire import questionnaire_of
+from prism_mesa.experiments.run import run
+from prism_mesa.experiments.survey import survey
+from prism_mesa.interview_session import Session
+from prism_mesa.reasoner import Ledger, LLMClient
+
+ASKED = questionnaire_of({"questions": [{"id": "why", "ask": "Why?"}]})
+
+
+@pytest.fixture(scope="module")
+def run_dir(tmp_path_factory):
+    config = {"rounds": 3, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}}
+    return run(config, out=tmp_path_factory.mktemp("run")).run_dir
+
+
+def llm(prompt):
+    return '{"understanding": "They ask."}' if prompt.endswith("as JSON:") else "Because."
+
+
+def files_in(folder):
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+# -- interrupts --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def talk(prism, monkeypatch, run_dir):
+    """Call `prism interview` on the run, with a function as the LLM, and lines on standard input."""
+
+    def call(lines, player=llm):
+        monkeypatch.setattr("prism_mesa.experiments.interview.llm_for", lambda config, given, **how: LLMClient(player))
+        monkeypatch.setattr("prism_mesa.interview_session.piped_lines", lines)
+        monkeypatch.setattr("sys.stdin", io.StringIO())
+        return prism("interview", run_dir, "3")
+
+    return call
+
+
+def interrupt():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def kept(tmp_path):
+    [folder] = (tmp_path / "results").iterdir()
+    return json.loads((folder / "transcript.json").read_text())["answers"]
+
+
+def check_interrupted(told):
+    code, _, err = told
+    assert code == 130
+    assert err.splitlines()[-1].startswith("prism: interrupted (kept: results/interview-")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_an_interrupt_while_the_talk_is_being_kept_does_not_lose_it(talk, tmp_path, monkeypatch):
+    def new_folder(*arguments, make=interview.new_folder):
+        interrupt()
+        return make(*arguments)
+
+    monkeypatch.setattr(interview, "new_folder", new_folder)
+    check_interrupted(talk(lambda: iter(["A?"])))
+    assert [answer["text"] for answer in kept(tmp_path)] == ["Because."]
+
+
+def test_an_interrupt_that_python_drops_ends_the_talk_all_the_same(talk, tmp_path):
+    def lines():
+        with suppress(KeyboardInterrupt):
+            interrupt()
+        yield "A?"
+        yield "never asked"
+
+    check_interrupted(talk(lines))
+    assert [answer["question"] for answer in kept(tmp_path)] == ["A?"]
+
+
+def test_an_interrupt_during_an_answer_keeps_the_question(talk, tmp_path):
+    def player(prompt):
+        interrupt()
+        return llm(prompt)
+
+    check_interrupted(talk(lambda: iter(["A?"]), player))
+    [answer] = kept(tmp_path)
+    assert (answer["question"], answer["text"]) == ("A?", "")
+    assert answer["events"][-1] == {"type": "error", "text": "interrupted"}
+
+
+def test_a_question_is_in_the_transcript_before_it_is_shown(run_dir):
+    def show(line):
+        raise KeyboardInterrupt
+
+    with Interview(run_dir, "3", llm=llm) as talk:
+        with pytest.raises(KeyboardInterrupt):
+            Session(talk, show, echo=True).take(["A?"])
+        assert [exchange.question for exchange in talk.transcript] == ["A?"]
+
+
+# -- the run stays as it is --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["cache", "live"])
+def test_a_ledger_in_a_run_is_not_written(run_dir, tmp_path, mode):
+    link = tmp_path / "link.sqlite"
+    link.symlink_to(run_dir / "decisions.sqlite")
+    before = files_in(run_dir)
+    for ledger in (run_dir / "decisions.sqlite", run_dir / "deep" / "new.sqlite", link):
+        given = ["reasoner.kind=ollama", f"reasoner.ledger={mode}", f"reasoner.ledger_path={ledger}"]
+        for ask in (lambda: Interview(run_dir, "3", overrides=given), lambda: survey(run_dir, ASKED, given)):  # noqa: B023
+            with pytest.raises(ConfigError, match=r"reasoner\.ledger_path: .* lies in the folder of a run") as caught:
+                ask()
+            assert "\n" not in str(caught.value)
+    assert files_in(run_dir) == before
+
+
+def test_nothing_is_kept_in_a_run(run_dir):
+    before = files_in(run_dir)
+    for out in (run_dir, run_dir / "deep" / "er"):
+        with pytest.raises(DataError, match=r"--out: .* lies in the folder of a run"):
+            Interview(run_dir, "3", llm=llm, out=out)
+        with pytest.raises(DataError, match=r"--out: .* lies in the folder of a run"):
+            survey(run_dir, ASKED, llm=llm, out=out)
+    assert files_in(run_dir) == before
+    assert not (run_dir / "deep").exists()
+
+
+def test_a_run_whose_ledger_is_replayed_stays_the_same_byte_for_byte(run_dir, tmp_path):
+    with Interview(run_dir, "3", llm=llm, out=tmp_path) as talk:
+        list(talk.chat_stream("What?"))
+        folder = talk.save()
+    before = files_in(folder)
+    given = ["reasoner.ledger=replay", f"reasoner.ledger_path={folder / 'decisions.sqlite'}"]
+    with Interview(run_dir, "3", overrides=given) as talk:
+        assert [event.type for event in talk.chat_stream("What?")] == ["thought", "text"]
+    assert files_in(folder) == before
+
+
+def test_a_ledger_that_is_only_read_leaves_alone_what_another_writes(tmp_path):
+    with Ledger(tmp_path / "ledger.sqlite") as writer:
+        with Ledger(tmp_path / "ledger.sqlite", read_only=True) as reader:
+            assert reader.answers() == []
+        writer.write([], [])
+        with Ledger(tmp_path / "ledger.sqlite", read_only=True) as reader:
+            assert reader.answers() == []
+    assert [file.name for file in tmp_path.iterdir()] == ["ledger.sqlite"]
+
+
+# -- limits ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["iterations", "max_seconds", "notes", "max_tool_calls"])
+def test_a_survey_refuses_what_has_no_effect_in_it(run_dir, key):
+    with pytest.raises(
+        ConfigError, match=rf"deliberation\.{key}: has no effect in a survey .*: temperature, max_answer"
+    ):
+        survey(run_dir, ASKED, [f"deliberation.{key}=5"], llm=llm)
+
+
+def test_an_interview_can_be_limited_in_time(run_dir):
+    given = ["deliberation.iterations=5", "deliberation.max_seconds=1e-9"]
+    with Interview(run_dir, "3", llm=llm, overrides=given) as talk:
+        events = list(talk.chat_stream("Why?"))
+        assert talk.facts()["limits"]["seconds"] == 1e-9
+    assert [event.text for event in events][1:] == ["Because.", "the limit of this turn is used up"]
+
+
+def test_a_run_in_which_an_llm_writes_cannot_be_limited_in_time():
+    config = {"content": "llm", "agents": {"n": 20}, "deliberation": {"max_seconds": 3.0}}
+    with pytest.raises(ConfigError, match=r"deliberation\.max_seconds: .* is to repeat") as caught:
+        SocialModel(config)
+    assert "\n" not in str(caught.value)
+    SocialModel(config | {"content": "none", "reasoner": {"kind": "rule"}}).close()

@@ -54,6 +54,8 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         failed = f"{writing['failed']:,} did not come{f' (calls that failed: {reasons})' if reasons else ''}"
         left = f"{writing['budget']:,} were beyond a limit"
         yield "written", f"{writing['written']:,} texts by {writing['by']} ({spent}); {failed}, {left}"
+    elif summary.get("content") == "llm":
+        yield "written", "by templates: no LLM was there to write"
     fallbacks = decisions["by_source"].get("fallback", 0)
     reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
     yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")

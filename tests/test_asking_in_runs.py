@@ -281,7 +281,7 @@ def test_a_run_that_has_not_ended_or_was_given_python_objects_is_not_replayed(tm
     [broken] = (tmp_path / "a").iterdir()
     with pytest.raises(DataError, match=r"has not come to its end \(status failed, 1 of 3 rounds\)"):
         replay(broken)
-    with pytest.raises(DataError, match="was given a chart or agents in Python"):
+    with pytest.raises(DataError, match="was given a chart, agents or a reasoner in Python"):
         replay(scripted.run_dir)
 
 

@@ -1,6 +1,7 @@
-"""The interview in the docs says what the agent of that run really did: the run is made again, and its tables read."""
+"""The interviews in the docs: the run is made again, and what the agent said is compared with its tables."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,9 +11,14 @@ from prism_mesa import run
 from prism_mesa.experiments.grounding import not_in_records, refers_to
 from prism_mesa.experiments.restored import RunRecords
 from prism_mesa.experiments.store import read_table
+from prism_mesa.experiments.transcript import Exchange, as_markdown
 
 DOCS = Path(__file__).parents[1] / "docs"
-INTERVIEW = json.loads((DOCS / "interview.json").read_text(encoding="utf-8"))
+HELD, FREE = (
+    json.loads((DOCS / name).read_text(encoding="utf-8")) for name in ("interview.json", "interview-free.json")
+)
+BOTH = pytest.mark.parametrize("recorded", [HELD, FREE], ids=["held", "free"])
+ANSWERS = pytest.mark.parametrize("answer", HELD["answers"], ids=lambda answer: answer["question"])
 
 
 @pytest.fixture(scope="module")
@@ -23,25 +29,34 @@ def records(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def agent(records):
-    return records.restored(INTERVIEW["agent"]["row"], INTERVIEW["at"])
+    return records.restored(HELD["agent"]["row"], HELD["at"])
 
 
-def test_it_was_that_agent(agent):
-    assert agent.name == INTERVIEW["agent"]["name"]
-    assert len(INTERVIEW["answers"]) == 4
+@BOTH
+def test_it_was_that_agent_of_that_run(recorded, agent):
+    assert recorded["agent"] == {"row": agent.row, "name": agent.name}
+    assert (recorded["run"], recorded["at"]) == (HELD["run"], HELD["at"])
+    assert [answer["question"] for answer in recorded["answers"]] == [one["question"] for one in HELD["answers"]]
+    assert len(recorded["answers"]) == 4
 
 
-@pytest.mark.parametrize("answer", INTERVIEW["answers"], ids=lambda answer: answer["question"])
-def test_every_answer_refers_to_a_deed_that_stands_in_the_tables(answer, agent, records):
-    deeds = refers_to(answer["text"], agent.deeds)
-    assert deeds
-    assert [asdict(deed) for deed in deeds] == answer["refers_to"]
-    assert not_in_records(answer["text"], agent, records.names) == []
-    for deed in deeds:
-        assert f"In round {deed.round} " in answer["text"]
+@BOTH
+def test_what_the_check_says_of_an_answer_is_what_the_tables_say(recorded, agent, records):
+    for answer in recorded["answers"]:
+        assert answer["refers_to"] == [asdict(deed) for deed in refers_to(answer["text"], agent.deeds)]
+        assert answer["not_in_records"] == not_in_records(answer["text"], agent, records.names)
 
 
-@pytest.mark.parametrize("answer", INTERVIEW["answers"], ids=lambda answer: answer["question"])
+@ANSWERS
+def test_where_answers_are_held_to_deeds_each_tells_one_that_stands_in_the_tables(answer, agent):
+    assert HELD["held_to_deeds"]
+    assert answer["refers_to"]
+    assert answer["not_in_records"] == []
+    for deed in answer["refers_to"]:
+        assert f"In round {deed['round']} " in answer["text"]
+
+
+@ANSWERS
 def test_the_deed_is_a_row_of_the_run(answer, agent, records):
     engagements = read_table(records.run_dir, "engagements")
     own = engagements[engagements["agent"] == agent.row]
@@ -55,8 +70,18 @@ def test_the_deed_is_a_row_of_the_run(answer, agent, records):
             assert [deed["round"], deed["tick"], deed["post"], deed["action"]] in there
 
 
-def test_the_page_shows_the_recorded_answers():
+def test_in_free_words_the_check_could_fail_and_did():
+    assert not FREE["held_to_deeds"]
+    assert [len(answer["refers_to"]) for answer in FREE["answers"]] == [0, 2, 0, 2]
+
+
+@BOTH
+def test_the_page_shows_the_transcript(recorded, agent):
     page = (DOCS / "interview.md").read_text(encoding="utf-8")
-    for answer in INTERVIEW["answers"]:
-        assert answer["question"] in page
-        assert answer["text"] in page
+    dates = re.findall(r"^- date: (.*)$", page, re.MULTILINE)
+    transcript = []
+    for answer in recorded["answers"]:
+        deeds = [deed for deed in agent.deeds if asdict(deed) in answer["refers_to"]]
+        transcript.append(Exchange(**answer | {"refers_to": deeds}))
+    shown = as_markdown(recorded, dates[recorded is FREE], transcript).removeprefix("# Interview\n")
+    assert re.sub("^#", "##", shown, flags=re.MULTILINE) in page

@@ -4,7 +4,7 @@ Here the LLM is asked for what a turn wants. What a turn does stands in `turn`.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -14,7 +14,7 @@ from prism_mesa.deliberation.events import Event
 from prism_mesa.deliberation.prompts import reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.deliberation.turn import Frame, Steps, reasoning_schema, steps
-from prism_mesa.errors import AgentError, ConfigError, LLMFailureException
+from prism_mesa.errors import AgentError, ConfigError, LLMFailureException, did_you_mean
 from prism_mesa.reasoner import ChatClient, FunctionClient, LLMClient, Wanted
 from prism_mesa.reasoner.client import PromptFunction
 from prism_mesa.reasoner.prompt import plain
@@ -115,7 +115,7 @@ class Deliberation:
         conversation: Conversation | None = None,
         **options: Any,
     ) -> None:
-        self.frame = replace(frame or Frame(), **options)
+        self.frame = replace(frame or Frame(), **_checked(options))
         self.conversation = conversation if conversation is not None else Conversation()
         self.llm = as_llm_client(llm, model)
         self.response: Any = None
@@ -220,6 +220,20 @@ def check_text(where: str, text: object) -> None:
     n = max(len(text), len(plain(text, 2 * len(text))))  # a prompt may part characters by spaces
     if n > TEXT_CAP:
         raise AgentError(f"{where}: a text of {n:,} characters is too long (at most {TEXT_CAP:,})")
+
+
+def _checked(options: dict[str, Any]) -> dict[str, Any]:
+    """Return fields of a frame by name; `tools` may be functions.
+
+    Raises:
+        ConfigError: If one is no field of a frame.
+    """
+    known = [field.name for field in fields(Frame)]
+    for name in options:
+        if name not in known:
+            raise ConfigError(f"Deliberation: no option {name!r} ({', '.join(known)}).{did_you_mean(name, known)}")
+    tools = options.get("tools")
+    return options if tools is None or isinstance(tools, ToolRegistry) else options | {"tools": ToolRegistry(tools)}
 
 
 def given(turn: Steps, answer: Any) -> Wanted[Any] | Event:

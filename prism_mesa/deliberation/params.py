@@ -29,7 +29,7 @@ class LoopParams(Params):
 
 
 class DeliberationParams(LoopParams):
-    """How agents think before they write, with content: llm and in interviews."""
+    """How agents think and write: with content: llm, in interviews, in surveys; reasoner.temperature does not count."""
 
     max_seconds: float | None = Field(
         None,

@@ -126,8 +126,8 @@ def recorded_config(run_dir: Path) -> Config:
         raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")
     if any(manifest.get("made_in_python", ())):
         raise DataError(
-            f"{run_dir}: was given a chart or agents in Python, which its folder does not hold: run it from there, "
-            f"with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
+            f"{run_dir}: was given a chart, agents or a reasoner in Python, which its folder does not hold: run it "
+            f"from there, with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
         )
     values = _with_paths_of(manifest["config"], Path(manifest.get("working_directory", ".")))
     own: dict[str, Any] = {"kind": "rule", "llm_share": 1.0, "distilled": None}

@@ -11,7 +11,7 @@ from prism_mesa.experiments.execution import RunResult, Watch, carried_out, prov
 from prism_mesa.experiments.last_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.experiments.store import LEDGER, RunFolder
 from prism_mesa.experiments.summary import peak_memory_mb, summarised
-from prism_mesa.reasoner import Ledger, Reasoner
+from prism_mesa.reasoner import AnyReasoner, Ledger, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
@@ -24,6 +24,7 @@ def run(
     *,
     out: str | Path = "results",
     chart: Statechart | None = None,
+    reasoner: AnyReasoner | None = None,
     prepare: Callable[[SocialModel], object] | None = None,
     on_round: Callable[[int], None] | None = None,
 ) -> RunResult:
@@ -33,8 +34,10 @@ def run(
         config: A `Config`, nested values for one, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         chart: A chart of your own, as an object.
+        reasoner: Who is asked, as an object (``Reasoner(function)``); with `content: llm` it writes as well. The folder
+            of such a run has its ledger, but cannot be repeated from the command line.
         prepare: Called with the model before its first round, to add agents of your own. Neither it nor
-            `chart` stands in the manifest's configuration, which says so.
+            `chart` nor `reasoner` stands in the manifest's configuration, which says so.
         on_round: Called with the number of rounds done, after each round.
 
     Returns:
@@ -49,10 +52,12 @@ def run(
     watch = Watch()
     if not isinstance(config, Config):
         config = make_config(config or {})
-    model = SocialModel(config, chart=chart)
+    model = SocialModel(config, chart=chart, reasoner=reasoner)
     if prepare is not None:
         prepare(model)
-    manifest = _manifest(config, model) | {"made_in_python": [chart is not None, prepare is not None]}
+    manifest = _manifest(config, model) | {
+        "made_in_python": [given is not None for given in (chart, prepare, reasoner)]
+    }
     folder = RunFolder(Path(out), config.name)
     keep_copy(model.reasoner, folder.path)
 

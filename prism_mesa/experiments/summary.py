@@ -47,6 +47,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
             "decided_by": model.reasoner.label,
             "note": model.reasoner.note,
         },
+        "content": model.params.content,
         "writing": _writing(model),
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.rowwise),

@@ -159,7 +159,7 @@ class Wanted[D]:
         """
         said = self._in_form(raw)
         if self.accept is not None and not self.accept(said):
-            raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} has nothing to do with the question")
+            raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is of no use here")
         return said
 
     def _in_form(self, raw: str) -> D:

@@ -180,7 +180,8 @@ class SocialParams(Params):
     content: Literal["none", "template", "llm"] = Field(
         "none",
         description="words of replies and reshares; none: they have none; template: sentences about the topic, "
-        "friendly from agreeable agents, doubting from others; llm: an LLM writes them",
+        "friendly from agreeable agents, doubting from others; llm: the reasoner's LLM writes them, and agents' own "
+        "posts (templates where kind auto finds no LLM)",
     )
     agents: AgentsParams = Field(default_factory=AgentsParams)
     network: NetworkParams = Field(default_factory=NetworkParams)

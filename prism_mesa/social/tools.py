@@ -249,7 +249,7 @@ def keep_notes(model: "SocialModel") -> None:
     for (_, row, text, importance), vector in zip(noted, vectors, strict=True):
         model.notebook.add(row, Note(text, model.hours, importance, tuple(vector.tolist())))
     if model.recorder is not None:
-        columns = {"round": np.full(len(noted), model.round, np.int32)}
-        columns |= {name: np.array([note[i] for note in noted], np.int32) for name, i in (("tick", 0), ("agent", 1))}
-        told = {"text": np.array([note[2] for note in noted], object)}
-        model.recorder.write("notes", columns | told | {"importance": np.array([note[3] for note in noted], np.int32)})
+        kinds = {"tick": np.int32, "agent": np.int32, "text": object, "importance": np.int32}
+        columns = zip(kinds.items(), zip(*noted, strict=True), strict=True)
+        told = {name: np.array(values, kind) for (name, kind), values in columns}
+        model.recorder.write("notes", {"round": np.full(len(noted), model.round, np.int32)} | told)

@@ -363,6 +363,7 @@ def interview(
             print(json.dumps({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None}))
         elif folder:
             _say(f"kept: {folder / 'transcript.md'}")
+            _say(f"why it did what it did: prism why {run_dir} {talk.restored.row} ROUND")
         if ask and talk.transcript and not any(exchange.text for exchange in talk.transcript):
             raise PrismError(f"{talk.llm.label} answered none of the questions: {talk.transcript[-1].errors[-1]}")
 

@@ -138,6 +138,8 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
         if question["options"]:
             rows = [row for row in summary["table"] if row["question"] == question["id"]]
             yield from _options_told(question, rows)
+        if question.get("asked_by") == "noise":
+            yield "  in free words of an LLM that rambles: not to be believed; use a larger one"
         for one in question.get("some", ()):
             yield f"  {one['name']} (agent {one['agent']}), before: {one['before']}"
             yield f"  {'':<{len(one['name'])}} {'':<{len(str(one['agent'])) + 8}}  after:  {one['after']}"

@@ -120,7 +120,8 @@ def test_every_fault_of_the_stand_in_has_its_reason_here():
 def test_a_fault_of_every_answer_is_a_counted_fallback_with_its_reason_and_nothing_is_lost(fault, tmp_path, caplog):
     tiny = WORLD | {"agents": {"n": 12, "activity": 1, "band": 0.4}, "rounds": 1}
     with StandIn(fault=fault, slots=64) as server:
-        limits = {"timeout_s": 0.2, "attempts": 1, "max_concurrency": 64}
+        patience_s = 0.2 if REASONS[fault] == "timeout" else 10.0  # a busy machine is no fault
+        limits = {"timeout_s": patience_s, "attempts": 1, "max_concurrency": 64}
         result = run(asking(server, tiny, **limits), out=tmp_path)
     decisions = result.summary["decisions"]
     assert result.status == "failed"

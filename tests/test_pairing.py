@@ -145,5 +145,5 @@ def test_a_run_takes_a_chart_and_agents_of_ones_own(tmp_path):
     result = run(config, out=tmp_path, chart=chart, prepare=lambda model: Amplifier(model, 7))
     assert set(result.table("engagements")["agent"]) == {7}
     assert result.table("transitions").empty
-    assert read_manifest(result.run_dir)["made_in_python"] == [True, True]
+    assert read_manifest(result.run_dir)["made_in_python"] == [True, True, False]
     assert bool(result.table("agents").loc[7, "scripted"])

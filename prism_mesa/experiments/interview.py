@@ -139,6 +139,7 @@ class Interview(Deliberation):
         """Say where the question stands in the ledger and, where answers are held to deeds, to which."""
         self.frame = replace(self.frame, place=place)
         if self.held:
+            self.conversation.messages.clear()  # it does not follow a talk, which would only slow it down
             deeds = self.restored.deeds
             known = best_of(deeds, question, searched, ties=True) or deeds[-DEEDS_TOLD:]
             self.frame = replace(self.frame, form=recollection_of(known))

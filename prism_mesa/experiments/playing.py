@@ -82,7 +82,10 @@ def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = 
         )
     own = {name: getattr(played.reasoner, name) for name in LLMParams.model_fields}
     own |= {name: getattr(played.deliberation, name) for name in ("temperature", "max_answer_tokens")}
-    client, note = make_llm_client(LLMParams(**own), continues=continues)
+    try:
+        client, note = make_llm_client(LLMParams(**own), continues=continues)
+    except ConfigError as error:
+        raise ConfigError(str(error).replace(", or set reasoner.kind=rule", "")) from error
     if client is None:
         raise ConfigError(
             f"reasoner.kind=auto: no LLM is there to speak for agents ({note}); start one, install the extra "

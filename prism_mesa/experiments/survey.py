@@ -294,9 +294,10 @@ class _Survey:
             return told | {"asked_by": asked, "by_letter": reply.by_letter()}
         both = np.flatnonzero(reply.answered(0) & reply.answered(1))[:3].tolist()
         return told | {
+            "asked_by": "noise" if associates(self.words.client) else "words",
             "some": [
                 {"agent": int(self.rows[place]), "name": self.records.names[int(self.rows[place])]}
                 | {name: reply.texts[wave][place] for wave, name in enumerate(WAVES)}
                 for place in both
-            ]
+            ],
         }

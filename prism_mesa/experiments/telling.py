@@ -64,18 +64,28 @@ def _agent(explanation: Explanation) -> Iterator[str]:
 def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {}
     for r in rounds:
+        if r.posted:
+            found.setdefault("posted", []).extend([r.round] * len(r.posted))
         for done in (*(_DONE[action] for action in r.engaged), *(f"{_DONE[d.action]} by a tool" for d in r.by_tool)):
             found.setdefault(done, []).append(r.round)
     return found
+
+
+def _posted(shown: RoundOfAgent) -> Iterator[str]:
+    """Yield what the agent posted when the round opened."""
+    for text in shown.posted:
+        yield f'Round {shown.round}: when it opened it posted "{plain(text, _WORDS_CAP)}", by its own rate of posting.'
 
 
 def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     agent = explanation.agent
     how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}"
     if not shown.came_online:
+        yield from _posted(shown)
         yield f"Round {shown.round}: it did not come online ({how}: it comes when the draw is below)."
         yield from _thoughts(explanation.agent, shown.thoughts)
         return
+    yield from _posted(shown)
     posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
     yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
     for move in shown.moves:

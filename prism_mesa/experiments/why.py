@@ -24,7 +24,7 @@ from prism_mesa.social.asking import ask_alone, choice_draws
 from prism_mesa.social.deeds import DeedKind
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.population import NO_POST
-from prism_mesa.social.posts import NO_TEXT
+from prism_mesa.social.posts import NO_TEXT, POST
 from prism_mesa.statechart import AgentState, Transition
 
 _DEEDS: Final = get_args(DeedKind.__value__)
@@ -96,6 +96,7 @@ class RoundOfAgent:
     online_draw: float
     came_online: bool = False
     feed: int = 0
+    posted: list[str] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)
 
@@ -161,11 +162,15 @@ class Witness(SocialAgent):
         return self._now.target
 
     def hear_itself(self) -> None:
-        """Note, after a round, what it thought, and which words its replies and reshares of that round got."""
+        """Note, after a round, what it posted and thought, and which words its replies and reshares got."""
         heard, self._listener.heard = self._listener.heard, []
         if self.rounds and self.rounds[-1].round == self.model.round:
             self.rounds[-1].thoughts = heard
         posts = self.model.posts
+        shown = (posts.round == self.model.round) & (posts.kind == POST)
+        if self.rounds and self.rounds[-1].round == self.model.round:
+            texts = posts.text_id[shown & (posts.author == self.row)].tolist()
+            self.rounds[-1].posted = [posts.texts[text] for text in texts]
         own = np.flatnonzero((posts.written == self.model.round) & (posts.author == self.row))
         columns = (posts.kind[own].tolist(), posts.parent[own].tolist(), posts.words[own].tolist())
         said = {(POST_KINDS[kind], parent): words for kind, parent, words in zip(*columns, strict=True)}
@@ -257,6 +262,6 @@ def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
     def weight(r: RoundOfAgent) -> tuple[int, int, bool, int]:
         open_choices = sum(move.answer is not None for move in r.moves)
         sure, by_tool = min(len(r.engaged), open_choices), len(r.by_tool)
-        return sure + by_tool, len(r.engaged) + by_tool + open_choices, r.came_online, r.round
+        return sure + by_tool, len(r.engaged) + by_tool + open_choices + len(r.posted), r.came_online, r.round
 
     return max(rounds, key=weight, default=None)

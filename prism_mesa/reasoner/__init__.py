@@ -7,7 +7,7 @@ from prism_mesa.reasoner.distilled import DistilledModel, DistilledReasoner, rea
 from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
 from prism_mesa.reasoner.hosts import Hosts
 from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
-from prism_mesa.reasoner.llm_client import LLMClient, Place, Wanted
+from prism_mesa.reasoner.llm_client import LLMClient
 from prism_mesa.reasoner.ollama import OllamaChatClient
 from prism_mesa.reasoner.openai import OpenAIChatClient
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
@@ -24,6 +24,7 @@ from prism_mesa.reasoner.prompt import (
 from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, OpenChoices, Persona, Question, Source
 from prism_mesa.reasoner.reasoner import Reasoner
 from prism_mesa.reasoner.rule import RuleReasoner
+from prism_mesa.reasoner.wanted import Place, Wanted
 
 __all__ = [
     "STATE_DESCRIPTIONS",

@@ -1,6 +1,7 @@
 """Fixtures that several files share."""
 
 import fcntl
+import signal
 import sys
 from functools import partialmethod
 from pathlib import Path
@@ -16,6 +17,10 @@ from prism_mesa.reasoner import Hosts, llamacpp
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("prism")
+
+# whoever starts the tests in the background of a shell without job control has SIGINT ignored, in all its children too
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
 llamacpp.THREADS = 1

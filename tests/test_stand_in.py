@@ -562,7 +562,10 @@ def test_the_command_says_how_to_use_it_and_ends_on_ctrl_c():
         with ollama.Client(f"http://127.0.0.1:{port}", timeout=5, trust_env=False) as client:
             assert client.chat("llama3.2", WHICH).done
         process.send_signal(2)
-        assert (process.wait(5), process.stderr.read()) == (0, "")
+        try:
+            assert (process.wait(20), process.stderr.read()) == (0, "")
+        finally:
+            process.kill()
     assert f"prism run reasoner.kind=ollama reasoner.host=http://127.0.0.1:{port} reasoner.model=llama3.2" in line
 
 

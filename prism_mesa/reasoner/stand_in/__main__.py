@@ -26,7 +26,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with StandIn(brain, (model,), slots=given.slots, latency=latency_ms / 1000, port=given.port) as server:
             use = f"prism run reasoner.kind=ollama reasoner.host={server.url} reasoner.model={model}"
             print(f"A stand-in for Ollama serves at {server.url} until Ctrl-C. Use it with: {use}", flush=True)
-            threading.Event().wait()
+            while not threading.Event().wait(0.5):  # a Ctrl-C that comes just before one falls asleep wakes nobody
+                pass
     except KeyboardInterrupt:
         return 0
     except (OSError, ConfigError) as error:

@@ -38,7 +38,8 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
     try:
         return kind.model_validate(values)
     except ValidationError as error:
-        fault = error.errors()[0]
+        # a key that is not known first: a missing one beside it is often the same one, written rightly
+        fault = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         path = ".".join(str(part) for part in fault["loc"])
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
         raise ConfigError(f"{where}: {path}: {_told(kind, path, fault)}{more}") from None

@@ -6,7 +6,7 @@ from typing import Any, Final, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.experiments.config import Loader, read_yaml
 from prism_mesa.params import Params, validated
 from prism_mesa.reasoner.options import TOP_LOGPROBS
@@ -99,6 +99,9 @@ def read_questionnaire(path: str | Path) -> Questionnaire:
 def questionnaire_of(values: Mapping[str, Any], where: str = "questions") -> Questionnaire:
     """Return nested values as questions; errors as in `read_questionnaire`."""
     asked = values.get("questions")
+    if asked is None and (others := values.keys() - {"intro"}):
+        other = str(min(others))
+        raise ConfigError(f"{where}: {other[:60]!r} is no key (questions, intro).{did_you_mean(other, ['questions'])}")
     if not isinstance(asked, list):
         missing = "are missing" if asked is None else "must be a list"
         raise ConfigError(f"{where}: questions: {missing}; each has id and ask, and options if it is closed")

@@ -265,5 +265,6 @@ def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) ->
     if found:
         rows = ", ".join(map(str, found[:10]))
         raise DataError(f"{where}: {len(found)} agents are called {agent!r}: give a row ({rows})")
-    hint = did_you_mean(agent, names)
+    alike = [f"{name} ({row})" for row, name in enumerate(names) if agent.lower() in name.lower().split()]
+    hint = f" There are: {', '.join(alike[:5])}." if alike else did_you_mean(agent, names)
     raise DataError(f"{where}: no agent {agent!r} there (rows: 0 .. {len(ids) - 1}, or an id, or a name).{hint}")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.errors import BadInputError, PrismError
+from prism_mesa.errors import BadInputError, PrismError, printable
 from prism_mesa.summaries import economy_lines, run_lines, survey_lines
 
 if TYPE_CHECKING:
@@ -85,12 +85,7 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    print(_printable(text), file=sys.stderr)
-
-
-def _printable(text: str) -> str:
-    """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    print(printable(text), file=sys.stderr)
 
 
 @app.command()
@@ -235,7 +230,7 @@ def survey(
         print(json.dumps(result.summary | {"pictures": [str(path) for path in pictures]}))
     else:
         for line in survey_lines(result.summary):
-            print(_printable(line))
+            print(printable(line))
         print(f"\ndrawn: {', '.join(map(str, pictures)) or 'nothing: no closed question'}")
     if result.status != "done":
         raise _failed({"run_dir": result.folder, **result.summary}, "survey")
@@ -530,7 +525,7 @@ class _Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg not in self._shown:
             self._shown.add(record.msg)
-            text = f"prism: {_printable(record.getMessage())} (more of this kind are counted, not shown)"
+            text = f"prism: {printable(record.getMessage())} (more of this kind are counted, not shown)"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

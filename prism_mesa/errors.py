@@ -75,6 +75,11 @@ class RunError(PrismError):
     """A run that had started could not be brought to a good end."""
 
 
+def printable(text: str) -> str:
+    """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
+    return "".join(char if char.isprintable() else " " for char in text)
+
+
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
     """Return `` Did you mean 'x'?`` for the nearest of `allowed`, or an empty string.
 

@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent
-from prism_mesa.errors import AgentError
+from prism_mesa.errors import AgentError, printable
 from prism_mesa.experiments.interview import Interview
 from prism_mesa.experiments.transcript import did_told, grounds, thought_told, tool_told
 
@@ -129,13 +129,13 @@ class Session:
 
     def _aside(self, text: str) -> None:
         for line in text.splitlines():
-            for part in textwrap.wrap(safe(line)[:_SAID_CAP], _WIDTH - 4):
+            for part in textwrap.wrap(printable(line)[:_SAID_CAP], _WIDTH - 4):
                 self._show(f"\x1b[2m    {part}\x1b[0m" if self._dim else f"    {part}")
 
     def _tell(self, text: str, before: str = "") -> None:
         """Show a text, whose own lines stay lines, after a label."""
         for line in text.splitlines() or [""]:
-            self._show(f"{safe(before)}{safe(line)}".rstrip())
+            self._show(f"{printable(before)}{printable(line)}".rstrip())
             before = " " * len(before)
 
 
@@ -178,11 +178,6 @@ class Interrupts:
             yield line
             if self.came:
                 raise KeyboardInterrupt
-
-
-def safe(text: str) -> str:
-    """Return `text` with a space for each character that could steer a terminal or cannot be printed."""
-    return "".join(char if char.isprintable() else " " for char in text)
 
 
 def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:

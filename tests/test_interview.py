@@ -13,9 +13,10 @@ from prism_mesa.experiments.grounding import not_in_records, refers_to
 from prism_mesa.experiments.interview import DEEDS_TOLD, Interview
 from prism_mesa.experiments.looking_back import LookingBack
 from prism_mesa.experiments.recollecting import first_person, recollection_of
-from prism_mesa.experiments.restored import Deed, RunRecords, in_words
+from prism_mesa.experiments.restored import RunRecords
 from prism_mesa.experiments.run import run
 from prism_mesa.reasoner import Ledger, LLMClient
+from prism_mesa.social.deeds import Deed, in_words
 
 THOUGHT = '{"understanding": "They ask about me.", "verdict": "complete"}'
 

@@ -14,9 +14,11 @@ from minds import SPEAKS, THINKS, thought, whim, words_of
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.experiments import store
 from prism_mesa.experiments.config import Config
-from prism_mesa.experiments.restored import Deed, Restored, RunRecords, counted, llm_for, played_config, row_of
+from prism_mesa.experiments.playing import llm_for, played_config
+from prism_mesa.experiments.restored import Restored, RunRecords, counted, row_of
 from prism_mesa.experiments.run import run
 from prism_mesa.reasoner.stand_in import StandIn, prompt_text
+from prism_mesa.social.deeds import Deed
 
 BIG_FIVE = ["extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"]
 

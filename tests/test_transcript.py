@@ -7,11 +7,11 @@ from markdown_it import MarkdownIt
 
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, ToolFinishedEvent, ToolResult
 from prism_mesa.experiments.interview import Interview
-from prism_mesa.experiments.restored import Deed
 from prism_mesa.experiments.run import run
 from prism_mesa.experiments.transcript import Exchange, as_json, as_markdown
 from prism_mesa.interview_session import Session
 from prism_mesa.reasoner import LLMClient
+from prism_mesa.social.deeds import Deed
 
 FACTS = {
     "run": "results/run-1",

@@ -5,8 +5,7 @@ Here the LLM is asked for what a turn wants. What a turn does stands in `turn`.
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import fields, replace
-from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
 from prism_mesa.deliberation.contents import Context, ReasoningResult
 from prism_mesa.deliberation.conversation import TEXT_CAP, Conversation
@@ -17,6 +16,7 @@ from prism_mesa.deliberation.turn import Frame, Steps, reasoning_schema, steps
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException, did_you_mean
 from prism_mesa.reasoner import ChatClient, FunctionClient, LLMClient, Wanted
 from prism_mesa.reasoner.client import PromptFunction
+from prism_mesa.reasoner.closing import Closing
 from prism_mesa.reasoner.prompt import plain
 
 type LLM = LLMClient | ChatClient | PromptFunction
@@ -86,7 +86,7 @@ def reason_about_text(
     return thought
 
 
-class Deliberation:
+class Deliberation(Closing):
     """An agent that thinks before it responds, and keeps the conversation.
 
     >>> def llm(prompt):
@@ -200,14 +200,6 @@ class Deliberation:
         if self._owns_llm:
             self.llm.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
 
 def check_text(where: str, text: object) -> None:
     """Check a text that somebody says.
@@ -257,10 +249,10 @@ def together(
     responses: list[Any] = [None] * len(turns)
     wanted: dict[int, Wanted[Any]] = {}
 
-    def go_on(place: int, advance: Callable[[], Wanted[Any] | Event]) -> None:
-        """Let a turn go on until it wants something, or ends."""
+    def go_on(place: int, answer: Any) -> None:
+        """Let a turn go on, with None from its beginning, until it wants something, or ends."""
         try:
-            item = advance()
+            item = given(turns[place], answer)
             while not isinstance(item, Wanted):
                 on_event(place, item)
                 item = next(turns[place])
@@ -269,13 +261,13 @@ def together(
             responses[place] = end.value
 
     try:
-        for place, turn in enumerate(turns):
-            go_on(place, lambda turn=turn: next(turn))  # type: ignore[misc]
+        for place in range(len(turns)):
+            go_on(place, None)
         while wanted:
             asking, wanted = wanted, {}
             answers = llm.answer(list(asking.values()))
             for place, answer in zip(asking, answers, strict=True):
-                go_on(place, lambda place=place, answer=answer: given(turns[place], answer))  # type: ignore[misc]
+                go_on(place, answer)
     finally:
         for turn in turns:
             turn.close()

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from prism_mesa.experiments.restored import Deed, Restored
+from prism_mesa.experiments.restored import Restored
+from prism_mesa.social.deeds import Deed
 from prism_mesa.social.texts import STOP_WORDS, words_of
 
 SHARED_WORDS: Final = 3

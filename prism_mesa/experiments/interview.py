@@ -7,22 +7,32 @@ import tempfile
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final
 
-from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Conversation, Deliberation, Event, Frame, Limits
+from prism_mesa.deliberation import (
+    AgentErrorEvent,
+    AgentTextEvent,
+    Conversation,
+    Deliberation,
+    Event,
+    Frame,
+    Limits,
+    ToolRegistry,
+)
 from prism_mesa.deliberation.deliberation import LLM
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import AgentError, DataError, OracleError
 from prism_mesa.experiments.execution import provenance, wall_clock
 from prism_mesa.experiments.grounding import not_in_records, refers_to
 from prism_mesa.experiments.looking_back import LookingBack, best_of, searched
+from prism_mesa.experiments.playing import llm_for, played_config
 from prism_mesa.experiments.recollecting import EXAMPLES, FREE_EXAMPLES, Recollection, recollection_of
-from prism_mesa.experiments.restored import Restored, RunRecords, in_words, llm_for, played_config
+from prism_mesa.experiments.restored import Restored, RunRecords
 from prism_mesa.experiments.store import LEDGER, check_out, new_folder
 from prism_mesa.experiments.transcript import Exchange, as_json, as_markdown, in_json
 from prism_mesa.reasoner import Ledger, Place
 from prism_mesa.reasoner.embedded import SMOLLM2_NAME
+from prism_mesa.social.deeds import in_words
 from prism_mesa.streams import digest64, fresh_seed
 
 DEEDS_TOLD: Final = 8
@@ -51,7 +61,7 @@ def frame_of(records: RunRecords, restored: Restored, own: DeliberationParams) -
 
     memory = restored.memory(DEEDS_TOLD) or "You have not been on the platform yet: you remember nothing of it."
     return Frame(
-        tools=LookingBack(records, restored).registry(own.result_chars) if own.max_tool_calls else Frame().tools,
+        tools=LookingBack(records, restored).registry(own.result_chars) if own.max_tool_calls else ToolRegistry(),
         who=f"{restored.who}\n\nYour memory:\n{memory}",
         task=TASK,
         recall=recall,
@@ -201,8 +211,3 @@ class Interview(Deliberation):
         super().close()
         self.ledger.close()
         self._folder.cleanup()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -8,8 +8,8 @@ from typing import Final
 from pydantic import BaseModel, Field, JsonValue, create_model
 
 from prism_mesa.deliberation import Example, ReasoningResult
-from prism_mesa.experiments.restored import Deed
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
+from prism_mesa.social.deeds import Deed
 
 _DID: Final = {"post": "posted", "like": "liked", "reply": "replied to", "reshare": "reshared"}
 _TEXT_WIDTH: Final = 90

@@ -12,8 +12,9 @@ import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.experiments.config import Config
+from prism_mesa.experiments.playing import llm_for, played_config
 from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion
-from prism_mesa.experiments.restored import Deed, Restored, llm_for, played_config
+from prism_mesa.experiments.restored import Restored
 from prism_mesa.reasoner import ChatClient, LLMClient, LLMParams
 from prism_mesa.reasoner.choosing import find_client
 from prism_mesa.reasoner.client import PromptFunction
@@ -21,6 +22,7 @@ from prism_mesa.reasoner.embedded import SMOLLM2_NAME
 from prism_mesa.reasoner.options import Lettered
 from prism_mesa.reasoner.prompt import MAX_INTERESTS, NAME_CAP, PERSONALITY_CAP, plain
 from prism_mesa.reasoner.recorded import RecordedClient, recorded_client
+from prism_mesa.social.deeds import Deed
 from prism_mesa.streams import Streams
 
 LETTER_DECODING: Final[dict[str, Any]] = {"temperature": 0.0, "max_answer_tokens": 16}

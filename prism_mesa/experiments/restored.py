@@ -16,25 +16,12 @@ import pandas as pd
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.experiments.config import Config, make_config
-from prism_mesa.experiments.playing import llm_for, played_config
 from prism_mesa.experiments.posts_table import Posts
 from prism_mesa.experiments.store import columns_of, count_rows, read_manifest, read_table
 from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.records import BIG_FIVE
 from prism_mesa.social.deeds import Deed, DeedKind, in_words
 from prism_mesa.social.profiles import personality
-
-__all__ = [
-    "Deed",
-    "Posts",
-    "Restored",
-    "RunRecords",
-    "counted",
-    "in_words",
-    "llm_for",
-    "played_config",
-    "row_of",
-]
 
 NOTE_CAP: Final = 200
 """Characters of a note in what is remembered."""

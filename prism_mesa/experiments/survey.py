@@ -36,9 +36,10 @@ import pyarrow as pa
 from prism_mesa.errors import DataError, LLMFailureException
 from prism_mesa.experiments.config import Config
 from prism_mesa.experiments.execution import Watch, carried_out, provenance, wall_clock
+from prism_mesa.experiments.playing import played_config
 from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion, read_questionnaire
 from prism_mesa.experiments.respondents import associates, association, sampled, speakers, survey_prompt
-from prism_mesa.experiments.restored import Restored, RunRecords, played_config
+from prism_mesa.experiments.restored import Restored, RunRecords
 from prism_mesa.experiments.store import LEDGER, RunFolder, check_out
 from prism_mesa.experiments.survey_tables import WAVES, Replies, answers_of, table_of
 from prism_mesa.reasoner import ChatClient, Ledger, LLMClient, Place, Wanted

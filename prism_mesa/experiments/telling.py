@@ -26,6 +26,7 @@ from prism_mesa.reasoner.prompt import NAME_CAP, plain
 from prism_mesa.records import Post
 from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES
 from prism_mesa.social.cleaning import cleaned
+from prism_mesa.social.posts import WORDS_CAP
 from prism_mesa.statechart import TIMEOUT
 
 _DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
@@ -35,7 +36,6 @@ _WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of 
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH = 106
 _RAW_CAP = 2000
-_WORDS_CAP = 280
 
 
 def told(explanation: Explanation) -> Iterator[str]:
@@ -74,7 +74,7 @@ def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
 def _posted(shown: RoundOfAgent) -> Iterator[str]:
     """Yield what the agent posted when the round opened."""
     for text in shown.posted:
-        yield f'Round {shown.round}: when it opened it posted "{plain(text, _WORDS_CAP)}", by its own rate of posting.'
+        yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
 
 
 def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
@@ -141,7 +141,7 @@ def _meaning(move: Move) -> str:
         values = "" if move.post is None else f" ({move.post.relevance:.3f})"
         return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
-        words = f', saying "{plain(move.words, _WORDS_CAP)}"' if move.words else ""
+        words = f', saying "{plain(move.words, WORDS_CAP)}"' if move.words else ""
         return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}{words}"
     return ""
 

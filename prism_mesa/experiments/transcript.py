@@ -18,7 +18,8 @@ from prism_mesa.deliberation import (
     ToolFinishedEvent,
 )
 from prism_mesa.deliberation.conversation import call_told, thought_in_words
-from prism_mesa.experiments.restored import Deed, in_words
+from prism_mesa.errors import printable
+from prism_mesa.social.deeds import Deed, in_words
 
 HELD: Final = "answers are held to the agent's deeds"
 """What is said of an LLM that can say nothing else; the check against the records cannot fail then."""
@@ -142,8 +143,7 @@ def _escaped(text: str) -> str:
     >>> print(_escaped("# 1. <b>Hi</b> [x](y) - a-b \x1b"))
     \# 1\. \<b\>Hi\</b\> \[x\](y) \- a-b
     """
-    line = "".join(char if char.isprintable() else " " for char in text)
-    return _MARKS.sub(lambda mark: _escape(mark[0]), " ".join(line.split()))
+    return _MARKS.sub(lambda mark: _escape(mark[0]), " ".join(printable(text).split()))
 
 
 def _escape(mark: str) -> str:

@@ -2,12 +2,12 @@
 
 import threading
 from collections import Counter
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from weakref import finalize
 
 from prism_mesa.reasoner.books import Books
 from prism_mesa.reasoner.budget import Budget
+from prism_mesa.reasoner.closing import Closing
 from prism_mesa.reasoner.desk import Asked, Call, Desk
 from prism_mesa.reasoner.ledger import Ledger
 from prism_mesa.reasoner.loops import LoopThread
@@ -15,7 +15,7 @@ from prism_mesa.reasoner.params import LLMParams
 from prism_mesa.reasoner.question import Source
 
 
-class Asker[Q, P: LLMParams]:
+class Asker[Q, P: LLMParams](Closing):
     """Puts questions of one kind to an LLM, in an event loop of its own: it works wherever a loop already runs.
 
     Args:
@@ -117,11 +117,3 @@ class Asker[Q, P: LLMParams]:
         """
         self._stop()
         self.books.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -14,10 +14,10 @@ from contextlib import suppress
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from prism_mesa.errors import DataError
+from prism_mesa.reasoner.closing import Closing
 from prism_mesa.reasoner.question import Source
 
 _TABLES = """
@@ -104,7 +104,7 @@ _INSERT_ANSWER = _insert("answers", StoredAnswer) + " ON CONFLICT (key) DO NOTHI
 _INSERT_ASKED = _insert("asked", AskedRow)
 
 
-class Ledger:
+class Ledger(Closing):
     """A ledger file, made if missing (its folder too). Any thread may use it, and any number of processes.
 
     Args:
@@ -243,11 +243,3 @@ class Ledger:
                 writer.execute("SELECT count(*) FROM sqlite_master")
             finally:
                 writer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()

@@ -109,10 +109,9 @@ class PlatformTools:
             texts = posts.text_id[ids]
             used, place = np.unique(texts, return_inverse=True)
             holds = np.array([wanted in posts.texts[i].casefold() for i in used.tolist()], np.bool_)[place]
-            nearness[holds] += np.int64(2) ** 32
-        best = ids[np.lexsort((-ids, -nearness))]
-        best = best[np.sort(nearness)[::-1] > 0][:FOUND]
-        return "\n".join(described(self.model, best.tolist())) or "Nothing was found."
+            nearness[holds] += np.int64(2) ** 32  # whoever says them comes first
+        best = np.lexsort((-ids, -nearness))[:FOUND]
+        return "\n".join(described(self.model, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
 
     def recall(self, about: str = "") -> str:
         """Recall your notes, and what you did on the platform, latest first.

@@ -114,8 +114,7 @@ def engagement_keys(agent: Rows, post: Rows, action: Rows) -> Int64:
 
 def _each_once(tick: Int32, agent: Int32, post: Int32, action: Int32) -> tuple[Int32, Int32, Int32, Int32]:
     """Return engagements by tick, agent, post and action, each at its first tick."""
-    key = (agent.astype(np.int64) * (post.max(initial=0) + np.int64(1)) + post) * len(ACTIONS) + action
-    _, first = np.unique(key, return_index=True)
+    _, first = np.unique(engagement_keys(agent, post, action), return_index=True)
     order = first[np.argsort(tick[first], kind="stable")]
     return tick[order], agent[order], post[order], action[order]
 

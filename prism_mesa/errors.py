@@ -75,6 +75,10 @@ class RunError(PrismError):
     """A run that had started could not be brought to a good end."""
 
 
+class PrismWarning(UserWarning):
+    """Something that was given has no effect, was changed on its way in, or failed without ending a run."""
+
+
 def printable(text: str) -> str:
     """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
     return "".join(char if char.isprintable() else " " for char in text)

@@ -102,7 +102,7 @@ def test_a_share_of_agents_lies_between_none_and_all(table):
         ("clock.strat", r"Did you mean 'start'\?"),
         ("statechart.oracle", r"allowed here: default_timeout_ticks, "),
         ("reasoner.hosts", r"Did you mean 'host'\?"),
-        ("reasoner.rule.slop", r"allowed here: slope, velocity\)\. Did you mean 'slope'\?"),
+        ("reasoner.rule.slop", r"allowed here: slope, velocity, media\)\. Did you mean 'slope'\?"),
         ("max_fallback_share", r"Did you mean 'reasoner.max_fallback_share'\?"),
         ("zzz", r"name\)\.$"),
     ],

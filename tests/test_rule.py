@@ -43,6 +43,7 @@ def choices(n=1, options=(C, S), **changed):
         "low": np.full(n, 0.4),
         "high": np.full(n, 0.6),
         "velocity": np.zeros(n, np.int64),
+        "media": np.zeros(n, np.bool_),
         "traits": np.tile(MEANS, (n, 1)),
         "propensities": np.tile([0.5, 0.2, 0.3], (n, 1)),
         "draws": (np.arange(n) + 0.5) / n,
@@ -63,6 +64,7 @@ def some_choices(n, seed, options):
         low=column["low"],
         high=column["low"] + 0.3 * column["width"],
         velocity=draw.integers("velocity", rows, 3000),
+        media=draw.uniform("media", rows) < 0.5,
         traits=traits,
         propensities=shares / shares.sum(axis=1, keepdims=True),
         draws=column["draws"],
@@ -85,6 +87,21 @@ def test_the_probability_is_the_logistic_of_the_published_sum():
     z += 0.31 * (1.5 - 2.68) / 0.87 + 0.24 * (3.5 - 3.91) / 0.7
     given_ = choices(relevance=[0.55], velocity=[6], traits=[[4, 3, 2, 1.5, 3.5]])
     assert RULE.engage_probability(given_)[0] == pytest.approx(1 / (1 + math.exp(-z)), abs=0.25 / 64 + 1e-9)
+
+
+def test_media_multiply_the_odds_by_the_published_ratio():
+    without, with_media = RULE.engage_probability(choices(2, media=[False, True]))
+    ratio = (with_media / (1 - with_media)) / (without / (1 - without))
+    assert ratio == pytest.approx(1.35, rel=1 / 32)  # log-odds are rounded to 1/32
+
+
+def test_a_question_about_a_post_with_media_gets_what_its_column_gets_and_is_told_so():
+    asked = Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S), Post(media_type="image"))
+    p = RULE.engage_probability(choices(media=[True]))[0]
+    assert RULE.chances(asked) == pytest.approx((p, 1 - p))
+    assert RULE.log_odds(asked)["its media"] == 0.3
+    assert RULE.log_odds(replace(asked, post=Post(media_description="a cat")))["its media"] == 0  # as `Post.has_media`
+    assert RULE.log_odds(replace(asked, post=None))["its media"] == 0
 
 
 def test_relevance_and_velocity_raise_the_probability_up_to_their_caps():
@@ -194,8 +211,8 @@ def test_without_a_post_the_middle_of_the_band_counts():
 
 
 def test_the_weights_of_the_parameters_are_used():
-    flat = RuleReasoner(RuleParams(slope=0, velocity=0))
-    many = choices(3, relevance=[0, 0.5, 1], velocity=[0, 50, 1000])
+    flat = RuleReasoner(RuleParams(slope=0, velocity=0, media=0))
+    many = choices(3, relevance=[0, 0.5, 1], velocity=[0, 50, 1000], media=[True, False, True])
     assert len(set(flat.engage_probability(many))) == 1
 
 

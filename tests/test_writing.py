@@ -469,6 +469,17 @@ def test_a_comment_shows_the_media_of_what_it_passes_on_and_words_alone_have_non
     assert posts.media(int(words[0])) == ("", "")
 
 
+def test_which_posts_have_media_is_what_each_of_them_shows():
+    posts, _ = table(texts=("one", "two", "three"), media=("", "image", ""))
+    written = posts.add_texts(["Look (resharing: two)", "Look"], [1, 1], with_media=True)[:1].tolist()
+    words = posts.add_texts(["So it is"], [1]).tolist()
+    posts.add(np.zeros(5, int), np.array([0, 1, 2, *written, *words]), 0, POST, -1, None)
+    assert posts.has_media(np.array([4, 3, 1, 0, 2, 1])).tolist() == [False, True, True, False, False, True]
+    assert posts.has_media(np.zeros(0, int)).tolist() == []
+    seen = posts.views(np.arange(5), [""] * 5, [0.5] * 5)
+    assert [view.has_media for view in seen] == posts.has_media(np.arange(5)).tolist()
+
+
 def test_what_is_passed_on_is_the_root_without_anybody_elses_comment():
     posts, _ = table()
     posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)

@@ -13,7 +13,7 @@ Host = Annotated[str, Field(min_length=1)]
 
 
 class RuleParams(Params):
-    """The two weights of the rule that no data stand behind."""
+    """Weights of the rule beside those that were fitted to personality."""
 
     slope: float = Field(
         default=1.5,
@@ -26,6 +26,14 @@ class RuleParams(Params):
         ge=-100,
         le=100,
         description="Log-odds of engaging per log(1 + velocity of the post) (an assumption)",
+    )
+    media: float = Field(
+        default=0.3,
+        ge=-100,
+        le=100,
+        description="Log-odds of engaging where the post has media, of any type (ln 1.35: photos went with 35 %, "
+        "videos with 28 % more retweets than the same accounts' average, over 2 million tweets of verified US "
+        "accounts; Rogers 2014, blog.x.com, What fuels a Tweet's engagement; observational)",
     )
 
 

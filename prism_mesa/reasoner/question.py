@@ -105,6 +105,7 @@ class OpenChoices:
         relevance: Of the post at hand, 0..1, float64.
         low: Lower end of the agent's band; `high` the upper end.
         velocity: The post's velocity, whole number.
+        media: Whether the post has media (`Post.has_media`), boolean.
         traits: Big Five, 1..5, shape (n, 5).
         propensities: Shares of like, reply, reshare, shape (n, 3).
         draws: The agents' keyed draws in [0, 1).
@@ -115,6 +116,7 @@ class OpenChoices:
     low: npt.NDArray[np.float64]
     high: npt.NDArray[np.float64]
     velocity: npt.NDArray[np.int64]
+    media: npt.NDArray[np.bool_]
     traits: npt.NDArray[np.float64]
     propensities: npt.NDArray[np.float64]
     draws: npt.NDArray[np.float64]

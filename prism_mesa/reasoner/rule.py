@@ -1,8 +1,9 @@
-"""The rule-based reasoner: engaging or not, from relevance, velocity and personality, by the agent's keyed draw.
+"""The rule-based reasoner: engaging or not, from relevance, velocity, media and personality, by a keyed draw.
 
 P(engage) = logistic(z), with
 
-    z = BIAS + slope * position + velocity_weight * log(1 + velocity) + sum(TRAIT_WEIGHTS * standardised traits)
+    z = BIAS + slope * position + velocity_weight * log(1 + velocity) + media_weight * has_media
+        + sum(TRAIT_WEIGHTS * standardised traits)
 
 where `position` is the post's relevance on the agent's band: -1 at its lower end, 1 at its upper end,
 held within -3..3, and 0 where the band has no width.
@@ -12,6 +13,13 @@ of use on the five traits: 1,608 windows of 233 US Twitter users, computed from 
 Mello, Cheung and Inzlicht 2024, Communications Psychology 2:15, doi:10.1038/s44271-024-00062-z. Standard errors,
 clustered by person: .12; .14, .13, .13, .15, .13. That a weight for half an hour holds for one decision,
 and `slope` and `velocity_weight` (`RuleParams`), are assumptions.
+
+`media_weight` (`RuleParams.media`) is the logarithm of a ratio: tweets with a photo had 1.35 times, with a video
+1.28 times the retweets of their accounts' average tweet (2 million tweets of verified accounts in the US; S. Rogers,
+analysis by D. Mason, What fuels a Tweet's engagement?, blog.x.com, 10 March 2014). That is observational: accounts
+choose what to show a photo with. It counts retweets only, and a ratio of rare events is taken for one of odds. Li and
+Xie 2020, doi:10.1177/0022243719881113, who correct for that choice, find more for tweets about two kinds of brands:
+2.2 and 3.1 times the retweets, 1.9 and 2.5 times the likes.
 
 Nothing here is random, sequential or asks anyone: the same row gives the same choice, alone or among a million.
 """
@@ -97,7 +105,7 @@ class RuleReasoner:
         """Return P(engage) of each row; for `positions` see `probabilities`."""
         velocity = LOG1P[np.clip(choices.velocity, 0, MAX_VELOCITY)]
         held = positions_of(choices) if positions is None else np.clip(positions, -MAX_POSITION, MAX_POSITION)
-        z = BIAS + self.params.slope * held + self.params.velocity * velocity
+        z = BIAS + self.params.slope * held + self.params.velocity * velocity + self.params.media * choices.media
         for k in range(len(BIG_FIVE)):
             z = z + TRAIT_WEIGHTS[k] * (choices.traits[:, k] - TRAIT_MEANS[k]) / TRAIT_SDS[k]
         steps = np.rint(np.clip(z, -MAX_LOG_ODDS, MAX_LOG_ODDS) * STEPS).astype(np.int64)
@@ -144,6 +152,7 @@ class RuleReasoner:
             "to begin with": BIAS,
             "the post": self.params.slope * float(held),
             "its velocity": self.params.velocity * float(LOG1P[min(int(choices.velocity[0]), MAX_VELOCITY)]),
+            "its media": self.params.media * bool(choices.media[0]),
             "the agent's character": float((TRAIT_WEIGHTS * standard).sum()),
         }
 
@@ -227,6 +236,7 @@ def columns_of(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoi
         low=low,
         high=high,
         velocity=np.array([0 if post is None else post.velocity for post in posts], np.int64),
+        media=np.array([post is not None and post.has_media for post in posts], np.bool_),
         traits=np.array([persona.traits for persona in personas], np.float64).reshape(-1, len(BIG_FIVE)),
         propensities=np.array([persona.propensities for persona in personas], np.float64).reshape(-1, len(ACTIONS)),
         draws=np.array([ask.draw for ask in asks], np.float64),

@@ -201,22 +201,24 @@ def _count(model: "SocialModel", answers: list[Answer]) -> None:
 def _columns(
     options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
 ) -> OpenChoices:
-    """Return open choices as columns; without a post at hand relevance is the middle of the band and velocity 0."""
+    """Return open choices as columns; without a post relevance is the middle of the band and all else of it 0."""
     population, rows = agents.model.population, agents.rows
     has_post = posts.posts != NO_POST
     n = len(rows)
     low, high = agents.column("low_threshold"), agents.column("high_threshold")
-    relevance, velocity = (low + high) / 2, np.zeros(n, np.int64)
+    relevance, velocity, media = (low + high) / 2, np.zeros(n, np.int64), np.zeros(n, np.bool_)
     there = posts.take(np.flatnonzero(has_post))
     if has_post.any():
         relevance[has_post] = there.column("relevance")
         velocity[has_post] = there.column("velocity")
+        media[has_post] = agents.model.posts.has_media(there.posts)
     return OpenChoices(
         options=options,
         relevance=relevance,
         low=low,
         high=high,
         velocity=velocity,
+        media=media,
         traits=population.traits[rows].astype(np.float64),
         propensities=population.propensities[rows].astype(np.float64),
         draws=draws,

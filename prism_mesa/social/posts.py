@@ -80,6 +80,7 @@ class Posts:
     _written: dict[tuple[str, int, int], int] = field(init=False)
     _about: list[int] = field(init=False)
     _shows: list[int] = field(init=False)
+    _with_media: npt.NDArray[np.bool_] = field(init=False)
     _has_labels: bool = field(init=False)
 
     def __post_init__(self) -> None:
@@ -88,6 +89,7 @@ class Posts:
         self.texts = list(self.corpus.texts)
         self._vectors = self.topics.vectors
         self._written, self._about, self._shows = {}, [], []
+        self._with_media = np.array([bool(self.media(i)[0]) for i in range(len(self.texts))], np.bool_)
         self._has_labels = any(self.corpus.labels)
 
     def __len__(self) -> int:
@@ -170,6 +172,8 @@ class Posts:
             self.texts += [text for text, _, _ in new]
             self._about += [origin for _, origin, _ in new]
             self._shows += [shown for _, _, shown in new]
+            more = np.array([bool(self.media(first + i)[0]) for i in range(len(new))], np.bool_)
+            self._with_media = np.concatenate([self._with_media, more])
             shared = (self._about[-len(new) :],) if self._has_labels else ()
             self._keep_vectors(first, self.topics.place(self.texts[first:], *shared))
         return np.array([self._written[key] for key in keys], np.int64)
@@ -230,6 +234,10 @@ class Posts:
         if not 0 <= shows < len(self.corpus.media_types):
             return "", ""
         return self.corpus.media_types[shows], self.corpus.media_descriptions[shows]
+
+    def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
+        """Return which posts have media, as `Post.has_media` says of each."""
+        return np.asarray(self._with_media[self.text_id[ids]])
 
     def n_there(self, now: int) -> int:
         """Return how many posts have appeared up to a round, this one included: those with lower ids."""

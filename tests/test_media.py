@@ -1,0 +1,81 @@
+"""Media: what posts show beside their words, and what agents make of it."""
+
+import csv
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from worlds import differing, ran, small
+
+from prism_mesa.reasoner import Persona, Question, Reasoner
+from prism_mesa.reasoner.features import NAMES, feature_columns
+from prism_mesa.reasoner.question import Ask
+from prism_mesa.reasoner.rule import detailed_columns_of
+from prism_mesa.records import Post
+from prism_mesa.statechart import AgentState
+
+LIVELY = {"agents_n": 120, "agents_band": 0.3, "agents_activity": 0.8}
+
+
+@pytest.fixture
+def arm(tmp_path):
+    """Return a model of posts that all have media of a type, or none."""
+
+    def made(media_type, **params):
+        file = tmp_path / f"{media_type or 'words'}.csv"
+        with file.open("w", encoding="utf-8", newline="") as out:
+            rows = csv.writer(out)
+            rows.writerow(["text", "topic", "media_type"])
+            rows.writerows(
+                [f"{word} number {i}", word, media_type] for i in range(5) for word in ("tea", "jazz", "rain")
+            )
+        return ran(small(posts_file=str(file), **LIVELY, **params), 5)
+
+    return made
+
+
+def engaged(model):
+    return sum(model.totals[name] for name in ("likes", "replies", "reshares"))
+
+
+def test_a_study_with_media_as_a_factor_has_two_different_arms(arm):
+    words, images = arm(""), arm("image")
+    assert words.totals["open"] > 50
+    assert engaged(images) > engaged(words)
+
+
+def test_the_type_of_media_does_not_matter_and_without_the_weight_nothing_of_it_does(arm):
+    assert engaged(arm("image")) == engaged(arm("video"))
+    assert differing(arm("", reasoner_rule_media=0), arm("image", reasoner_rule_media=0)) == []
+
+
+def test_one_agent_after_the_other_weighs_media_as_columns_do():
+    rows, columns, without = (
+        ran(small(scheduler=scheduler, reasoner_rule_media=weight, **LIVELY), 8)
+        for scheduler, weight in (("mesa", 2.0), ("columns", 2.0), ("columns", 0.0))
+    )
+    assert differing(rows, columns) == []
+    assert differing(columns, without) != []
+
+
+def test_the_fallback_of_an_llm_weighs_media_too(arm):
+    def silent(prompt):
+        raise TimeoutError
+
+    def decided(media_type):
+        asked = Reasoner(silent, fallback="rule", attempts=1, max_fallback_share=1)
+        model = arm(media_type, reasoner=asked)
+        model.close()
+        return engaged(model)
+
+    assert decided("image") > decided("")
+
+
+def test_a_distilled_model_looks_at_media():
+    post = Post(0, "tea", relevance=0.5)
+    states = (AgentState.COMPOSING, AgentState.SCROLLING)
+    asked = Question(Persona("a"), AgentState.EVALUATING, "decides", states, post)
+    shown = replace(asked, post=replace(post, media_type="video"))
+    columns = feature_columns(detailed_columns_of(states, [Ask(asked), Ask(shown)]))
+    assert columns[NAMES.index("has_media")].tolist() == [0, 1]
+    assert np.flatnonzero(columns[:, 0] != columns[:, 1]).tolist() == [NAMES.index("has_media")]

@@ -11,6 +11,7 @@ from concurrent.futures import Future, wait
 from threading import Thread
 from typing import Any, Final
 
+from prism_mesa.deliberation.jsonable import ONCE
 from prism_mesa.deliberation.wording import told
 
 _GRACE_S: Final = 0.1
@@ -24,17 +25,20 @@ class GivenUpError(Exception):
 def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: float | None) -> str:
     """Return what a function returns, as text; without a limit a plain one runs in the caller's thread.
 
+    A generator is run to its end, and fails as the function would.
+
     Raises:
         GivenUpError: If there is no result in time.
     """
 
     def finished(value: Any) -> str:
-        return told(asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value)
+        value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value
+        return told(list(value) if isinstance(value, ONCE) else value)
 
     if limit_s is not None:
         return _in_thread(lambda: finished(function(**arguments)), limit_s)
     value = function(**arguments)
-    return _in_thread(lambda: finished(value), None) if inspect.iscoroutine(value) else told(value)
+    return _in_thread(lambda: finished(value), None) if inspect.iscoroutine(value) else finished(value)
 
 
 async def _within(work: Coroutine[Any, Any, Any], limit_s: float | None) -> Any:

@@ -18,6 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
 from prism_mesa.deliberation.descriptions import Schema, type_name
+from prism_mesa.deliberation.jsonable import in_order, jsonable
 from prism_mesa.deliberation.wording import error_told, mended, shown
 from prism_mesa.errors import ConfigError, did_you_mean
 
@@ -32,9 +33,12 @@ _ENTRY: Final = re.compile(r"^( +)(\w+)(?: \(.*?\))?:(.*(?:\n\1 +.*)*)", re.MULT
 
 
 class _Schemas(GenerateJsonSchema):
-    """JSON schemas without the defaults that JSON cannot hold."""
+    """JSON schemas without the defaults that JSON cannot hold, and with sets in order."""
 
     ignored_warning_kinds: ClassVar[set[Any]] = {"skipped-choice", "non-serializable-default"}  # type: ignore[misc]
+
+    def encode_default(self, dft: Any) -> Any:
+        return in_order(super().encode_default(dft), dft)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,7 @@ class Form:
     def identity(self, given: object) -> str:
         """Return a text that two calls share if they come to the same, however they are written."""
         checked, _ = self._checked(given)
-        what = given if checked is None else checked.model_dump(mode="json", fallback=str)
+        what = given if checked is None else jsonable(checked)
         return json.dumps(what, sort_keys=True, default=str)
 
     def _checked(self, given: object) -> tuple[BaseModel | None, str]:

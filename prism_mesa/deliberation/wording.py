@@ -4,17 +4,49 @@ It never raises because of a value, and never decides what is told to whom.
 """
 
 import reprlib
+from collections.abc import Set as AnySet
+from dataclasses import is_dataclass
 from typing import Any, Final
 
-from pydantic_core import to_json, to_jsonable_python
+from pydantic import BaseModel
+from pydantic_core import to_json
 
+from prism_mesa.deliberation.jsonable import jsonable, text_of, without_addresses
 from prism_mesa.errors import PrismError
 
-_repr: Final = reprlib.Repr(maxstring=60, maxother=60, maxlong=60)
+
+class _Repr(reprlib.Repr):
+    """As Python writes values, cut, but the same in every process."""
+
+    def repr_set(self, x: AnySet[Any], level: int) -> str:
+        return super().repr_set(_sorted(x), level)
+
+    def repr_frozenset(self, x: AnySet[Any], level: int) -> str:
+        return super().repr_frozenset(_sorted(x), level)
+
+    def repr_str(self, x: str, level: int) -> str:
+        return super().repr_str(without_addresses(x), level)
+
+    def repr_instance(self, x: Any, level: int) -> str:
+        """Write what has parts as JSON; anything else loses its address first, while that is whole."""
+        try:
+            has_parts = isinstance(x, BaseModel) or is_dataclass(x) or hasattr(x, "tolist") or hasattr(x, "iterrows")
+            text = f"{type(x).__name__}({to_json(jsonable(x)).decode()})" if has_parts else text_of(x, repr)
+        except Exception:
+            return f"<{type(x).__name__}>"
+        half = (self.maxother - 3) // 2
+        return text if len(text) <= self.maxother else f"{text[:half]}...{text[-half:]}"
+
+
+_repr: Final = _Repr(maxstring=60, maxother=60, maxlong=60)
+
+
+def _sorted(parts: AnySet[Any]) -> Any:
+    return sorted(parts, key=_repr.repr)
 
 
 def shown(value: object) -> str:
-    """Return `value` as Python writes it, cut."""
+    """Return `value` as Python writes it, cut; sets in order, without addresses of objects."""
     try:
         return _repr.repr(value)
     except Exception:  # a number of too many digits
@@ -22,27 +54,27 @@ def shown(value: object) -> str:
 
 
 def told(value: object) -> str:
-    """Return what a tool has returned, as text: as it is, or as JSON; "done" for None."""
+    """Return what a tool has returned, as text that is the same in every process; "done" for None.
+
+    A text is told as it is, but for addresses of objects; anything else is JSON (see `jsonable`).
+    """
     if value is None:
         return "done"
     if isinstance(value, str):
-        return value
+        return without_addresses(value)
     try:
-        plain = mended(to_jsonable_python(value, by_alias=True, fallback=_plain))
-        return to_json(plain, inf_nan_mode="strings").decode()
+        return to_json(mended(jsonable(value)), inf_nan_mode="strings").decode()
     except Exception:  # circular, too deep, a number too long: the tool has run all the same
         return shown(value)
-
-
-def _plain(value: Any) -> Any:
-    return value.tolist() if hasattr(value, "tolist") else str(value)
 
 
 def error_told(error: BaseException) -> str:
     """Return an error's message, after its class unless PRISM raised it on purpose."""
     name = type(error).__name__
     try:
-        message = str(error)
+        holds_sets = len(error.args) == 1 and isinstance(error.args[0], set | frozenset | dict | list | tuple)
+        is_plain = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
+        message = told(error.args[0]) if holds_sets and is_plain else without_addresses(str(error))
     except Exception:
         message = ""
     if not message:

@@ -276,6 +276,30 @@ class Echo(SocialAgent):
                 self.reshare(post)
 
 
+class Fan(SocialAgent):
+    """Does what every agent does, and before or after it engages with posts of its feed, or of any age."""
+
+    def step(self):
+        seed = (self.row * 31 + self.model.round * 7 + self.model.tick * 3) % 11
+        if seed < 4:
+            engage_somehow(self, seed)
+        super().step()
+        if seed > 6:
+            engage_somehow(self, seed)
+
+
+def engage_somehow(agent, seed):
+    """Let an agent engage with a post of its feed, the one at hand or any that has appeared; return what, if it did."""
+    model = agent.model
+    there = model.posts.n_there(max(model.round, 0))
+    older = [model.post(seed * 37 % there, agent.row)] if there else []
+    known = [post for post in (agent.current_post, *agent.feed[:1], *older) if post is not None]
+    if not known:
+        return None
+    post, action = known[seed % len(known)], ACTION_NAMES[seed % 5 % 3]
+    return post, action, getattr(agent, action)(post)
+
+
 class Moderator(SocialAgent):
     """Throws its neighbours out in the middle of each round."""
 
@@ -296,7 +320,7 @@ class Recruiter(SocialAgent):
             SocialAgent(self.model, follows=[self.row], followers=[self.row], activity=1.0, post_rate=0.5)
 
 
-SCRIPTS = (Inheriting, Diarist, Echo, Moderator, Recruiter)
+SCRIPTS = (Inheriting, Diarist, Echo, Fan, Moderator, Recruiter)
 
 
 @dataclass(frozen=True)
@@ -317,6 +341,8 @@ class Happening:
             model.agent(row).remove()
         elif self.what == "comes":
             SocialAgent(model, follows=[row], followers=[row], **self.value)
+        elif self.what == "engages":
+            engage_somehow(model.agent(row), self.value)
         elif isinstance(self.what, type):
             self.what(model, row)
         else:
@@ -333,6 +359,7 @@ _VALUES = {
     "openness": st.sampled_from([1.0, 5.0]),
     "name": st.just("Alma"),
     "state": st.sampled_from([AgentState.SCROLLING, AgentState.RESTING, AgentState.IDLE]),
+    "engages": st.integers(0, 99),
     "goes": st.none(),
     "comes": st.sampled_from([{}, {"activity": 1.0, "post_rate": 1.0}]),
 }

@@ -16,6 +16,7 @@ from prism_mesa.records import ACTIONS
 from prism_mesa.social import publishing
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
+from prism_mesa.social.engaged import counted
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.moves import Events
 from prism_mesa.social.posts import POST, REPLY, RESHARE, WORDS_CAP, Posts
@@ -493,13 +494,15 @@ def test_what_is_passed_on_is_the_root_without_anybody_elses_comment():
 
 
 def test_what_nobody_worded_is_listed_once_by_tick_agent_and_post():
-    events = Events()
+    model = ran(small(agents_activity=0.0, agents_post_rate=1.0), 1)
+    events = model.events
     for entry in ((2, 5, 7, REPLIES), (1, 9, 8, RESHARES), (1, 9, 8, LIKE), (1, 4, 8, REPLIES), (3, 4, 8, REPLIES)):
         events.engagements.append(tuple(np.array([value], np.int32) for value in entry))
     events.engagements.append(tuple(np.array([value] * 2, np.int32) for value in (1, 9, 3, REPLIES)))
     events.texts[4, 8, REPLIES] = "mine"
-    assert np.stack(events.unwritten()).T.tolist() == [[1, 9, 3, REPLIES], [1, 9, 8, RESHARES], [2, 5, 7, REPLIES]]
-    tick, agent, post, action = events.engaged()
+    tick, agent, post, action = counted(model)
+    left = np.stack(events.unwritten(tick, agent, post, action)).T.tolist()
+    assert left == [[1, 9, 3, REPLIES], [1, 9, 8, RESHARES], [2, 5, 7, REPLIES]]
     assert len(tick) == 5
     words, place = events.words(agent, post, action)
     assert [words[i] if i >= 0 else "" for i in place] == ["mine", "", "", "", ""]

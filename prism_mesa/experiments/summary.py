@@ -51,9 +51,16 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "writing": _writing(model),
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.rowwise),
-        "notes": list(model.notes),
+        "notes": [*model.notes, *_repeated(model)],
         "recorded": model.recorded.told(),
     }
+
+
+def _repeated(model: SocialModel) -> list[str]:
+    """Return in words what the chart entered an engaging state for without anything coming of it, if it did."""
+    n = model.totals["repeated"]
+    once = "an agent likes and reshares a root once, and answers a post once a round"
+    return [f"{n} moves to an engaging state did not count: {once}"] if n else []
 
 
 def peak_memory_mb() -> float | None:

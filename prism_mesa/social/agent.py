@@ -190,17 +190,26 @@ class SocialAgent(mesa.Agent):
         read_next(self.model, self.row)
         return self.current_post
 
-    def like(self, post: Post) -> None:
-        """Like a post; it counts when the round is committed."""
-        self._engage(post, "like")
+    def like(self, post: Post) -> bool:
+        """Like a post, and return whether that is new: an agent likes a root once, by whatever means, in all rounds.
 
-    def reply(self, post: Post, text: str = "") -> None:
-        """Reply to a post, in words of your own or as `content` says; the reply appears in the next round."""
-        self._engage(post, "reply", text)
+        It counts when the round is committed.
+        """
+        return self._engage(post, "like")
 
-    def reshare(self, post: Post, comment: str = "") -> None:
-        """Reshare a post, with a comment of your own or as `content` says; the reshare appears in the next round."""
-        self._engage(post, "reshare", comment)
+    def reply(self, post: Post, text: str = "") -> bool:
+        """Reply to a post, in words of your own or as `content` says; the reply appears in the next round.
+
+        Returns whether that is new: an agent answers a post once a round. Words go to that answer if it has none.
+        """
+        return self._engage(post, "reply", text)
+
+    def reshare(self, post: Post, comment: str = "") -> bool:
+        """Reshare a post, with a comment of your own or as `content` says; the reshare appears in the next round.
+
+        Returns whether that is new: an agent reshares a root once, by whatever means, in all rounds.
+        """
+        return self._engage(post, "reshare", comment)
 
     def write(self, text: str) -> None:
         """Write a post; it appears in the next round."""
@@ -208,18 +217,13 @@ class SocialAgent(mesa.Agent):
             raise AgentError(f"SocialAgent.write: {text!r} is no text")
         self.model.events.written.append((self.row, text))
 
-    def _engage(self, post: Post, action: ActionName, text: str = "") -> None:
+    def _engage(self, post: Post, action: ActionName, text: str = "") -> bool:
         if not isinstance(post, Post) or not 0 <= post.post_id < len(self.model.posts):
             raise AgentError(f"SocialAgent.{action}: {post!r} is no post of this platform (see feed, read)")
         words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
         if text != "" and not words:
             raise AgentError(f"SocialAgent.{action}: {text!r} is no text; leave it out to give no words of your own")
-        if action != "reply":  # whatever a script does, one agent likes and reshares a root once
-            engaged: set[tuple[ActionName, int]] = self.__dict__.setdefault("_engaged", set())
-            if (action, post.root) in engaged:
-                return
-            engaged.add((action, post.root))
-        note_engagement(self.model, self.row, post.post_id, ACTIONS.index(action), words)
+        return note_engagement(self.model, self.row, post.post_id, ACTIONS.index(action), words)
 
     def remove(self) -> None:
         """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay."""

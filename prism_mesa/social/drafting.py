@@ -33,7 +33,7 @@ from prism_mesa.social.cleaning import cleaned
 from prism_mesa.social.deeds import NAME_TOLD, deeds_of, in_words, said_by
 from prism_mesa.social.population import NO_POST, Rows
 from prism_mesa.social.profiles import personality
-from prism_mesa.social.tools import Done, PlatformTools, recalled
+from prism_mesa.social.tools import PlatformTools, recalled
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
@@ -105,29 +105,17 @@ def drafted(model: "SocialModel", writer: LLMClient, tick: Rows, agent: Rows, po
     """Return words for replies and reshares, an empty text where none came; all arguments have one length."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
     drafts = [Draft(t, a, p, ACTIONS[code], said_by(model, p)[1]) for t, a, p, code in columns]
-    done = _done(model, {draft.agent for draft in drafts})
-    return _written(model, writer, drafts, done)
+    return _written(model, writer, drafts)
 
 
 def drafted_posts(model: "SocialModel", writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
     """Return what authors post about texts of the corpus, an empty text where nothing came."""
     about = [model.posts.texts[text] for text in texts.tolist()]
     drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
-    return _written(model, writer, drafts, {})
+    return _written(model, writer, drafts)
 
 
-def _done(model: "SocialModel", rows: set[int]) -> dict[int, Done]:
-    """Return what agents have done in this round, for tools that do it once only."""
-    done: dict[int, Done] = {row: set() for row in rows}
-    for _, agent, post, action in model.events.engagements:
-        mine = np.flatnonzero(np.isin(agent, list(rows)))
-        for row, i, code in zip(agent[mine].tolist(), post[mine].tolist(), action[mine].tolist(), strict=True):
-            name = ACTIONS[code]
-            done[row].add((name, i if name == "reply" else int(model.posts.root[i])))
-    return done
-
-
-def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft], done: dict[int, Done]) -> list[str]:
+def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
     """Let turns for all drafts go on side by side, and return their words.
 
     Where there are limits, few go on at a time, in the order in which a limit is spent: what is left of it then goes
@@ -136,7 +124,7 @@ def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft], d
     told: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
     for places in _groups(model, writer, drafts):
-        turns = [steps(drafts[i].about, Conversation(), _frame(model, drafts[i], done)) for i in places]
+        turns = [steps(drafts[i].about, Conversation(), _frame(model, drafts[i])) for i in places]
         own = [told[i] for i in places]
         responses = together(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
         for i, response in zip(places, responses, strict=True):
@@ -163,9 +151,9 @@ def _priority(model: "SocialModel", row: int) -> float:
     return -float(model.network.n_followers[row]) if followed else 0.0
 
 
-def _frame(model: "SocialModel", draft: Draft, done: dict[int, Done]) -> Frame:
+def _frame(model: "SocialModel", draft: Draft) -> Frame:
     row, own = draft.agent, model.params.deliberation
-    tools = PlatformTools(model, row, tick=draft.tick, done=done.get(row))
+    tools = PlatformTools(model, row, tick=draft.tick)
     people = model.population
     [interests] = model.topics.words_of(people.interests[[row]])
     return Frame(

@@ -37,6 +37,7 @@ from prism_mesa.social.asking import Waiting
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, checked, chosen_chart
 from prism_mesa.social.clock import Clock
 from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
+from prism_mesa.social.engaged import Engaged, open_round
 from prism_mesa.social.feed import rank_feeds
 from prism_mesa.social.memory import give_back
 from prism_mesa.social.moves import Events
@@ -137,6 +138,7 @@ class SocialModel(mesa.Model):
         self.first_of_round = 0
         self.events = Events()
         self.seen = Seen(len(self.population))
+        self.engaged = Engaged()
         self.leaving: list[int] = []
         self.counts: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
@@ -155,6 +157,7 @@ class SocialModel(mesa.Model):
         self.tick = 0
         self.counts.clear()
         self._admit()
+        open_round(self)
         publish(self)
         online = self._rank()
         fire_and_wait(self, FEED_READY, online)

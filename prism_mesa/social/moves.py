@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from prism_mesa.records import ACTIONS
 from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, RESTING, SCROLLING, SEES_POST
+from prism_mesa.social.engaged import engagement_key, engagement_keys, has_engaged
 from prism_mesa.social.population import NO_ACTION, NO_POST, Rows, packed_move
 from prism_mesa.statechart import STATES, AgentState
 
@@ -46,7 +47,8 @@ class Events:
 
     Attributes:
         impressions: (tick, agent, post).
-        engagements: (tick, agent, post, action code).
+        engagements: Those of the columns: (tick, agent, post, action code); agents ascend in each tuple.
+        beside: All others, each that counts once: `engagement_key` -> tick, agent, post, action code.
         written: Extra posts, by agents' own scripts or a tool: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
         texts: The words of replies and reshares: (agent, post, action code) -> one line.
@@ -56,6 +58,7 @@ class Events:
 
     impressions: list[tuple[Rows, ...]] = field(default_factory=list)
     engagements: list[tuple[Rows, ...]] = field(default_factory=list)
+    beside: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     written: list[tuple[int, str]] = field(default_factory=list)
     moves: list[tuple[Rows, ...]] = field(default_factory=list)
     texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
@@ -67,20 +70,14 @@ class Events:
         tick, agent, post = _taken(self.impressions, 3)
         return tick, agent, post
 
-    def engaged(self) -> tuple[Rows, Rows, Rows, Rows]:
-        """Take the engagements: tick, agent, post, action, in this order; a repetition counts at its first tick."""
-        tick, agent, post, action = _taken(self.engagements, 4)
-        return _each_once(tick, agent, post, action)
+    def engaged(self) -> list[Int32]:
+        """Return all engagements: tick, agent, post, action; `social.engaged` says which of them count."""
+        beside = tuple(np.array(list(self.beside.values()), np.int32).reshape(-1, 4).T)
+        return _joined([beside, *self.engagements], 4)
 
-    def unwritten(self) -> tuple[Rows, Rows, Rows, Rows]:
-        """Return the replies and reshares that nobody gave words to: tick, agent, post, action, in this order.
-
-        A repetition counts at its first tick. Nothing is taken.
-        """
-        tick, agent, post, action = _joined(self.engagements, 4)
-        some = np.flatnonzero(action != _LIKE)
-        tick, agent, post, action = _each_once(tick[some], agent[some], post[some], action[some])
-        left = np.ones(len(agent), np.bool_)
+    def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
+        """Return the replies and reshares among engagements that nobody gave words to, in their order."""
+        left = action != _LIKE
         left[list(self._given(agent, post, action))] = False
         return tick[left], agent[left], post[left], action[left]
 
@@ -105,18 +102,6 @@ class Events:
         own = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
         keys = zip(agent[own].tolist(), post[own].tolist(), action[own].tolist(), strict=True)
         return {i: self.texts[key] for i, key in zip(own.tolist(), keys, strict=True) if key in self.texts}
-
-
-def engagement_keys(agent: Rows, post: Rows, action: Rows) -> Int64:
-    """Return one number for each engagement, ascending by agent, post and action."""
-    return agent.astype(np.int64) << 33 | post.astype(np.int64) << 2 | action
-
-
-def _each_once(tick: Int32, agent: Int32, post: Int32, action: Int32) -> tuple[Int32, Int32, Int32, Int32]:
-    """Return engagements by tick, agent, post and action, each at its first tick."""
-    _, first = np.unique(engagement_keys(agent, post, action), return_index=True)
-    order = first[np.argsort(tick[first], kind="stable")]
-    return tick[order], agent[order], post[order], action[order]
 
 
 def _joined(parts: list[tuple[Rows, ...]], columns: int) -> list[Int32]:
@@ -162,8 +147,8 @@ def follow_up(
         model.events.moves.append(_columns(model.tick, row, move, post, was_open))
     if target is COMPOSING:
         population.pending_action[row] = drawn_action(model, row)
-    if target in _ACTION_OF and post != NO_POST:
-        note_engagement(model, row, post, _ACTION_OF[target])
+    if target in _ACTION_OF and post != NO_POST and not note_engagement(model, row, post, _ACTION_OF[target]):
+        model.totals["repeated"] += 1
     if LETS_GO[target.code]:
         population.current_post[row] = NO_POST
         population.pending_action[row] = NO_ACTION
@@ -176,11 +161,25 @@ def drawn_action(model: "SocialModel", row: int) -> int:
     return int(u >= like) + int(u >= like + reply)
 
 
-def note_engagement(model: "SocialModel", row: int, post: int, action: int, words: str = "") -> None:
-    """Note that an agent engages with a post; it counts when the round is committed. Its first words are kept."""
+def note_engagement(
+    model: "SocialModel", row: int, post: int, action: int, words: str = "", *, tick: int | None = None
+) -> bool:
+    """Note that an agent engages with a post, and return whether that is new; it counts when the round is committed.
+
+    Words go to the engagement with this post, also if it was noted before; the first ones are kept.
+    """
     if words:
         model.events.texts.setdefault((row, post, action), words)
-    model.events.engagements.append(_columns(model.tick, row, post, action))
+    if has_engaged(model, row, post, action):
+        return False
+    model.engaged.beside.add(row)
+    model.events.beside[engagement_key(model, row, post, action)] = (
+        model.tick if tick is None else tick,
+        row,
+        post,
+        action,
+    )
+    return True
 
 
 def _columns(*values: int) -> tuple[Rows, ...]:

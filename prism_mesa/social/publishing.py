@@ -8,6 +8,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.posts import nearest_texts, roots_counted
 from prism_mesa.records import ACTIONS
 from prism_mesa.social.collect import COUNTERS, record_engagements, record_impressions
+from prism_mesa.social.engaged import taken
 from prism_mesa.social.moves import Events
 from prism_mesa.social.population import Rows
 from prism_mesa.social.posts import NO_PARENT, POST, REPLY, RESHARE
@@ -70,7 +71,7 @@ def commit(model: "SocialModel") -> None:
     Replies and reshares become posts, which appear in the next round.
     """
     known = _impressions(model)
-    engagements = model.events.engaged()
+    engagements = taken(model)
     _count(model, *engagements[2:])
     _spread(model, *engagements)
     _publish_written(model)

@@ -16,6 +16,8 @@ from prism_mesa.reasoner.prompt import plain
 from prism_mesa.records import ACTIONS, ActionName
 from prism_mesa.social.cleaning import cleaned
 from prism_mesa.social.deeds import LIKES_KEPT, NAME_TOLD, TEXT_TOLD, deeds_of, described, in_words
+from prism_mesa.social.engaged import has_engaged
+from prism_mesa.social.moves import note_engagement
 from prism_mesa.social.population import NO_POST, Rows
 
 if TYPE_CHECKING:
@@ -26,9 +28,6 @@ FOUND: Final = 5
 NOTE_CAP: Final = 200
 """Characters of a note."""
 
-type Done = set[tuple[str, int | str]]
-"""What an agent has done in a round: action and post (of a like or a reshare, its root)."""
-
 
 class PlatformTools:
     """The tools of one agent in one turn; its methods are what the LLM may call.
@@ -37,14 +36,12 @@ class PlatformTools:
         model: The platform.
         row: Who thinks.
         tick: When; what it does counts then, or when it reads the post, if that is later.
-        done: What it has done already in this round; what it does now is added.
     """
 
-    def __init__(self, model: "SocialModel", row: int, *, tick: int, done: Done | None = None) -> None:
+    def __init__(self, model: "SocialModel", row: int, *, tick: int) -> None:
         self.model = model
         self.row = row
         self.tick = tick
-        self.done: Done = set() if done is None else done
 
     def registry(self, *, acts: bool) -> ToolRegistry:
         """Return the tools as a loop knows them.
@@ -176,9 +173,8 @@ class PlatformTools:
             text: What you say.
         """
         words = self._words(text)
-        if ("post", words) in self.done:
+        if (self.row, words) in self.model.events.written:
             raise AgentError("you have posted that already")
-        self.done.add(("post", words))
         self.model.events.written.append((self.row, words))
         return "You have written a post; others see it in the next round."
 
@@ -213,16 +209,11 @@ class PlatformTools:
         feed = self._feed()
         if post not in feed:
             raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
-        what = (action, post if action == "reply" else int(self.model.posts.root[post]))
-        if what in self.done:
-            raise AgentError(f"you have done that to post {post} already")
-        self.done.add(what)
-        self._read_rest()
         code = ACTIONS.index(action)
-        if words:
-            self.model.events.texts[self.row, post, code] = words
-        values = (max(self.tick, self._read_at(post)), self.row, post, code)
-        self.model.events.engagements.append(tuple(np.array([value], np.int32) for value in values))
+        if has_engaged(self.model, self.row, post, code):
+            raise AgentError(f"you have done that to post {post} already")
+        self._read_rest()
+        note_engagement(self.model, self.row, post, code, words, tick=max(self.tick, self._read_at(post)))
 
     def _read_at(self, post: int) -> int:
         """Return when the agent read a post in this round: it may have, after what it writes about."""

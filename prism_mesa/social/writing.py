@@ -13,7 +13,8 @@ from prism_mesa.reasoner import AnyReasoner, LLMClient, make_writer
 from prism_mesa.reasoner.prompt import plain
 from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS
 from prism_mesa.social.drafting import drafted, drafted_posts
-from prism_mesa.social.moves import Stock, engagement_keys
+from prism_mesa.social.engaged import counted, engagement_keys
+from prism_mesa.social.moves import Stock
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.population import Rows
 from prism_mesa.social.posts import WORDS_CAP
@@ -80,7 +81,7 @@ def write(model: "SocialModel") -> None:
     """Give words to the replies and reshares of the round; what a script has worded itself stays as it is."""
     if model.params.content == "none":
         return
-    left = model.events.unwritten()
+    left = model.events.unwritten(*counted(model))
     if model.writer is None:
         model.events.stock = _from_templates(model, *left)
         return

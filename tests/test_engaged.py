@@ -1,0 +1,283 @@
+"""An agent likes a root once and reshares it once, and answers a post once a round, whatever it does it by."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from random_worlds import Fan, charts, engage_somehow, happenings, populations
+from worlds import ran, small
+
+from prism_mesa.experiments.run import run
+from prism_mesa.records import ACTIONS
+from prism_mesa.social import model as model_module
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import build_chart
+from prism_mesa.social.cascades import cascades
+from prism_mesa.social.engaged import Engaged
+from prism_mesa.social.posts import RESHARE
+from prism_mesa.social.tools import PlatformTools
+from prism_mesa.social.writing import write
+from prism_mesa.statechart import AgentState, Statechart, Transition
+
+EVALUATING, SCROLLING, LIKING = AgentState.EVALUATING, AgentState.SCROLLING, AgentState.ENGAGING_LIKE
+RESHARING = AgentState.ENGAGING_RESHARE
+ALL_ONLINE = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5, "feed_size": 20}
+
+
+def always(target, *more, without=()):
+    """Return the default chart, but that every post that is read is liked, or reshared, at once."""
+    states = {AgentState.IDLE, SCROLLING, EVALUATING, target, AgentState.RESTING}
+    dropped = {("decides", EVALUATING), ("ignores", EVALUATING), *without}
+    default = [t for t in build_chart().transitions if {t.source, t.target} <= states]
+    kept = [t for t in default if (t.trigger, t.source) not in dropped]
+    own = [Transition(trigger, EVALUATING, target) for trigger in ("decides", "ignores")]
+    return Statechart(states, [*kept, *own, *more], AgentState.IDLE, timeouts={AgentState.RESTING: 2})
+
+
+def engagements(model, *of):
+    """Return the recorded engagements of some agents, of all if none is named: (round, tick, agent, root, action)."""
+    rows = model.recorder.tables.get("engagements", [])
+    names = ("round", "tick", "agent", "root", "action")
+    return [tuple(row[name] for name in names) for row in rows if not of or row["agent"] in of]
+
+
+def assert_counts_agree(model):
+    """Hold the table of engagements against counters, cascades and totals."""
+    table = model.recorder.tables.get("engagements", [])
+    assert (
+        max(Counter((r["agent"], r["root"], r["action"]) for r in table if r["action"] != "reply").values(), default=1)
+        == 1
+    )
+    answered = Counter((r["round"], r["agent"], r["post"]) for r in table if r["action"] == "reply")
+    assert max(answered.values(), default=1) == 1
+    for action, counter in zip(ACTIONS, ("likes", "replies", "reshares"), strict=True):
+        by_root = Counter(row["root"] for row in table if row["action"] == action)
+        assert {i: n for i, n in enumerate(getattr(model.posts, counter).tolist()) if n} == by_root
+        assert model.totals[counter] == by_root.total()
+    trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
+    assert (trees["size"] - 1).tolist() == model.posts.reshares[trees["root"]].tolist()
+    by_agent = Counter(row["agent"] for row in table)
+    assert model.recorded.n_engaged.tolist() == [by_agent[row] for row in range(len(model.population))]
+
+
+# -- chart and script
+
+
+class LikesAfterwards(SocialAgent):
+    """Does what the chart says, and then likes all that it has read by hand, in every round."""
+
+    def step(self):
+        super().step()
+        if self.current_post is not None and self.current_post.post_id not in [post.post_id for post in read[self.row]]:
+            read[self.row].append(self.current_post)
+        told.extend((post.root, self.like(post)) for post in read[self.row])
+
+
+class LikesBefore(SocialAgent):
+    """Likes its whole feed by hand, and then does what the chart says."""
+
+    def step(self):
+        told.extend((post.root, self.like(post)) for post in self.feed)
+        super().step()
+
+
+read, told = {}, []
+
+
+@pytest.mark.parametrize("kind", [LikesAfterwards, LikesBefore])
+def test_a_like_by_script_and_one_by_the_chart_are_one(kind):
+    told.clear()
+    read.clear()
+    read[3] = []
+    model = small(chart=always(LIKING), **ALL_ONLINE)
+    kind(model, 3)
+    ran(model, 4)
+    roots = [root for *_, root, _ in engagements(model, 3)]
+    assert len(roots) == len(set(roots)) > 3
+    assert len({round_ for round_, *_ in engagements(model, 3)}) > 1
+    assert_counts_agree(model)
+    news = [root for root, is_new in told if is_new]
+    assert len(news) == len(set(news))
+    assert len(told) > len(news)
+    assert {root for root, _ in told} == set(roots)
+
+
+def test_what_the_chart_liked_in_an_earlier_round_a_script_cannot_like_again():
+    model = ran(small(chart=always(LIKING), **ALL_ONLINE), 2)
+    (round_, _, agent, root, _), *_ = engagements(model)
+    liked = model.posts.likes[root]
+    for _ in range(6):
+        assert not model.agent(agent).like(model.post(root, agent))
+        model.step()
+    assert [found[0] for found in engagements(model, agent) if found[3] == root] == [round_]
+    assert model.posts.likes[root] >= liked
+    assert_counts_agree(model)
+
+
+@pytest.mark.parametrize("again", ["like", "reshare"])
+def test_a_copy_of_a_root_is_the_root(again):
+    model = ran(small(chart=always(RESHARING), **ALL_ONLINE), 3)
+    copy = next(i for i in range(len(model.posts)) if model.posts.kind[i] == RESHARE and model.posts.round[i] < 3)
+    root = int(model.posts.root[copy])
+    outsider = next(
+        row for row in range(30) if row not in [found[2] for found in engagements(model) if found[3] == root]
+    )
+    engage = getattr(model.agent(outsider), again)
+    assert [engage(model.post(post, outsider)) for post in (root, copy, root)] == [True, False, False]
+    model.step()
+    assert not engage(model.post(copy, outsider))
+    assert [found[4] for found in engagements(model, outsider) if found[3] == root].count(again) == 1
+
+
+def test_a_like_a_reply_and_a_reshare_are_three_and_a_reply_is_new_in_each_round():
+    model = ran(small(agents_activity=0.0, agents_post_rate=1.0), 1)
+    agent, post = model.agent(5), model.post(0, 5)
+
+    def does():
+        return [agent.like(post), agent.reply(post), agent.reply(post, "Once more"), agent.reshare(post)]
+
+    assert does() == [True, True, False, True]
+    model.step()
+    assert does() == [False, True, False, False]
+    model.step()
+    assert sorted((r, action) for r, *_, action in engagements(model, 5)) == [
+        (1, "like"),
+        (1, "reply"),
+        (1, "reshare"),
+        (2, "reply"),
+    ]
+    assert_counts_agree(model)
+
+
+def test_a_post_that_comes_back_after_it_was_forgotten_is_not_liked_again():
+    """Feeds forget who read what nobody can be shown any more; a script passes on such a post."""
+
+    class Archivist(SocialAgent):
+        def step(self):
+            if (self.model.round, self.model.tick) == (4, 1):
+                for post in old:
+                    self.reshare(self.model.post(post, self.row))
+
+    model = small(chart=always(LIKING), feed_window=1, **ALL_ONLINE | {"agents_post_rate": 0.2, "feed_size": 60})
+    Archivist(model, follows=[], followers=range(30), activity=0.0, post_rate=0.0)
+    ran(model, 4)
+    old = sorted({root for round_, *_, root, _ in engagements(model) if round_ == 0})
+    ran(model, 2)
+    shown = [row["root"] for row in model.recorder.tables["impressions"] if row["round"] == 5]
+    assert set(old) & set(shown)
+    assert {round_ for round_, *_, root, action in engagements(model) if root in old and action == "like"} <= {0, 5}
+    assert_counts_agree(model)
+
+
+def test_a_chart_that_keeps_a_post_over_rounds_likes_it_once():
+    """It goes back and forth between liking and evaluating, and nothing ends its round."""
+    arrows = [Transition("action_done", LIKING, EVALUATING)]
+    without = {("action_done", LIKING), *(("round_ends", state) for state in AgentState)}
+    model = ran(small(chart=always(LIKING, *arrows, without=without), **ALL_ONLINE), 4)
+    likes = [
+        row for row in model.recorder.tables["transitions"] if row["to_state"] == "engaging_like" and row["post"] >= 0
+    ]
+    assert len({row["round"] for row in likes}) == 4
+    assert len(likes) > 2 * len(engagements(model)) > 0
+    assert_counts_agree(model)
+
+
+def test_a_run_says_how_many_moves_of_its_chart_did_not_count(tmp_path):
+    again = [Transition("action_done", LIKING, EVALUATING)]
+    config = {"agents": {"n": 30, "activity": 1.0}, "network.mean_degree": 6, "rounds": 3}
+    chart = always(LIKING, *again, without={("action_done", LIKING)})
+    found = run(config, out=tmp_path, chart=chart)
+    moves = found.table("transitions")
+    dropped = int((moves["to_state"] == "engaging_like").sum()) - len(found.table("engagements"))
+    [note] = [note for note in found.summary["notes"] if "did not count" in note]
+    assert note.startswith(
+        f"{dropped} moves to an engaging state did not count: an agent likes and reshares a root once"
+    )
+    assert dropped > 50
+    assert not [note for note in run(config, out=tmp_path).summary["notes"] if "did not count" in note]
+
+
+# -- tools
+
+
+def with_tools(monkeypatch, deed):
+    """Let `deed(model)` be done at the end of the ticks of every round, as turns of thinking are."""
+
+    def then_write(model):
+        deed(model)
+        write(model)
+
+    monkeypatch.setattr(model_module, "write", then_write)
+
+
+def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_about(monkeypatch):
+    results = []
+
+    def deed(model):
+        for row in range(30):
+            box = PlatformTools(model, row, tick=3).registry(acts=True)
+            feed = model.population.feed[row, : model.population.n_feed[row]].tolist()
+            results.extend((row, model.round, box.execute("like", {"post": post})) for post in feed)
+
+    model = small(chart=always(LIKING), **ALL_ONLINE)
+    model.step()
+    own = [model.agent(row).like(model.post(post, row)) for row in range(30) for post in range(len(model.posts))]
+    with_tools(monkeypatch, deed)
+    ran(model, 2)
+    done = [result for _, _, result in results if result.text.startswith("you have done that to post")]
+    assert True in own
+    assert False in own
+    assert done
+    assert any(result.ok for _, _, result in results)
+    assert all(result.ok or result in done for _, _, result in results)
+    assert_counts_agree(model)
+
+
+# -- all together
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+@given(populations, charts(), happenings(scripts=(Fan,)), st.integers(0, 10), st.booleans())
+def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happens, seed, has_fans):
+    def think(model):
+        for row in np.flatnonzero(model.population.n_feed)[: seed % 4].tolist():
+            box = PlatformTools(model, row, tick=1 + seed % model.params.ticks_per_round).registry(acts=True)
+            [post] = model.population.feed[row, [seed % model.population.n_feed[row]]].tolist()
+            said = {"post": post} | ({"text": "So"} if seed % 3 == 1 else {})
+            box.execute(ACTIONS[seed % 3], said)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(model_module, "checked", lambda chart: chart)
+        with_tools(patch, think)
+        model = small(chart=chart, **params | {"records_engagements": None})
+        for row in range(0, len(model.population), 4) if has_fans else ():
+            Fan(model, row)
+        new = []
+        for round_ in range(4):
+            for happening in happens:
+                if happening.round == round_:
+                    happening.to(model)
+            for row in range(seed % 5):
+                if model.population.present[row] and row not in model.leaving:
+                    new.append((row, engage_somehow(model.agent(row), seed + 17 * row)))
+            model.step()
+    assert_counts_agree(model)
+    counted = Counter((row, root, action) for _, _, row, root, action in engagements(model))
+    done = [(row, post.root, action) for row, (post, action, is_new) in (n for n in new if n[1]) if is_new]
+    assert all(counted[row, root, action] == 1 for row, root, action in done if action != "reply")
+    assert not [key for key, n in Counter(done).items() if n > 1 and key[2] != "reply"]
+
+
+@given(
+    st.lists(st.lists(st.integers(0, 300), max_size=40), max_size=12), st.lists(st.booleans(), min_size=12, max_size=12)
+)
+def test_what_was_remembered_is_found_whenever_it_is_looked_for(rounds, looks):
+    engaged, known = Engaged(), set()
+    for keys, looks_now in zip(rounds, looks, strict=False):
+        engaged.add(np.array(sorted(set(keys) - known), np.int64))
+        known |= set(keys)
+        if looks_now:
+            assert engaged.holds(np.arange(302)).tolist() == [key in known for key in range(302)]
+    assert engaged.holds(np.arange(302)).tolist() == [key in known for key in range(302)]

@@ -5,13 +5,33 @@ This module never prints and never exits; `cli` turns an error into one line and
 
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import ClassVar
+from typing import ClassVar, Final
+
+LONGEST: Final = 600
+"""Characters of a message; it is to be read, whatever a user or an LLM wrote into it."""
+
+_LEFT_OUT: Final = " [...] "
+_LONGEST_NAME: Final = 200
+
+
+def shortened(text: str, most: int = LONGEST) -> str:
+    """Return `text` with at most `most` characters: of a longer one the beginning and the end, which say where and why.
+
+    >>> shortened("a" * 20 + "z" * 20, 15)
+    'aaaaa [...] zzz'
+    """
+    room = most - len(_LEFT_OUT)
+    end = room * 2 // 5
+    return text if len(text) <= most else f"{text[: room - end]}{_LEFT_OUT}{text[len(text) - end :]}"
 
 
 class PrismError(Exception):
-    """Base of all errors that PRISM raises on purpose."""
+    """Base of all errors that PRISM raises on purpose; its message has at most `LONGEST` characters."""
 
     exit_code: ClassVar[int] = 1
+
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in told))
 
 
 class BadInputError(PrismError, ValueError):
@@ -78,6 +98,9 @@ class RunError(PrismError):
 class PrismWarning(UserWarning):
     """Something that was given has no effect, was changed on its way in, or failed without ending a run."""
 
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in told))
+
 
 def printable(text: str) -> str:
     """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
@@ -85,10 +108,15 @@ def printable(text: str) -> str:
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:
-    """Return `` Did you mean 'x'?`` for the nearest of `allowed`, or an empty string.
+    """Return `` Did you mean 'x'?`` for the nearest of `allowed`, or an empty string; never for what was given.
 
     >>> did_you_mean("scroling", ["scrolling", "idle"])
     " Did you mean 'scrolling'?"
+    >>> did_you_mean("idle", ["idle"]) + did_you_mean("'idle'", ["idle"])
+    ''
     """
-    near = get_close_matches(given, list(allowed), n=1)
+    if len(given) > _LONGEST_NAME:  # no name is so long, and comparing takes its square
+        return ""
+    others = [name for name in allowed if given not in (name, repr(name))]
+    near = get_close_matches(given, others, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""

@@ -2,6 +2,7 @@
 
 import reprlib
 from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
@@ -12,8 +13,24 @@ from prism_mesa.streams import fresh_seed
 CONFIGURED: Final = object()
 """What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
 
-_shown = reprlib.Repr()
-_shown.maxstring = _shown.maxother = 60
+
+class _Shown(reprlib.Repr):
+    """Values in short, for errors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.maxstring = self.maxother = 60
+
+    def repr_int(self, number: int, level: int) -> str:
+        """Return a whole number in digits, or how long it is: Python writes out so many digits and no more."""
+        if number.bit_length() < _WRITTEN_BITS:
+            return super().repr_int(number, level)
+        return f"a number of about {round(number.bit_length() * 0.30103)} digits"
+
+
+_WRITTEN_BITS: Final = 2048
+_LONGEST_KEY: Final = 60
+_shown = _Shown()
 
 
 class Params(BaseModel):
@@ -53,8 +70,8 @@ def _told(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
             *groups, last = path.split(".")
             siblings = list(_group_at(kind, groups).model_fields)
             known = [key for key, _ in leaves(kind)]
-            near = did_you_mean(last, siblings) or did_you_mean(path, known)
-            near = near or did_you_mean(last, [key.split(".")[-1] for key in known])
+            near = did_you_mean(last, siblings) or _elsewhere(path, known, 1.0) or did_you_mean(path, known)
+            near = near or _elsewhere(path, known)
             return f"no such key (allowed here: {', '.join(siblings)}).{near}"
         case "model_type":
             keys = ", ".join(_group_at(kind, path.split(".")).model_fields)
@@ -65,6 +82,14 @@ def _told(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
             said = str(fault["ctx"]["error"])
             return said if said.endswith("?") else f"{said}, not {given}"
     return f"{fault['msg']}, not {given}"
+
+
+def _elsewhere(path: str, known: Sequence[str], cutoff: float = 0.6) -> str:
+    """Return the question whether a key was meant that stands in another group under such a name, or nothing."""
+    names = {key.rpartition(".")[2] for key in known}
+    near = get_close_matches(path.rpartition(".")[2][:_LONGEST_KEY], sorted(names), n=1, cutoff=cutoff)
+    keys = [repr(key) for key in known if key.rpartition(".")[2] in near and key != path]
+    return f" Did you mean {' or '.join(keys[:3])}?" if keys else ""
 
 
 def leaves(kind: type[Params], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -91,8 +116,17 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
             branch = branch.setdefault(group, {})
             if not isinstance(branch, dict):
                 raise ConfigError(f"{key}: {group} is a single value, not a group of keys")
-        branch[last] = value
+        branch[last] = _beside(branch.get(last), value, key)
     return tree
+
+
+def _beside(before: Any, value: Any, key: str) -> Any:
+    """Return what stands at a key after `value` is given beside what was given before; groups come together."""
+    if isinstance(before, dict) and isinstance(value, Mapping):
+        return merged(before, value)
+    if isinstance(before, dict) and before:
+        raise ConfigError(f"{key}: is a group of keys ({', '.join(map(str, before))} given before), not a single value")
+    return value
 
 
 def merged(base: Mapping[str, Any], top: Mapping[str, Any]) -> dict[str, Any]:

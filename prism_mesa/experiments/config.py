@@ -9,6 +9,7 @@ from pydantic import Field
 
 from prism_mesa.economy.params import EconomyParams
 from prism_mesa.errors import ConfigError
+from prism_mesa.experiments.yaml_text import fault_of, parsed, read_yaml
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.social.params import SocialParams
 
@@ -78,68 +79,13 @@ def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: S
     return validated(kind, merged(nested(values), top), "override")
 
 
-class Loader(yaml.SafeLoader):
-    """YAML in which a key that stands twice is an error, where PyYAML would drop the first in silence."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Return a mapping, if no key stands twice."""
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == _MERGE:
-                continue
-            if key.value in seen:
-                raise yaml.constructor.ConstructorError(None, None, f"{key.value!r} stands here twice", key.start_mark)
-            seen.add(key.value)
-        return super().construct_mapping(node, deep)
-
-
-_MERGE = "tag:yaml.org,2002:merge"
-
-
-def read_yaml(
-    file: Path,
-    loader: type[Loader] = Loader,
-    *,
-    what: str = "config file",
-    hint: str = ", or name no file to take the defaults",
-) -> dict[str, Any]:
-    """Return the keys and values of a YAML file.
-
-    Args:
-        file: The file.
-        loader: How it is read.
-        what: What it should be, for errors.
-        hint: What else to do where it is empty.
-
-    Raises:
-        ConfigError: One line, if there is no such file, or it holds anything else.
-    """
-    if not file.is_file():
-        what = f"is a folder, not a {what}" if file.is_dir() else f"no such {what}"
-        raise ConfigError(f"{file}: {what} (looked in {Path.cwd()})")
-    try:
-        values = yaml.load(file.read_text(encoding="utf-8"), loader)
-    except yaml.YAMLError as error:
-        mark = getattr(error, "problem_mark", None)
-        place = f" line {mark.line + 1}" if mark else ""
-        what = getattr(error, "problem", None) or str(error).splitlines()[0]
-        raise ConfigError(f"{file}:{place} is not YAML: {what}") from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"{file}: is not text in UTF-8") from None
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error.strerror}") from None
-    if values is None:
-        raise ConfigError(f"{file}: is empty; write at least one key{hint}")
-    if not isinstance(values, dict):
-        raise ConfigError(f"{file}: holds a {type(values).__name__}, not keys and values")
-    return values
-
-
 def _override(text: str) -> tuple[str, Any]:
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"{text!r}: an override is written key=value, for example agents.n=100")
     try:
-        return key.strip(), yaml.safe_load(value)
-    except yaml.YAMLError:
+        return key.strip(), parsed(value)
+    except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # it is no YAML, so it is a text: @name, 100%, a: b: c
         return key.strip(), value
+    except yaml.YAMLError as error:
+        raise ConfigError(f"override: {key.strip()}: {fault_of(error)}") from None

@@ -7,7 +7,7 @@ from typing import Any, Final, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.experiments.config import Loader, read_yaml
+from prism_mesa.experiments.yaml_text import Loader, read_yaml
 from prism_mesa.params import Params, validated
 from prism_mesa.reasoner.options import TOP_LOGPROBS
 

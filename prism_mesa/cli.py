@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.errors import BadInputError, PrismError, printable
+from prism_mesa.errors import BadInputError, PrismError, printable, shortened
 from prism_mesa.summaries import economy_lines, run_lines, survey_lines
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ _UsageError: Any = typer.BadParameter.__base__
 DEFAULT_FILE = Path("configs/default.yaml")
 """What the commands take where no file is named, if it is there; it says the same as the defaults."""
 
+_MOST_AGENTS, _MOST_ROUNDS = 50_000_000, 10_000_000  # as agents.n and rounds have it
 _BIG = 100_000  # agents; it takes seconds to make so many
 
 Configured = Annotated[
@@ -85,7 +86,7 @@ def main() -> None:
 
 
 def _say(text: str) -> None:
-    print(printable(text), file=sys.stderr)
+    print(printable(shortened(text)), file=sys.stderr)
 
 
 @app.command()
@@ -179,14 +180,15 @@ def why(
     from prism_mesa.experiments.telling import told
     from prism_mesa.experiments.why import why as explained
     from prism_mesa.experiments.why_economy import why_nation
+    from prism_mesa.params import whole_number
 
     if is_economy(run_dir):
         for line in why_nation(run_dir, agent, at):
             print(line)
         return
-    if at is not None and not at.isdecimal():
+    round_ = None if at is None else whole_number(at)
+    if at is not None and round_ is None:
         raise BadInputError(f"ROUND: {at!r} is no round: give a whole number from 0")
-    round_ = None if at is None else int(at)
     rounds = recorded_config(run_dir).rounds if round_ is None else round_ + 1
     with _progress(rounds, "rounds") as advance:
         explanation = explained(run_dir, agent, round_, on_round=lambda done: advance())
@@ -204,9 +206,12 @@ def survey(
     run_dir: Run,
     questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file, as configs/survey.yaml is")],
     overrides: Overrides = None,
-    agents: Annotated[int, typer.Option(min=1, help="how many agents are asked; all if there are no more")] = 100,
+    agents: Annotated[
+        int, typer.Option(min=1, max=_MOST_AGENTS, help="how many agents are asked; all if there are no more")
+    ] = 100,
     at: Annotated[
-        int | None, typer.Option(metavar="ROUND", min=0, help="take the run as it was after this round, from 0")
+        int | None,
+        typer.Option(metavar="ROUND", min=0, max=_MOST_ROUNDS, help="take the run as it was after this round, from 0"),
     ] = None,
     out: Out = Path("results"),
     as_json: AsJson = False,
@@ -246,7 +251,9 @@ def distill(
     drift: Annotated[
         bool, typer.Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, help="with --drift: that many seeds, from the run's own on")] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="with --drift: that many seeds, from the run's own on")
+    ] = 1,
     out: Out = Path("results"),
     as_json: AsJson = False,
 ) -> None:
@@ -311,7 +318,10 @@ def interview(
         ),
     ] = None,
     at: Annotated[
-        int | None, typer.Option(metavar="ROUND", help="the last round it remembers (-1: before the run)")
+        int | None,
+        typer.Option(
+            metavar="ROUND", min=-1, max=_MOST_ROUNDS, help="the last round it remembers (-1: before the run)"
+        ),
     ] = None,
     thoughts: Annotated[bool, typer.Option("--thoughts", help="show what it thinks and looks up")] = False,
     ask: Annotated[
@@ -455,7 +465,7 @@ def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJ
 @app.command(name="app")
 def browser_page(
     arguments: Configured = None,
-    port: Annotated[int, typer.Option(help="port of the page")] = 8765,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="port of the page")] = 8765,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
 ) -> None:
     """Open Mesa's browser page on the model: a small one, or that of CONFIG; ends with Ctrl-C."""
@@ -490,9 +500,16 @@ def _config(arguments: list[str] | None) -> "Config":
 def _file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:
     """Return the file that arguments name first, if any, else the default one if it is there; and the overrides."""
     given = arguments or []
-    if given and ("=" not in given[0] or Path(given[0]).is_file()):
+    if given and ("=" not in given[0] or _is_file(given[0])):
         return given[0], given[1:]
     return (default if default.is_file() else None), given
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # a name longer than the system allows is none
+        return False
 
 
 def _say_building(config: "Config") -> None:

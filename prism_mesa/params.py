@@ -7,7 +7,7 @@ from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
 
-from prism_mesa.errors import ConfigError, did_you_mean
+from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
 from prism_mesa.streams import fresh_seed
 
 CONFIGURED: Final = object()
@@ -58,8 +58,14 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
         # a key that is not known first: a missing one beside it is often the same one, written rightly
         fault = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
         path = ".".join(str(part) for part in fault["loc"])
+        said = _key(path)
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise ConfigError(f"{where}: {path}: {_told(kind, path, fault)}{more}") from None
+        raise ConfigError(f"{where}: {said}: {_told(kind, path, fault)}{more}") from None
+
+
+def _key(name: object) -> str:
+    """Return a key as it can be said: on one line, and not at length."""
+    return printable(shortened(str(name), _LONGEST_KEY))
 
 
 def _told(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
@@ -115,7 +121,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
         for group in groups:
             branch = branch.setdefault(group, {})
             if not isinstance(branch, dict):
-                raise ConfigError(f"{key}: {group} is a single value, not a group of keys")
+                raise ConfigError(f"{_key(key)}: {_key(group)} is a single value, not a group of keys")
         branch[last] = _beside(branch.get(last), value, key)
     return tree
 
@@ -125,7 +131,9 @@ def _beside(before: Any, value: Any, key: str) -> Any:
     if isinstance(before, dict) and isinstance(value, Mapping):
         return merged(before, value)
     if isinstance(before, dict) and before:
-        raise ConfigError(f"{key}: is a group of keys ({', '.join(map(str, before))} given before), not a single value")
+        raise ConfigError(
+            f"{_key(key)}: is a group of keys ({', '.join(map(_key, before))} given before), not a single value"
+        )
     return value
 
 
@@ -195,6 +203,21 @@ def _seed(rng: Any, where: str) -> int:
     if hasattr(rng, "integers"):
         return int(rng.integers(2**31))
     try:
-        return int(rng)
-    except (TypeError, ValueError):
-        raise ConfigError(f"{where}: rng: {rng!r} is no whole number") from None
+        seed = int(rng)
+    except (TypeError, ValueError, OverflowError):
+        seed = None
+    if seed is None or (isinstance(rng, float) and seed != rng):
+        raise ConfigError(f"{where}: rng: {_shown.repr(rng)} is no whole number")
+    return seed
+
+
+def whole_number(text: str) -> int | None:
+    """Return the whole number from 0 that a text writes out, None for any other text and for one of over 18 digits.
+
+    >>> whole_number("12"), whole_number("-1"), whole_number("9" * 5000)
+    (12, None, None)
+    """
+    return int(text) if text.isdecimal() and len(text) <= _MOST_DIGITS else None
+
+
+_MOST_DIGITS: Final = 18

@@ -251,7 +251,7 @@ def test_what_lies_below_counts_where_the_file_is_silent(written):
         ("seed: !!python/object/apply:os.getcwd []\n", r" line 1 is not YAML: .*tag"),
         ("1: 2\n", r"1: no such key \(allowed here: seed"),
         ("agents:\nrounds: 2\n", r"agents: Input should be a group of keys \(n, .*\), not None"),
-        ("agents: &a {n: *a}\n", r"agents\.n: "),
+        ("agents: &a {n: *a}\n", r" line 1 is not YAML: an alias that holds itself"),
         ("reasoner: {modle: x}\n", r"reasoner\.modle: no such key .*Did you mean 'model'\?"),
     ],
 )

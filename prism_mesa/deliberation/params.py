@@ -22,6 +22,7 @@ class LoopParams(Params):
     max_tokens: int | None = Field(
         None,
         ge=1,
+        le=10**9,
         description="tokens of a turn, prompts included, after which it thinks no further and calls no tool (counted "
         "as a quarter of the bytes, so that a replay stops at the same place); null: no limit",
     )
@@ -34,13 +35,14 @@ class DeliberationParams(LoopParams):
     max_seconds: float | None = Field(
         None,
         gt=0,
+        le=31_536_000,
         description="seconds of a turn in an interview after which it thinks no further and calls no tool; has no "
         "effect in runs, which are to repeat; null: no limit",
     )
-    temperature: float = Field(0.7, ge=0, description="sampling temperature of the LLM for thoughts and texts")
-    max_answer_tokens: int = Field(200, ge=1, description="most tokens of a thought or of a text")
+    temperature: float = Field(0.7, ge=0, le=100, description="sampling temperature of the LLM for thoughts and texts")
+    max_answer_tokens: int = Field(200, ge=1, le=1_000_000, description="most tokens of a thought or of a text")
     conversation_tokens: int = Field(
-        1500, ge=100, description="tokens of a conversation beyond which what is older is summarised"
+        1500, ge=100, le=10_000_000, description="tokens of a conversation beyond which what is older is summarised"
     )
     notes: int = Field(50, ge=1, le=10_000, description="notes that an agent keeps")
     notes_told: int = Field(3, ge=0, le=50, description="notes that come to mind in a turn")

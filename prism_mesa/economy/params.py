@@ -30,11 +30,14 @@ class AdvisorParams(LLMParams):
         description="Who is asked with economy.policy=llm; 'auto' is Ollama where it answers and has the model, else "
         "the embedded LLM where it is installed; where there is none, and with 'rule', the Taylor rule decides",
     )
-    timeout_s: float = Field(60.0, gt=0, description="Seconds after which an attempt counts as not answered")
+    timeout_s: float = Field(60.0, gt=0, le=86_400, description="Seconds after which an attempt counts as not answered")
     temperature: float = Field(
-        0.7, ge=0, description="Sampling temperature of the LLM; at 0 a second attempt says the same as the first"
+        0.7,
+        ge=0,
+        le=100,
+        description="Sampling temperature of the LLM; at 0 a second attempt says the same as the first",
     )
-    max_answer_tokens: int = Field(512, ge=1, description="Most tokens of an answer")
+    max_answer_tokens: int = Field(512, ge=1, le=1_000_000, description="Most tokens of an answer")
     attempts: int | None = Field(
         None, ge=1, le=100, description="Tries at a decision; null: 2, with the embedded LLM 8"
     )
@@ -227,7 +230,7 @@ class EconomySettings(Params):
     )
     first_quarter: str = Field(
         "2009Q4",
-        pattern=r"^\d{4}Q[1-4]$",
+        pattern=r"^[1-9][0-9]{3}Q[1-4]$",
         description="The first quarter; the nations' starting values are of the one before",
     )
     noise: float = Field(
@@ -257,6 +260,9 @@ class EconomySettings(Params):
         return self
 
 
+_LAST_YEAR = 9999
+
+
 class ThinkingParams(LoopParams):
     """How far nations think before they decide, with economy.deliberate; each thought is a call of the LLM."""
 
@@ -267,7 +273,18 @@ class EconomyParams(Params):
     """Everything an `EconomyModel` is made from."""
 
     seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
-    rounds: int = Field(40, ge=1, description="quarters of a run")
+    rounds: int = Field(40, ge=1, le=40_000, description="quarters of a run")
     economy: EconomySettings = Field(default_factory=EconomySettings)
     deliberation: ThinkingParams = Field(default_factory=ThinkingParams)
     reasoner: AdvisorParams = Field(default_factory=AdvisorParams)
+
+    @model_validator(mode="after")
+    def _time_does_not_run_out(self) -> Self:
+        first = self.economy.first_quarter
+        year, _, quarter = first.partition("Q")
+        if int(year) + (int(quarter) - 1 + self.rounds - 1) // 4 > _LAST_YEAR:
+            raise ValueError(
+                f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year {_LAST_YEAR}: "
+                "give fewer, or an earlier first one"
+            )
+        return self

@@ -8,7 +8,7 @@ import yaml
 from pydantic import Field
 
 from prism_mesa.economy.params import EconomyParams
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, printable
 from prism_mesa.experiments.yaml_text import fault_of, parsed, read_yaml
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.social.params import SocialParams
@@ -88,4 +88,4 @@ def _override(text: str) -> tuple[str, Any]:
     except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # it is no YAML, so it is a text: @name, 100%, a: b: c
         return key.strip(), value
     except yaml.YAMLError as error:
-        raise ConfigError(f"override: {key.strip()}: {fault_of(error)}") from None
+        raise ConfigError(f"override: {printable(key.strip())}: {fault_of(error)}") from None

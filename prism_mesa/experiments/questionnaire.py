@@ -14,6 +14,8 @@ from prism_mesa.reasoner.options import TOP_LOGPROBS
 MOST_OPTIONS: Final = TOP_LOGPROBS
 """An LLM tells numbers of so many letters."""
 
+MOST_QUESTIONS: Final = 1000
+
 
 class SurveyQuestion(Params):
     """A question: closed, if it has options to choose from, else open.
@@ -100,11 +102,13 @@ def questionnaire_of(values: Mapping[str, Any], where: str = "questions") -> Que
     """Return nested values as questions; errors as in `read_questionnaire`."""
     asked = values.get("questions")
     if asked is None and (others := values.keys() - {"intro"}):
-        other = str(min(others))
+        other = min(map(str, others))
         raise ConfigError(f"{where}: {other[:60]!r} is no key (questions, intro).{did_you_mean(other, ['questions'])}")
     if not isinstance(asked, list):
         missing = "are missing" if asked is None else "must be a list"
         raise ConfigError(f"{where}: questions: {missing}; each has id and ask, and options if it is closed")
+    if len(asked) > MOST_QUESTIONS:
+        raise ConfigError(f"{where}: questions: {len(asked):,} are too many (at most {MOST_QUESTIONS:,})")
     for place, one in enumerate(asked, start=1):
         if not isinstance(one, Mapping):
             raise ConfigError(f"{where}: question {place}: must have keys (id, ask, options), not {str(one)[:60]!r}")

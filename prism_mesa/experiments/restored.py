@@ -18,6 +18,7 @@ from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.experiments.config import Config, make_config
 from prism_mesa.experiments.posts_table import Posts
 from prism_mesa.experiments.store import columns_of, count_rows, read_manifest, read_table
+from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.records import BIG_FIVE
 from prism_mesa.social.deeds import Deed, DeedKind, in_words
@@ -244,8 +245,9 @@ def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) ->
     """
     if agent in ids:
         return ids.index(agent)
-    if agent.isdecimal() and int(agent) < len(ids):
-        return int(agent)
+    given = whole_number(agent)
+    if given is not None and given < len(ids):
+        return given
     found = [row for row, name in enumerate(names) if name.lower() == agent.lower()]
     if len(found) == 1:
         return found[0]

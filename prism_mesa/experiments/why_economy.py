@@ -13,6 +13,7 @@ from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import call_told, thought_in_words
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.experiments.store import read_manifest, read_table
+from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import plain
 
 _WIDTH = 106
@@ -59,8 +60,9 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
 
 
 def _nation(given: str, names: list[str], run_dir: str | Path) -> str:
-    if given.isdecimal() and int(given) < len(names):
-        return names[int(given)]
+    row = whole_number(given)
+    if row is not None and row < len(names):
+        return names[row]
     found = {name.lower(): name for name in names}.get(given.strip().lower())
     if found is None:
         near = did_you_mean(given, names)

@@ -15,7 +15,7 @@ LARGEST: Final = 10 * 2**20
 DEEPEST: Final = 50
 """How many lists and groups may lie within each other."""
 
-MOST_VALUES: Final = 100_000
+MOST_VALUES: Final = 50_000
 """Values and keys of a text, those that an alias repeats counted as often as they come."""
 
 _SHOWN: Final = 60

@@ -24,7 +24,8 @@ class Clock:
 
     def at(self, number: int) -> datetime:
         """Return the time of a numbered tick."""
-        return self.start + self.round_length * number / (self.ticks_per_round + 2)
+        round_, rest = divmod(number, self.ticks_per_round + 2)  # apart: all ticks times a long round would overflow
+        return self.start + self.round_length * round_ + self.round_length * rest / (self.ticks_per_round + 2)
 
     def nearest(self, time: datetime) -> int:
         """Return the numbered tick nearest to a time."""

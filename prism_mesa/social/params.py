@@ -1,13 +1,15 @@
 """The parameters of the social platform, with defaults, units and sources."""
 
-from datetime import UTC, datetime
-from typing import Literal, Self
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import AwareDatetime, Field, model_validator
+from pydantic import AwareDatetime, Field, field_validator, model_validator
 
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params
 from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.social.clock import Clock
 from prism_mesa.statechart.params import StatechartParams
 
 
@@ -49,7 +51,7 @@ class NetworkParams(Params):
         Field("configuration", description="how the network is made; edges: read from network.edges")
     )
     edges: str | None = Field(None, description="edge list with columns src,dst: dst follows src (CSV, .gz, Parquet)")
-    mean_degree: float = Field(20, gt=0, description="mean number of agents that an agent follows")
+    mean_degree: float = Field(20, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(
         1.5, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
     )
@@ -57,7 +59,7 @@ class NetworkParams(Params):
         0.33, ge=0, le=1, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
     )
     rewire: float = Field(0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge")
-    blocks: int = Field(4, ge=1, description="stochastic_block: number of equal blocks")
+    blocks: int = Field(4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks")
     within: float = Field(0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block")
 
     @model_validator(mode="before")
@@ -79,6 +81,7 @@ class PostsParams(Params):
     circulating: int = Field(
         16,
         ge=1,
+        le=1_000_000,
         description="texts that agents post at a time, where the file has no authors: what is talked about; each round "
         "one new text takes the place of the oldest",
     )
@@ -94,6 +97,9 @@ class PostsParams(Params):
     )
 
 
+Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
+
+
 class XAlgoParams(Params):
     """The ranking published for Twitter's home timeline in 2023, on what this platform can observe.
 
@@ -103,14 +109,14 @@ class XAlgoParams(Params):
     """
 
     out_of_network: int = Field(10, ge=0, le=1000, description="candidates drawn from the whole platform per agent")
-    weight_like: float = Field(0.5, description="weight of a predicted like")
-    weight_reshare: float = Field(1.0, description="weight of a predicted reshare")
-    weight_reply: float = Field(27.0, description="weight of a predicted reply")
-    weight_good_click: float = Field(11.0, description="weight of a predicted good click")
-    weight_profile_click: float = Field(12.0, description="weight of a predicted profile click")
-    weight_reply_engaged: float = Field(75.0, description="weight of a predicted reply that the author engages with")
-    weight_negative: float = Field(-74.0, description="weight of predicted negative feedback")
-    weight_report: float = Field(-369.0, description="weight of a predicted report")
+    weight_like: Weight = Field(0.5, description="weight of a predicted like")
+    weight_reshare: Weight = Field(1.0, description="weight of a predicted reshare")
+    weight_reply: Weight = Field(27.0, description="weight of a predicted reply")
+    weight_good_click: Weight = Field(11.0, description="weight of a predicted good click")
+    weight_profile_click: Weight = Field(12.0, description="weight of a predicted profile click")
+    weight_reply_engaged: Weight = Field(75.0, description="weight of a predicted reply that the author engages with")
+    weight_negative: Weight = Field(-74.0, description="weight of predicted negative feedback")
+    weight_report: Weight = Field(-369.0, description="weight of a predicted report")
     rate_like: float = Field(0.00234, ge=0, le=1, description="likes per impression, before anything is observed")
     rate_reshare: float = Field(0.00117, ge=0, le=1, description="reshares per impression")
     rate_reply: float = Field(0.0001, ge=0, le=1, description="replies per impression")
@@ -119,7 +125,7 @@ class XAlgoParams(Params):
     rate_negative: float = Field(0.0001, ge=0, le=1, description="negative feedback per impression (assumed)")
     rate_report: float = Field(0.00001, ge=0, le=1, description="reports per impression (assumed)")
     reply_engaged: float = Field(0.1, ge=0, le=1, description="share of replies the author engages with (assumed)")
-    prior_impressions: float = Field(20.0, gt=0, description="impressions that a prior rate is worth (assumed)")
+    prior_impressions: float = Field(20.0, gt=0, le=1e9, description="impressions that a prior rate is worth (assumed)")
     out_of_network_factor: float = Field(
         0.75, ge=0, le=1, description="score factor of a post from outside the network"
     )
@@ -146,6 +152,30 @@ class ClockParams(Params):
     start: AwareDatetime = Field(datetime(2026, 1, 1, tzinfo=UTC), description="when round 0 opens")
     round_minutes: float = Field(60, gt=0, le=525_600, description="simulated minutes in a round")
 
+    @field_validator("start", mode="before")
+    @classmethod
+    def _is_no_number(cls, start: Any) -> Any:
+        """Refuse what would count as seconds since 1970: who writes 2030 means a year."""
+        if _is_number(start):
+            raise ValueError("Input should be a time with its offset, as 2026-01-01T00:00:00Z")
+        return start
+
+    @field_validator("start")
+    @classmethod
+    def _is_a_time_in_utc(cls, start: datetime) -> datetime:
+        try:
+            start.astimezone(UTC)
+        except OverflowError:
+            raise ValueError("Input should lie in the years 1 to 9999 in UTC too") from None
+        return start
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, datetime) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
 
 class RecordsParams(Params):
     """What is recorded of each agent, as shares of agents; whoever is drawn stays in all rounds and tables."""
@@ -169,7 +199,7 @@ class SocialParams(Params):
     """Everything a `SocialModel` is made from."""
 
     seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
-    rounds: int = Field(20, ge=1, description="rounds of a run")
+    rounds: int = Field(20, ge=1, le=10_000_000, description="rounds of a run")
     ticks_per_round: int = Field(10, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
@@ -192,3 +222,23 @@ class SocialParams(Params):
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
     deliberation: DeliberationParams = Field(default_factory=DeliberationParams)
     records: RecordsParams = Field(default_factory=RecordsParams)
+
+    @model_validator(mode="after")
+    def _time_does_not_run_out(self) -> Self:
+        minutes, ticks = self.clock.round_minutes, self.rounds * (self.ticks_per_round + 2)
+        if ticks >= _MOST_TICKS:
+            raise ValueError(
+                f"rounds={self.rounds} of ticks_per_round={self.ticks_per_round} are more ticks than can be told apart "
+                f"({_MOST_TICKS:,})"
+            )
+        try:
+            Clock(self.clock.start.astimezone(UTC), timedelta(minutes=minutes), self.ticks_per_round).at(ticks)
+        except OverflowError:
+            raise ValueError(
+                f"rounds={self.rounds} of clock.round_minutes={minutes:g} from clock.start={self.clock.start} run past "
+                "the year 9999: give fewer or shorter rounds, or an earlier start"
+            ) from None
+        return self
+
+
+_MOST_TICKS: Final = 2**31

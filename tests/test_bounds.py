@@ -1,0 +1,252 @@
+"""No number is too large, no time too late, no text of a configuration too odd for one line that names it."""
+
+import re
+import time
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa import Config, ConfigError, EconomyModel, SocialModel, load_config
+from prism_mesa.errors import LONGEST, PrismError, PrismWarning, did_you_mean
+from prism_mesa.experiments.config import EconomyConfig, load, make_config
+from prism_mesa.experiments.questionnaire import questionnaire_of, read_questionnaire
+from prism_mesa.experiments.yaml_text import LARGEST
+from prism_mesa.params import leaves, nested, validated
+from prism_mesa.social.clock import Clock
+
+HUGE = (10**30, -(10**30), 1e308, -1e308, 2**63, 10**5000)
+KINDS = {Config: SocialModel, EconomyConfig: EconomyModel}
+KEYS = [(kind, key) for kind in KINDS for key, _ in leaves(kind)]
+
+
+def refused(call):
+    """Return what is said of a fault, in one line of bounded length, or an empty string if there is none."""
+    try:
+        call()
+    except ConfigError as error:
+        said = str(error)
+        assert "\n" not in said
+        assert len(said) <= LONGEST
+        return said
+    return ""
+
+
+def repr_of(value):
+    return "huge" if isinstance(value, int) and value > 10**100 else str(value)[:20]
+
+
+# -- numbers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("kind", "key"), KEYS, ids=[f"{kind.__name__}.{key}" for kind, key in KEYS])
+def test_a_huge_number_is_refused_with_its_key_or_makes_a_model(kind, key):
+    for value in HUGE:
+        said = refused(lambda value=value: KINDS[kind](validated(kind, nested({key: value}), "config")))
+        assert not said or said.startswith(f"config: {key.partition('.')[0]}")
+
+
+@pytest.mark.parametrize("key", [key for key, value in leaves(Config) if isinstance(value, int | float)])
+def test_every_number_of_a_platform_has_an_upper_bound(key):
+    if not isinstance(dict(leaves(Config))[key], bool):
+        assert refused(lambda: make_config({key: 10**30}))
+
+
+@pytest.mark.parametrize("rng", [10**30, -1, float("inf"), float("nan"), 1.5, "9" * 5000, 10**5000], ids=repr_of)
+def test_a_seed_that_is_none_is_one_line(rng):
+    with pytest.raises(ConfigError, match=r"^SocialModel: (rng|seed): .*(no whole number|Input should be)"):
+        SocialModel(rng=rng)
+
+
+# -- times -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("overrides", "said"),
+    [
+        (["clock.start=0001-01-01T00:00:00+01:00"], r"clock\.start: Input should lie in the years 1 to 9999 in UTC"),
+        (["clock.start=9999-12-31T23:00:00-01:00"], r"clock\.start: Input should lie in the years 1 to 9999 in UTC"),
+        (
+            ["clock.start=9999-12-31T00:00:00Z", "rounds=24"],
+            r"rounds=24 of clock\.round_minutes=60 from .*the year 9999",
+        ),
+        (["clock.round_minutes=525600", "rounds=8000"], r"rounds=8000 of clock\.round_minutes=525600.* run past"),
+        (["rounds=10000000", "ticks_per_round=10000"], r"rounds=10000000 of ticks_per_round=10000 are more ticks than"),
+        (
+            ["clock.start=2030"],
+            r"clock\.start: Input should be a time with its offset, as 2026-01-01T00:00:00Z, not 2030",
+        ),
+        (["clock.start='2030'"], r"clock\.start: Input should be a time with its offset.* not '2030'"),
+        (["clock.start=1.5e9"], r"clock\.start: Input should be a time with its offset"),
+    ],
+)
+def test_a_time_that_is_none_or_runs_out_is_said_up_front(overrides, said):
+    with pytest.raises(ConfigError, match=f"^override: (: )?{said}"):
+        load_config(None, overrides)
+
+
+def test_rounds_that_just_fit_into_the_year_9999_run(tmp_path):
+    config = load_config(None, ["clock.start=9999-12-31T00:00:00Z", "rounds=23", "agents.n=5", "network.mean_degree=1"])
+    model = SocialModel(config)
+    for _ in range(23):
+        model.step()
+    assert model.now.year == 9999
+
+
+def test_the_clock_of_long_rounds_with_many_ticks_does_not_overflow():
+    clock = Clock(datetime(1, 1, 1, tzinfo=UTC), 525_600 * 60 * (datetime.resolution * 10**6), 10_000)
+    assert clock.at(clock.number(7000, 5001)).year == 6996
+
+
+@pytest.mark.parametrize("first", ["9999Q4", "9990Q1"])
+def test_quarters_that_run_past_the_year_9999_are_said_up_front(first):
+    with pytest.raises(
+        ConfigError, match=rf"rounds=41 quarters from economy\.first_quarter={first} run past the year 9999"
+    ):
+        load(EconomyConfig, None, ["rounds=41", f"economy.first_quarter={first}"])
+
+
+# -- YAML --------------------------------------------------------------------------------------------
+
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+ODD = {
+    "2026-02-30": "'2026-02-30' is no date or time",
+    "!!int foo": "'foo' is no whole number",
+    '!!int ""': "'' is no whole number",
+    "!!float x": "'x' is no number",
+    "!!bool perhaps": "'perhaps' is no truth value",
+    "!!timestamp soon": "'soon' is no date or time",
+    "9" * 5000: r"'9+ \[...\] 9+' is no whole number",
+    "0b_": "'0b_' is no",
+    "[" * 600 + "]" * 600: "more than 50 levels within each other",
+    "{a: " * 60 + "1" + "}" * 60: "more than 50 levels within each other",
+    '!!binary "é"': "base64",
+    '"\\UFFFFFFFF"': "OverflowError",
+    "? [a]\n: b": "unhashable",
+    "&a {b: *a}": "an alias that holds itself",
+    "&a [*a]": "an alias that holds itself",
+    LAUGHS: "aliases that make more than 50,000 values of it",
+    "*nobody": "found undefined alias",
+    "a\x07b": "special characters are not allowed",
+    "!!python/name:os.system": "could not determine a constructor",
+    "!!map [1]": "unpack",
+    '!!timestamp "0001-01-01 00:00:00 +99:99"': "is no date or time",
+    "{n: 1, n: 2}": "'n' stands here twice",
+    "0100": "'0100' is no number: write a text in quotes",
+    "1:30": "'1:30' is no number: write a text in quotes",
+    "1:30.5": "'1:30.5' is no number: write a text in quotes",
+}
+
+
+@pytest.mark.parametrize(("text", "why"), ODD.items(), ids=[text[:20] for text in ODD])
+def test_what_yaml_makes_no_value_of_is_one_line_in_files_and_overrides(text, why, tmp_path):
+    assert re.search(f"^override: agents.n: .*{why}", refused(lambda: load_config(None, [f"agents.n={text}"])))
+    file = tmp_path / "c.yaml"
+    file.write_text(f"agents:\n  n:\n    {text}\n".replace("\nb:", "\n    b:") if "\n" not in text else text, "utf-8")
+    assert re.search(rf"^{file}:( line \d+)? is not YAML: .*{why}", refused(lambda: load_config(file)))
+    assert re.search(rf"^{file}: ?", refused(lambda: read_questionnaire(file)))
+
+
+def test_a_number_that_yaml_reads_as_it_is_written_stays_one():
+    config = load_config(
+        None, ["seed=1_000", "agents.n=0x10", "agents.band=0.30", "reasoner.model='0100'", "rounds=+7"]
+    )
+    assert (config.seed, config.agents.n, config.agents.band, config.reasoner.model) == (1000, 16, 0.3, "0100")
+
+
+def test_an_alias_that_says_the_same_twice_is_fine(tmp_path):
+    file = tmp_path / "c.yaml"
+    file.write_text("agents: &half {n: 30, activity: 0.5}\nnetwork: {mean_degree: 5}\nfeed: {x_algo: {}}\n")
+    assert load_config(file).agents.n == 30
+    file.write_text("agents:\n  activity: &half 0.5\n  post_rate: *half\n")
+    assert load_config(file).agents.post_rate == 0.5
+
+
+def test_a_text_of_values_without_end_is_not_read_to_its_end():
+    with pytest.raises(ConfigError, match=r"^override: agents\.n: more than 50,000 values$"):
+        load_config(None, [f"agents.n=[{'0,' * 50_000}0]"])
+
+
+@pytest.mark.parametrize("read", [load_config, read_questionnaire])
+def test_a_file_of_more_than_ten_megabytes_is_refused_before_it_is_read(read, tmp_path):
+    file = tmp_path / "big.yaml"
+    with file.open("wb") as sparse:
+        sparse.truncate(100 * LARGEST)
+    begun = time.process_time()
+    with pytest.raises(
+        ConfigError, match=r"big\.yaml: 1,048,576,000 bytes are too many for a .* \(at most 10,485,760\)"
+    ):
+        read(file)
+    assert time.process_time() - begun < 1
+
+
+def test_a_group_given_as_a_whole_comes_beside_its_keys():
+    config = load_config(None, ["agents.n=30", "agents={band: 0.5}"])
+    assert (config.agents.n, config.agents.band) == (30, 0.5)
+    with pytest.raises(ConfigError, match=r"^agents: is a group of keys \(n given before\), not a single value"):
+        load_config(None, ["agents.n=30", "agents=5"])
+
+
+TEXTS = st.text(max_size=60) | st.text("[]{}:,-&*!|>'\"%@ \n\tab01.e#?<=~_", max_size=60)
+
+
+@given(key=TEXTS | st.sampled_from([key for key, _ in leaves(Config)]), value=TEXTS)
+def test_of_any_override_comes_a_config_or_one_line(key, value):
+    refused(lambda: load_config(None, [f"{key}={value}"]))
+    refused(lambda: load(EconomyConfig, None, [f"{key}={value}"]))
+
+
+@given(text=TEXTS)
+def test_of_any_file_comes_a_config_or_one_line(text, tmp_path_factory):
+    file = tmp_path_factory.getbasetemp() / "any.yaml"
+    file.write_text(text, "utf-8", "surrogatepass")
+    refused(lambda: load_config(file))
+    refused(lambda: read_questionnaire(file))
+
+
+def test_questions_without_end_and_keys_of_all_kinds_are_one_line():
+    with pytest.raises(ConfigError, match=r"questions: 1,001 are too many \(at most 1,000\)"):
+        questionnaire_of({"questions": [{"id": str(i), "ask": "A?"} for i in range(1001)]})
+    with pytest.raises(ConfigError, match="'1' is no key"):
+        questionnaire_of({1: 2, "b": 3})
+
+
+# -- messages ----------------------------------------------------------------------------------------
+
+
+def test_a_message_is_never_longer_than_600_characters_and_keeps_its_ends():
+    for kind in (PrismError, ConfigError, PrismWarning):
+        said = str(kind("where: " + "x" * 10_000 + " do this instead"))
+        assert len(said) == LONGEST == 600
+        assert said.startswith("where: xxx")
+        assert said.endswith("xxx do this instead")
+    assert str(ConfigError("y" * 600)) == "y" * 600
+
+
+def test_a_long_list_of_what_is_allowed_is_cut_in_python_too():
+    key = "q" * 5000
+    with pytest.raises(ConfigError, match=r"^config: qqq.*\[\.\.\.\].*name\)\.$") as caught:
+        make_config({key: 1})
+    assert len(str(caught.value)) <= LONGEST
+
+
+@pytest.mark.parametrize("name", ["idle", "'idle'", "x" * 100_000])
+def test_nobody_is_asked_whether_they_meant_what_they_typed(name):
+    assert did_you_mean(name, ["idle", "x" * 100_000]) == ""
+
+
+@pytest.mark.parametrize(
+    ("key", "offered"),
+    [
+        ("n", "'agents.n'"),
+        ("kind", "'network.kind' or 'reasoner.kind'"),
+        ("agents.rounds", "'rounds'"),
+        ("nn", "'agents.n'"),
+    ],
+)
+def test_a_key_of_another_group_is_offered_with_its_group(key, offered):
+    with pytest.raises(ConfigError, match=rf"^override: {key}: no such key .* Did you mean {offered}\?$"):
+        load_config(None, [f"{key}=1"])

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import Any
 
+from prism_mesa.errors import printable
+
 _SOURCES = {
     "llm": "answered by the LLM",
     "cache": "by an answer it had given before",
@@ -18,6 +20,7 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     engagement, trees, decisions = summary["engagement"], summary["cascades"], summary["decisions"]
     yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
     yield "platform", f"{summary['agents']:,} agents, {summary['follows']:,} follows, {summary['rounds']} rounds"
+    yield "network", _network(summary)
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     yield (
         "engagement",
@@ -78,6 +81,16 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if summary["peak_memory_mb"] is not None:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
     yield "pictures", "states.png, cascades.png, engagement.png"
+
+
+def _network(summary: dict[str, Any]) -> str:
+    """Return who is followed by most and who follows most, by which a graph shows that is read the wrong way round."""
+    most, eager, direction = summary["most_followers"], summary["follows_most"], summary["direction"]
+    read = f" (network.direction={direction})" if direction else ""
+    return (
+        f"most followers: {printable(most['id'][:40])} with {most['followers']:,}; "
+        f"follows most: {printable(eager['id'][:40])} with {eager['follows']:,}{read}"
+    )
 
 
 _READ_BY = {"parser": "read by the parser", "llm": "by the LLM", "rule": "set by a rule"}

@@ -62,10 +62,7 @@ def _posts(model: "SocialModel", rows: slice) -> Columns:
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
     columns["written"] = posts.written[rows]
     columns |= {"author": posts.author[rows], "kind": named(kind, POST_KINDS)}
-    columns |= {
-        name: pa.array(ids, mask=ids < 0) for name in ("parent", "root") for ids in (getattr(posts, name)[rows],)
-    }
-    columns |= {name: getattr(posts, name)[rows] for name in _OF_POSTS}
+    columns |= {name: getattr(posts, name)[rows] for name in ("parent", "root", *_OF_POSTS)}
     words = posts.words[rows]
     says = posts.says(np.arange(rows.start, rows.stop))
     own = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # without words a reply has no text of its own

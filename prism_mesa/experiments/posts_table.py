@@ -20,7 +20,7 @@ class Posts:
         self.round = table["round"].to_numpy()
         self.author = table["author"].to_numpy()
         self.kind = table["kind"].astype(object).to_numpy()
-        self.parent = table["parent"].fillna(-1).to_numpy(np.int64)
+        self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # a blank in a run of version 0.1
         late = self.kind != "post"  # what an older run knows: these appear in the round after
         self.written = table["written"].to_numpy() if "written" in table else self.round - late
         self._text = _coded(table["text"])

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.experiments.measures import activity_summary, cascade_summary
@@ -31,6 +32,9 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "seed": model.params.seed,
         "agents": int(model.population.present.sum()),
         "follows": model.network.n_edges,
+        "direction": model.params.network.direction if model.params.network.edges is not None else None,
+        "most_followers": _first(model, "followers", model.network.n_followers),
+        "follows_most": _first(model, "follows", model.network.n_followees),
         "rounds": rounds,
         "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
         "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
@@ -61,6 +65,12 @@ def _repeated(model: SocialModel) -> list[str]:
     n = model.totals["repeated"]
     once = "an agent likes and reshares a root once, and answers a post once a round"
     return [f"{n} moves to an engaging state did not count: {once}"] if n else []
+
+
+def _first(model: SocialModel, what: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
+    """Return the agent with the highest count, the first one of several: its row, its id, and the count."""
+    row = int(counts.argmax())
+    return {"agent": row, "id": model.population.ids[row], what: int(counts[row])}
 
 
 def peak_memory_mb() -> float | None:

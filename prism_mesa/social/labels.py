@@ -1,12 +1,14 @@
 """Agents' ids and names, as lists of text that are not stored as such. They never change an agent's row."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Self, overload
+from typing import Any, Final, Self, overload
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from prism_mesa.errors import printable
 
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
@@ -58,6 +60,15 @@ class Labels(Sequence[str]):
         return f"{type(self).__name__}([{', '.join(map(repr, self[:3]))}{more}])"
 
 
+_NOBODY: Final = ("NA", "N/A", "NaN", "nan", "NULL", "null", "None", "none")
+
+
+def _plainly(texts: pa.Array, *, capitals: bool = False) -> pa.Array:
+    """Return texts, numbers among them without plus, zeros in front and zeros behind the point; in small letters."""
+    plain = pc.replace_substring_regex(texts, r"^\+?0*(\d+?)(?:\.0*)?$", r"\1")
+    return plain if capitals else pc.utf8_lower(plain)
+
+
 class Ids(Labels):
     """The users' ids of the agents: the rows' numbers, whole numbers from a file, or texts.
 
@@ -80,9 +91,16 @@ class Ids(Labels):
     def _label(self, row: int) -> str:
         return str(self._base[row]) if row < len(self._base) else self._added[row - len(self._base)]
 
+    @property
+    def is_range(self) -> bool:
+        """Whether they are the rows' numbers, of a network that was not read."""
+        return isinstance(self._base, range)
+
     def __contains__(self, label: object) -> bool:
         if isinstance(self._base, range) and isinstance(label, str):
-            return label in self._added or (label.isdecimal() and int(label) in self._base and label == str(int(label)))
+            return label in self._added or (
+                label.isdecimal() and len(label) < 20 and str(int(label)) == label and int(label) in self._base
+            )
         return isinstance(label, str) and self._row(label) >= 0
 
     def index(self, label: str, start: int = 0, stop: int | None = None) -> int:
@@ -100,6 +118,31 @@ class Ids(Labels):
         found = pc.index_in(pa.array(labels, pa.string()), value_set=self.to_arrow())
         return np.asarray(found.fill_null(-1), np.int64)
 
+    def otherwise(self, labels: Sequence[str]) -> tuple[str, str] | None:
+        """Return a label that is no id, and the id that it is if numbers and capitals may be written otherwise.
+
+        >>> Ids(["1", "Ann"]).otherwise(["0001"]), Ids(["1", "Ann"]).otherwise(["1", "bo"])
+        (('0001', '1'), None)
+        """
+        unknown = [label for label, row in zip(labels, self.rows_of(labels).tolist(), strict=True) if row < 0]
+        rows = pc.index_in(_plainly(pa.array(unknown, pa.string())), value_set=_plainly(self.to_arrow()))
+        found = np.flatnonzero(rows.is_valid())
+        return (unknown[found[0]], self[rows[int(found[0])].as_py()]) if len(found) else None
+
+    def doubts(self) -> Iterator[str]:
+        """Yield in words what ids of a file may not have been meant so."""
+        if not isinstance(self._base, pa.Array):
+            return
+        plain = _plainly(self._base, capitals=True)
+        again = plain.to_pandas().duplicated().to_numpy()
+        if again.any():
+            other = int(np.flatnonzero(again)[0])
+            pair = f"{self[int(pc.index(plain, plain[other]).as_py())]!r} and {self[other]!r}"
+            yield f"{int(again.sum())} ids are other ids written otherwise ({pair}); they are taken for other agents"
+        for row in self.rows_of(_NOBODY).tolist():
+            if row >= 0:
+                yield f"{self[row]!r} is taken for the id of an agent: leave a cell empty where there is none"
+
     def extend(self, more: Iterable[str]) -> None:
         """Add labels below."""
         self._added.extend(more)
@@ -114,6 +157,21 @@ class Ids(Labels):
     def to_numpy(self) -> Objects:
         """Return all of them as an array of texts."""
         return np.asarray(self.to_arrow().to_numpy(zero_copy_only=False), object)
+
+
+def shortened(text: str, most: int = 40) -> str:
+    """Return a text for an error or a note: on one line, and no longer than `most` characters and three dots."""
+    return printable(text if len(text) <= most else f"{text[:most]}...")
+
+
+def examples(labels: Sequence[str], most: int = 3) -> str:
+    """Return the first labels in words.
+
+    >>> examples(["ann", "bo", "cy", "di"])
+    "'ann', 'bo', 'cy', ..."
+    """
+    more = ", ..." if len(labels) > most else ""
+    return ", ".join(repr(shortened(label)) for label in labels[:most]) + more
 
 
 class Names(Labels):

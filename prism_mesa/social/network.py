@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,8 +13,10 @@ import pyarrow as pa
 from prism_mesa.errors import DataError
 from prism_mesa.kernels.network import count_rows, number_keys, place_rows, tidy_rows
 from prism_mesa.social.blocks import blocks
-from prism_mesa.social.files import read_ids
+from prism_mesa.social.cells import distinct_ids, ids_of
+from prism_mesa.social.files import DEFAULT, read_ids, told
 from prism_mesa.social.labels import Ids
+from prism_mesa.social.params import FilesParams
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Int32s = npt.NDArray[np.int32]
@@ -34,11 +36,13 @@ class FollowNetwork:
         indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
         indices: Followed agents, int32.
         dropped: What a file held that could not be used, in words -> count.
+        notes: How the file was read, where that may surprise, in words.
     """
 
     indptr: npt.NDArray[np.int64]
     indices: Int32s
     dropped: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def n_agents(self) -> int:
@@ -76,7 +80,7 @@ class FollowNetwork:
         indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the last number: rows stay ascending
         indptr = np.append(self.indptr, self.indptr[-1])
         indptr[1:] += np.cumsum(more)
-        return FollowNetwork(indptr, np.append(indices, own).astype(np.int32), self.dropped)
+        return FollowNetwork(indptr, np.append(indices, own).astype(np.int32), self.dropped, self.notes)
 
 
 def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
@@ -105,27 +109,35 @@ def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
     return FollowNetwork(indptr, indices, dropped)
 
 
-def load_network(path: str) -> tuple[FollowNetwork, Ids]:
+def load_network(
+    path: str,
+    direction: Literal["dst_follows_src", "src_follows_dst"] = "dst_follows_src",
+    files: FilesParams = DEFAULT,
+) -> tuple[FollowNetwork, Ids]:
     """Read an edge list and return the network and the agents' ids, sorted; row i of the network is id i.
 
-    Ids may be numbers or strings (sorted as numbers if all of them are).
+    Ids are what the file says, as text; they are sorted as numbers if all are written as whole numbers are.
 
     Raises:
         DataError: If the file is missing, lacks a column, or has no usable row.
     """
-    table = read_ids(path, "network.edges", ("src", "dst"))
-    rows = table.num_rows
-    table = table.drop_null()
-    blank = rows - table.num_rows
+    key = "network.edges"
+    read = read_ids(path, key, ("src", "dst"), files)
+    with told(path, key):
+        table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
+    rows, table = len(read), table.drop_null()
+    blank, notes = rows - table.num_rows, read.notes
+    del read
     if blank == rows:
-        raise DataError(f"network.edges: {path}: no row has both src and dst")
+        raise DataError(f"{key}: {path}: no row has both src and dst")
     src, dst, ids = _by_number(table["src"], table["dst"]) or _by_hash(table["src"], table["dst"])
     del table
-    network = from_edges(src, dst, len(ids))
+    network = from_edges(*((src, dst) if direction == "dst_follows_src" else (dst, src)), len(ids))
     if not network.n_edges:
-        raise DataError(f"network.edges: {path}: every row is an agent that follows itself")
+        raise DataError(f"{key}: {path}: every row is an agent that follows itself")
     dropped = network.dropped + ((("rows without src or dst", blank),) if blank else ())
-    return FollowNetwork(network.indptr, network.indices, dropped), ids
+    notes += tuple(f"{key}: {said}" for said in ids.doubts())
+    return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
 
 
 def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids] | None:
@@ -146,29 +158,19 @@ def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int3
 
 
 def _by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids]:
-    """Return the rows of both columns and the ids of the rows."""
+    """Return the rows of both columns of texts and the ids of the rows."""
     (src_codes, src_ids), (dst_codes, dst_ids) = _coded(src), _coded(dst)
-    both = pd.concat([src_ids, dst_ids], ignore_index=True)
-    if not pd.api.types.is_integer_dtype(both):
-        both = _whole_numbers(both)
-    places, ids = pd.factorize(both, sort=True)
-    rows = places.astype(np.int32)
-    numbers = np.asarray(ids)
-    kept = numbers if numbers.dtype == np.int64 else pa.array([str(i) for i in ids], pa.string())
+    places, ids = pd.factorize(distinct_ids(pa.concat_arrays([src_ids, dst_ids])), sort=True)
+    rows, numbers = places.astype(np.int32), np.asarray(ids)
+    kept = numbers if numbers.dtype == np.int64 else pa.array(list(ids), pa.string())
     return rows[: len(src_ids)][src_codes], rows[len(src_ids) :][dst_codes], Ids(kept)
 
 
-def _coded(column: pa.ChunkedArray) -> tuple[Int32s, "pd.Series[Any]"]:
-    """Return the place of each value among the distinct ones, and these."""
-    coded = column.dictionary_encode().combine_chunks()
-    return coded.indices.to_numpy(), coded.dictionary.to_pandas()
-
-
-def _whole_numbers(ids: "pd.Series[Any]") -> "pd.Series[Any]":
-    """Return ids as integers where all are whole numbers (a blank cell makes pandas read floats), else as text."""
-    numbers = pd.to_numeric(ids, errors="coerce")
-    whole = numbers.notna().all() and bool((numbers == numbers.round()).all()) and bool((numbers.abs() < 2**53).all())
-    same = whole and (
-        pd.api.types.is_float_dtype(ids) or bool((ids.astype(str) == numbers.astype("int64").astype(str)).all())
-    )
-    return numbers.astype("int64") if same else ids.astype(str).str.strip()
+def _coded(column: pa.ChunkedArray) -> tuple[Int32s, pa.Array]:
+    """Return the place of each text among the distinct ones, and these."""
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    coded = coded.unify_dictionaries().combine_chunks()
+    codes = coded.indices.to_numpy()
+    used = np.bincount(codes, minlength=len(coded.dictionary)) > 0  # dropped rows may have left some without use
+    place = (np.cumsum(used) - 1).astype(np.int32)
+    return place[codes], coded.dictionary.filter(pa.array(used)).cast(pa.string())

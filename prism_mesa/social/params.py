@@ -1,5 +1,6 @@
 """The parameters of the social platform, with defaults, units and sources."""
 
+import codecs
 import math
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, Literal, Self
@@ -51,6 +52,11 @@ class NetworkParams(Params):
         Field("configuration", description="how the network is made; edges: read from network.edges")
     )
     edges: str | None = Field(None, description="edge list with columns src,dst: dst follows src (CSV, .gz, Parquet)")
+    direction: Literal["dst_follows_src", "src_follows_dst"] = Field(
+        "dst_follows_src",
+        description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
+        "the other way round (the summary says who has most followers and who follows most)",
+    )
     mean_degree: float = Field(20, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(
         1.5, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
@@ -146,6 +152,25 @@ class FeedParams(Params):
     x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_algo")
 
 
+class FilesParams(Params):
+    """How the files that network.edges, posts.file and agents.profiles name are read."""
+
+    encoding: str = Field("utf-8", description="encoding of CSV files: utf-8, latin-1, cp1252, utf-16, ...")
+    max_bytes: int = Field(
+        8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; a larger one is refused"
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        try:
+            codecs.lookup(name)
+            "é".encode(name, "replace").decode(name, "replace")
+        except (LookupError, ValueError):
+            raise ValueError("no encoding of text (utf-8, latin-1, cp1252, utf-16, ...)") from None
+        return name
+
+
 class ClockParams(Params):
     """Simulated time."""
 
@@ -217,6 +242,7 @@ class SocialParams(Params):
     network: NetworkParams = Field(default_factory=NetworkParams)
     posts: PostsParams = Field(default_factory=PostsParams)
     feed: FeedParams = Field(default_factory=FeedParams)
+    files: FilesParams = Field(default_factory=FilesParams)
     clock: ClockParams = Field(default_factory=ClockParams)
     statechart: StatechartParams = Field(default_factory=StatechartParams)
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)

@@ -8,14 +8,15 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
+import pyarrow as pa
 
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.records import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.social.blocks import filled
-from prism_mesa.social.files import read_table
-from prism_mesa.social.labels import Ids, Names
-from prism_mesa.social.params import AgentsParams, SocialParams
+from prism_mesa.social.cells import labels_of, numbers_of, texts_of
+from prism_mesa.social.files import DEFAULT, read_table, told
+from prism_mesa.social.labels import Ids, Names, examples, shortened
+from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
 from prism_mesa.social.population import NO_ACTION, NO_POST, Population
 from prism_mesa.social.texts import Topics, quantised
 from prism_mesa.statechart import AgentState
@@ -183,8 +184,8 @@ def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDAr
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float32)
 
 
-def read_profiles(path: str, population: Population, topics: Topics) -> None:
-    """Write the profiles of a file over the drawn ones.
+def read_profiles(path: str, population: Population, topics: Topics, files: FilesParams = DEFAULT) -> tuple[str, ...]:
+    """Write the profiles of a file over the drawn ones, and return how it was read, where that may surprise.
 
     Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by
     ;), engagement_threshold, timeout_threshold, activity, post_rate, like, reply, reshare, and the Big
@@ -194,57 +195,59 @@ def read_profiles(path: str, population: Population, topics: Topics) -> None:
         DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
     """
     key = "agents.profiles"
-    table = read_table(path, key, needs=("agent",), ids=("agent",))
-    known = ["agent", "name", "interests", *_NUMBERS]
-    for column in table.columns:
-        if column not in known:
-            near = did_you_mean(column, known)
-            raise DataError(f"{key}: {path}: unknown column {column!r} (allowed: {', '.join(known)}).{near}")
-    rows = _rows_of(table["agent"], path, population)
-    for column, (low, high) in _NUMBERS.items():
-        if column in table:
-            where = f"{key}: {path}: {column}"
-            _write(column, _numbers(table[column], where, low, high, whole=column in _WHOLE), rows, population)
-    for row, name in zip(rows.tolist(), table.get("name", []), strict=False):
-        if pd.notna(name):
-            population.names[row] = str(name).strip()
-    for row, words in zip(rows.tolist(), table.get("interests", []), strict=False):
-        if isinstance(words, str):
-            population.interests[row] = _interests(words, topics, f"{key}: {path}: agent {population.ids[row]}")
+    table = read_table(path, key, ("agent",), ("name", "interests", *_NUMBERS), files, others=False)
+    with told(path, key):
+        rows = _rows_of(labels_of(table["agent"], "agent"), path, population)
+        for column, (low, high) in _NUMBERS.items():
+            if column in table:
+                values = _numbers(table[column], column, f"{key}: {path}", low, high)
+                _write(column, values, rows, population)
+        names, words = (texts_of(table[c], c) if c in table else [] for c in ("name", "interests"))
+    for row, name in zip(rows.tolist(), names, strict=False):
+        if name:
+            population.names[row] = name
+    for row, own in zip(rows.tolist(), words, strict=False):
+        if own:
+            population.interests[row] = _interests(own, topics, f"{key}: {path}: agent {population.ids[row]}")
     shares = population.propensities.sum(axis=1, keepdims=True)
     if (shares <= 0).any():
         agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
         raise DataError(f"{key}: {path}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
     population.propensities /= shares
+    return table.notes
 
 
-def _rows_of(agents: "pd.Series[Any]", path: str, population: Population) -> npt.NDArray[np.int64]:
-    blank = np.flatnonzero(agents.isna())
-    if len(blank):
-        raise DataError(f"agents.profiles: {path}: line {blank[0] + 2}: the cell 'agent' is blank")
-    named = agents.astype(str).str.strip().tolist()
+def _rows_of(agents: Sequence[str | None], path: str, population: Population) -> npt.NDArray[np.int64]:
+    where = f"agents.profiles: {path}"
+    named = [agent for agent in agents if agent is not None]
+    if len(named) < len(agents):
+        raise DataError(f"{where}: line {list(agents).index(None) + 2}: the cell 'agent' is blank")
     rows = population.ids.rows_of(named)
     if (rows < 0).any():
-        agent = named[int(np.flatnonzero(rows < 0)[0])]
-        raise DataError(f"agents.profiles: {path}: agent {agent!r} is not in the network ({len(population)} agents)")
+        agent = shortened(named[int(np.flatnonzero(rows < 0)[0])])
+        raise DataError(
+            f"{where}: agent {agent!r} is not in the network ({len(population)} agents). Ids are compared as text; "
+            f"there they are {examples(population.ids)}"
+        )
     _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
     if len(first) < len(rows):
         twice = rows[np.flatnonzero(first[inverse] < np.arange(len(rows)))[0]]
-        raise DataError(f"agents.profiles: {path}: agent {population.ids[twice]!r} is named twice")
+        raise DataError(f"{where}: agent {population.ids[twice]!r} is named twice")
     return rows
 
 
-def _numbers(values: "pd.Series[Any]", where: str, low: float, high: float, *, whole: bool) -> npt.NDArray[np.float64]:
-    numbers = pd.to_numeric(values, errors="coerce")
-    bad = (numbers.isna() & values.notna()) | (numbers < low) | (numbers > high)
+def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> npt.NDArray[np.float64]:
+    numbers, given = numbers_of(cells, column)
+    whole = column in _WHOLE
+    bad = given & ~((numbers >= low) & (numbers <= high))
     if whole:
-        bad |= numbers.notna() & (numbers != numbers.round())
+        bad |= given & (numbers != np.round(numbers))
     if bad.any():
-        line = int(np.flatnonzero(bad.to_numpy())[0]) + 2
-        raise DataError(
-            f"{where}: line {line}: {values[bad].iloc[0]!s} is not a {'whole ' * whole}number in {low:g} .. {high:g}"
-        )
-    return np.asarray(numbers, np.float64)
+        row = int(np.flatnonzero(bad)[0])
+        value = shortened(str(cells[row].as_py()))
+        kind = f"{'whole ' * whole}number in {low:g} .. {high:g}"
+        raise DataError(f"{where}: {column}: line {row + 2}: {value} is not a {kind}")
+    return numbers
 
 
 def _write(column: str, values: npt.NDArray[np.float64], rows: Rows, population: Population) -> None:
@@ -263,6 +266,7 @@ def _interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:
     for word in filter(None, map(str.strip, words.split(";"))):
         if word not in topics.names:
             near = did_you_mean(word, topics.names)
-            raise DataError(f"{where}: no topic is called {word!r} (topics: {', '.join(topics.names)}).{near}")
+            known = shortened(", ".join(topics.names), 200)
+            raise DataError(f"{where}: no topic is called {shortened(word)!r} (topics: {known}).{near}")
         total += topics.name_vectors[topics.names.index(word)]
     return quantised(total)

@@ -10,7 +10,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.kernels.network import add_up
 from prism_mesa.social.blocks import blocks
 from prism_mesa.social.generate import generate_network
-from prism_mesa.social.labels import Ids
+from prism_mesa.social.labels import Ids, examples
 from prism_mesa.social.network import FollowNetwork, load_network
 from prism_mesa.social.params import NetworkParams, SocialParams
 from prism_mesa.social.population import Population
@@ -55,11 +55,11 @@ def make_world(params: SocialParams, streams: Streams) -> World:
         DataError: If a file cannot be used.
     """
     if params.network.edges is not None:
-        network, ids = load_network(params.network.edges)
+        network, ids = load_network(params.network.edges, params.network.direction, params.files)
     else:
         network = generate_network(_possible(params), params.agents.n, streams)
         ids = Ids(range(network.n_agents))
-    corpus = load_corpus(params.posts.file)
+    corpus = load_corpus(params.posts.file, params.files)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
     agents = np.arange(network.n_agents)
@@ -68,9 +68,9 @@ def make_world(params: SocialParams, streams: Streams) -> World:
     if len(schedule.author):
         interests, without = _observed_interests(interests, schedule, topics, network)
     population = draw_profiles(agents, ids, interests, params, streams)
+    notes = [*network.notes, *corpus.notes]
     if params.agents.profiles is not None:
-        read_profiles(params.agents.profiles, population, topics)
-    notes = []
+        notes += read_profiles(params.agents.profiles, population, topics, params.files)
     asked, made = params.network.mean_degree, network.n_edges / network.n_agents
     if params.network.edges is not None and "n" in params.agents.model_fields_set:
         notes.append(f"network.edges: its {network.n_agents:,} agents; network.kind and agents.n do not count")
@@ -100,10 +100,7 @@ def _schedule(
     rows = _by_rank(corpus.authors, network) if by_rank else ids.rows_of(corpus.authors)
     matched = rows >= 0
     if not matched.any():
-        raise DataError(
-            f"posts.file: {params.posts.file}: none of its {len(set(corpus.authors))} authors is an agent of the "
-            "network; give posts.authors=rank to match them by activity and followers"
-        )
+        raise DataError(f"posts.file: {params.posts.file}: {_no_match(list(dict.fromkeys(corpus.authors)), ids)}")
     text_id = np.flatnonzero(matched)
     if corpus.rounds is None:
         rounds = np.arange(len(text_id)) * params.rounds // len(text_id)
@@ -112,6 +109,20 @@ def _schedule(
     late = int((rounds >= params.rounds).sum())
     unmatched = (("posts whose author is no agent", int((~matched).sum())), ("posts after the last round", late))
     return Schedule(rows[text_id], text_id, rounds), unmatched
+
+
+def _no_match(authors: list[str], ids: Ids) -> str:
+    """Return why none of the authors is an agent, and what to do."""
+    alike = ids.otherwise(authors)
+    why = "they name others"
+    if alike:
+        why = f"ids are compared as text, and {alike[0]!r} is not {alike[1]!r}: write them alike in both files"
+    elif ids.is_range:
+        why = "without network.edges agents are called by their numbers"
+    return (
+        f"none of its {len(authors)} authors is an agent of the network; give posts.authors=rank to match them by "
+        f"activity and followers. Authors are {examples(authors)}; ids of the network are {examples(ids)}: {why}"
+    )
 
 
 def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64]:

@@ -1,0 +1,112 @@
+"""Text files as a stream of UTF-8: sized before anything is kept of them, and checked as they are read."""
+
+import codecs
+import gzip
+import io
+import os
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from prism_mesa.social.params import FilesParams
+
+BLOCK: Final = 1 << 20
+"""Bytes that are unpacked at a time."""
+_GZIP_AT_MOST: Final = 1100
+"""A byte of gzip unpacks to no more than 1,032 (deflate's longest match in its shortest code)."""
+_FIRST_BYTES: Final = (
+    (b"\x1f\x8b", "it is packed with gzip: let its name end in .csv.gz"),
+    (b"PK\x03\x04", "it is a zip file, perhaps of a spreadsheet: save the table as CSV"),
+    (b"PAR1", "it is a Parquet file: let its name end in .parquet"),
+    (codecs.BOM_UTF16_LE, "give files.encoding=utf-16"),
+    (codecs.BOM_UTF16_BE, "give files.encoding=utf-16"),
+)
+
+
+def opened(file: Path, files: FilesParams) -> BinaryIO:
+    """Return a text file as a stream of UTF-8, unpacked if its name ends in .gz; see `check_size` for how long it is.
+
+    Raises:
+        ValueError: While it is read, if it is not in `files.encoding`.
+        OSError, EOFError, zlib.error: If it cannot be unpacked.
+    """
+    return io.BufferedReader(_Utf8(file, files.encoding), BLOCK)
+
+
+def check_size(file: Path, most: int) -> None:
+    """Check that a file unpacks to no more than `most` bytes; a gzip file that might is unpacked once, and forgotten.
+
+    Raises:
+        ValueError: If it unpacks to more.
+    """
+    size = os.path.getsize(file)
+    if file.suffix != ".gz":
+        if size > most:
+            raise too_large(f"{size:,} bytes", most)
+        return
+    if size * _GZIP_AT_MOST <= most:
+        return
+    unpacked = 0
+    with gzip.open(file) as source:
+        while block := source.read(BLOCK):
+            unpacked += len(block)
+            if unpacked > most:
+                raise too_large(f"more than {most:,} bytes", most)
+
+
+def too_large(size: str, most: int) -> ValueError:
+    """Return the fault of a file that unpacks to more than it may."""
+    return ValueError(f"it unpacks to {size}, and files.max_bytes={most} is the most: take a part of it, or allow more")
+
+
+class _Utf8(io.RawIOBase):
+    """The bytes of a text file, unpacked, as UTF-8 without a byte order mark."""
+
+    def __init__(self, file: Path, encoding: str) -> None:
+        self._source = gzip.open(file) if file.suffix == ".gz" else file.open("rb")  # noqa: SIM115 - closed below
+        self._encoding = codecs.lookup(encoding).name
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._file, self._read, self._waiting = file, 0, b""
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._source.close()
+        super().close()
+
+    def readinto(self, buffer: "bytearray | memoryview") -> int:  # type: ignore[override]
+        """Fill a buffer and return how far; 0 at the end."""
+        while not self._waiting:
+            block = self._source.read(BLOCK)
+            self._waiting = self._checked(block)
+            if not block:
+                break
+        n = min(len(buffer), len(self._waiting))
+        buffer[:n], self._waiting = self._waiting[:n], self._waiting[n:]
+        return n
+
+    def _checked(self, block: bytes) -> bytes:
+        """Return a block as UTF-8; an empty one ends the file."""
+        first, self._read = self._read == 0, self._read + len(block)
+        try:
+            text = self._decoder.decode(block, final=not block)
+        except UnicodeDecodeError as error:
+            raise ValueError(self._told(error)) from None
+        if self._encoding != "utf-8":
+            return text.encode()
+        return block.removeprefix(codecs.BOM_UTF8) if first else block
+
+    def _told(self, error: UnicodeDecodeError) -> str:
+        """Return which byte cannot be read, where it is, and what to try."""
+        place = self._read - len(error.object) + error.start
+        with gzip.open(self._file) if self._file.suffix == ".gz" else self._file.open("rb") as source:
+            begin = source.read(4)
+            line = begin[:place].count(b"\n") + 1
+            for at in range(4, place, BLOCK):
+                line += source.read(min(BLOCK, place - at)).count(b"\n")
+        byte = f"{error.encoding!r} codec can't decode byte 0x{error.object[error.start]:02x} in position {place}"
+        try_this = "give the encoding that it is in" if self._encoding != "utf-8" else "give files.encoding=latin-1"
+        known = [hint for mark, hint in _FIRST_BYTES if begin.startswith(mark)]
+        return f"{byte} (line {line}): it is not in {self._encoding}: {known[0] if known else try_this}"

@@ -7,15 +7,17 @@ import re
 import shutil
 import sys
 import textwrap
+import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 
-from prism_mesa.errors import BadInputError, PrismError, printable, shortened
+from prism_mesa.errors import BadInputError, PrismError, PrismWarning, printable, said_openly, shortened
 from prism_mesa.summaries import economy_lines, run_lines, survey_lines
+from prism_mesa.terminal import show, show_json, show_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -50,6 +52,9 @@ ConfiguredNations = Annotated[
     typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys: economy.policy=taylor"),
 ]
 Out = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="use a server, module or file that only the RUN's folder names (it runs code)")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
 
 
@@ -61,6 +66,7 @@ class _InterruptedError(PrismError):
 
 def main() -> None:
     """Run the command line; every known error ends as one line on stderr and its exit code."""
+    warnings.showwarning = _show_warning
     sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False)
@@ -85,8 +91,20 @@ def main() -> None:
     sys.exit(code or 0)
 
 
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Show a warning on one line of stderr, without where in the program it comes from."""
+    _say(f"prism: {message}" if issubclass(category, PrismWarning) else f"prism: {category.__name__}: {message}")
+
+
 def _say(text: str) -> None:
-    print(printable(shortened(text)), file=sys.stderr)
+    show_line(shortened(said_openly(text)), to=sys.stderr)
 
 
 @app.command()
@@ -101,7 +119,7 @@ def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJso
         result = run_config(config, out=out, on_round=lambda done: advance())
         draw_run(result.run_dir)
     if as_json:
-        print(json.dumps(result.summary))
+        show_json(result.summary)
     else:
         _print_lines(run_lines(result.summary))
     if result.status != "done":
@@ -125,7 +143,7 @@ def economy(arguments: ConfiguredNations = None, out: Out = Path("results"), as_
         result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
         draw_economy(result.run_dir)
     if as_json:
-        print(json.dumps(result.summary))
+        show_json(result.summary)
     else:
         _print_lines(economy_lines(result.summary))
 
@@ -139,25 +157,26 @@ def replay(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="keep the repetition in DIR/<run-id>; by default it is dropped")
     ] = None,
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Repeat a run from its ledger, without any LLM, and prove that every table is the same."""
-    from prism_mesa.experiments.replay import recorded_rounds
+    from prism_mesa.experiments.recorded import recorded_rounds
     from prism_mesa.experiments.replay import replay as repeat
 
     with _progress(recorded_rounds(run_dir), "rounds") as advance:
-        found = repeat(run_dir, out=out, on_round=lambda done: advance())
+        found = repeat(run_dir, out=out, on_round=lambda done: advance(), trust=trust)
     if as_json:
         kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
         told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
         told |= {"reckoned": found.reckoned, "texts": found.texts}
-        print(json.dumps(kept | told))
+        show_json(kept | told)
     else:
         for table, rows in found.rows.items():
-            print(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
+            show_line(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
         again = f", {found.reckoned:,} decided again without an LLM" if found.reckoned else ""
         texts = f" and {found.texts:,} thoughts and texts" if found.texts else ""
-        print(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
+        show_line(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
     if not found.equal:
         table, difference = next(iter(found.differences.items()))
         raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")
@@ -174,9 +193,10 @@ def why(
             help="the round (from 0) or, of nations, the quarter (2011Q2); by default the last with most to tell",
         ),
     ] = None,
+    trust: Trust = False,
 ) -> None:
     """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
-    from prism_mesa.experiments.replay import is_economy, recorded_config
+    from prism_mesa.experiments.recorded import is_economy, recorded_config
     from prism_mesa.experiments.telling import told
     from prism_mesa.experiments.why import why as explained
     from prism_mesa.experiments.why_economy import why_nation
@@ -184,16 +204,16 @@ def why(
 
     if is_economy(run_dir):
         for line in why_nation(run_dir, agent, at):
-            print(line)
+            show_line(line)
         return
     round_ = None if at is None else whole_number(at)
     if at is not None and round_ is None:
         raise BadInputError(f"ROUND: {at!r} is no round: give a whole number from 0")
-    rounds = recorded_config(run_dir).rounds if round_ is None else round_ + 1
+    rounds = recorded_config(run_dir, trust=trust).rounds if round_ is None else round_ + 1
     with _progress(rounds, "rounds") as advance:
-        explanation = explained(run_dir, agent, round_, on_round=lambda done: advance())
+        explanation = explained(run_dir, agent, round_, on_round=lambda done: advance(), trust=trust)
     for line in told(explanation):
-        print(line)
+        show_line(line)
 
 
 Overrides = Annotated[
@@ -214,6 +234,7 @@ def survey(
         typer.Option(metavar="ROUND", min=0, max=_MOST_ROUNDS, help="take the run as it was after this round, from 0"),
     ] = None,
     out: Out = Path("results"),
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Ask agents of a run the same questions before and after it; tables and a picture go to OUT/survey-<time>."""
@@ -228,15 +249,17 @@ def survey(
             advance(done - said, total)
             said = done
 
-        result = asked_of(run_dir, questions, overrides or (), agents=agents, at=at, out=out, on_answers=on_answers)
+        result = asked_of(
+            run_dir, questions, overrides or (), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
+        )
         asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
         pictures = draw_survey(result.folder, result.table, asks)
     if as_json:
-        print(json.dumps(result.summary | {"pictures": [str(path) for path in pictures]}))
+        show_json(result.summary | {"pictures": [str(path) for path in pictures]})
     else:
         for line in survey_lines(result.summary):
-            print(printable(line))
-        print(f"\ndrawn: {', '.join(map(str, pictures)) or 'nothing: no closed question'}")
+            show_line(line)
+        show(f"\ndrawn: {', '.join(map(str, pictures)) or 'nothing: no closed question'}")
     if result.status != "done":
         raise _failed({"run_dir": result.folder, **result.summary}, "survey")
 
@@ -255,6 +278,7 @@ def distill(
         int, typer.Option(min=1, max=10_000, help="with --drift: that many seeds, from the run's own on")
     ] = 1,
     out: Out = Path("results"),
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Fit a small model of an LLM's choices to its ledgers; judge it on personas and posts that it never saw."""
@@ -267,44 +291,45 @@ def distill(
 
     check_installed()
     with _progress(sum(map(rounds_of, run_dirs)), "rounds repeated") as advance:
-        found = distilled_from(run_dirs, kind=kind, out=out, on_round=advance)
+        found = distilled_from(run_dirs, kind=kind, out=out, on_round=advance, trust=trust)
     moved = None
     if drift:
         with _progress(rounds_of_drift(run_dirs[0], seeds), "rounds run") as advance:
-            moved = drift_of(run_dirs[0], found.file, found.folder / "drift", n_seeds=seeds, on_round=advance).table
+            where = found.folder / "drift"
+            moved = drift_of(run_dirs[0], found.file, where, n_seeds=seeds, on_round=advance, trust=trust).table
     pictures = draw_distilled(found.folder, found.model.report, moved)
     if as_json:
         told = {"folder": str(found.folder), "file": str(found.file), "pictures": [str(path) for path in pictures]}
         table = {} if moved is None else {"drift": json.loads(moved.to_json(orient="records"))}
-        print(json.dumps(told | {"provenance": found.model.provenance, "report": found.model.report} | table))
+        show_json(told | {"provenance": found.model.provenance, "report": found.model.report} | table)
         return
     for choice in found.model.report["choices"]:
         _print_choice(choice)
     if moved is not None:
         _print_drift(moved)
-    print(f"kept: {found.file} ({kind}); use it with reasoner.distilled={found.file}, and either")
-    print("  reasoner.kind=distilled, or reasoner.llm_share=0.25 beside an LLM")
-    print(f"drawn: {', '.join(map(str, pictures))}")
+    show_line(f"kept: {found.file} ({kind}); use it with reasoner.distilled={found.file}, and either")
+    show_line("  reasoner.kind=distilled, or reasoner.llm_share=0.25 beside an LLM")
+    show_line(f"drawn: {', '.join(map(str, pictures))}")
 
 
 def _print_choice(choice: dict[str, Any]) -> None:
     """Print how well models of one choice do."""
     held = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
-    print(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({held})")
+    show_line(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({held})")
     columns = {"log_loss": "log loss", "auc": "AUC", "js": "JS (bits)", "calibration_error": "off by"}
     if "scores" in choice:
-        print("  held out  " + "".join(f"{title:>11}" for title in columns.values()))
+        show_line("  held out  " + "".join(f"{title:>11}" for title in columns.values()))
         for name, scores in choice["scores"].items():
-            print(f"  {name:<10}" + "".join(f"{scores[column]:>11.4f}" for column in columns))
-    print(f"  it {choice['verdict']}" if "scores" in choice else f"  {choice['verdict']}")
+            show_line(f"  {name:<10}" + "".join(f"{scores[column]:>11.4f}" for column in columns))
+    show_line(f"  it {choice['verdict']}" if "scores" in choice else f"  {choice['verdict']}")
 
 
 def _print_drift(table: Any) -> None:
     """Print how outcomes move with the share of the LLM: the mean over seeds."""
     wide = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
-    print("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in wide.columns))
+    show_line("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in wide.columns))
     for outcome, values in wide.iterrows():
-        print(f"{outcome:<24}" + "".join(f"{value:>11,.4g}" for value in values))
+        show_line(f"{outcome:<24}" + "".join(f"{value:>11,.4g}" for value in values))
 
 
 @app.command()
@@ -334,6 +359,7 @@ def interview(
         bool, typer.Option("--free", help="let the small embedded LLM use words of its own, not only the agent's deeds")
     ] = False,
     out: Out = Path("results"),
+    trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
     """Talk with an agent as its run left it; the talk is kept in OUT/interview-<time>, the run is not changed."""
@@ -347,7 +373,7 @@ def interview(
     given = [*(arguments or ()), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
     with (
         _warned(),
-        Interview(run_dir, agent, at=at, overrides=given, free=free, out=out) as talk,
+        Interview(run_dir, agent, at=at, overrides=given, free=free, out=out, trust=trust) as talk,
         Interrupts() as interrupts,
     ):
         held = f"; {HELD}" if talk.held else ""
@@ -365,7 +391,7 @@ def interview(
             raise _InterruptedError(f"interrupted (kept: {folder})" if folder else "interrupted")
         if as_json:
             answers = [exchange.as_json() for exchange in talk.transcript]
-            print(json.dumps({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None}))
+            show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
         elif folder:
             _say(f"kept: {folder / 'transcript.md'}")
             _say(f"why it did what it did: prism why {run_dir} {talk.restored.row} ROUND")
@@ -386,12 +412,12 @@ def _talk_with(
     typed = questions is None and sys.stdin.isatty()
     to = sys.stderr if quiet else sys.stdout
 
-    def show(line: str) -> None:
+    def shown(line: str) -> None:
         if typed or not quiet:
-            print(line, file=to, flush=True)
+            show(line, to=to)
 
     dim = to.isatty() and "NO_COLOR" not in os.environ
-    session = Session(talk, show, thoughts=thoughts, dim=dim, echo=not typed)
+    session = Session(talk, shown, thoughts=thoughts, dim=dim, echo=not typed)
     if questions is not None:
         session.take(interrupts.between(questions))
     elif typed:
@@ -413,11 +439,11 @@ def stats(file: LedgerFile, as_json: AsJson = False) -> None:
 
     found = ledger_stats(file)
     if as_json:
-        print(json.dumps(found))
+        show_json(found)
         return
     for name, value in found.items():
         text = ", ".join(f"{n:,} {what}" for what, n in value.items()) or 0 if isinstance(value, dict) else value
-        print(f"{name:<12}{text}")
+        show_line(f"{name:<12}{text}")
 
 
 @ledger.command()
@@ -433,10 +459,10 @@ def export(
 
     files = export_ledger(file, out)
     if as_json:
-        print(json.dumps({table: {"file": str(path), "rows": rows} for table, (path, rows) in files.items()}))
+        show_json({table: {"file": str(path), "rows": rows} for table, (path, rows) in files.items()})
     else:
         for path, rows in files.values():
-            print(f"{rows:>10,} rows  {path}")
+            show_line(f"{rows:>10,} rows  {path}")
 
 
 @app.command()
@@ -452,12 +478,12 @@ def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJ
     errors = [finding for finding in findings if finding.level == "error"]
     if as_json:
         found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
-        print(json.dumps({"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)}))
+        show_json({"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)})
     else:
-        print(text.read_text(encoding="utf-8"))
+        show(text.read_text(encoding="utf-8"))
         for finding in findings:
-            print(finding)
-        print(f"drawn: {picture}, {text}")
+            show_line(finding)
+        show_line(f"drawn: {picture}, {text}")
     if errors:
         raise BadInputError(f"chart {drawn.name}: {errors[0].where}: {errors[0].message}")
 
@@ -483,7 +509,7 @@ def browser_page(
         file.flush()
         command = [sys.executable, "-m", "solara", "run", str(Path(__file__).with_name("app.py")), f"--port={port}"]
         command += ["--production"] + ([] if open_browser else ["--no-open"])
-        print(f"the page is at http://localhost:{port} (end with Ctrl-C)", file=sys.stderr)
+        show_line(f"the page is at http://localhost:{port} (end with Ctrl-C)", to=sys.stderr)
         named = {"PRISM_APP_CONFIG": file.name} if arguments else {}
         done = subprocess.run(command, env=os.environ | named, check=False)
     sys.exit(done.returncode)
@@ -542,7 +568,7 @@ class _Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg not in self._shown:
             self._shown.add(record.msg)
-            text = f"prism: {printable(record.getMessage())} (more of this kind are counted, not shown)"
+            text = f"prism: {printable(said_openly(record.getMessage()))} (more of this kind are counted, not shown)"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 
@@ -602,7 +628,7 @@ def _print_lines(lines: Iterable[tuple[str, str]]) -> None:
     """Print (what, text) as two columns, wrapped in a terminal only."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     for name, text in lines:
-        print(
+        show(
             textwrap.fill(
                 f"{name:<12}{text}", width, subsequent_indent=" " * 12, break_long_words=False, break_on_hyphens=False
             )

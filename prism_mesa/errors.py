@@ -3,9 +3,20 @@
 This module never prints and never exits; `cli` turns an error into one line and `exit_code`.
 """
 
+import re
 from collections.abc import Iterable
 from difflib import get_close_matches
 from typing import ClassVar, Final
+
+_USER_OF_ADDRESS: Final = re.compile(
+    r"(?<=://)[^\s/?#]*@"  # http://me:pass@host
+    r"|(?<=\bhost=)[^\s/?#]*@"  # reasoner.host=me@host
+    r"|(?<![^\s='\"(\[,])[^\s:/@='\"()\[\],]+:[^\s/@'\",]+@(?=[\w\[])"  # me:pass@host
+)
+_KEY_OF_ADDRESS: Final = re.compile(
+    r"([?&;][\w.-]*(?:key|token|secret|passw(?:or)?d|pwd|auth|signature)[\w.-]*=)[^\s&#;'\"]+", re.IGNORECASE
+)
+
 
 LONGEST: Final = 600
 """Characters of a message; it is to be read, whatever a user or an LLM wrote into it."""
@@ -26,12 +37,15 @@ def shortened(text: str, most: int = LONGEST) -> str:
 
 
 class PrismError(Exception):
-    """Base of all errors that PRISM raises on purpose; its message has at most `LONGEST` characters."""
+    """Base of all errors that PRISM raises on purpose.
+
+    A message has at most `LONGEST` characters, and no password of an address (`said_openly`).
+    """
 
     exit_code: ClassVar[int] = 1
 
     def __init__(self, *told: object) -> None:
-        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in told))
+        super().__init__(*(shortened(said_openly(one)) if isinstance(one, str) else one for one in told))
 
 
 class BadInputError(PrismError, ValueError):
@@ -105,6 +119,15 @@ class PrismWarning(UserWarning):
 def printable(text: str) -> str:
     """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def said_openly(text: str) -> str:
+    """Return `text` without passwords and keys in the addresses that it holds: for all that is written or said.
+
+    >>> said_openly("no answer from https://me:pass@llm.example:8000/v1?api_key=abc&n=1")
+    'no answer from https://llm.example:8000/v1?api_key=***&n=1'
+    """
+    return _KEY_OF_ADDRESS.sub(r"\1***", _USER_OF_ADDRESS.sub("", text))
 
 
 def did_you_mean(given: str, allowed: Iterable[str]) -> str:

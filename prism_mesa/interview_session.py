@@ -13,6 +13,7 @@ from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Event, Tool
 from prism_mesa.errors import AgentError, printable
 from prism_mesa.experiments.interview import Interview
 from prism_mesa.experiments.transcript import did_told, grounds, thought_told, tool_told
+from prism_mesa.terminal import Dimmed, show
 
 PROMPT = "you> "
 HELP = """/did       what the agent did, from the run's records
@@ -32,7 +33,7 @@ class Session:
         interview: Who answers.
         show: Shows a line, which holds nothing that could steer a terminal.
         thoughts: Whether thoughts and calls of tools are shown from the start.
-        dim: Whether they are dimmed, by ANSI codes.
+        dim: Whether they are dimmed (`terminal.Dimmed`).
         echo: Whether questions are shown as well: where they are not typed in a terminal.
     """
 
@@ -130,7 +131,7 @@ class Session:
     def _aside(self, text: str) -> None:
         for line in text.splitlines():
             for part in textwrap.wrap(printable(line)[:_SAID_CAP], _WIDTH - 4):
-                self._show(f"\x1b[2m    {part}\x1b[0m" if self._dim else f"    {part}")
+                self._show(Dimmed(f"    {part}") if self._dim else f"    {part}")
 
     def _tell(self, text: str, before: str = "") -> None:
         """Show a text, whose own lines stay lines, after a label."""
@@ -190,11 +191,11 @@ def typed_lines(prompt_to_stdout: bool) -> Iterator[str]:
         import readline  # noqa: F401 - it lets input() edit lines
     while True:
         if not prompt_to_stdout:
-            print(PROMPT, end="", file=sys.stderr, flush=True)
+            show(PROMPT, to=sys.stderr, end="")
         try:
             yield input(PROMPT if prompt_to_stdout else "")
         except EOFError:
-            print(file=sys.stdout if prompt_to_stdout else sys.stderr)
+            show(to=sys.stdout if prompt_to_stdout else sys.stderr)
             return
 
 

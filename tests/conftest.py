@@ -1,8 +1,12 @@
 """Fixtures that several files share."""
 
+import atexit
 import fcntl
+import os
+import shutil
 import signal
 import sys
+import tempfile
 from functools import partialmethod
 from pathlib import Path
 
@@ -24,6 +28,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
 llamacpp.THREADS = 1
+
+# runs of tests are signed with a key of their own, not with that of whoever runs the tests
+os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="prism-tests-")
+atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
 _compiling = set()
 

@@ -59,6 +59,7 @@ def distill(
     kind: str = "logistic",
     out: str | Path = "results",
     on_round: Callable[[], object] = lambda: None,
+    trust: bool = False,
 ) -> Distilled:
     """Fit a model to what an LLM said in runs, and keep it with its report in ``out/distilled-<time>``.
 
@@ -67,16 +68,17 @@ def distill(
         kind: What is kept; both are judged.
         out: Parent folder; made if missing.
         on_round: Called after each round of the runs that was repeated.
+        trust: As for `replay`.
 
     Raises:
         ConfigError: If scikit-learn is not installed.
-        DataError: If the runs do not hold what is needed.
+        DataError: If the runs do not hold what is needed, or are not trusted.
     """
     check_installed()
     kept = next((known for known in KINDS if known == kind), None)
     if kept is None:
         raise DataError(f"--kind: {kind!r} is none of {', '.join(KINDS)}")
-    model = model_of(lessons_of(run_dirs, on_round), kept)
+    model = model_of(lessons_of(run_dirs, on_round, trust=trust), kept)
     folder = RunFolder(Path(out), "distilled").path
     (folder / FILE).write_bytes(model.text().encode())
     (folder / REPORT).write_text(json.dumps(model.report, indent=1) + "\n", encoding="utf-8")

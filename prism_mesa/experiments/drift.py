@@ -12,12 +12,12 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import DataError, RunError
+from prism_mesa.errors import RunError
 from prism_mesa.experiments.config import Config, make_config
 from prism_mesa.experiments.lessons import rounds_of
-from prism_mesa.experiments.replay import recorded_config
+from prism_mesa.experiments.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import LEDGER, make_folder, read_manifest
+from prism_mesa.experiments.store import LEDGER, make_folder
 from prism_mesa.params import merged
 from prism_mesa.reasoner import Ledger
 
@@ -49,6 +49,7 @@ def drift(
     shares: Sequence[float] = SHARES,
     n_seeds: int = 1,
     on_round: Callable[[], object] = lambda: None,
+    trust: bool = False,
 ) -> Drift:
     """Run the scenario of a run with several shares of its LLM, and keep the table of outcomes in `out`.
 
@@ -59,17 +60,19 @@ def drift(
         shares: Shares of open choices that go to the LLM, ascending.
         n_seeds: The run's seed and the next ones.
         on_round: Called after each round of each run.
+        trust: Whether a server, a module, and files outside of the folder, that only the folder names may be used;
+            those of runs made here may be.
 
     Raises:
-        DataError: If there is no such run, or it cannot be repeated from its folder.
+        DataError: If there is no such run, it cannot be repeated from its folder, or is not trusted.
         ConfigError: If its LLM is not there to answer what is new.
     """
     folder = Path(out)
     make_folder(folder)
     ledger = folder / "answers.sqlite"
+    base = _scenario(Path(run_dir), Path(distilled), ledger, trust=trust)
     with Ledger(ledger) as known, Ledger(Path(run_dir) / LEDGER, read_only=True) as own:
         known.write(own.answers(), [])
-    base = _scenario(Path(run_dir), Path(distilled), ledger)
     rows: list[dict[str, Any]] = []
 
     def advance(done: int) -> None:
@@ -93,20 +96,14 @@ def drift(
 def rounds_of_drift(run_dir: str | Path, n_seeds: int = 1) -> int:
     """Return how many rounds `drift` runs in all."""
     rounds_of(Path(run_dir))
-    return recorded_config(Path(run_dir)).rounds * len(SHARES) * n_seeds
+    return recorded_rounds(Path(run_dir)) * len(SHARES) * n_seeds
 
 
-def _scenario(run_dir: Path, distilled: Path, ledger: Path) -> Config:
+def _scenario(run_dir: Path, distilled: Path, ledger: Path, *, trust: bool) -> Config:
     """Return the configuration of a run with its LLM to be asked anew."""
-    llm, recorded = read_manifest(run_dir)["llm"], recorded_config(run_dir)
-    if llm["kind"] not in ("ollama", "embedded", "openai"):
-        raise DataError(f"{run_dir}: its LLM was given in Python ({llm['kind']}): it cannot be asked again from here")
-    own: dict[str, Any] = {"kind": llm["kind"], "distilled": str(distilled)}
-    own |= {"ledger": "cache", "ledger_path": str(ledger)}
-    own["max_fallback_share"] = read_manifest(run_dir)["config"]["reasoner"]["max_fallback_share"]
-    if llm["kind"] == "embedded":  # its recorded name is none that it is loaded by
-        own["model"] = read_manifest(run_dir)["config"]["reasoner"]["model"]
-    return make_config(merged(recorded.model_dump(), {"reasoner": own}), str(run_dir))
+    own = {"distilled": str(distilled), "ledger": "cache", "ledger_path": str(ledger)}
+    base = config_to_run_anew(run_dir, trust=trust)
+    return make_config(merged(base.model_dump(), {"reasoner": own}), str(run_dir))
 
 
 def outcomes(summary: dict[str, Any]) -> dict[str, float]:

@@ -21,12 +21,13 @@ from prism_mesa.deliberation import (
 )
 from prism_mesa.deliberation.deliberation import LLM
 from prism_mesa.deliberation.params import DeliberationParams
-from prism_mesa.errors import AgentError, DataError, OracleError
+from prism_mesa.errors import AgentError, DataError, OracleError, said_openly
 from prism_mesa.experiments.execution import provenance, wall_clock
 from prism_mesa.experiments.grounding import not_in_records, refers_to
 from prism_mesa.experiments.looking_back import LookingBack, best_of, searched
 from prism_mesa.experiments.playing import llm_for, played_config
 from prism_mesa.experiments.recollecting import EXAMPLES, FREE_EXAMPLES, Recollection, recollection_of
+from prism_mesa.experiments.recorded import config_to_ask
 from prism_mesa.experiments.restored import Restored, RunRecords
 from prism_mesa.experiments.store import LEDGER, check_out, new_folder
 from prism_mesa.experiments.transcript import Exchange, as_json, as_markdown, in_json
@@ -81,6 +82,8 @@ class Interview(Deliberation):
         free: Whether the small embedded LLM, whose answers are otherwise held to the agent's deeds, speaks in words of
             its own, as every other LLM does.
         out: Parent folder of what is kept, by `save`.
+        trust: Whether a server, and a model file, that only the folder names may be used; those of runs made here may
+            be.
 
     Attributes:
         restored: The agent.
@@ -88,7 +91,7 @@ class Interview(Deliberation):
         transcript: What was asked and answered so far.
 
     Raises:
-        DataError: If there is no such run, agent or round, or `out` is no folder, or lies in a run.
+        DataError: If there is no such run, agent or round, it is not trusted, or `out` is no folder, or lies in a run.
         ConfigError: If an override is not allowed, or no LLM is there.
     """
 
@@ -102,6 +105,7 @@ class Interview(Deliberation):
         overrides: Sequence[str] = (),
         free: bool = False,
         out: str | Path = "results",
+        trust: bool = False,
     ) -> None:
         self.out = Path(out)
         if self.out.exists() and not self.out.is_dir():
@@ -109,9 +113,10 @@ class Interview(Deliberation):
         check_out(out)
         self.records = RunRecords(run_dir)
         self.restored = self.records.restored(self.records.row_of(agent), at)
-        own = played_config(self.records.config, overrides).deliberation
+        config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
+        own = played_config(config, overrides).deliberation
         frame = frame_of(self.records, self.restored, own)
-        player = llm_for(self.records.config, overrides, continues=True) if llm is None else llm
+        player = llm_for(config, overrides, continues=True) if llm is None else llm
         super().__init__(player, frame, conversation=Conversation(max_tokens=own.conversation_tokens))
         self._owns_llm = self._owns_llm or llm is None
         is_small = self.llm.client.name == SMOLLM2_NAME
@@ -189,7 +194,7 @@ class Interview(Deliberation):
             with Ledger(folder / LEDGER) as ledger:
                 ledger.write(self.ledger.answers(), self.ledger.asked())
         manifest = {**provenance(), **self.facts(), "status": "done", "started": self.started, "ended": wall_clock()}
-        manifest |= {"overrides": self.overrides, "ledger": LEDGER if kept else None}
+        manifest |= {"overrides": [*map(said_openly, self.overrides)], "ledger": LEDGER if kept else None}
         files = {"transcript.json": as_json(self.facts(), self.transcript), "manifest.json": in_json(manifest)}
         files["transcript.md"] = as_markdown(self.facts(), self.started, self.transcript)
         for name, text in files.items():

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError
-from prism_mesa.experiments.replay import recorded_config
-from prism_mesa.experiments.store import read_manifest
+from prism_mesa.experiments.manifest import Manifest, read_run
+from prism_mesa.experiments.recorded import recorded_config
 from prism_mesa.reasoner import Answer, Ask, Question, Reasoner
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.posts import NO_PARENT
@@ -69,43 +69,46 @@ def rounds_of(run_dir: Path) -> int:
     Raises:
         DataError: If there is no such run, no LLM was asked in it, or it does not say how far it came.
     """
-    manifest = read_manifest(run_dir)
-    if manifest.get("system") == "economy":
+    manifest = read_run(run_dir).manifest
+    if manifest.system == "economy":
         raise DataError(f"{run_dir}: is a run of nations, which answer in words: there are no choices to learn")
-    if manifest.get("llm") is None:
+    if manifest.llm is None:
         raise DataError(
-            f"{run_dir}: decided by {manifest.get('decided_by', 'nobody')}, no LLM: there is nothing to learn; give a "
+            f"{run_dir}: decided by {manifest.decided_by}, no LLM: there is nothing to learn; give a "
             "run with an LLM (prism run reasoner.kind=embedded)"
         )
-    rounds = manifest.get("summary", {}).get("rounds")
-    if not rounds:
-        raise DataError(f"{run_dir}: no round of it is known to have been completed (status {manifest['status']})")
-    return int(rounds)
+    if not manifest.summary.rounds:
+        raise DataError(f"{run_dir}: no round of it is known to have been completed (status {manifest.status})")
+    return manifest.summary.rounds
 
 
-def lessons_of(run_dirs: Sequence[str | Path], on_round: Callable[[], object] = lambda: None) -> Lessons:
+def lessons_of(
+    run_dirs: Sequence[str | Path], on_round: Callable[[], object] = lambda: None, *, trust: bool = False
+) -> Lessons:
     """Repeat runs from their ledgers and return what the LLM answered in them.
 
     Args:
         run_dirs: The runs' folders; the same LLM, asked in the same way, must have answered in all.
         on_round: Called after each round.
+        trust: As for `replay`.
 
     Raises:
-        DataError: If a folder holds no run with an LLM, or they do not go together, or no LLM ever answered.
+        DataError: If a folder holds no run with an LLM, is not trusted, they do not go together, or no LLM ever
+            answered.
         OracleError: If a ledger lacks an answer.
     """
     folders = [Path(run_dir) for run_dir in run_dirs]
-    manifests = [read_manifest(folder) for folder in folders if rounds_of(folder)]
+    manifests = [read_run(folder).manifest for folder in folders if rounds_of(folder)]
     asked = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
     found: list[Lesson] = []
     for folder in folders:
-        found += _heard(folder, on_round)
+        found += _heard(folder, on_round, trust=trust)
     if not found:
         raise DataError(f"{folders[0]}: no open choice was answered by an LLM: there is nothing to learn")
     by_options: dict[tuple[AgentState, ...], list[Lesson]] = {}
     for lesson in found:
         by_options.setdefault(lesson.ask.question.options, []).append(lesson)
-    config = recorded_config(folders[0])
+    config = recorded_config(folders[0], trust=trust)
     provenance = {
         "llm": asked["name"],
         "llm_digest": asked["digest"],
@@ -119,9 +122,9 @@ def lessons_of(run_dirs: Sequence[str | Path], on_round: Callable[[], object] = 
     return Lessons(by_options, asked["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
 
 
-def _common(folders: list[Path], manifests: list[dict[str, Any]], key: str) -> Any:
+def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
     """Return what all runs say of their LLM."""
-    said = [manifest["llm"][key] for manifest in manifests]
+    said = [getattr(manifest.llm, key) for manifest in manifests]
     for folder, other in zip(folders, said, strict=True):
         if other != said[0]:
             raise DataError(
@@ -130,13 +133,13 @@ def _common(folders: list[Path], manifests: list[dict[str, Any]], key: str) -> A
     return said[0]
 
 
-def _told(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-    config = {name: value for name, value in manifest["config"].items() if name != "name"}
+def _told(folder: Path, manifest: Manifest) -> dict[str, Any]:
+    config = {name: value for name, value in (manifest.config or {}).items() if name != "name"}
     digest = f"{digest64(repr(sorted(config.items(), key=lambda item: item[0]))):016x}"
-    return {"run": folder.resolve().name, "seed": manifest["seed"], "config": digest}
+    return {"run": folder.resolve().name, "seed": manifest.seed, "config": digest}
 
 
-def _heard(folder: Path, on_round: Callable[[], object]) -> list[Lesson]:
+def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[Lesson]:
     """Return what the LLM answered in one run, in the order of rounds, ticks and agents."""
     found: list[Lesson] = []
 
@@ -145,7 +148,7 @@ def _heard(folder: Path, on_round: Callable[[], object]) -> list[Lesson]:
             names = (_persona_of(ask.question), _text_of(model, ask.question))
             found.append(Lesson(ask, answer.probabilities, answer.key, *names))
 
-    model = SocialModel(recorded_config(folder))
+    model = SocialModel(recorded_config(folder, trust=trust))
     try:
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.heard = hear

@@ -10,9 +10,11 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.errors import DataError, RunError
-from prism_mesa.experiments.config import INPUT_FILES, Config, EconomyConfig, make_config
+from prism_mesa.experiments.config import EconomyConfig
 from prism_mesa.experiments.economy import run_economy
 from prism_mesa.experiments.execution import RunResult
+from prism_mesa.experiments.manifest import read_run
+from prism_mesa.experiments.recorded import is_economy, recorded_config, recorded_economy
 from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import (
     ECONOMY_TABLES,
@@ -21,12 +23,9 @@ from prism_mesa.experiments.store import (
     WRITTEN_TABLES,
     count_rows,
     files_of,
-    read_manifest,
     read_table,
 )
-from prism_mesa.params import merged, nested, validated
 from prism_mesa.reasoner import Books, Ledger, LLMClient
-from prism_mesa.reasoner.distilled import kept_copy
 from prism_mesa.reasoner.recorded import RecordedClient
 
 
@@ -59,101 +58,22 @@ class Replay:
         return not self.differences
 
 
-def recorded_rounds(run_dir: Path) -> int:
-    """Return the rounds or quarters that a run was to have.
-
-    Raises:
-        DataError: If there is no run, or its manifest does not say.
-    """
-    rounds = read_manifest(run_dir).get("config", {}).get("rounds")
-    if not isinstance(rounds, int):
-        raise DataError(f"{run_dir}: manifest.json does not say how many rounds it has: another version wrote it")
-    return rounds
-
-
-def is_economy(run_dir: Path) -> bool:
-    """Return whether a run is one of nations.
-
-    Raises:
-        DataError: If there is no run.
-    """
-    return read_manifest(run_dir).get("system") == "economy"
-
-
-def recorded_economy(run_dir: Path) -> EconomyConfig:
-    """Return the configuration with which the completed quarters of a run of nations are repeated from its ledger.
-
-    Raises:
-        DataError: If no quarter was completed.
-    """
-    manifest = read_manifest(run_dir)
-    done = manifest.get("summary", {}).get("rounds", 0)
-    if not done:
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest['status']}): nothing to repeat")
-    top: dict[str, Any] = {"rounds": done, "reasoner": {"kind": "rule", "ledger": "live"}}
-    if (llm := manifest["llm"]) is not None:
-        top = {"rounds": done, "economy": {"prompt_style": llm["prompt_style"]}}
-        top["reasoner"] = {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
-    return validated(EconomyConfig, merged(manifest["config"], top), str(run_dir))
-
-
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
-    """Return the LLM of a run of nations as its folder knows it, or None if none was asked.
-
-    Raises:
-        DataError: If the ledger is missing.
-    """
-    llm = read_manifest(run_dir)["llm"]
+    """Return the LLM of a run of nations as its folder knows it, or None if none was asked."""
+    llm = read_run(run_dir).manifest.llm
     if llm is None:
         return None
-    if not (run_dir / LEDGER).is_file():
-        raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
-    client = RecordedClient(llm["name"], llm["digest"], llm["decoding"])
+    client = RecordedClient(llm.name, llm.digest, dict(llm.decoding))
     books = Books("replay", Ledger(run_dir / LEDGER, read_only=True))
-    return LLMClient(client, config.reasoner, books=books, kind=llm["kind"])
-
-
-def recorded_config(run_dir: Path) -> Config:
-    """Return the configuration with which a run of a platform is repeated from its own ledger.
-
-    Raises:
-        DataError: If there is no run, it was given things in Python, or it has no ledger.
-    """
-    manifest = read_manifest(run_dir)
-    if manifest.get("system") == "economy":
-        raise DataError(f"{run_dir}: is a run of nations, not of a platform")
-    if not {"llm", "config", "status"} <= manifest.keys() or "kind" not in (manifest["llm"] or {"kind": ""}):
-        raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")
-    if any(manifest.get("made_in_python", ())):
-        raise DataError(
-            f"{run_dir}: was given a chart, agents or a reasoner in Python, which its folder does not hold: run it "
-            f"from there, with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
-        )
-    values = _with_paths_of(manifest["config"], Path(manifest.get("working_directory", ".")))
-    own: dict[str, Any] = {"kind": "rule", "llm_share": 1.0, "distilled": None}
-    if manifest["llm"] is not None:
-        if not (run_dir / LEDGER).is_file():
-            raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
-        llm = manifest["llm"]
-        own = {"kind": llm["kind"], "model": llm["name"], "answer": llm["answer"], "persona": llm["persona"]}
-        own |= {"ledger": "replay", "ledger_path": str(run_dir / LEDGER)}
-    if distilled := manifest.get("distilled"):
-        own |= {"distilled": str(kept_copy(run_dir, distilled))} | ({} if manifest["llm"] else {"kind": "distilled"})
-    own |= {"max_fallback_share": 1.0}
-    if values.get("content") == "llm" and manifest["llm"] is None:  # auto found no LLM that could write
-        values = merged(values, {"content": "template"})
-    return make_config(merged(values, {"reasoner": own}), str(run_dir))
-
-
-def _with_paths_of(values: dict[str, Any], folder: Path) -> dict[str, Any]:
-    """Return configuration values whose input files are those of the folder in which the run was started."""
-    paths = {(group, key): values.get(group, {}).get(key) for group, key in INPUT_FILES}
-    there = {(group, key): str(folder / path) for (group, key), path in paths.items() if path is not None}
-    return merged(values, nested({f"{group}.{key}": path for (group, key), path in there.items()}))
+    return LLMClient(client, config.reasoner, books=books, kind=llm.kind or "")
 
 
 def replay(
-    run_dir: str | Path, *, out: str | Path | None = None, on_round: Callable[[int], None] | None = None
+    run_dir: str | Path,
+    *,
+    out: str | Path | None = None,
+    on_round: Callable[[int], None] | None = None,
+    trust: bool = False,
 ) -> Replay:
     """Run a run again from its configuration and its ledger, asking nobody, and compare every table.
 
@@ -161,19 +81,21 @@ def replay(
         run_dir: The run's folder.
         out: Parent folder for the repetition, which is then kept.
         on_round: As in `run`.
+        trust: Whether a module, and files outside of the folder, that only the folder names may be used; those of runs
+            made here may be.
 
     Raises:
-        DataError: If the run has not come to its end, or cannot be repeated from its folder.
+        DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
         RunError: If the ledger lacks an answer; the message names the question.
     """
     run_dir = Path(run_dir)
     if out is None:
         with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
-            return _replayed(run_dir, Path(folder), on_round, keep=False)
-    return _replayed(run_dir, Path(out), on_round, keep=True)
+            return _replayed(run_dir, Path(folder), on_round, keep=False, trust=trust)
+    return _replayed(run_dir, Path(out), on_round, keep=True, trust=trust)
 
 
-def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool) -> Replay:
+def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool, trust: bool) -> Replay:
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)
         llm = _recorded_llm(run_dir, nations)
@@ -185,8 +107,9 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
         return _repeated(
             run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=told), ECONOMY_TABLES, keep=keep
         )
-    config = recorded_config(run_dir)
-    status, rounds = read_manifest(run_dir)["status"], read_manifest(run_dir).get("summary", {}).get("rounds")
+    config = recorded_config(run_dir, trust=trust)
+    manifest = read_run(run_dir).manifest
+    status, rounds = manifest.status, manifest.summary.rounds
     if rounds != config.rounds:
         done = "none" if rounds is None else str(rounds)
         raise DataError(

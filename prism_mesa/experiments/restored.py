@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.deliberation.conversation import quoted
-from prism_mesa.errors import ConfigError, DataError, did_you_mean
-from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.errors import DataError, did_you_mean
+from prism_mesa.experiments.manifest import read_run
 from prism_mesa.experiments.posts_table import Posts
-from prism_mesa.experiments.store import columns_of, count_rows, read_manifest, read_table
+from prism_mesa.experiments.store import columns_of, count_rows, read_table
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.records import BIG_FIVE
@@ -93,28 +93,32 @@ class RunRecords:
     Args:
         run_dir: The run's folder.
 
+    Attributes:
+        run: The folder with its manifest; `recorded.config_to_ask` makes a configuration of it.
+
     Raises:
         DataError: If there is no run, it is one of nations, or no round of it was completed.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
         self.run_dir = Path(run_dir)
-        self.manifest = read_manifest(self.run_dir)
-        system = self.manifest.get("system", "social")
-        if system != "social":
-            what = "a run of nations" if system == "economy" else f"no run but {system!r}"
+        self.run = read_run(self.run_dir)
+        manifest = self.run.manifest
+        if manifest.system != "social":
+            what = "a run of nations" if manifest.system == "economy" else f"no run but {manifest.system!r}"
             raise DataError(f"{run_dir}: is {what}: interviews and surveys are with agents of a platform")
         for table in ("agents", "posts"):
             if not (self.run_dir / f"{table}.parquet").exists():
-                status = self.manifest.get("status", "not known")
-                raise DataError(f"{run_dir}: no table {table!r} there (status {status}): it has not come to an end")
+                raise DataError(
+                    f"{run_dir}: no table {table!r} there (status {manifest.status}): it has not come to an end"
+                )
         self.rounds = self._completed()
         if self.rounds == 0:
-            raise DataError(f"{run_dir}: no round of it was completed (status {self.manifest.get('status')})")
+            raise DataError(f"{run_dir}: no round of it was completed (status {manifest.status})")
 
     def _completed(self) -> int:
-        rounds = self.manifest.get("summary", {}).get("rounds")
-        if isinstance(rounds, int):
+        rounds = self.run.manifest.summary.rounds
+        if rounds is not None:
             return rounds
         return count_rows(self.run_dir, "rounds") if (self.run_dir / "rounds.parquet").exists() else 0
 
@@ -122,21 +126,6 @@ class RunRecords:
     def n_agents(self) -> int:
         """How many agents there are."""
         return len(self.names)
-
-    @cached_property
-    def config(self) -> Config:
-        """The run's configuration.
-
-        Raises:
-            DataError: If the manifest does not hold one that this version knows.
-        """
-        values = self.manifest.get("config")
-        if not isinstance(values, dict):
-            raise DataError(f"{self.run_dir}: manifest.json holds no configuration: another version wrote it")
-        try:
-            return make_config(values, str(self.run_dir))
-        except ConfigError as error:
-            raise DataError(f"{error} (another version wrote it)") from None
 
     @cached_property
     def names(self) -> list[str]:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 import time
+import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -16,7 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from prism_mesa.errors import DataError, did_you_mean
+from prism_mesa.errors import DataError, PrismWarning, did_you_mean, said_openly
+from prism_mesa.experiments.trust import SIGNATURE, Origin, is_inside, origin, sign
 
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
 """The tables of a run of a platform."""
@@ -25,6 +27,8 @@ WRITTEN_TABLES = ("thoughts", "notes")
 ECONOMY_TABLES = ("indicators", "decisions", "verdicts", "trade", "reasoning", "nations", "responses", "baselines")
 """The tables of a run of nations; `reasoning` only where an LLM decided."""
 LEDGER = "decisions.sqlite"
+MANIFEST = "manifest.json"
+MOST_MANIFEST_BYTES = 64 * 2**20
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 
@@ -40,6 +44,7 @@ class RunFolder:
 
     Attributes:
         cpu_s: CPU seconds that went into writing so far.
+        notes: What whoever made the run should know of its folder.
     """
 
     def __init__(self, out: Path, name: str) -> None:
@@ -48,6 +53,7 @@ class RunFolder:
         """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
         self.cpu_s = 0.0
+        self.notes: list[str] = []
 
     def write(self, table: str, columns: "Mapping[str, Column]") -> None:
         """Append rows to a table; columns are arrays of one length."""
@@ -114,10 +120,30 @@ class RunFolder:
         return rest
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
-        """Write manifest.json, in one piece."""
-        part = self.path / ".manifest.json"
-        part.write_text(json.dumps(manifest, indent=2, default=str) + "\n", encoding="utf-8")
-        part.replace(self.path / "manifest.json")
+        """Write manifest.json, in one piece, signed (`trust.sign`), without passwords of addresses."""
+        values, unsigned = sign(_openly(dict(manifest)))
+        part = self.path / f".{MANIFEST}"
+        part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
+        part.replace(self.path / MANIFEST)
+        if unsigned and unsigned not in self.notes:
+            self.notes.append(unsigned)
+            warnings.warn(unsigned, PrismWarning, stacklevel=2)
+
+
+def _openly(value: Any) -> Any:
+    """Return a value with no password of an address in any text of it."""
+    if isinstance(value, dict):
+        return {key: _openly(held) for key, held in value.items()} | _host_openly(value.get("host"))
+    if isinstance(value, list | tuple):
+        return [_openly(held) for held in value]
+    return said_openly(value) if isinstance(value, str) else value
+
+
+def _host_openly(host: Any) -> dict[str, Any]:
+    """Return the addresses of servers, if they are some, without who asks, which may be written before an @."""
+    if isinstance(host, str):
+        return {"host": said_openly(f"host={host}").removeprefix("host=")}
+    return {"host": [_host_openly(one).get("host", one) for one in host]} if isinstance(host, list | tuple) else {}
 
 
 def run_around(path: str | Path) -> Path | None:
@@ -128,10 +154,9 @@ def run_around(path: str | Path) -> Path | None:
 
 def _is_run(folder: Path) -> bool:
     try:
-        manifest = read_manifest(folder)
-    except (OSError, DataError):
+        return "config" in read_manifest(folder)
+    except DataError:
         return False
-    return isinstance(manifest, dict) and "config" in manifest
 
 
 def check_out(out: str | Path) -> None:
@@ -263,7 +288,26 @@ def _table_of(run: str | Path, table: str) -> Path:
     if not file.exists():
         have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
         raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
+    parts = sorted(file.iterdir()) if file.is_dir() else [file]  # those of a folder are all read, whatever their names
+    for part in parts:
+        check_within(Path(run), part)
+    if not parts:
+        raise DataError(f"{file}: holds no part of a table")
     return file
+
+
+def check_within(run: Path, file: Path) -> None:
+    """Check that a file of a run's folder is a plain one and lies in it, also where it is a link.
+
+    In a run that was made here links may lead anywhere.
+
+    Raises:
+        DataError: If not.
+    """
+    if not file.is_file():
+        raise DataError(f"{file}: is no plain file: nothing is read from it")
+    if not is_inside(run, file) and manifest_and_origin(run)[1] != "own":
+        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
 
 
 @contextmanager
@@ -276,16 +320,32 @@ def _told(file: Path) -> Iterator[None]:
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:
-    """Return the manifest of a run's folder.
+    """Return the manifest of a run's folder, as it stands there: it may hold anything (`manifest_of` checks it).
 
     Raises:
         DataError: If the folder holds no run, or its manifest cannot be read.
     """
-    file = Path(run) / "manifest.json"
-    if not file.is_file():
-        raise DataError(f"{run}: no run there: manifest.json is missing")
+    return manifest_and_origin(run)[0]
+
+
+def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
+    """Return the manifest of a run's folder without its signature, and whose it is.
+
+    Raises:
+        DataError: If the folder holds no run, or its manifest cannot be read.
+    """
+    file = Path(run) / MANIFEST
     try:
-        manifest: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+        if not file.is_file():
+            raise DataError(f"{run}: no run there: {MANIFEST} is missing")
+        if file.stat().st_size > MOST_MANIFEST_BYTES:
+            raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB: is none that PRISM wrote")
+        manifest = json.loads(file.read_bytes().decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file}: cannot be read: {error}") from None
-    return manifest
+    if not isinstance(manifest, dict):
+        raise DataError(f"{file}: cannot be read: it holds a {type(manifest).__name__}, not keys and values")
+    whose = origin(manifest)
+    if whose != "own" and not is_inside(Path(run), file):
+        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
+    return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose

@@ -38,6 +38,7 @@ from prism_mesa.experiments.config import Config
 from prism_mesa.experiments.execution import Watch, carried_out, provenance, wall_clock
 from prism_mesa.experiments.playing import played_config
 from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion, read_questionnaire
+from prism_mesa.experiments.recorded import config_to_ask
 from prism_mesa.experiments.respondents import associates, association, sampled, speakers, survey_prompt
 from prism_mesa.experiments.restored import Restored, RunRecords
 from prism_mesa.experiments.store import LEDGER, RunFolder, check_out
@@ -79,6 +80,7 @@ def survey(
     out: str | Path = "results",
     llm: ChatClient | PromptFunction | None = None,
     on_answers: Callable[[int, int], object] = lambda done, total: None,
+    trust: bool = False,
 ) -> SurveyResult:
     """Ask agents of a run the same questions before and after it, and keep what they say in ``out/survey-<time>``.
 
@@ -94,9 +96,11 @@ def survey(
         out: Parent folder; made if missing.
         llm: Who is asked, a client or a function of the prompt; None: what the configuration names.
         on_answers: Called with how many answers are there, and of how many.
+        trust: As for `Interview`.
 
     Raises:
-        BadInputError: If the run, the questions or the configuration are of no use; no folder is made.
+        BadInputError: If the run, the questions or the configuration are of no use, or the run is not trusted; no
+            folder is made.
         RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
             KeyboardInterrupt.
     """
@@ -107,9 +111,10 @@ def survey(
     last = records.rounds - 1 if at is None else at
     if not 0 <= last < records.rounds:
         raise DataError(f"--at: no round {last} in {run_dir} (rounds: 0 .. {records.rounds - 1})")
-    played = played_config(records.config, overrides, of="survey")
+    config = config_to_ask(records.run, overrides, of="survey", asks=llm is None, trust=trust)
+    played = played_config(config, overrides, of="survey")
     check_out(out)
-    letters, words = speakers(asked, records.config, overrides, llm)
+    letters, words = speakers(asked, config, overrides, llm)
 
     own = _Survey(records, asked, played, last, agents, letters, words)
 
@@ -143,7 +148,7 @@ class _Survey:
         self.records, self.asked, self.played, self.at = records, asked, played, at
         self.letters, self.words = letters, words
         self.lettered = not associates(letters.client)
-        self.streams = Streams(records.config.seed)
+        self.streams = Streams(played.seed)
         self.rows = sampled(records.n_agents, agents, self.streams)
         self.replies = [Replies(question, len(self.rows), self._firsts(question)) for question in asked.questions]
         self.table = table_of(self.replies, self.streams)
@@ -168,7 +173,7 @@ class _Survey:
     @property
     def scope(self) -> str:
         """A name for all surveys in which the same is asked."""
-        parts = [self.asked.model_dump(mode="json"), self.rows.tolist(), self.at, self.records.config.seed]
+        parts = [self.asked.model_dump(mode="json"), self.rows.tolist(), self.at, self.played.seed]
         return f"{digest64(json.dumps(parts)):016x}"
 
     @property
@@ -230,7 +235,7 @@ class _Survey:
             **provenance(),
             "system": "survey",
             "run": str(self.records.run_dir),
-            "seed": self.records.config.seed,
+            "seed": self.played.seed,
             "questions": self.asked.model_dump(mode="json"),
             "agents": self.rows.tolist(),
             "at": {"before": -1, "after": self.at},

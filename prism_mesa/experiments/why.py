@@ -14,9 +14,10 @@ import numpy as np
 
 from prism_mesa.errors import DataError
 from prism_mesa.experiments.config import Config
-from prism_mesa.experiments.replay import recorded_config
+from prism_mesa.experiments.manifest import Manifest, read_run
+from prism_mesa.experiments.recorded import recorded_config
 from prism_mesa.experiments.restored import row_of
-from prism_mesa.experiments.store import LEDGER, read_manifest
+from prism_mesa.experiments.store import LEDGER
 from prism_mesa.reasoner import Answer, Ledger, Question, Reasoner, StoredAnswer
 from prism_mesa.records import ACTIONS, POST_KINDS, Post
 from prism_mesa.social.agent import SocialAgent
@@ -212,6 +213,7 @@ def why(
     round_: int | None = None,
     *,
     on_round: Callable[[int], None] | None = None,
+    trust: bool = False,
 ) -> Explanation:
     """Return what an agent of a run did, and why.
 
@@ -220,14 +222,16 @@ def why(
         agent: The agent's row, id, or name.
         round_: The round to tell; by default the last of those with most engagements after open choices, or by tools.
         on_round: Called with the number of rounds repeated, after each.
+        trust: As for `replay`.
 
     Raises:
-        DataError: If there is no such run, agent or round, or the run cannot be repeated from its folder.
+        DataError: If there is no such run, agent or round, the run cannot be repeated from its folder, or is not
+            trusted.
         OracleError: If the ledger lacks an answer.
     """
     run_dir = Path(run_dir)
-    config = recorded_config(run_dir)
-    manifest = read_manifest(run_dir)
+    config = recorded_config(run_dir, trust=trust)
+    manifest = read_run(run_dir).manifest
     last = _last_round(run_dir, manifest, config)
     if round_ is not None and not 0 <= round_ <= last:
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
@@ -244,18 +248,18 @@ def why(
         model.close()
     rounds = witness.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
-    return Explanation(witness, str(manifest.get("decided_by", "")), rounds, shown)
+    return Explanation(witness, manifest.decided_by, rounds, shown)
 
 
-def _last_round(run_dir: Path, manifest: dict[str, Any], config: Config) -> int:
+def _last_round(run_dir: Path, manifest: Manifest, config: Config) -> int:
     """Return the last round that is known to have been completed; a run that was killed does not say."""
-    rounds = manifest.get("summary", {}).get("rounds")
-    if rounds is None and manifest["llm"] is not None:
+    rounds = manifest.summary.rounds
+    if rounds is None and manifest.llm is not None:
         with Ledger(run_dir / LEDGER, read_only=True) as ledger:
             rounds = max((row.round for row in ledger.asked()), default=0)
     if rounds == 0:
-        raise DataError(f"{run_dir}: no round of it was completed (status {manifest['status']})")
-    return int(rounds or config.rounds) - 1
+        raise DataError(f"{run_dir}: no round of it was completed (status {manifest.status})")
+    return min(rounds or config.rounds, config.rounds) - 1
 
 
 def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:

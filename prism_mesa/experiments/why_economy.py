@@ -12,7 +12,8 @@ import pandas as pd
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import call_told, thought_in_words
 from prism_mesa.errors import DataError, did_you_mean
-from prism_mesa.experiments.store import read_manifest, read_table
+from prism_mesa.experiments.manifest import read_run
+from prism_mesa.experiments.store import read_table
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import plain
 
@@ -46,15 +47,15 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
     Raises:
         DataError: If there is no such run, nation or quarter.
     """
-    manifest = read_manifest(run_dir)
-    if not manifest.get("summary", {}).get("rounds"):
-        error = f": {manifest['error']}" if manifest.get("error") else ""
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest['status']}{error})")
+    manifest = read_run(run_dir).manifest
+    if not manifest.summary.rounds:
+        error = f": {manifest.error}" if manifest.error else ""
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest.status}{error})")
     decisions = read_table(run_dir, "decisions")
     name = _nation(nation, read_table(run_dir, "nations")["name"].tolist(), run_dir)
     own = decisions[decisions["nation"] == name]
     decision = _decision(own, quarter, run_dir)
-    yield from _all(own, name, str(manifest["decided_by"]))
+    yield from _all(own, name, manifest.decided_by)
     yield ""
     yield from _one(Path(run_dir), decision, name)
 

@@ -311,15 +311,23 @@ def keep_copy(reasoner: Any, folder: Path) -> None:
         (folder / FILE).write_bytes(used.text.encode())
 
 
-def kept_copy(folder: Path, record: Mapping[str, str]) -> Path:
+def kept_copy(folder: Path, digest: str) -> Path:
     """Return the model file in a run's folder.
 
+    Args:
+        folder: The run's folder; the file has one name in all of them.
+        digest: The SHA-256 of the file that the run used.
+
     Raises:
-        DataError: If it is missing, or not the one that the run used.
+        DataError: If it is missing, cannot be read, or is not the one that the run used.
     """
     file = folder / FILE
     if not file.is_file():
         raise DataError(f"{folder}: {FILE} is missing: without its distilled model this run cannot be repeated")
-    if sha256(file.read_bytes()).hexdigest() != record["digest"]:
+    try:
+        found = sha256(file.read_bytes()).hexdigest()
+    except OSError as error:
+        raise DataError(f"{file}: cannot be read: {error.strerror}") from None
+    if found != digest:
         raise DataError(f"{folder}: {FILE} has changed since the run: it cannot be repeated with another model")
     return file

@@ -11,7 +11,7 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.faults import client_faults, connection_fault, ollama_fault
 from prism_mesa.reasoner.loops import Connections
-from prism_mesa.reasoner.servers import check_settings, count_told, is_local, server_address
+from prism_mesa.reasoner.servers import check_settings, count_told, credentials, is_local, server_address
 
 if TYPE_CHECKING:
     from ollama import AsyncClient, ChatResponse, Client
@@ -46,6 +46,7 @@ class OllamaChatClient:
         check_settings(model, timeout_s, temperature)
         self.name = model
         self.host = server_address(host)
+        self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.digest = ""
@@ -105,7 +106,7 @@ class OllamaChatClient:
         from ollama import Client
 
         timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
-        with Client(self.host, timeout=timeout_s, trust_env=not is_local(self.host)) as client:
+        with Client(self.host, timeout=timeout_s, **self._http) as client:
             self._find_model(client, timeout_s)
 
     def _find_model(self, client: "Client", timeout_s: float) -> None:
@@ -121,26 +122,26 @@ class OllamaChatClient:
                 f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
             )
         self.digest = models.get(full_name) or models.get(self.name, "")
-        self.server_version = _server_version(self.host, timeout_s)
+        self.server_version = _server_version(self.host, timeout_s, self._http)
 
     def _connect(self) -> "AsyncClient":
         import httpx
         from ollama import AsyncClient
 
         limits = httpx.Limits(max_connections=None)
-        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, trust_env=not is_local(self.host))
+        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http)
 
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
 
 
-def _server_version(host: str, timeout_s: float) -> str:
+def _server_version(host: str, timeout_s: float, http: dict[str, Any]) -> str:
     """Return the server's version, or an empty string if it does not say."""
     import httpx
 
     try:
-        reply = httpx.get(f"{host}/api/version", timeout=timeout_s, trust_env=not is_local(host)).json()
+        reply = httpx.get(f"{host}/api/version", timeout=timeout_s, **http).json()
     except (httpx.HTTPError, ValueError):
         return ""
     return str(reply.get("version", "")) if isinstance(reply, dict) else ""

@@ -1,6 +1,7 @@
 """The client for any server that speaks OpenAI's chat protocol: vLLM, llama-server, LM Studio. It asks once.
 
-The key is read from the environment (`OPENAI_API_KEY`; many servers of one's own need none) and nowhere written down.
+The key is read from the environment (`OPENAI_API_KEY`; many servers of one's own need none) and nowhere written down;
+a user and password in the address are sent in its place.
 The `openai` package is an extra, imported on first use.
 """
 
@@ -12,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.loops import Connections
-from prism_mesa.reasoner.servers import check_settings, count_told, is_local, server_address
+from prism_mesa.reasoner.servers import check_settings, count_told, credentials, is_local, server_address
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -50,6 +51,9 @@ class OpenAIChatClient:
         _key()
         self.name = model
         self.host = server_address(host)
+        own = credentials(host)
+        self._query = own.pop("params", {})
+        self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self._connections = Connections(self._connect)
@@ -62,8 +66,13 @@ class OpenAIChatClient:
     def _connect(self) -> "AsyncOpenAI":
         from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
-        http = DefaultAsyncHttpxClient(trust_env=not is_local(self.host))
-        return AsyncOpenAI(base_url=self.host, api_key=_key(), timeout=self.timeout_s, max_retries=0, http_client=http)
+        http = DefaultAsyncHttpxClient(**self._http)
+        return AsyncOpenAI(**self._settings(self.timeout_s), http_client=http)
+
+    def _settings(self, timeout_s: float) -> dict[str, Any]:
+        """Return how a client asks; a user and password in the address stand in for the key."""
+        own: dict[str, Any] = {"base_url": self.host, "api_key": _key(), "timeout": timeout_s, "max_retries": 0}
+        return own | {"default_query": self._query}
 
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
@@ -143,10 +152,8 @@ class OpenAIChatClient:
         import openai
 
         timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
-        http = openai.DefaultHttpxClient(trust_env=not is_local(self.host))
-        with openai.OpenAI(
-            base_url=self.host, api_key=_key(), timeout=timeout_s, max_retries=0, http_client=http
-        ) as client:
+        http = openai.DefaultHttpxClient(**self._http)
+        with openai.OpenAI(**self._settings(timeout_s), http_client=http) as client:
             try:
                 names = [str(model.id) for model in client.models.list()]
             except openai.NotFoundError:

@@ -2,9 +2,10 @@
 
 import ipaddress
 import math
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, said_openly
 
 _PORTS = {"http": 80, "https": 443}
 
@@ -21,6 +22,8 @@ def is_local(host: str) -> bool:
 def server_address(host: str) -> str:
     """Return `host` as ``scheme://name:port/path``, by Ollama's own rule for a missing scheme or port.
 
+    Who asks, and keys in its query, are left out: this is what is said and written (see `credentials`).
+
     Raises:
         ConfigError: If it is no address.
     """
@@ -31,9 +34,24 @@ def server_address(host: str) -> str:
     except (ValueError, KeyError):
         name, port = "", 0
     if not name or parts.scheme not in _PORTS or any(char.isspace() for char in name):
-        raise ConfigError(f"reasoner.host: {host!r} is no address; give one like http://127.0.0.1:11434")
+        shown = said_openly(f"host={host}").removeprefix("host=")
+        raise ConfigError(f"reasoner.host: {shown!r} is no address; give one like http://127.0.0.1:11434")
     shown = f"[{name}]" if ":" in name else name
     return f"{parts.scheme}://{shown}:{port}{parts.path.rstrip('/')}"
+
+
+def credentials(host: str) -> dict[str, Any]:
+    """Return what of an address only its server is to see, as arguments of an HTTP client: user and password, query.
+
+    >>> credentials("http://me:p%40ss@127.0.0.1:11434?api_key=abc")
+    {'auth': ('me', 'p@ss'), 'params': {'api_key': 'abc'}}
+    """
+    parts = urlsplit(host.strip() if "://" in host else f"http://{host.strip()}")
+    own: dict[str, Any] = {}
+    if parts.username is not None:
+        own["auth"] = (unquote(parts.username), unquote(parts.password or ""))
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    return own | ({"params": query} if query else {})
 
 
 def check_settings(model: str, timeout_s: float, temperature: float) -> None:

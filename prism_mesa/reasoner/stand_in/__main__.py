@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner.stand_in import StandIn, choose_by_hash, embedded_brain
+from prism_mesa.terminal import show
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -25,16 +26,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         brain = embedded_brain() if embedded else choose_by_hash
         with StandIn(brain, (model,), slots=given.slots, latency=latency_ms / 1000, port=given.port) as server:
             use = f"prism run reasoner.kind=ollama reasoner.host={server.url} reasoner.model={model}"
-            print(f"A stand-in for Ollama serves at {server.url} until Ctrl-C. Use it with: {use}", flush=True)
+            show(f"A stand-in for Ollama serves at {server.url} until Ctrl-C. Use it with: {use}")
             while not threading.Event().wait(0.5):  # a Ctrl-C that comes just before one falls asleep wakes nobody
                 pass
     except KeyboardInterrupt:
         return 0
     except (OSError, ConfigError) as error:
-        print(
-            f"{error}; is Ollama itself running? Take another --port" if isinstance(error, OSError) else error,
-            file=sys.stderr,
-        )
+        way_out = "; is Ollama itself running? Take another --port" if isinstance(error, OSError) else ""
+        show(f"{error}{way_out}", to=sys.stderr)
         return 2
     return 0
 

@@ -1,0 +1,36 @@
+"""Through here goes all that is shown in a terminal: nothing in it can steer one, whoever wrote it."""
+
+import json
+import sys
+from typing import Any, Final, TextIO
+
+from prism_mesa.errors import printable
+
+_DIM: Final = ("\x1b[2m", "\x1b[0m")
+
+
+class Dimmed(str):
+    """A text that is shown dimmed."""
+
+
+def show(text: object = "", *, to: TextIO | None = None, end: str = "\n") -> None:
+    """Print a text, whose lines stay lines, without control characters.
+
+    Args:
+        text: What is shown.
+        to: Where; by default standard output.
+        end: What comes after the last line.
+    """
+    lines = [printable(line) for line in str(text).split("\n")]
+    before, after = _DIM if isinstance(text, Dimmed) else ("", "")
+    print(f"{before}{'\n'.join(lines)}{after}", file=to or sys.stdout, end=end, flush=True)
+
+
+def show_line(text: object, *, to: TextIO | None = None) -> None:
+    """Print a text on one line, whatever it holds."""
+    show(" ".join(str(text).split("\n")), to=to)
+
+
+def show_json(value: Any) -> None:
+    """Print a value as JSON on one line of standard output, in printable ASCII."""
+    show(json.dumps(value).replace("\x7f", "\\u007f"))

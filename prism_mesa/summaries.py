@@ -126,6 +126,8 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{others['nothing']:.1f} (inflation beyond target squared plus output gap squared, mean of nations and "
             "quarters)",
         )
+    for note in summary["notes"]:
+        yield "note", note
     yield "time", f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s)"
     yield "pictures", "indicators.png, policies.png, responses.png"
     if summary["rounds"]:
@@ -143,6 +145,8 @@ def survey_lines(summary: dict[str, Any]) -> Iterator[str]:
     when = f"before the run and after round {summary['at']}"
     yield f"asked       {summary['agents']:,} of {summary['of']:,} agents of {summary['run']}, {when}"
     yield f"answered by {summary['llm']}" + (f" ({summary['note']})" if summary["note"] else "")
+    for note in summary["notes"]:
+        yield f"note        {note}"
     yield f"answers     {summary['answers']:,}, {sum(summary['failures'].values()):,} did not come ({failed or 'none'})"
     for question in summary["questions"]:
         n = ", ".join(f"{number:,} {wave}" for wave, number in question["answered"].items())

@@ -17,7 +17,7 @@ from prism_mesa.experiments.config import Config, make_config
 from prism_mesa.experiments.lessons import rounds_of
 from prism_mesa.experiments.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import LEDGER, make_folder
+from prism_mesa.experiments.store import LEDGER, make_folder, write_csv
 from prism_mesa.params import merged
 from prism_mesa.reasoner import Ledger
 
@@ -89,7 +89,7 @@ def drift(
             rows += [{"share": share, "seed": seed, "outcome": name, "value": value} for name, value in values]
     table = _relative(pd.DataFrame(rows), max(shares))
     table.to_parquet(folder / f"{TABLE}.parquet", index=False)
-    table.to_csv(folder / f"{TABLE}.csv", index=False)
+    write_csv(table, folder / f"{TABLE}.csv")
     return Drift(table, folder)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.errors import DataError
-from prism_mesa.experiments.store import LEDGER, make_folder
+from prism_mesa.experiments.store import LEDGER, check_within, make_folder
 from prism_mesa.reasoner import AskedRow, Ledger, StoredAnswer
 
 
@@ -16,11 +16,13 @@ def _opened(file: Path) -> Ledger:
     """Return the ledger of a file or of a run's folder.
 
     Raises:
-        DataError: If there is none.
+        DataError: If there is none, or the folder holds a link to one elsewhere.
     """
     path = file / LEDGER if file.is_dir() else file
     if not path.is_file():
         raise DataError(f"{file}: no ledger there: give a {LEDGER}, or the folder of a run")
+    if file.is_dir():
+        check_within(file, path)
     return Ledger(path, read_only=True)
 
 

@@ -137,6 +137,7 @@ def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], wat
     summary |= {"error": manifest["error"]} if manifest.get("error") else {}
     summary |= summarised(model, trees, len(watch.rounds)) | watch.read()
     summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
+    summary["notes"] = [*summary["notes"], *folder.notes]
     folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
     return summary
 

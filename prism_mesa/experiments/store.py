@@ -32,6 +32,9 @@ MOST_MANIFEST_BYTES = 64 * 2**20
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+"""How a text begins that a spreadsheet runs as a formula, or begins to after what it drops."""
+
 type Column = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array"
 
 
@@ -306,8 +309,35 @@ def check_within(run: Path, file: Path) -> None:
     """
     if not file.is_file():
         raise DataError(f"{file}: is no plain file: nothing is read from it")
-    if not is_inside(run, file) and manifest_and_origin(run)[1] != "own":
+    if not is_inside(run, file) and not _is_own(run):
         raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
+
+
+def _is_own(run: Path) -> bool:
+    try:
+        return manifest_and_origin(run)[1] == "own"
+    except DataError:
+        return False
+
+
+def write_csv(table: pd.DataFrame, file: Path, **how: Any) -> None:
+    """Write a table as CSV; a text that a spreadsheet would take for a formula gets an apostrophe before it.
+
+    Args:
+        table: The table; its index is left out.
+        file: The file.
+        how: As for `pandas.DataFrame.to_csv`.
+    """
+    cells = {name: column.map(_inert) for name, column in table.items() if not _is_number(column)}
+    table.assign(**cells).to_csv(file, index=False, lineterminator="\n", **how)
+
+
+def _is_number(column: "pd.Series[Any]") -> bool:
+    return bool(pd.api.types.is_numeric_dtype(column.dtype))
+
+
+def _inert(cell: Any) -> Any:
+    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 @contextmanager
@@ -335,11 +365,13 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
         DataError: If the folder holds no run, or its manifest cannot be read.
     """
     file = Path(run) / MANIFEST
+    with _told(file):
+        there, size = file.is_file(), file.stat().st_size if file.is_file() else 0
+    if not there:
+        raise DataError(f"{run}: no run there: {MANIFEST} is missing")
+    if size > MOST_MANIFEST_BYTES:
+        raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB: is none that PRISM wrote")
     try:
-        if not file.is_file():
-            raise DataError(f"{run}: no run there: {MANIFEST} is missing")
-        if file.stat().st_size > MOST_MANIFEST_BYTES:
-            raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB: is none that PRISM wrote")
         manifest = json.loads(file.read_bytes().decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{file}: cannot be read: {error}") from None

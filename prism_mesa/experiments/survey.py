@@ -41,7 +41,7 @@ from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion, 
 from prism_mesa.experiments.recorded import config_to_ask
 from prism_mesa.experiments.respondents import associates, association, sampled, speakers, survey_prompt
 from prism_mesa.experiments.restored import Restored, RunRecords
-from prism_mesa.experiments.store import LEDGER, RunFolder, check_out
+from prism_mesa.experiments.store import LEDGER, RunFolder, check_out, write_csv
 from prism_mesa.experiments.survey_tables import WAVES, Replies, answers_of, table_of
 from prism_mesa.reasoner import ChatClient, Ledger, LLMClient, Place, Wanted
 from prism_mesa.reasoner.client import PromptFunction
@@ -264,8 +264,8 @@ class _Survey:
         columns = {name: pa.array(values, kinds.get(name, pa.string())) for name, values in answers.items()}
         folder.write_whole("answers", columns)
         folder.write_whole("table", {str(name): column.to_numpy() for name, column in self.table.items()})
-        self.table.to_csv(folder.path / "table.csv", index=False, lineterminator="\n", float_format="%.6f")
-        summary = self.summary(folder.path, manifest) | watch.read()
+        write_csv(self.table, folder.path / "table.csv", float_format="%.6f")
+        summary = self.summary(folder.path, manifest) | watch.read() | {"notes": list(folder.notes)}
         del summary["round_cpu_s"]
         folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
         return summary | {"table": json.loads(self.table.to_json(orient="records", double_precision=15))}

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import thought_in_words
+from prism_mesa.errors import DataError
 from prism_mesa.experiments.why import DeedByTool, Explanation, Move, RoundOfAgent, Thought, Witness
 from prism_mesa.reasoner import (
     Answer,
@@ -36,6 +37,8 @@ _WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of 
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH = 106
 _RAW_CAP = 2000
+_MOST_TOLD = 700.0
+"""Above that a log-ratio is none of an LLM's, and too large for a number."""
 
 
 def told(explanation: Explanation) -> Iterator[str]:
@@ -213,8 +216,16 @@ def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iter
 
 
 def _scores(raw: str) -> Iterator[str]:
-    """Yield how much likelier a post makes each interest; the best counts."""
-    for interest, score in json.loads(raw)["of"].items():
+    """Yield how much likelier a post makes each interest; the best counts.
+
+    Raises:
+        DataError: If the ledger says nothing of that.
+    """
+    try:
+        scores = {str(interest): min(float(score), _MOST_TOLD) for interest, score in json.loads(raw)["of"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"the ledger is damaged: {raw[:80]!r} holds no scores of interests") from None
+    for interest, score in scores.items():
         times = f"{math.exp(score):.2g} times as likely as without it"
         yield f"      With the post '{plain(interest, NAME_CAP)}' is {times}."
 

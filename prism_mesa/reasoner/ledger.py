@@ -10,7 +10,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields
 from hashlib import sha256
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner.closing import Closing
 from prism_mesa.reasoner.question import Source
+from prism_mesa.reasoner.sqlite_file import ReadOnlyFile, fault_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -98,6 +98,11 @@ def _select(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
     return f"SELECT {', '.join(field.name for field in fields(row))} FROM {table}"
 
 
+_TYPES: dict[type, tuple[type, ...]] = {
+    StoredAnswer: (*[str] * 9, int, int, float),
+    AskedRow: (int, int, int, str, str, str, int, str),
+}
+"""What stands in the columns of a row."""
 _SELECT_ANSWERS = _select("answers", StoredAnswer)
 _SELECT_ASKED = _select("asked", AskedRow)
 _INSERT_ANSWER = _insert("answers", StoredAnswer) + " ON CONFLICT (key) DO NOTHING"
@@ -112,47 +117,63 @@ class Ledger(Closing):
         read_only: Only look: nothing is made or changed, and a missing file is an error.
 
     Raises:
-        DataError: If the file is missing, cannot be opened, or is no ledger.
+        DataError: If the file is missing, cannot be opened (may not be read, is locked, or damaged), or is no ledger.
     """
 
     def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
-        self._leaves_traces = read_only and not self.path.with_name(f"{self.path.name}-wal").exists()
         if read_only and not self.path.is_file():
             raise DataError(f"ledger {self.path}: no such file")
+        self._db: sqlite3.Connection | ReadOnlyFile
         try:
-            if not read_only:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = self._connected(read_only=read_only)
+            self._db = ReadOnlyFile(self.path) if read_only else self._to_write()
         except (OSError, sqlite3.Error) as error:
-            raise DataError(f"ledger {self.path}: cannot be opened ({error})") from error
+            raise self._fault(error, "opened") from error
         try:
-            if not read_only:
-                self._prepare()
+            if isinstance(self._db, sqlite3.Connection):
+                self._prepare(self._db)
             self._check()
-        except sqlite3.Error as error:
+        except (OSError, sqlite3.Error) as error:
             self._db.close()
-            raise DataError(f"ledger {self.path}: not a ledger ({error}); name another file") from error
+            raise self._fault(error, "opened") from error
+        except DataError:
+            self._db.close()
+            raise
 
-    def _connected(self, *, read_only: bool) -> sqlite3.Connection:
-        name = f"{self.path.resolve().as_uri()}?mode=ro" if read_only else str(self.path)
-        return sqlite3.connect(name, _WAIT_S, isolation_level=None, check_same_thread=False, uri=read_only)
+    def _to_write(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return sqlite3.connect(str(self.path), _WAIT_S, isolation_level=None, check_same_thread=False)
+
+    def _fault(self, error: Exception, doing: str) -> DataError:
+        return DataError(f"ledger {self.path}: {fault_of(self.path, error, doing)}")
+
+    def _is_none(self, why: str) -> DataError:
+        return DataError(f"ledger {self.path}: not a ledger ({why}); name another file")
+
+    def _fetched(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        if isinstance(self._db, ReadOnlyFile):
+            return self._db.fetched(query, values)
+        return self._db.execute(query, values).fetchall()
 
     def _tables(self) -> set[str]:
-        return {name for (name,) in self._db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        return {str(name) for (name,) in self._fetched("SELECT name FROM sqlite_master WHERE type = 'table'")}
 
-    def _prepare(self) -> None:
-        """Make the tables, again if another process does the same at that moment: SQLite does not always wait."""
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Make the tables, again if another process does the same at that moment: SQLite does not always wait.
+
+        Raises:
+            DataError: If the file holds tables of somebody else.
+        """
         foreign = self._tables() - {"answers", "asked"}
         if foreign:
-            raise sqlite3.DatabaseError(f"it holds a table {min(foreign)}")
+            raise self._is_none(f"it holds a table {min(foreign)}")
         until = time.monotonic() + _WAIT_S
         while True:
             try:
-                self._db.execute("PRAGMA journal_mode = WAL")
-                self._db.execute("PRAGMA synchronous = NORMAL")
-                self._db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")
+                db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
                 return
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error) or time.monotonic() > until:
@@ -160,11 +181,18 @@ class Ledger(Closing):
                 time.sleep(0.01)
 
     def _check(self) -> None:
+        """Check that the file has the tables of a ledger.
+
+        Raises:
+            DataError: If not.
+        """
+        tables = self._tables()  # a view of that name, which may reckon for ever, is none
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
-            has = {column for _, column, *_ in self._db.execute(f"PRAGMA table_info({table})")}
+            columns = self._fetched(f"PRAGMA table_info({table})") if table in tables else []
+            has = {column for _, column, *_ in columns}
             missing = [field.name for field in fields(row) if field.name not in has]
             if missing:
-                raise sqlite3.DatabaseError(f"it has no table {table} with a column {missing[0]}")
+                raise self._is_none(f"it has no table {table} with a column {missing[0]}")
 
     def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return what a query finds.
@@ -174,9 +202,25 @@ class Ledger(Closing):
         """
         with self._lock:
             try:
-                return self._db.execute(query, values).fetchall()
-            except sqlite3.Error as error:
-                raise DataError(f"ledger {self.path}: cannot be read ({error})") from error
+                return self._fetched(query, values)
+            except (OSError, sqlite3.Error) as error:
+                raise self._fault(error, "read") from error
+
+    def _typed[R: (StoredAnswer, AskedRow)](self, table: str, row: type[R], query: str, values: Any = ()) -> list[R]:
+        """Return the rows that a query finds in a table.
+
+        Raises:
+            DataError: If the file cannot be read, or a row holds what none does: SQLite keeps anything in a column.
+        """
+        found, types = self._rows(query, values), _TYPES[row]
+        for held in found:
+            if tuple(map(type, held)) != types:
+                place = next(i for i, value in enumerate(held) if type(value) is not types[i])
+                raise DataError(
+                    f"ledger {self.path}: is damaged: table {table} holds a {type(held[place]).__name__} under "
+                    f"{fields(row)[place].name}, where a {types[place].__name__} belongs"
+                )
+        return [row(*held) for held in found]
 
     def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
         """Store rows in one transaction: all of them or, if the process dies, none.
@@ -186,20 +230,23 @@ class Ledger(Closing):
         Raises:
             DataError: If the file cannot be written (a full disk, or another process held it for a minute).
         """
+        db = self._db
+        if isinstance(db, ReadOnlyFile):
+            raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
         with self._lock:
             try:
-                self._db.execute("BEGIN IMMEDIATE")
+                db.execute("BEGIN IMMEDIATE")
                 try:
-                    self._db.executemany(_INSERT_ANSWER, map(_values, answers))
-                    self._db.executemany(_INSERT_ASKED, map(_values, asked))
+                    db.executemany(_INSERT_ANSWER, map(_values, answers))
+                    db.executemany(_INSERT_ASKED, map(_values, asked))
                 except BaseException:
-                    self._db.execute("ROLLBACK")
+                    db.execute("ROLLBACK")
                     raise
-                self._db.execute("COMMIT")
+                db.execute("COMMIT")
             except sqlite3.IntegrityError:  # a row that is none
                 raise
             except sqlite3.DatabaseError as error:
-                raise DataError(f"ledger {self.path}: cannot be written ({error})") from error
+                raise self._fault(error, "written") from error
 
     def put(self, answer: StoredAnswer) -> None:
         """Store one answer."""
@@ -207,39 +254,28 @@ class Ledger(Closing):
 
     def get(self, key: str) -> StoredAnswer | None:
         """Return the answer of a key, or None if there is none."""
-        return next((StoredAnswer(*row) for row in self._rows(f"{_SELECT_ANSWERS} WHERE key = ?", (key,))), None)
+        found = self._typed("answers", StoredAnswer, f"{_SELECT_ANSWERS} WHERE key = ?", (key,))
+        return found[0] if found else None
 
     def answers(self) -> list[StoredAnswer]:
         """Return all answers, in the order in which they were stored."""
-        return [StoredAnswer(*row) for row in self._rows(f"{_SELECT_ANSWERS} ORDER BY rowid")]
+        return self._typed("answers", StoredAnswer, f"{_SELECT_ANSWERS} ORDER BY rowid")
 
     def asked(self, run: str | None = None) -> list[AskedRow]:
         """Return the rows of `asked`, of one run or of all, in the order in which they were stored."""
         where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
-        return [AskedRow(*row) for row in self._rows(f"{_SELECT_ASKED} {where} ORDER BY rowid", values)]
+        return self._typed("asked", AskedRow, f"{_SELECT_ASKED} {where} ORDER BY rowid", values)
 
     def llms(self) -> list[tuple[str, str, str]]:
         """Return name, digest and decoding (JSON) of the LLMs that have answered, the latest first."""
         query = "SELECT llm, digest, decoding FROM answers GROUP BY 1, 2, 3 ORDER BY max(rowid) DESC"
-        return [(llm, digest, decoding) for llm, digest, decoding in self._rows(query)]
+        return [(str(llm), str(digest), str(decoding)) for llm, digest, decoding in self._rows(query)]
 
     def runs(self) -> list[str]:
         """Return the runs that have rows in `asked`, the latest first."""
-        return [run for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
+        return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
     def close(self) -> None:
         """Close the file; doing it twice does no harm."""
         with self._lock:
             self._db.close()
-            if self._leaves_traces:
-                self._leaves_traces = False
-                self._swept()
-
-    def _swept(self) -> None:
-        """Let SQLite remove what looking into a file has put beside it: whoever may write does so on closing."""
-        with suppress(sqlite3.Error):  # in a folder that nobody may write nothing was put
-            writer = sqlite3.connect(f"{self.path.resolve().as_uri()}?mode=rw", uri=True)
-            try:
-                writer.execute("SELECT count(*) FROM sqlite_master")
-            finally:
-                writer.close()

@@ -3,7 +3,7 @@
 import json
 from typing import Any, Final
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError, DataError, OracleError
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.embedded import PmiOracle
 from prism_mesa.reasoner.ledger import Ledger
@@ -87,8 +87,27 @@ def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
 
 
 def _held(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
-    """Return name, digest and decoding of the LLMs that have answered, the latest first."""
-    return [(name, digest, json.loads(decoding)) for name, digest, decoding in ledger.llms()]
+    """Return name, digest and decoding of the LLMs that have answered, the latest first.
+
+    Raises:
+        DataError: If the ledger is damaged.
+    """
+    return [(name, digest, _options(ledger, decoding)) for name, digest, decoding in ledger.llms()]
+
+
+def _options(ledger: Ledger, decoding: str) -> dict[str, Any]:
+    """Return the decoding options that a ledger holds as JSON.
+
+    Raises:
+        DataError: If they are none.
+    """
+    try:
+        options = json.loads(decoding)
+    except (ValueError, RecursionError):
+        options = None
+    if not isinstance(options, dict):
+        raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} are no decoding options")
+    return options
 
 
 def _other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:

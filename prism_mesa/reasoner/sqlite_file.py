@@ -1,0 +1,125 @@
+"""SQLite files: opened to be read without leaving a trace, and what is wrong with one, in words.
+
+SQLite puts two files beside one in WAL mode even if it is only read (a `-shm`, and a `-wal` if there is none), and
+cannot read it where it may not. So a file that nobody writes is read as one that cannot change (`immutable=1`), and
+whether it did is looked at after every query; where there is a `-wal` with rows in it, SQLite reads both, and if it
+cannot put a `-shm` beside them (a read-only disk that holds a run that was killed), copies of both.
+"""
+
+import os
+import shutil
+import sqlite3
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+_WAIT_S: Final = 60.0
+_FAULTS: Final = {
+    sqlite3.SQLITE_NOTADB: "not a ledger (it is no SQLite file); name another file",
+    sqlite3.SQLITE_CORRUPT: "is damaged",
+    sqlite3.SQLITE_BUSY: "is locked by another program: try again when that is done",
+    sqlite3.SQLITE_LOCKED: "is locked by another program: try again when that is done",
+    sqlite3.SQLITE_FULL: "cannot be written: the disk is full",
+    sqlite3.SQLITE_TOOBIG: "is damaged",
+}
+
+type State = tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]
+
+
+def fault_of(path: Path, error: Exception, doing: str) -> str:
+    """Return in words what is wrong with a file; `doing` is what cannot be done if nothing better is known."""
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code in _FAULTS:
+        known = _FAULTS[code]
+        return known if known.endswith(("file", "done", "full")) else f"{known} ({error})"
+    if path.is_dir():
+        return f"cannot be {doing}: it is a folder"
+    if path.exists() and not os.access(path, os.R_OK):
+        return f"cannot be {doing}: you may not read it (permission denied)"
+    return f"cannot be {doing} ({error})"
+
+
+class ReadOnlyFile:
+    """A SQLite file that is only read, whatever becomes of it meanwhile; nothing in its folder is made or changed.
+
+    Args:
+        path: The file.
+
+    Raises:
+        sqlite3.Error: If it cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._copies: TemporaryDirectory[str] | None = None
+        self._db = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
+        self._before = _state(self._path)
+        wal = self._before[1]
+        self._still = wal is None or wal[1] == 0
+        return _connected(self._path, "&immutable=1" if self._still else "")
+
+    def fetched(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return the rows that a query finds, as they stood at one moment.
+
+        Raises:
+            sqlite3.Error: If the file cannot be read.
+        """
+        while True:
+            error, rows = None, []
+            try:
+                rows = self._db.execute(query, values).fetchall()
+            except sqlite3.Error as fault:
+                error = fault
+            if self._still and _state(self._path) != self._before:  # somebody writes: what was read may be torn
+                self._db.close()
+                self._db = self._opened()
+            elif error is not None and not self._still and self._copies is None and _cannot_share(error):
+                self._read_copies()
+            elif error is not None:
+                raise error
+            else:
+                return rows
+
+    def _read_copies(self) -> None:
+        self._db.close()
+        self._copies = TemporaryDirectory(prefix="prism-ledger-")
+        for file in (self._path, _wal_of(self._path)):
+            shutil.copyfile(file, Path(self._copies.name) / file.name)
+        self._db = _connected(Path(self._copies.name) / self._path.name, "")
+
+    def close(self) -> None:
+        """Close the file; doing it twice does no harm."""
+        self._db.close()
+        if self._copies is not None:
+            self._copies.cleanup()
+
+
+def _connected(path: Path, how: str) -> sqlite3.Connection:
+    name = f"{path.resolve().as_uri()}?mode=ro{how}"
+    db = sqlite3.connect(name, _WAIT_S, isolation_level=None, check_same_thread=False, uri=True)
+    db.execute("PRAGMA trusted_schema = OFF")
+    return db
+
+
+def _cannot_share(error: sqlite3.Error) -> bool:
+    """Return whether SQLite wants to put a file beside another one and may not."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+
+
+def _wal_of(path: Path) -> Path:
+    return path.with_name(f"{path.name}-wal")
+
+
+def _state(path: Path) -> State:
+    """Return what changes of a file and of its log whenever somebody has written."""
+
+    def told(file: Path) -> tuple[int, int, int] | None:
+        try:
+            of = file.stat()
+        except OSError:
+            return None
+        return of.st_ino, of.st_size, of.st_mtime_ns
+
+    return told(path), told(_wal_of(path))

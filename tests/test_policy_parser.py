@@ -18,8 +18,13 @@ def written() -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-READ = [(row["text"], json.loads(row["expected"])) for row in written() if row["expected"]]
-REFUSED = [(row["text"], row["reason"]) for row in written() if not row["expected"]]
+def stands(row: dict[str, str]) -> dict[tuple[str, str | None], float] | None:
+    """Return where the instruments stand of which a row says it; None: nothing is known."""
+    return {(lever, target): level for lever, target, level in json.loads(row["stands"])} if row["stands"] else None
+
+
+READ = [(row["text"], json.loads(row["expected"]), stands(row)) for row in written() if row["expected"]]
+REFUSED = [(row["text"], row["reason"], stands(row)) for row in written() if not row["expected"]]
 WORDS = """raise cut set hold lift remove impose rates interest taxes spending tariffs sanctions trade debt bonds
     borrow stop on with to by of at and , . by by from Sweden Canada US all imports 1% 0.5 2 points of GDP half a
     quarter not if because which will financed through inflation everyone austerity moon the a -1% 1e9 % $ point
@@ -32,21 +37,21 @@ def policy(*measures: list[object]) -> Policy:
     return Policy(measures=tuple(Measure.model_validate(dict(zip(keys, m, strict=True))) for m in measures))
 
 
-@pytest.mark.parametrize(("text", "expected"), READ)
-def test_a_plain_policy_is_read_as_a_person_reads_it(text, expected):
-    assert parse_policy(text, OWN, NATIONS) == policy(*expected)
+@pytest.mark.parametrize(("text", "expected", "standing"), READ)
+def test_a_plain_policy_is_read_as_a_person_reads_it(text, expected, standing):
+    assert parse_policy(text, OWN, NATIONS, standing) == policy(*expected)
 
 
-@pytest.mark.parametrize(("text", "reason"), REFUSED)
-def test_what_is_no_plain_policy_is_refused_for_its_reason(text, reason):
+@pytest.mark.parametrize(("text", "reason", "standing"), REFUSED)
+def test_what_is_no_plain_policy_is_refused_for_its_reason(text, reason, standing):
     with pytest.raises(UnclearPolicyError, match=r"\w") as caught:
-        parse_policy(text, OWN, NATIONS)
+        parse_policy(text, OWN, NATIONS, standing)
     assert (caught.value.reason, caught.value.plain) == (reason, reason != "unclear")
 
 
-@pytest.mark.parametrize("text", [text for text, _ in READ])
-def test_a_text_supports_what_it_is_read_as(text):
-    assert unsupported(parse_policy(text, OWN, NATIONS), text, OWN, NATIONS) == ""
+@pytest.mark.parametrize(("text", "expected", "standing"), READ)
+def test_a_text_supports_what_it_is_read_as(text, expected, standing):
+    assert unsupported(policy(*expected), text, OWN, NATIONS, standing) == ""
 
 
 @given(texts)
@@ -59,20 +64,71 @@ def test_any_text_is_a_supported_policy_or_is_refused(text):
     assert unsupported(read, text, OWN, NATIONS) == ""
 
 
-@given(texts, st.sampled_from([text for text, _ in READ]))
+@given(texts, st.sampled_from(READ))
 def test_no_text_makes_the_check_of_a_reading_fail(text, other):
-    assert isinstance(unsupported(parse_policy(other, OWN, NATIONS), text, OWN, NATIONS), str)
+    _, read, standing = other
+    assert isinstance(unsupported(policy(*read), text, OWN, NATIONS, standing), str)
 
 
-@given(st.sampled_from([text for text, _ in READ]))
-def test_the_order_of_the_nations_does_not_matter(text):
-    assert set(parse_policy(text, OWN, NATIONS[::-1]).measures) == set(parse_policy(text, OWN, NATIONS).measures)
+@given(st.sampled_from(READ))
+def test_the_order_of_the_nations_does_not_matter(other):
+    text, read, standing = other
+    assert set(parse_policy(text, OWN, NATIONS[::-1], standing).measures) == set(policy(*read).measures)
 
 
 @given(st.integers(min_value=1, max_value=40_000), st.sampled_from(["raise", "cut"]))
 def test_basis_points_are_hundredths_of_points(hundredths, verb):
     in_points = parse_policy(f"{verb} rates by {hundredths // 100}.{hundredths % 100:02} points", OWN, NATIONS)
     assert parse_policy(f"{verb} rates by {hundredths} basis points", OWN, NATIONS) == in_points
+
+
+@given(st.integers(0, 800), st.integers(1, 200), st.integers(0, 1000), st.sampled_from([1, -1]))
+def test_a_step_and_a_level_are_read_only_where_the_one_leads_to_the_other(now, step, level, sign):
+    text = f"{'raise' if sign > 0 else 'cut'} rates by {step} basis points to {level / 100}%"
+    off = abs(now + sign * step - level)  # hundredths of points, of which five are rounding
+    standing = {("policy_rate", None): now / 100}
+    if off > 5 or (level - now) * sign < -5:
+        with pytest.raises(UnclearPolicyError, match=r"do not agree|contradicts where it stands"):
+            parse_policy(text, OWN, NATIONS, standing)
+    else:
+        assert parse_policy(text, OWN, NATIONS, standing) == policy(["policy_rate", "to", level / 100, "points", None])
+
+
+def test_a_refusal_of_two_sizes_says_where_the_instrument_stands():
+    text = "Raise rates by 25 basis points to 3%"
+    with pytest.raises(UnclearPolicyError, match=r"do not agree with where it stands \(policy rate 0\.12\): give one"):
+        parse_policy(text, OWN, NATIONS, {("policy_rate", None): 0.12})
+    with pytest.raises(UnclearPolicyError, match=r"where it stands is not known here \(policy rate\): give one"):
+        parse_policy(text, OWN, NATIONS)
+
+
+@pytest.mark.parametrize(
+    ("text", "said", "standing"),
+    [
+        ("Lowr rates by 25 basis points to 3%", ["policy_rate", "to", 3, "points", None], 3.25),
+        ("Rais rates from 2% to 3%", ["policy_rate", "to", 3, "points", None], 2),
+        ("Kindly keep rates unchanged at 2%", ["policy_rate", "to", 2, "points", None], 2),
+        ("Kindly rase rates to 3%", ["policy_rate", "to", 3, "points", None], 2),
+    ],
+)
+def test_another_readers_policy_is_held_to_where_the_instrument_stands(text, said, standing):
+    assert unsupported(policy(said), text, OWN, NATIONS, {("policy_rate", None): standing}) == ""
+    assert "agree with where it stands" in unsupported(policy(said), text, OWN, NATIONS, {("policy_rate", None): 5})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Rais rates and taxes by 1%", [["policy_rate", "by", 1, "points", None], ["taxes", "by", 1, "percent", None]]),
+        ("Rais the tax rate by 2 points", [["taxes", "by", 2, "percent_of_gdp", None]]),
+        ("Rais the tax rate by 2%", [["taxes", "by", 2, "percent", None]]),
+        ("Rais rates by 1 point and taxes by the same", [["policy_rate", "by", 1, "points", None]]),
+        ("Lowr rates by 25 basis points to 3%", [["policy_rate", "to", 3, "points", None]]),
+        ("Lowr rates by 25 basis points to 3%", [["policy_rate", "by", -0.25, "points", None]]),
+    ],
+)
+def test_another_reader_may_not_decide_between_sizes_or_units(text, said):
+    assert unsupported(policy(*said), text, OWN, NATIONS) != ""
 
 
 @pytest.mark.parametrize("unit", ["(" * 400, "1 " * 240, "1," * 240, "a " * 240, "half " * 99, "to " * 160, "- " * 240])

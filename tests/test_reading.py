@@ -102,6 +102,18 @@ def test_what_the_llm_makes_up_is_refused_with_the_reason(measures, why):
     assert why in reading.reason
 
 
+def test_two_sizes_are_read_where_the_nation_stands_so_and_else_refused_without_asking_the_llm():
+    text = "Raise rates by 25 basis points to 3%"
+
+    def at(rate):
+        return asyncio.run(read_policy(text, NATIONS[0], NATIONS, None, Place(), {("policy_rate", None): rate}))
+
+    assert at(2.75) == Reading(policy(["policy_rate", "to", 3, "points", None]), "parser")
+    assert at(0.12).policy is None
+    assert at(0.12).reason.endswith("the sizes do not agree with where it stands (policy rate 0.12): give one")
+    assert read(text).reason.endswith("where it stands is not known here (policy rate): give one")
+
+
 def test_a_target_that_the_text_does_not_name_is_refused():
     text = "Slapp a 10% tarif on Canada, my friends"
     assert read_as(text, ["tariff", "to", 10, "points", "Canada"]).policy is not None

@@ -14,7 +14,7 @@ from prism_mesa.economy import prompts
 from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.economy.policy import Measure, Policy
 from prism_mesa.economy.reading import Reading, read_policy
-from prism_mesa.economy.states import NationState, Past, SimulationState
+from prism_mesa.economy.states import NationState, Past, SimulationState, standing_of
 from prism_mesa.economy.tools import Judge, NationTools
 from prism_mesa.economy.words import is_about
 from prism_mesa.reasoner import LLMClient, Place
@@ -137,7 +137,9 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Proposal:
         """Return what the nation has decided, with how it was read; otherwise as `propose`."""
         place = Place(state.turn, self.row, tick=1)
-        reading = await read_policy(action.action_string, self.name, list(state.agents), self.llm_client, place)
+        reading = await read_policy(
+            action.action_string, self.name, list(state.agents), self.llm_client, place, standing_of(self.name, state)
+        )
         return action, reading, self.reasoning_chain
 
 

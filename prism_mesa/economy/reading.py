@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from prism_mesa.economy.policy import LEVERS, UNITS, Measure, Policy
-from prism_mesa.economy.words import UnclearPolicyError, parse_policy, unsupported
+from prism_mesa.economy.words import Standing, UnclearPolicyError, parse_policy, unsupported
 from prism_mesa.errors import LLMFailureException
 from prism_mesa.reasoner import LLMClient, Place
 from prism_mesa.reasoner.prompt import plain
@@ -54,7 +54,14 @@ class Reading:
     reason: str = ""
 
 
-async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMClient | None, place: Place) -> Reading:
+async def read_policy(
+    text: str,
+    nation: str,
+    nations: Sequence[str],
+    llm: LLMClient | None,
+    place: Place,
+    standing: Standing | None = None,
+) -> Reading:
     """Return the policy that a text says, or why it is refused.
 
     Args:
@@ -63,13 +70,14 @@ async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMCl
         nations: Names of all nations.
         llm: Who is asked about what is not plain; with None that is refused.
         place: Where in the run the text belongs.
+        standing: Where the nation's instruments stand; None: it is not known, so that a text that says it is refused.
 
     Raises:
         LLMFailureException: If the LLM cannot be reached.
         OracleError: If a ledger is replayed that does not hold the question.
     """
     try:
-        return Reading(parse_policy(text, nation, nations), "parser")
+        return Reading(parse_policy(text, nation, nations, standing), "parser")
     except UnclearPolicyError as error:
         unclear = plain(error, REASON_CAP)
         if error.plain or llm is None:
@@ -86,7 +94,7 @@ async def read_policy(text: str, nation: str, nations: Sequence[str], llm: LLMCl
             raise
         return Reading(None, "llm", f"{unclear}; the LLM could not read it either")
     policy = Policy(measures=said.measures)
-    reason = unsupported(policy, text, nation, nations)
+    reason = unsupported(policy, text, nation, nations, standing)
     if not said.understood or (reason and not said.measures):
         return Reading(None, "llm", f"{unclear}; the LLM did not understand it either")
     return Reading(None if reason else policy, "llm", plain(reason, REASON_CAP))

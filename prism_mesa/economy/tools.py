@@ -7,7 +7,7 @@ from typing import Final
 from prism_mesa.deliberation import Tool, ToolRegistry
 from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.prompts import barriers, decision_in_words
-from prism_mesa.economy.states import NationState, Past, SimulationState
+from prism_mesa.economy.states import NationState, Past, SimulationState, standing_of
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.economy.words import UnclearPolicyError, is_about, parse_policy
 from prism_mesa.errors import AgentError, did_you_mean
@@ -70,7 +70,7 @@ class NationTools:
         if not is_about(policy, self.domain):
             return f"It would count as no answer: it names nothing of {self.domain} policy."
         try:
-            said = parse_policy(policy, self.name, list(self.state.agents))
+            said = parse_policy(policy, self.name, list(self.state.agents), standing_of(self.name, self.state))
         except UnclearPolicyError as error:
             return f"It {'would' if error.plain else 'may'} not be understood: {error}."
         if not said.measures:

@@ -21,7 +21,7 @@ _FOLLOWING = frozenset({*LEVERS, *DIRECTED}) | frozenset(
 )
 """What a clause may be of that says what comes of a measure: "This will reduce inflation to 2%"."""
 _FOCUS = frozenset("focus part outcome of in on and filler unknown size number".split())
-_SKIPPED = frozenset({"filler", "now", "on", "from", "imports", "trade", "and", "one_tax"})
+_SKIPPED = frozenset({"filler", "now", "on", "from", "imports", "trade", "and", "one_tax", "tax_rate"})
 _LEVEL_STARTS = frozenset("size number filler nation all_imports imports everyone vague of range money absurd".split())
 """What stands after "to" if a level or a target follows; before anything else "to" begins a purpose."""
 
@@ -72,12 +72,25 @@ class Clause:
         return self.opens == "means" and bool(kinds) and kinds <= {"spending", "part"}
 
     @property
+    def says_same_size(self) -> bool:
+        """Whether "the same" is a size: "and taxes by the same", "and the same for taxes"."""
+        kinds = [token.kind for token in self.tokens if token.kind != "filler"]
+        bare = not self.has("hold") and any(token.text.lower() == "the same" for token in self.tokens)
+        return bare or ("by", "same") in pairwise(kinds)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether anything in it says to leave things as they are."""
+        return self.has("hold", "same") and not self.says_same_size
+
+    @property
     def holds(self) -> bool:
         """Whether this says to leave an instrument, or all, as it is."""
         kinds = [token.kind for token in self.tokens]
         if self.has("hold") and self.has("same") and ("of", "size") in pairwise(kinds):
             kinds.remove("size")  # "maintain the policy rate at its current level of 2%"
         moves = bool({"size", "number", "remove", "block", "do", "more", "new", *DIRECTED}.intersection(kinds))
+        moves = moves or self.says_same_size
         odd = self.has("unknown", "stranger", "outcome", "trade", "odd", "jest") or self.is_past
         alone = [token.kind for token in self.tokens] == ["hold"]
         return not (moves or odd) and (self.has("same") or (self.has("hold") and bool(self.levers)) or alone)

@@ -10,7 +10,8 @@ from prism_mesa.economy.words.clauses import JUSTIFYING, NAMES, Clause, clauses,
 from prism_mesa.economy.words.lexicon import AIMS, HARMLESS, LEXICON, VERBS
 from prism_mesa.economy.words.parser import clash, parse_policy
 from prism_mesa.economy.words.refusals import UnclearPolicyError, quoted
-from prism_mesa.economy.words.sizes import move, size_of
+from prism_mesa.economy.words.sizes import moves, size_of
+from prism_mesa.economy.words.standing import Standing, refuse_disagreement
 from prism_mesa.economy.words.targets import roles
 from prism_mesa.economy.words.texts import cleaned
 from prism_mesa.economy.words.tokens import Token, tokens
@@ -30,15 +31,18 @@ _CARRIED: tuple[frozenset[str], ...] = (
 _BORNE_OUT = 6
 
 
-def unsupported(policy: Policy, text: str, nation: str, nations: Sequence[str]) -> str:
+def unsupported(
+    policy: Policy, text: str, nation: str, nations: Sequence[str], standing: Standing | None = None
+) -> str:
     """Return why a policy that an LLM read out of a text is not what the text says, or ''.
 
     Every measure needs its instrument, direction, size and target in words of one clause, or of the clauses before it
     that it goes on from, and every such clause its measure. Words that are nearly known ("rais") count. Any other word
     may turn the sense round: with one, nothing is borne out, apart from reasons, purposes and harmless words.
+    `standing` is as in `parse_policy`: what else a text says of where an instrument stands has to be so.
     """
     try:
-        read = parse_policy(text, nation, nations)
+        read = parse_policy(text, nation, nations, standing)
     except UnclearPolicyError as error:
         if error.plain:
             return str(error)
@@ -52,15 +56,17 @@ def unsupported(policy: Policy, text: str, nation: str, nations: Sequence[str]) 
             return f"what the text says is in doubt: {quoted(doubtful[0].tokens)}"
         said += _completed(grounds)
     for measure in policy.measures:
-        stage, missing = max((_missing(measure, clause, nation, nations) for clause in said), default=(0, "a thing"))
+        stage, missing = max(
+            (_missing(measure, clause, nation, nations, standing) for clause in said), default=(0, "a thing")
+        )
         if stage < _BORNE_OUT:
             return f"{measure}: the text does not say {missing}"
-    if not policy.measures and not any(clause.has("hold", "same") for clause in said):
+    if not policy.measures and not any(clause.keeps for clause in said):
         return "the text does not say that all stays as it is"
-    held = {lever for clause in said if clause.has("hold", "same") for lever in clause.levers if not _sized(clause)}
+    held = {lever for clause in said if clause.keeps for lever in clause.levers if not _sized(clause)}
     if clash(held, policy.measures):
         return "the text also says that one of these stays as it is"
-    return _left_out(policy, said, nation, nations)
+    return _left_out(policy, said, nation, nations, standing)
 
 
 def _mended(text: str, nations: Sequence[str]) -> str:
@@ -129,7 +135,9 @@ def _targets(clause: Clause, nation: str, nations: Sequence[str]) -> list[str]:
     return named or everyone
 
 
-def _missing(measure: Measure, clause: Clause, nation: str, nations: Sequence[str]) -> tuple[int, str]:
+def _missing(
+    measure: Measure, clause: Clause, nation: str, nations: Sequence[str], standing: Standing | None
+) -> tuple[int, str]:
     """Return how much of a measure a clause says, up to `_BORNE_OUT`, and what it does not say first."""
     if measure.lever not in clause.levers:
         return 0, f"the instrument ({measure.lever.replace('_', ' ')})"
@@ -138,23 +146,34 @@ def _missing(measure: Measure, clause: Clause, nation: str, nations: Sequence[st
     if measure.target is not None and measure.target not in _targets(clause, nation, nations):
         return 2, f"the target ({measure.target})"
     try:
-        how, size, unit = move(measure.lever, clause, size_of(clause), "")
+        said = size_of(clause)
+        _, how, size, unit = next(one for one in moves(clause, said, "") if one[0] == measure.lever)
     except UnclearPolicyError:
         return 3, "how far it is moved"
     if (how, unit) != (measure.how, measure.unit) or not isclose(abs(size), abs(measure.size)):
         return 4, f"the size ({measure.size:g} {measure.unit.replace('_', ' ')})"
-    return (_BORNE_OUT, "") if isclose(size, measure.size) else (5, "the direction")
+    if not isclose(size, measure.size):
+        return 5, "the direction"
+    try:
+        refuse_disagreement(measure, said, clause, standing)
+    except UnclearPolicyError:
+        return 5, "sizes that agree with where it stands"
+    return _BORNE_OUT, ""
 
 
-def _left_out(policy: Policy, said: Iterable[Clause], nation: str, nations: Sequence[str]) -> str:
+def _left_out(
+    policy: Policy, said: Iterable[Clause], nation: str, nations: Sequence[str], standing: Standing | None
+) -> str:
     """Return which clause of a text no measure stands for, or ''."""
     for clause in said:
         sized = _sized(clause)
-        if clause.has("hold", "same") and not sized:
+        if clause.keeps and not sized:
             continue
         for lever in clause.levers:
             for target in _targets(clause, nation, nations) if lever in AGAINST_NATIONS else [None]:
                 meant = [measure for measure in policy.measures if (measure.lever, measure.target) == (lever, target)]
-                if not any(not sized or not _missing(measure, clause, nation, nations)[1] for measure in meant):
+                if not any(
+                    not sized or not _missing(measure, clause, nation, nations, standing)[1] for measure in meant
+                ):
                     return f"the text also says {quoted(clause.tokens)}"
     return ""

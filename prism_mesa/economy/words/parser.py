@@ -8,7 +8,8 @@ from prism_mesa.economy.words.clauses import NAMES, Clause, decided, sentences
 from prism_mesa.economy.words.lexicon import DIRECTED
 from prism_mesa.economy.words.refusals import INSTRUMENTS, UnclearPolicyError, not_understood, quoted
 from prism_mesa.economy.words.relevance import names_instrument
-from prism_mesa.economy.words.sizes import move, size_of
+from prism_mesa.economy.words.sizes import moves, size_of
+from prism_mesa.economy.words.standing import Standing, refuse_disagreement
 from prism_mesa.economy.words.targets import refuse_any_target, refuse_foreign, targets_of
 from prism_mesa.economy.words.texts import cleaned, refuse_whole
 from prism_mesa.economy.words.tokens import tokens
@@ -27,7 +28,7 @@ _REFUSED: dict[str, tuple[str, str]] = {
 """What no measure is read out of: by the kind of a token, the reason and what is said of it. The first counts."""
 
 
-def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
+def parse_policy(text: str, nation: str, nations: Sequence[str], standing: Standing | None = None) -> Policy:
     """Return the policy that `text` says, measures in its order; sizes stand as written, however absurd.
 
     >>> str(parse_policy("Raise rates by 50 basis points and cut taxes by 1% of GDP.", "Sweden", ["Sweden"]))
@@ -37,6 +38,8 @@ def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
         text: At most `MAX_LENGTH` characters.
         nation: Who acts.
         nations: All nations, `nation` included.
+        standing: Where the nation's instruments stand. A text that says it too, as in "from 2% to 3%", has to say the
+            same; with None it is refused.
 
     Raises:
         UnclearPolicyError: (a ValueError) If the text says no policy, or not plainly.
@@ -54,7 +57,7 @@ def parse_policy(text: str, nation: str, nations: Sequence[str]) -> Policy:
         inherited = ""
         for clause in decided(sentence):
             says_something = True
-            found = _read(clause, inherited, nation, nations)
+            found = _read(clause, inherited, nation, nations, standing)
             measures += found
             held |= set() if found or clause.opens == "financed" else set(clause.levers)
             inherited = "up" if clause.has("up") else "down" if clause.has("down") else inherited
@@ -71,7 +74,9 @@ def clash(held: Collection[Lever], measures: Sequence[Measure]) -> bool:
     return any(measure.lever in held or "debt" in held for measure in measures)
 
 
-def _read(clause: Clause, inherited: str, nation: str, nations: Sequence[str]) -> list[Measure]:
+def _read(
+    clause: Clause, inherited: str, nation: str, nations: Sequence[str], standing: Standing | None
+) -> list[Measure]:
     """Return the measures that one clause says; none if it says to leave things as they are.
 
     `inherited` is the direction of the clause before, `up`, `down` or empty: "raise taxes by 1% and spending by 2%".
@@ -84,6 +89,7 @@ def _read(clause: Clause, inherited: str, nation: str, nations: Sequence[str]) -
         raise not_understood(clause.tokens)
     if clause.holds:
         refuse_foreign(clause, nation)
+        _refuse_other_level(clause, nation, nations, standing)
         return []
     levers = clause.levers
     if not levers:
@@ -99,12 +105,24 @@ def _read(clause: Clause, inherited: str, nation: str, nations: Sequence[str]) -
     size = size_of(clause)
     if clause.has("unknown") and (size or not clause.has(*DIRECTED)):
         raise not_understood(clause.tokens)
-    moves = [(lever, *move(lever, clause, size, inherited)) for lever in levers]
-    return [
+    found = [
         Measure(lever=lever, how=how, size=number, unit=unit, target=target)
-        for lever, how, number, unit in moves
+        for lever, how, number, unit in moves(clause, size, inherited)
         for target in targets
     ]
+    for measure in found:
+        refuse_disagreement(measure, size, clause, standing)
+    return found
+
+
+def _refuse_other_level(clause: Clause, nation: str, nations: Sequence[str], standing: Standing | None) -> None:
+    """Refuse to hold an instrument where it does not stand: "at its current level of 2%"."""
+    if (size := size_of(clause)) is None:
+        return
+    for lever in clause.levers:
+        for target in targets_of(clause, nation, nations) if lever in AGAINST_NATIONS else [None]:
+            held = Measure(lever=lever, how="to", size=size.level, unit="points", target=target)
+            refuse_disagreement(held, size, clause, standing)
 
 
 def _refuse_clause(clause: Clause) -> None:
@@ -138,7 +156,7 @@ def _listed(clause: Clause) -> bool:
     """Return whether different instruments are a list, "taxes and spending", not "spending out of taxes"."""
     places = [at for at, token in enumerate(clause.tokens) if token.kind in LEVERS]
     for one, other in pairwise(places):
-        between = {token.kind for token in clause.tokens[one + 1 : other]} - {"filler", "part", "one_tax"}
+        between = {token.kind for token in clause.tokens[one + 1 : other]} - {"filler", "part", "one_tax", "tax_rate"}
         if clause.tokens[one].kind != clause.tokens[other].kind and between != {"and"}:
             return False
     return True

@@ -21,12 +21,26 @@ _UNITS_SAID: dict[Lever, str] = {
 
 
 class Size(NamedTuple):
-    """A size as written; `after` is the word before it (`by`, `to`, `at` or empty), `start` the level it moves from."""
+    """A size as written, and what else a clause says of it.
+
+    Attributes:
+        number: As written.
+        unit: As that of a `Token`.
+        after: The word before it: `by`, `to`, `at`, `from`, or empty.
+        start: The level from which an instrument moves: "from 2%".
+        step: By how much it moves to get there: "by 25 basis points to 3%".
+    """
 
     number: float
     unit: str
     after: str = ""
-    start: float | None = None
+    start: "Size | None" = None
+    step: "Size | None" = None
+
+    @property
+    def level(self) -> float:
+        """The number as a level: in percent, or percent of GDP."""
+        return self.number / 100 if self.unit == "bp" else self.number
 
 
 def size_of(clause: Clause) -> Size | None:
@@ -42,15 +56,16 @@ def size_of(clause: Clause) -> Size | None:
     ]
     if not sizes:
         return None
-    start = None
-    if len(sizes) == 2 and (sizes[0].after, sizes[1].after) == ("from", "to"):
-        start = sizes.pop(0).number
-    size = sizes[0]._replace(start=start)
-    if [other.after for other in sizes] in (["by", "at"], ["by", "to"]):  # "by 25 basis points to 4.5%"
-        if sizes[1].after == "to" and sizes[0].unit == sizes[1].unit:
-            raise UnclearPolicyError("range", f"{quoted(clause.tokens)} gives a range: give one number")
-        size = sizes.pop()
-        sizes = [size]
+    size = sizes[0]
+    match [other.after for other in sizes]:
+        case ["from", "to"]:
+            size = sizes[1]._replace(start=sizes[0])
+            sizes = [size]
+        case ["by", "at" | "to" as after]:  # "by 25 basis points to 4.5%"
+            if after == "to" and sizes[0].unit == sizes[1].unit:
+                raise UnclearPolicyError("range", f"{quoted(clause.tokens)} gives a range: give one number")
+            size = sizes[1]._replace(step=sizes[0])
+            sizes = [size]
     if len(sizes) == 2 and not sizes[1].after and _same(*sizes):  # "by 50 basis points (0.5 percentage points)"
         sizes.pop()
     several = len(sizes) > 1 or size.after == "from"
@@ -77,6 +92,20 @@ def _word_before(clause: Clause, at: int) -> str:
     return ""
 
 
+def moves(clause: Clause, size: Size | None, inherited: str) -> list[tuple[Lever, Literal["by", "to"], float, Unit]]:
+    """Return how each instrument of a clause is moved, as `move` does.
+
+    Raises:
+        UnclearPolicyError: As `move`; with reason `unit` if the one size would be of different units.
+    """
+    found = [(lever, *move(lever, clause, size, inherited)) for lever in clause.levers]
+    if len({unit for *_, unit in found}) > 1:  # 1% more of a rate is a point, of taxes a hundredth of them
+        names = " and ".join(lever.replace("_", " ") for lever, *_ in found)
+        message = f"one size for {names}, which have different units: give each its own"
+        raise UnclearPolicyError("unit", f"{quoted(clause.tokens)}: {message}")
+    return found
+
+
 def move(lever: Lever, clause: Clause, size: Size | None, inherited: str) -> tuple[Literal["by", "to"], float, Unit]:
     """Return how an instrument is moved, the number, and its unit.
 
@@ -94,11 +123,11 @@ def move(lever: Lever, clause: Clause, size: Size | None, inherited: str) -> tup
         return "to", _level_without_number(lever, clause), "points"
     if clause.has("same") and size.after != "at":  # "do not change rates to 3%", but "rates unchanged at 3%"
         raise UnclearPolicyError("contradiction", f"{quoted(clause.tokens)} contradicts itself")
-    direction = _direction(lever, clause)
+    direction = direction_of(lever, clause)
     if not direction and size.after == "by":
         direction = {"up": 1, "down": -1}.get(inherited, 0)
     if size.after in {"to", "at"} or (not size.after and not direction and _sets_level(lever, clause)):
-        if size.start is not None and (size.number - size.start) * direction < 0:
+        if size.start is not None and (size.level - size.start.level) * direction < 0:
             raise UnclearPolicyError("contradiction", f"{quoted(clause.tokens)} contradicts itself")
         return "to", *converted(lever, size, clause, level=True)
     number, unit = converted(lever, size, clause, level=False)
@@ -112,7 +141,7 @@ def move(lever: Lever, clause: Clause, size: Size | None, inherited: str) -> tup
     return "by", number * (direction or 1), unit
 
 
-def _direction(lever: Lever, clause: Clause) -> int:
+def direction_of(lever: Lever, clause: Clause) -> int:
     """Return 1 for up, -1 for down, 0 if a clause says neither."""
     if clause.has("up", "lift"):
         return 1
@@ -158,7 +187,9 @@ def _starts_from_size(clause: Clause) -> bool:
     """Return whether the size is where an instrument stands: "raise the 3% policy rate", "lift the 10% tariff"."""
     kinds = ["filler" if token.kind == "nation" else token.kind for token in clause.tokens]
     for at, token in enumerate(clause.tokens):
-        after = next((kind for kind in kinds[at + 1 :] if kind not in {"filler", "one_tax", "part", "trade"}), "")
+        after = next(
+            (kind for kind in kinds[at + 1 :] if kind not in {"filler", "one_tax", "tax_rate", "part", "trade"}), ""
+        )
         if token.kind == "size" and after in LEVERS and not clause.has("spend"):
             before = kinds[:at]
             if "lift" in before or (not DIRECTED.isdisjoint(before) and clause.tokens[at - 1].text.lower() == "the"):
@@ -206,6 +237,9 @@ def converted(lever: Lever, size: Size, clause: Clause, *, level: bool) -> tuple
         if size.unit in {"points", "bp", "percent"} or (level and number == 0):
             return number, "points"
     else:
+        if clause.has("tax_rate") and size.unit != "gdp":
+            message = "taxes are a share of GDP here and have no rate: say by how many percent of GDP they change"
+            raise UnclearPolicyError("unit", f"{quoted(clause.tokens)}: {message}")
         if clause.has("one_tax") and (level or size.unit != "gdp"):
             message = f"{quoted(clause.tokens)}: there is one tax here: say by how many percent of GDP it changes"
             raise UnclearPolicyError("part", message)

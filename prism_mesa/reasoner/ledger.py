@@ -18,7 +18,7 @@ from typing import Any
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner.closing import Closing
 from prism_mesa.reasoner.question import Source
-from prism_mesa.reasoner.sqlite_file import ReadOnlyFile, fault_of
+from prism_mesa.reasoner.sqlite_file import FAULTS, ReadOnlyFile, fault_of
 
 _TABLES = """
 CREATE TABLE IF NOT EXISTS answers (
@@ -128,13 +128,13 @@ class Ledger(Closing):
         self._db: sqlite3.Connection | ReadOnlyFile
         try:
             self._db = ReadOnlyFile(self.path) if read_only else self._to_write()
-        except (OSError, sqlite3.Error) as error:
+        except FAULTS as error:
             raise self._fault(error, "opened") from error
         try:
             if isinstance(self._db, sqlite3.Connection):
                 self._prepare(self._db)
             self._check()
-        except (OSError, sqlite3.Error) as error:
+        except FAULTS as error:
             self._db.close()
             raise self._fault(error, "opened") from error
         except DataError:
@@ -203,7 +203,7 @@ class Ledger(Closing):
         with self._lock:
             try:
                 return self._fetched(query, values)
-            except (OSError, sqlite3.Error) as error:
+            except FAULTS as error:
                 raise self._fault(error, "read") from error
 
     def _typed[R: (StoredAnswer, AskedRow)](self, table: str, row: type[R], query: str, values: Any = ()) -> list[R]:
@@ -245,7 +245,7 @@ class Ledger(Closing):
                 db.execute("COMMIT")
             except sqlite3.IntegrityError:  # a row that is none
                 raise
-            except sqlite3.DatabaseError as error:
+            except FAULTS as error:
                 raise self._fault(error, "written") from error
 
     def put(self, answer: StoredAnswer) -> None:

@@ -23,11 +23,16 @@ _FAULTS: Final = {
     sqlite3.SQLITE_TOOBIG: "is damaged",
 }
 
+FAULTS: Final = (OSError, sqlite3.Error, UnicodeDecodeError)
+"""What reading or writing a file can raise; the last where SQLite's own message quotes what is no text."""
+
 type State = tuple[tuple[int, int, int] | None, tuple[int, int, int] | None]
 
 
 def fault_of(path: Path, error: Exception, doing: str) -> str:
     """Return in words what is wrong with a file; `doing` is what cannot be done if nothing better is known."""
+    if isinstance(error, UnicodeDecodeError):
+        return "is damaged (what should be text in it is none)"
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _FAULTS:
         known = _FAULTS[code]
@@ -64,13 +69,14 @@ class ReadOnlyFile:
         """Return the rows that a query finds, as they stood at one moment.
 
         Raises:
-            sqlite3.Error: If the file cannot be read.
+            sqlite3.Error: If the file cannot be read; UnicodeDecodeError if there is no saying why.
         """
         while True:
-            error, rows = None, []
+            error: sqlite3.Error | UnicodeDecodeError | None = None
+            rows: list[Any] = []
             try:
                 rows = self._db.execute(query, values).fetchall()
-            except sqlite3.Error as fault:
+            except (sqlite3.Error, UnicodeDecodeError) as fault:
                 error = fault
             if self._still and _state(self._path) != self._before:  # somebody writes: what was read may be torn
                 self._db.close()
@@ -103,7 +109,7 @@ def _connected(path: Path, how: str) -> sqlite3.Connection:
     return db
 
 
-def _cannot_share(error: sqlite3.Error) -> bool:
+def _cannot_share(error: Exception) -> bool:
     """Return whether SQLite wants to put a file beside another one and may not."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
 

@@ -1,0 +1,358 @@
+"""A run's folder is data: what it names outside of itself is used if the user made it, trusts it, or names the same."""
+
+import json
+import os
+import shutil
+import stat
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+from prism_mesa import read_manifest, read_table, run
+from prism_mesa.errors import DataError, PrismWarning
+from prism_mesa.experiments.distill import distill
+from prism_mesa.experiments.drift import drift
+from prism_mesa.experiments.economy import run_economy
+from prism_mesa.experiments.interview import Interview
+from prism_mesa.experiments.ledgers import ledger_stats
+from prism_mesa.experiments.questionnaire import Questionnaire
+from prism_mesa.experiments.recorded import config_to_ask, recorded_config
+from prism_mesa.experiments.replay import replay
+from prism_mesa.experiments.restored import RunRecords
+from prism_mesa.experiments.survey import survey
+from prism_mesa.experiments.trust import key_file
+from prism_mesa.experiments.why import why
+from prism_mesa.reasoner.stand_in import StandIn
+
+WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+QUESTIONS = Questionnaire.model_validate(
+    {"questions": [{"id": "q", "ask": "How are you?", "options": ["well", "ill"]}]}
+)
+ELSEWHERE = "http://evil.example:1234"
+
+
+@pytest.fixture(scope="module")
+def server():
+    with StandIn(slots=8) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def asked(server, tmp_path_factory):
+    """A run that an LLM decided."""
+    reasoner = {"kind": "ollama", "host": server.url, "timeout_s": 5}
+    return run(WORLD | {"reasoner": reasoner}, out=tmp_path_factory.mktemp("asked")).run_dir
+
+
+@pytest.fixture
+def marker(tmp_path, monkeypatch):
+    """A module that leaves a file when it is imported; returns that file."""
+    left = tmp_path / "was-imported"
+    (tmp_path / "evil_chart.py").write_text(
+        f"open({str(left)!r}, 'w').close()\nfrom prism_mesa.social.behavior import build_chart\nchart = build_chart()\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield left
+    sys.modules.pop("evil_chart", None)
+
+
+def from_elsewhere(run_dir, to, **changed):
+    """Return a copy of a run whose manifest was changed under dotted keys, and is not signed."""
+    shutil.copytree(run_dir, to)
+    manifest = read_manifest(to)
+    for key, value in changed.items():
+        *groups, last = key.split("__")
+        place = manifest
+        for group in groups:
+            place = place[group]
+        place[last] = value
+    (to / "manifest.json").write_text(json.dumps(manifest))
+    return to
+
+
+def asked_by_interview(run_dir, *overrides, out, trust=False):
+    with Interview(run_dir, "3", overrides=overrides, out=out, trust=trust) as talk:
+        list(talk.chat_stream("What did you do?"))
+    return talk.transcript
+
+
+# -- a server that the folder names ------------------------------------------------------------------
+
+
+def test_an_interview_asks_no_server_that_only_the_folder_names(asked, server, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "foreign")
+    before = server.n_requests
+    with pytest.raises(DataError, match=r"not signed.*reasoner\.host=http://127.*give reasoner\.host=\.\.\. .*--trust"):
+        asked_by_interview(foreign, out=tmp_path)
+    assert server.n_requests == before
+    assert asked_by_interview(foreign, out=tmp_path, trust=True)
+
+
+def test_a_survey_asks_no_server_that_only_the_folder_names(asked, server, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "foreign")
+    before = server.n_requests
+    with pytest.raises(DataError, match=r"reasoner\.host=http://127.*--trust"):
+        survey(foreign, QUESTIONS, agents=2, out=tmp_path / "out")
+    assert server.n_requests == before
+    assert not (tmp_path / "out").exists()
+    assert survey(foreign, QUESTIONS, agents=2, out=tmp_path / "out", trust=True).summary["calls"]
+
+
+def test_a_server_that_the_user_names_is_asked_whatever_the_folder_says(asked, server, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "foreign", config__reasoner__host=ELSEWHERE)
+    assert asked_by_interview(foreign, f"reasoner.host={server.url}", out=tmp_path)
+    given = config_to_ask(RunRecords(foreign).run, ["reasoner.kind=embedded"])
+    assert given.reasoner.host is None  # it is not even there
+
+
+def test_a_rule_run_from_elsewhere_cannot_name_whom_its_agents_are_played_by(asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__kind="rule", config__reasoner__host=ELSEWHERE)
+    with pytest.raises(DataError, match=r"reasoner\.host=http://evil\.example:1234"):
+        asked_by_interview(foreign, out=tmp_path)
+
+
+def test_several_servers_and_a_model_file_are_named_in_one_line(asked, tmp_path):
+    hosts = [ELSEWHERE, "http://worse.example"]
+    own = {"config__reasoner__host": hosts, "config__reasoner__kind": "auto", "config__reasoner__model": "/tmp/x.gguf"}
+    foreign = from_elsewhere(asked, tmp_path / "f", **own)
+    with pytest.raises(DataError, match=r"evil.*worse.*reasoner\.model=/tmp/x\.gguf") as said:
+        asked_by_interview(foreign, out=tmp_path)
+    assert "\n" not in str(said.value)
+    assert len(str(said.value)) < 600
+
+
+def test_a_model_file_that_only_the_folder_names_is_not_loaded(asked, tmp_path):
+    own = {"config__reasoner__kind": "embedded", "config__reasoner__model": str(tmp_path / "bad.gguf")}
+    foreign = from_elsewhere(asked, tmp_path / "f", **own)
+    with pytest.raises(DataError, match=r"reasoner\.model=.*bad\.gguf \(a model file, which would be loaded\)"):
+        asked_by_interview(foreign, out=tmp_path)
+
+
+def test_an_llm_that_is_given_in_python_needs_no_trust(asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__host=ELSEWHERE)
+    with Interview(foreign, "3", llm=lambda prompt: "I do not know.", out=tmp_path) as talk:
+        list(talk.chat_stream("What did you do?"))
+    assert talk.transcript[0].text == "I do not know."
+
+
+def test_drift_asks_no_server_that_only_the_folder_names(asked, tmp_path):
+    kept = distill([asked], out=tmp_path / "kept")
+    foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__host=ELSEWHERE)
+    with pytest.raises(DataError, match=r"reasoner\.host=http://evil\.example:1234.*--trust"):
+        drift(foreign, kept.file, tmp_path / "drift")
+
+
+def test_a_key_is_not_sent_to_the_server_of_a_folder(asked, tmp_path, monkeypatch, server):
+    pytest.importorskip("openai")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    own = {"config__reasoner__kind": "openai", "config__reasoner__host": f"{server.url}/v1"}
+    foreign = from_elsewhere(asked, tmp_path / "f", **own)
+    before = server.n_requests
+    with pytest.raises(DataError, match=r"a server, which would be sent prompts and keys"):
+        asked_by_interview(foreign, out=tmp_path)
+    assert server.n_requests == before
+
+
+# -- a module, and files, that the folder names ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "repeat",
+    [replay, lambda run_dir, **how: why(run_dir, "3", **how), lambda run_dir, **how: distill([run_dir], **how)],
+    ids=["replay", "why", "distill"],
+)
+def test_no_module_is_imported_that_only_the_folder_names(repeat, asked, tmp_path, marker, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    foreign = from_elsewhere(asked, tmp_path / "f", config__statechart__chart="evil_chart:chart")
+    with pytest.raises(DataError, match=r"statechart\.chart=evil_chart:chart \(a module, .*allow it with --trust"):
+        repeat(foreign)
+    assert not marker.exists()
+    repeat(foreign, trust=True)
+    assert marker.exists()
+
+
+def test_talking_with_agents_imports_no_module(asked, server, tmp_path, marker):
+    foreign = from_elsewhere(asked, tmp_path / "f", config__statechart__chart="evil_chart:chart")
+    assert asked_by_interview(foreign, f"reasoner.host={server.url}", out=tmp_path, trust=True)
+    assert not marker.exists()
+
+
+@pytest.mark.parametrize(
+    ("group", "key"), [("network", "edges"), ("posts", "file"), ("agents", "profiles")], ids=lambda part: part
+)
+def test_no_file_outside_of_the_folder_is_read(group, key, asked, tmp_path):
+    secret = tmp_path / "secret.csv"
+    secret.write_text("text\nmy own business\n")
+    foreign = from_elsewhere(asked, tmp_path / "f", **{f"config__{group}__{key}": str(secret)})
+    with pytest.raises(DataError, match=rf"{group}\.{key}=.*secret\.csv \(a file outside of its folder\)"):
+        replay(foreign)
+    relative = from_elsewhere(
+        asked, tmp_path / "g", **{f"config__{group}__{key}": "secret.csv", "working_directory": str(tmp_path)}
+    )
+    with pytest.raises(DataError, match=rf"{group}\.{key}=.*secret\.csv \(a file outside of its folder\)"):
+        recorded_config(relative)
+
+
+def test_a_replay_reads_no_ledger_and_no_model_that_the_folder_names_elsewhere(tmp_path):
+    decided = run(WORLD, out=tmp_path).run_dir
+    own = {"config__reasoner__ledger_path": "/etc/shadow", "config__reasoner__ledger": "replay"}
+    config = recorded_config(from_elsewhere(decided, tmp_path / "f", **own, config__reasoner__distilled="/etc/passwd"))
+    assert (config.reasoner.ledger_path, config.reasoner.distilled, config.reasoner.host) == (None, None, None)
+
+
+# -- links -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["posts.parquet", "decisions.sqlite", "manifest.json"])
+def test_a_link_out_of_a_folder_from_elsewhere_is_not_followed(name, asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    outside = tmp_path / name
+    shutil.move(foreign / name, outside)
+    (foreign / name).symlink_to(outside)
+    with pytest.raises(DataError, match=rf"{name}: is a link out of .*put the file itself there"):
+        {
+            "posts.parquet": lambda: read_table(foreign, "posts"),
+            "decisions.sqlite": lambda: ledger_stats(foreign),
+            "manifest.json": lambda: read_manifest(foreign),
+        }[name]()
+    with pytest.raises(DataError, match="is a link out of"):
+        replay(foreign)
+
+
+def test_a_part_of_a_table_cannot_be_a_link_either(asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    outside = tmp_path / "outside.parquet"
+    shutil.move(foreign / "posts.parquet", outside)
+    (foreign / "posts.parquet").mkdir()
+    (foreign / "posts.parquet" / "more").symlink_to(outside)
+    with pytest.raises(DataError, match=r"more: is a link out of"):
+        read_table(foreign, "posts")
+
+
+def test_links_in_a_run_that_was_made_here_are_followed(asked, tmp_path):
+    own = tmp_path / "own"
+    shutil.copytree(asked, own)
+    shutil.move(own / "posts.parquet", tmp_path / "big.parquet")
+    (own / "posts.parquet").symlink_to(tmp_path / "big.parquet")
+    assert len(read_table(own, "posts")) == len(read_table(asked, "posts"))
+
+
+def test_a_pipe_in_a_folder_is_not_waited_for(asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    (foreign / "posts.parquet").unlink()
+    os.mkfifo(foreign / "posts.parquet")
+    with pytest.raises(DataError, match=r"posts\.parquet: is no plain file"):
+        read_table(foreign, "posts")
+
+
+# -- whose a folder is -------------------------------------------------------------------------------
+
+
+def test_runs_made_here_need_no_trust_wherever_they_lie(server, tmp_path, marker):
+    posts = tmp_path / "texts.csv"
+    posts.write_text("text\n" + "\n".join(f"About the weather number {i}." for i in range(30)))
+    own = WORLD | {"statechart": {"chart": "evil_chart:chart"}, "posts": {"file": str(posts)}}
+    made = run(own | {"reasoner": {"kind": "ollama", "host": server.url}}, out=tmp_path / "first").run_dir
+    moved = tmp_path / "second" / "renamed"
+    moved.parent.mkdir()
+    shutil.move(made, moved)
+    assert replay(moved).equal
+    assert asked_by_interview(moved, out=tmp_path)
+
+
+def test_one_changed_word_in_a_manifest_and_it_is_not_trusted(asked, server, tmp_path):
+    copy = tmp_path / "copy"
+    shutil.copytree(asked, copy)
+    text = (copy / "manifest.json").read_text()
+    (copy / "manifest.json").write_text(text.replace(server.url, ELSEWHERE))
+    with pytest.raises(DataError, match=r"signature .* does not match.*evil\.example"):
+        asked_by_interview(copy, out=tmp_path)
+    (copy / "manifest.json").write_text(json.dumps(json.loads(text)))  # other spaces: the same content
+    assert asked_by_interview(copy, out=tmp_path)
+
+
+def test_with_the_key_of_another_user_nothing_is_ones_own(asked, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "other"))
+    with pytest.raises(DataError, match=r"signature .* does not match.*reasoner\.host"):
+        asked_by_interview(asked, out=tmp_path)
+    assert not (tmp_path / "other").exists()  # reading makes no key
+    assert replay(asked).equal  # which names nothing, and asks nobody
+
+
+def test_the_key_is_made_once_and_for_its_owner_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+    key = tmp_path / "data" / "prism-mesa" / "key"
+    before = key.read_bytes()
+    assert (len(before), stat.S_IMODE(key.stat().st_mode)) == (32, 0o600)
+    run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+    assert key.read_bytes() == before
+    assert [file.name for file in key.parent.iterdir()] == ["key"]
+
+
+def test_without_a_place_for_a_key_runs_go_on_unsigned_and_say_so(tmp_path, monkeypatch):
+    (tmp_path / "data").write_text("a file is in the way")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    with pytest.warns(PrismWarning, match="the run is not signed"):
+        result = run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+    assert result.status == "done"
+    assert any("not signed" in note for note in result.summary["notes"])
+    assert "signature" not in json.loads((result.run_dir / "manifest.json").read_text())
+    assert replay_warned(result.run_dir).equal
+
+
+def replay_warned(run_dir):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismWarning)
+        return replay(run_dir)
+
+
+def test_a_key_that_is_none_is_not_used(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    key_file().parent.mkdir(parents=True)
+    key_file().write_bytes(b"")
+    with pytest.warns(PrismWarning, match="not signed"):
+        run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+
+
+def test_a_relative_data_folder_does_not_count(monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", "here")
+    assert key_file() == Path.home() / ".local" / "share" / "prism-mesa" / "key"
+
+
+def test_a_run_of_nations_asks_nobody_when_it_is_repeated(tmp_path):
+    made = run_economy({"rounds": 2, "economy": {"policy": "taylor"}}, out=tmp_path).run_dir
+    foreign = from_elsewhere(made, tmp_path / "f", config__reasoner__host=ELSEWHERE, config__economy__policy="llm")
+    assert set(replay(foreign).differences) <= {"baselines", "decisions", "verdicts", "indicators", "nations"}
+
+
+# -- on the command line -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "command",
+    [("replay", "RUN"), ("why", "RUN", "3"), ("why", "RUN", "3", "1"), ("distill", "RUN")],
+    ids=lambda command: command[0],
+)
+def test_commands_say_in_one_line_what_a_folder_names(command, asked, tmp_path, marker, prism):
+    foreign = from_elsewhere(asked, tmp_path / "f", config__statechart__chart="evil_chart:chart")
+    arguments = [str(foreign) if part == "RUN" else part for part in command]
+    code, out, err = prism(*arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "statechart.chart=evil_chart:chart" in err
+    assert "--trust" in err
+    assert not marker.exists()
+    assert prism(*arguments, "--trust")[0] == 0
+    assert marker.exists()
+
+
+def test_interview_and_survey_take_trust_on_the_command_line(asked, tmp_path, prism):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    (tmp_path / "q.yaml").write_text("questions: [{id: a, ask: How are you, options: [well, ill]}]")
+    for arguments in (("interview", foreign, "3", "--ask", "A?"), ("survey", foreign, tmp_path / "q.yaml")):
+        code, _, err = prism(*arguments)
+        assert (code, err.count("\n")) == (2, 1)
+        assert "reasoner.host=" in err
+        assert prism(*arguments, "--trust")[0] == 0

@@ -1,10 +1,17 @@
 """Random charts, guards, populations and happenings, for tests that hold two ways of running a world equal."""
 
+import json
+import re
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import combinations
 
 from hypothesis import strategies as st
 
 from prism_mesa.kernels.walk import FIELD_NAMES
+from prism_mesa.reasoner import DistilledReasoner, Reasoner
+from prism_mesa.reasoner.distilled import DistilledModel, Linear, OptionModel
+from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES
 from prism_mesa.records import ACTIONS as ACTION_NAMES
 from prism_mesa.records import POST_KINDS
 from prism_mesa.social.agent import SocialAgent
@@ -155,6 +162,16 @@ ACTIONS = (changes_its_mind, forgets_its_plan, likes_unasked, skips_one, loses_p
 # charts
 
 
+sights = st.builds(
+    _compared,
+    _comparisons,
+    st.just(F.post.relevance) | st.sampled_from([name for name in FIELD_NAMES if name.startswith("post.")]).map(field),
+    st.sampled_from([0.45, 0.5, 0.52, 0.55, 0, 1, 2, F.agent.engagement_threshold, F.agent.high_threshold]),
+).filter(lambda guard: guard.fields & CATEGORIES.keys() == set()) | categories.filter(
+    lambda guard: "post.kind" in guard.fields
+)
+"""Guards on what a post is like that an agent has not read yet."""
+
 _seldom = st.integers(0, 9).map(lambda number: number == 5)
 _hardly = st.integers(0, 49).map(lambda number: number == 25)
 _MET = [(rule.trigger, rule.state) for rule in TRIGGER_RULES] * 3
@@ -187,6 +204,35 @@ def _crowds(draw, guards, sizes):
 
 
 @st.composite
+def _looked_at(draw, arrows, targets):
+    """Return arrows of which that to reading depends on the post, and perhaps another one beside it."""
+    guard = draw(sights)
+    guards = {"sees_post": guard if draw(st.booleans()) else guard & (F.agent.n_unread > draw(st.integers(0, 2)))}
+    changed = [Transition(a.trigger, a.source, a.target, guards.get(a.trigger, a.guard), a.action) for a in arrows]
+    more = Transition("sees_post", AgentState.SCROLLING, draw(targets), draw(st.none() | sights))
+    return [*changed, more] if draw(st.booleans()) else changed
+
+
+@st.composite
+def _open_without_a_post(draw):
+    """Open choices between doing something and nothing, where an agent mostly has no post at hand."""
+    trigger, source = draw(
+        st.sampled_from(
+            [
+                (FEED_READY, AgentState.IDLE),
+                (TIMEOUT, AgentState.RESTING),
+                (TIMEOUT, AgentState.SCROLLING),
+                (ROUND_ENDS, AgentState.RESTING),
+                (ROUND_ENDS, AgentState.SCROLLING),
+            ]
+        )
+    )
+    active = draw(st.sampled_from([AgentState.COMPOSING, AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY]))
+    passive = draw(st.sampled_from([AgentState.SCROLLING, AgentState.RESTING, AgentState.EVALUATING]))
+    return [Transition(trigger, source, target) for target in draw(st.permutations([active, passive]))]
+
+
+@st.composite
 def charts(draw):
     """Charts in which every state can be reached: most of the default one, and anything else in any order.
 
@@ -205,6 +251,10 @@ def charts(draw):
     more = draw(st.lists(_arrows(guards, actions), max_size=6))
     if draw(st.booleans()):
         more += draw(_crowds(guards, [2, 2, 10, 11, 13] if is_wild else [2, 2, 10]))
+    if draw(st.booleans()):
+        kept = draw(_looked_at(kept, states))
+    if draw(st.booleans()):
+        more += draw(_open_without_a_post())
     transitions = draw(st.permutations(kept + more))
     concrete = {(t.trigger, t.source) for t in transitions if t.target is not None}
     transitions = [t for t in transitions if (t.trigger, t.source) in concrete]
@@ -246,6 +296,41 @@ populations = st.fixed_dictionaries(
         "records_engagements": shares,
     }
 )
+
+
+# who decides what is left open
+
+
+def _weighs(prompt):
+    """Play an LLM that gives each of the options it is shown a weight, or sometimes fails."""
+    shown = re.findall(r"^[A-H]\. (\w+):", prompt, re.MULTILINE)
+    whims = blake2b(prompt.encode(), digest_size=len(shown) + 1).digest()
+    if whims[-1] % 9 == 0:
+        raise TimeoutError("no answer")
+    return json.dumps({option: 1 + whim % 4 for option, whim in zip(shown, whims, strict=False)})
+
+
+def _distilled(chart):
+    """Return a model that has an opinion about all that a chart can leave open, and minds what the post is like."""
+    declared = [cell.declared for by_state in chart.cells.values() for cell in by_state.values()]
+    sets = {(AgentState.COMPOSING, AgentState.SCROLLING)}
+    sets |= {some for own in declared for n in range(2, len(own) + 1) for some in combinations(own, n)}
+    weights = [((i * 7) % 5 - 2) / 2 for i in range(len(LINEAR_NAMES))]
+    choices = [
+        OptionModel(options=list(some), scores=[Linear(intercept=0.2, weights=weights)] * (len(some) - 1), rows=1)
+        for some in sorted(sets)
+    ]
+    facts = {"features": list(NAMES), "declaration": DECLARATION, "persona": "individual", "archetypes": 1}
+    facts |= {"choices": choices, "provenance": {}, "report": {}}
+    return DistilledReasoner(DistilledModel(format=1, kind="logistic", **facts))
+
+
+def decider(chart, share, fallback="rule"):
+    """Return who decides what a chart leaves open: a distilled model, but an LLM for a share of it."""
+    if share == 0:
+        return _distilled(chart)
+    own = {} if share == 1 else {"distilled": _distilled(chart), "llm_share": share}
+    return Reasoner(_weighs, answer="probabilities", fallback=fallback, backoff_s=0, **own)
 
 
 # what happens to agents between and during rounds

@@ -13,6 +13,7 @@ from random_worlds import (
     Moderator,
     Recruiter,
     charts,
+    decider,
     fails,
     happenings,
     likes_unasked,
@@ -71,19 +72,24 @@ WAYS = {
 }
 
 
-def lived(happens, block=None, rounds=3, **params):
-    """Return a world after some rounds, with what happens to its agents before each of them."""
+def lived(happens, block=None, rounds=3, share=None, **params):
+    """Return a world after some rounds, with what happens to its agents before each of them.
+
+    An LLM decides a `share` of what is left open, and a distilled model the rest; None: the rule decides all of it.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_module, "checked", lambda chart: chart)  # it takes most of the time
         if block is not None:
             patch.setattr(walking, "BLOCK", block)
             patch.setattr(model_module, "rank_feeds", partial(rank_feeds, block=block))
-        model = small(**params)
+        asked = {} if share is None else {"reasoner": decider(params["chart"], share)}
+        model = small(**params, **asked)
         for round_ in range(rounds):
             for happening in happens:
                 if happening.round == round_:
                     happening.to(model)
             model.step()
+        model.close()
     return model
 
 
@@ -116,6 +122,13 @@ def its_order_counts(way, happens):
 def test_so_it_is_with_agents_that_have_scripts_of_their_own(way, block, params, chart, happens):
     assume(not its_order_counts(way, happens))
     assert_equal_in_another_way(way, block, happens, params | {"chart": chart})
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "rows in any order"])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.integers(1, 7), populations, charts(), happenings(scripts=()), st.sampled_from([0, 0.3, 0.7, 1]))
+def test_so_it_is_whoever_decides_what_is_left_open(way, block, params, chart, happens, share):
+    assert_equal_in_another_way(way, block, happens, params | {"chart": chart, "share": share})
 
 
 @pytest.mark.parametrize("way", WAYS)

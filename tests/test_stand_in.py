@@ -16,6 +16,7 @@ import ollama
 import pydantic
 import pytest
 
+from prism_mesa.economy.model import EconomyModel
 from prism_mesa.errors import OracleError
 from prism_mesa.reasoner.ollama import OllamaChatClient
 from prism_mesa.reasoner.prompt import answer_schema
@@ -567,6 +568,23 @@ def test_the_command_says_how_to_use_it_and_ends_on_ctrl_c():
         finally:
             process.kill()
     assert f"prism run reasoner.kind=ollama reasoner.host=http://127.0.0.1:{port} reasoner.model=llama3.2" in line
+
+
+@pytest.mark.parametrize("settings", [{}, {"economy_deliberate": True}, {"economy_domain": "trade"}], ids=str)
+def test_it_answers_nations_with_policies_that_are_read(server, settings):
+    ollama_at = {"reasoner_kind": "ollama", "reasoner_host": server.url, "reasoner_model": "llama3.2"}
+    model = EconomyModel(economy_policy="llm", rng=1, **ollama_at, **settings)
+    model.run_for(2)
+    model.close()
+    assert model.read_by == {"parser": 10}
+    assert model.totals["refused"] == 0
+    assert model.totals["accepted"] >= 3
+
+
+def test_a_question_that_names_no_instruments_is_not_answered_with_a_policy(client):
+    schema = {"type": "object", "properties": {"action": {"type": "string"}}, "required": ["action"]}
+    said = client.chat("llama3.2", WHICH, format=schema).message.content
+    assert json.loads(said)["action"] in {"yes", "no"}
 
 
 def test_the_command_says_when_the_port_is_taken(server, capsys):

@@ -25,8 +25,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         brain = embedded_brain() if embedded else choose_by_hash
         with StandIn(brain, (model,), slots=given.slots, latency=latency_ms / 1000, port=given.port) as server:
-            use = f"prism run reasoner.kind=ollama reasoner.host={server.url} reasoner.model={model}"
-            show(f"A stand-in for Ollama serves at {server.url} until Ctrl-C. Use it with: {use}")
+            use = f"reasoner.kind=ollama reasoner.host={server.url} reasoner.model={model}"
+            told = f"Use it with: prism run {use} (or, for nations, prism economy {use})"
+            show(f"A stand-in for Ollama serves at {server.url} until Ctrl-C. {told}")
             while not threading.Event().wait(0.5):  # a Ctrl-C that comes just before one falls asleep wakes nobody
                 pass
     except KeyboardInterrupt:

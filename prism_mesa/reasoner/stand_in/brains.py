@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
 
+from prism_mesa.reasoner.stand_in.policies import with_policies
+
 type Body = dict[str, Any]
 type Top = tuple[tuple[str, float], ...]
 type Brain = Callable[[Body], str | Said | Awaitable[str | Said]]
@@ -70,7 +72,8 @@ def choose_by_hash(body: Body) -> Said:
     an answer's tokens is its probability.
 
     Some arrays that may be empty hold an entry: one of the ``anyOf`` of objects that they allow, such as calls of
-    tools. A whole number that is called `post` is then one of the last that the prompt calls a post.
+    tools. A whole number that is called `post` is then one of the last that the prompt calls a post. Where the prompt
+    names a nation's instruments, an `action` is a policy in words.
 
     >>> choose_by_hash({"prompt": "Which?", "format": {"enum": ["like", "reply"]}}).text
     '"reply"'
@@ -81,7 +84,8 @@ def choose_by_hash(body: Body) -> Said:
         letters = _LETTERS_ASKED.findall(prompt_text(body))
         return _one_letter(letters[-1].split(", "), digest) if letters else Said(_remark(number, prompt_text(body)))
     schema = body["format"] if isinstance(body["format"], dict) else {"properties": {"answer": {"type": "boolean"}}}
-    text = json.dumps(_with_posts(_fitting(schema, number, schema), number, _POST.findall(prompt_text(body))[-4:]))
+    answer = _with_posts(_fitting(schema, number, schema), number, _POST.findall(prompt_text(body))[-4:])
+    text = json.dumps(with_policies(answer, number, prompt_text(body)))
     if not body.get("logprobs"):
         return Said(text)
     rivals = (json.dumps(_fitting(schema, number + more, schema)) for more in range(1, _n_choices(schema, schema)))

@@ -4,14 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from prism_mesa.api import run, run_economy
     from prism_mesa.economy.model import EconomyModel
     from prism_mesa.errors import ChartError, ConfigError, DataError, PrismError
     from prism_mesa.experiments.config import Config, load_config
-    from prism_mesa.experiments.economy import run_economy
     from prism_mesa.experiments.execution import RunResult
-    from prism_mesa.experiments.run import run
     from prism_mesa.experiments.store import read_manifest, read_table
-    from prism_mesa.plots import draw_run
+    from prism_mesa.plots import draw_distilled, draw_run, draw_survey
+    from prism_mesa.plots_economy import draw_economy
     from prism_mesa.reasoner import Ledger, OllamaChatClient, Reasoner, RuleReasoner
     from prism_mesa.records import Post
     from prism_mesa.social.agent import SocialAgent
@@ -25,19 +25,20 @@ if TYPE_CHECKING:
         StateTransition,
         Transition,
         agents_in_state,
+        draw_chart,
         export_agent,
         state_distribution,
     )
 
 _HOMES = {
+    "api": ("run", "run_economy"),
     "economy.model": ("EconomyModel",),
     "errors": ("ChartError", "ConfigError", "DataError", "PrismError"),
     "experiments.config": ("Config", "load_config"),
-    "experiments.economy": ("run_economy",),
     "experiments.execution": ("RunResult",),
-    "experiments.run": ("run",),
     "experiments.store": ("read_manifest", "read_table"),
-    "plots": ("draw_run",),
+    "plots": ("draw_distilled", "draw_run", "draw_survey"),
+    "plots_economy": ("draw_economy",),
     "reasoner": ("Ledger", "OllamaChatClient", "Reasoner", "RuleReasoner"),
     "records": ("Post",),
     "social.agent": ("SocialAgent",),
@@ -51,6 +52,7 @@ _HOMES = {
         "Statechart",
         "Transition",
         "agents_in_state",
+        "draw_chart",
         "export_agent",
         "state_distribution",
     ),
@@ -80,7 +82,11 @@ __all__ = [
     "Transition",
     "agents_in_state",
     "cascades",
+    "draw_chart",
+    "draw_distilled",
+    "draw_economy",
     "draw_run",
+    "draw_survey",
     "export_agent",
     "load_config",
     "read_manifest",

@@ -8,7 +8,7 @@ import shutil
 import sys
 import textwrap
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
@@ -23,9 +23,12 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from prism_mesa.experiments.config import Config
+    from prism_mesa.experiments.execution import RunResult
     from prism_mesa.experiments.interview import Interview
     from prism_mesa.interview_session import Interrupts
     from prism_mesa.statechart import Statechart
+
+    type Lines = Callable[[dict[str, Any]], Iterable[tuple[str, str]]]
 
 app = typer.Typer(
     help="Simulate a social platform whose agents are statecharts, or nations; an LLM decides only what is left open.",
@@ -110,18 +113,13 @@ def _say(text: str) -> None:
 @app.command()
 def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
     """Run a simulation; keep its tables and pictures in OUT/<run-id>."""
-    from prism_mesa.experiments.run import run as run_config
-    from prism_mesa.plots import draw_run
+    from prism_mesa.api import run as run_config
 
     config = _config(arguments)
     _say_building(config)
-    with _progress(config.rounds, "rounds", then="tables and pictures") as advance:
+    with _summed_up(run_lines, as_json), _progress(config.rounds, "rounds", then="tables and pictures") as advance:
         result = run_config(config, out=out, on_round=lambda done: advance())
-        draw_run(result.run_dir)
-    if as_json:
-        show_json(result.summary)
-    else:
-        _print_lines(run_lines(result.summary))
+    _tell_run(result, run_lines, as_json)
     if result.status != "done":
         raise _failed(result.summary)
 
@@ -133,19 +131,15 @@ ECONOMY_FILE = Path("configs/economy.yaml")
 @app.command()
 def economy(arguments: ConfiguredNations = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
     """Let nations set policy in words, in an economy that answers; keep tables and pictures in OUT/<run-id>."""
+    from prism_mesa.api import run_economy
     from prism_mesa.experiments.config import EconomyConfig, load
-    from prism_mesa.experiments.economy import run_economy
-    from prism_mesa.plots_economy import draw_economy
 
     file, given = _file_and_overrides(arguments, ECONOMY_FILE)
     config = load(EconomyConfig, file, given, below={"economy": {"policy": "llm"}})
-    with _progress(config.rounds, "quarters", then="tables and pictures") as advance:
+    progress = _progress(config.rounds, "quarters", then="tables and pictures")
+    with _summed_up(economy_lines, as_json), progress as advance:
         result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
-        draw_economy(result.run_dir)
-    if as_json:
-        show_json(result.summary)
-    else:
-        _print_lines(economy_lines(result.summary))
+    _tell_run(result, economy_lines, as_json)
 
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
@@ -616,6 +610,30 @@ def _progress(total: int, unit: str, then: str = "") -> Iterator[Any]:
         if progress.live.is_started:  # else stopping would print an empty line
             progress.stop()
         logging.getLogger("prism_mesa").removeHandler(warnings)
+
+
+@contextmanager
+def _summed_up(lines: "Lines", as_json: bool) -> Iterator[None]:
+    """Print what a run came to that Ctrl-C ends in the block."""
+    try:
+        yield
+    except _InterruptedError as stop:
+        result = getattr(stop.__cause__, "result", None)
+        if result is not None:
+            _tell_run(result, lines, as_json)
+        raise
+
+
+def _tell_run(result: "RunResult", lines: "Lines", as_json: bool) -> None:
+    """Print a run's summary with the clocks of the whole command; the run's own are then `run_cpu_s`, `run_wall_s`."""
+    from prism_mesa.experiments.execution import whole_process
+
+    own = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
+    summary = {**result.summary, **own, **whole_process()}
+    if as_json:
+        show_json(summary)
+    else:
+        _print_lines(lines(summary))
 
 
 def _failed(summary: dict[str, Any], what: str = "run") -> PrismError:

@@ -1,7 +1,7 @@
 """Pictures of a run, from its tables. Nothing is computed here but where ink goes."""
 
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
+from prism_mesa.errors import DataError
 from prism_mesa.experiments.measures import ccdf
 from prism_mesa.experiments.store import read_table
 from prism_mesa.statechart import STATE_COLORS, AgentState
@@ -97,23 +98,62 @@ def engagement_figure(rounds: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_run(run_dir: str | Path) -> list[Path]:
+def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
     """Draw states.png, cascades.png and engagement.png into a run's folder, and return their paths.
 
+    Args:
+        run_dir: The folder.
+        partly: Whether a picture is left out for which the folder has no table or no rows.
+
     Raises:
-        DataError: If the folder lacks a table.
+        DataError: If the folder lacks a table, or no round was completed; not with `partly`.
     """
     folder = Path(run_dir)
-    rounds = read_table(folder, "rounds")
-    trees = read_table(folder, "cascades", ["size", "kind"])
+
+    def cascades() -> Figure:
+        trees = read_table(folder, "cascades", ["size", "kind"])
+        return cascades_figure(trees[trees["kind"] == "post"])
+
     figures = {
-        "states": states_figure(rounds),
-        "cascades": cascades_figure(trees[trees["kind"] == "post"]),
-        "engagement": engagement_figure(rounds),
+        "states": lambda: states_figure(filled_table(folder, "rounds")),
+        "cascades": cascades,
+        "engagement": lambda: engagement_figure(filled_table(folder, "rounds")),
     }
-    for name, figure in figures.items():
-        figure.savefig(folder / f"{name}.png", dpi=DPI)
-    return [folder / f"{name}.png" for name in figures]
+    return save_figures(folder, figures, DPI, partly=partly)
+
+
+def filled_table(folder: Path, name: str) -> pd.DataFrame:
+    """Return a table of a run that has rows.
+
+    Raises:
+        DataError: If it is not there, or has none.
+    """
+    table = read_table(folder, name)
+    if table.empty:
+        raise DataError(f"{folder}: table {name!r} has no rows: there is nothing to draw")
+    return table
+
+
+def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], dpi: int, *, partly: bool) -> list[Path]:
+    """Write figures as PNG files of these names, and return their paths.
+
+    Args:
+        folder: Where to.
+        figures: Name -> what makes the figure.
+        dpi: Dots per inch.
+        partly: Whether one that data are missing for is left out; else its error is raised.
+    """
+    drawn = []
+    for name, make in figures.items():
+        try:
+            figure = make()
+        except DataError:
+            if not partly:
+                raise
+            continue
+        drawn.append(folder / f"{name}.png")
+        figure.savefig(drawn[-1], dpi=dpi)
+    return drawn
 
 
 _WAVES = {"before": ("#9a9a9a", "o", -0.14), "after": ("#4c72b0", "s", 0.14)}

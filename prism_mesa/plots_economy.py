@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from prism_mesa.experiments.store import read_table
-from prism_mesa.plots import DPI
+from prism_mesa.plots import DPI, filled_table, save_figures
 
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""
@@ -164,19 +163,24 @@ def responses_figure(responses: pd.DataFrame) -> Figure:
     return figure
 
 
-def draw_economy(run_dir: str | Path) -> list[Path]:
+def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
     """Draw indicators.png, policies.png and responses.png into a run's folder, and return their paths.
 
+    Args:
+        run_dir: The folder.
+        partly: Whether a picture is left out for which the folder has no table or no rows.
+
     Raises:
-        DataError: If the folder lacks a table.
+        DataError: If the folder lacks a table, or no quarter was completed; not with `partly`.
     """
     folder = Path(run_dir)
-    nations, decisions = read_table(folder, "nations"), read_table(folder, "decisions")
+
+    def table(name: str) -> pd.DataFrame:
+        return filled_table(folder, name)
+
     figures = {
-        "indicators": indicators_figure(read_table(folder, "indicators"), read_table(folder, "baselines"), nations),
-        "policies": policies_figure(decisions, nations),
-        "responses": responses_figure(read_table(folder, "responses")),
+        "indicators": lambda: indicators_figure(table("indicators"), table("baselines"), table("nations")),
+        "policies": lambda: policies_figure(table("decisions"), table("nations")),
+        "responses": lambda: responses_figure(table("responses")),
     }
-    for name, figure in figures.items():
-        figure.savefig(folder / f"{name}.png", dpi=DPI)
-    return [folder / f"{name}.png" for name in figures]
+    return save_figures(folder, figures, DPI, partly=partly)

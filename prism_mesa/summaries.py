@@ -1,6 +1,7 @@
 """Summaries in words, as `prism run`, `economy` and `survey` print them: of the summary's numbers and nothing else."""
 
 from collections.abc import Iterator
+from pathlib import PurePath
 from typing import Any
 
 from prism_mesa.errors import printable
@@ -73,14 +74,24 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if sampled:
         told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
         yield "recorded", f"{told}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
-    yield (
-        "time",
-        f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s), {summary['round_cpu_s'] * 1000:.0f} ms a round, "
-        f"{summary['records_cpu_s']:.1f} CPU s of records",
-    )
+    rounds = f"{summary['round_cpu_s'] * 1000:.0f} ms a round, {summary['records_cpu_s']:.1f} CPU s of records"
+    yield "time", f"{_time(summary)}{rounds}"
     if summary["peak_memory_mb"] is not None:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
-    yield "pictures", "states.png, cascades.png, engagement.png"
+    yield "pictures", _pictures(summary)
+
+
+def _time(summary: dict[str, Any]) -> str:
+    """Return what the whole command took, where it is known, and the run in it."""
+    run = {name: summary.get(f"run_{name}", summary[name]) for name in ("cpu_s", "wall_s")}
+    told = f"{run['cpu_s']:.1f} CPU s ({run['wall_s']:.1f} s), "
+    if "run_cpu_s" not in summary:
+        return told
+    return f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s) in all, imports and compiling too; the run {told}"
+
+
+def _pictures(summary: dict[str, Any]) -> str:
+    return ", ".join(PurePath(path).name for path in summary.get("pictures", ())) or "none"
 
 
 def _network(summary: dict[str, Any]) -> str:
@@ -128,8 +139,8 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     for note in summary["notes"]:
         yield "note", note
-    yield "time", f"{summary['cpu_s']:.1f} CPU s ({summary['wall_s']:.1f} s)"
-    yield "pictures", "indicators.png, policies.png, responses.png"
+    yield "time", f"{_time(summary)}{summary['records_cpu_s']:.1f} CPU s of records"
+    yield "pictures", _pictures(summary)
     if summary["rounds"]:
         yield "next", f"prism why {summary['run_dir']} '{summary['nations'][0]}'; prism replay {summary['run_dir']}"
 

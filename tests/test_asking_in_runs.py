@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 from minds import SPEAKS, THINKS, thought, words_of
 
-from prism_mesa import SocialAgent, SocialModel, run
+from prism_mesa import SocialAgent, SocialModel
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
 from prism_mesa.experiments.replay import replay
+from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import read_manifest
 from prism_mesa.experiments.telling import told
 from prism_mesa.experiments.why import RoundOfAgent, Thought, _most_telling, why

@@ -196,10 +196,10 @@ def test_ctrl_c_while_the_llm_is_asked_ends_at_once_with_130(prism):
         code, out, err = prism("run", *SMALL[:-1], "reasoner.kind=ollama", f"reasoner.host={server.url}")
         user.join()
     [folder] = folders()
-    assert (code, out) == (130, "")
+    assert (code, out.splitlines()[0]) == (130, f"run         {folder} (interrupted, seed 42)")
     kept = rf"prism: {folder}: round \d: interrupted \(what was recorded is kept there\)"
     assert re.fullmatch(kept, err.splitlines()[-1])
-    assert read_manifest(folder)["status"] == "failed"
+    assert read_manifest(folder)["status"] == "interrupted"
 
 
 def test_ctrl_c_before_anything_was_made_ends_with_130(prism, monkeypatch):

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa import cli, run
+from prism_mesa import cli
 from prism_mesa.errors import DataError
 from prism_mesa.experiments.distill import distill
 from prism_mesa.experiments.lessons import lessons_of
 from prism_mesa.experiments.replay import replay
+from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import read_manifest
 from prism_mesa.experiments.telling import told
 from prism_mesa.experiments.why import why

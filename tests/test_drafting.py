@@ -9,11 +9,11 @@ import pytest
 from minds import SPEAKS, THINKS, Mind, asked, busy, published, thought, whim, words_of
 from worlds import differing, ran, small
 
-from prism_mesa import run
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.experiments.distill import distill
 from prism_mesa.experiments.lessons import blocks_of, lessons_of
 from prism_mesa.experiments.replay import replay
+from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import read_manifest
 from prism_mesa.reasoner import Ledger, choosing
 from prism_mesa.reasoner.stand_in import StandIn, choose_by_hash, prompt_text

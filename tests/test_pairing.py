@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from worlds import ran, small
 
-from prism_mesa import Statechart, Transition, read_manifest, run
+from prism_mesa import Statechart, Transition, read_manifest
 from prism_mesa.errors import AgentError
+from prism_mesa.experiments.run import run
 from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart

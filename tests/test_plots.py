@@ -4,7 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prism_mesa import DataError, draw_run, run
+from prism_mesa import DataError, draw_run
+from prism_mesa.experiments.run import run
 from prism_mesa.plots import cascades_figure, engagement_figure, states_figure
 from prism_mesa.statechart import AgentState
 

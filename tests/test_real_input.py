@@ -5,7 +5,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from prism_mesa import load_config, run
+from prism_mesa import load_config
+from prism_mesa.experiments.run import run
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa import run
 from prism_mesa.experiments.grounding import not_in_records, refers_to
 from prism_mesa.experiments.restored import RunRecords
+from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import read_table
 from prism_mesa.experiments.transcript import Exchange, as_markdown
 

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from worlds import Memory, ran
 from worlds import small as small_model
 
-from prism_mesa import agents_in_state, read_manifest, run, state_distribution
+from prism_mesa import agents_in_state, read_manifest, state_distribution
 from prism_mesa.cli import _say_building
 from prism_mesa.experiments import last_tables, store
 from prism_mesa.experiments.config import make_config
 from prism_mesa.experiments.replay import replay
+from prism_mesa.experiments.run import run
 from prism_mesa.experiments.store import TABLES
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.sampling import SAMPLED, recorded_agents

@@ -16,8 +16,9 @@ import pandas as pd
 import pytest
 from ollama_server import as_json, chat_answer, drop, models, serving
 
-from prism_mesa import Config, read_manifest, read_table, run
+from prism_mesa import Config, read_manifest, read_table
 from prism_mesa.errors import ConfigError, DataError, RunError
+from prism_mesa.experiments.run import run
 
 SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
@@ -189,11 +190,11 @@ def test_a_guard_that_raises_is_counted_where_the_run_is_not_strict(tmp_path):
     assert len(result.summary["guards_by_row"]) == 1
 
 
-def test_an_interrupt_within_a_round_ends_the_run_as_failed(tmp_path):
+def test_an_interrupt_within_a_round_ends_the_run_as_interrupted(tmp_path):
     with pytest.raises(KeyboardInterrupt, match=r"round 1: interrupted \(what was recorded is kept there\)"):
         run(small(statechart={"chart": "own_charts:interrupted"}), out=tmp_path)
     manifest = read_manifest(only_folder(tmp_path))
-    assert (manifest["status"], manifest["error"]) == ("failed", "round 1: interrupted")
+    assert (manifest["status"], manifest["error"]) == ("interrupted", "round 1: interrupted")
     assert len(read_table(only_folder(tmp_path), "rounds")) == 1
 
 
@@ -205,7 +206,7 @@ def test_an_interrupt_between_rounds_keeps_the_rounds_that_were_done(tmp_path):
     with pytest.raises(KeyboardInterrupt, match="interrupted"):
         run(small(), out=tmp_path, on_round=impatient)
     folder = only_folder(tmp_path)
-    assert read_manifest(folder)["status"] == "failed"
+    assert read_manifest(folder)["status"] == "interrupted"
     assert read_table(folder, "rounds")["round"].tolist() == [0, 1]
     assert read_table(folder, "posts")["likes"].sum() == (read_table(folder, "engagements")["action"] == "like").sum()
 
@@ -224,11 +225,11 @@ def test_a_run_that_cannot_write_its_last_tables_does_not_look_finished(tmp_path
     assert read_manifest(only_folder(tmp_path))["status"] == "failed"
 
 
-def test_ctrl_c_ends_the_command_with_130_and_the_run_as_failed(tmp_path):
+def test_ctrl_c_ends_the_command_with_130_and_the_run_as_interrupted_with_pictures_and_summary(tmp_path):
     # a child of a shell's background job would ignore the signal: it is set back first
     command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=1000000", "agents.n=30", "network.mean_degree=5"]
     process = subprocess.Popen(
-        [*command, "reasoner.kind=rule", "--out", str(tmp_path)],
+        [*command, "reasoner.kind=rule", "--json", "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -245,13 +246,16 @@ def test_ctrl_c_ends_the_command_with_130_and_the_run_as_failed(tmp_path):
         process.kill()
         process.wait()
     assert process.returncode == 130
-    assert out == ""
     assert "interrupted (what was recorded is kept there)" in err
     assert "Traceback" not in err
     manifest = read_manifest(only_folder(tmp_path))
-    assert manifest["status"] == "failed"
+    assert manifest["status"] == "interrupted"
     assert manifest["error"].endswith("interrupted")
     n_rounds = manifest["summary"]["rounds"]
+    said = json.loads(out)
+    assert (said["status"], said["rounds"]) == ("interrupted", n_rounds)
+    drawn = {"states.png", "cascades.png", "engagement.png"}
+    assert {Path(path).name for path in said["pictures"]} == drawn <= {f.name for f in only_folder(tmp_path).iterdir()}
     assert n_rounds >= 49
     assert len(read_table(only_folder(tmp_path), "rounds")) - n_rounds in (0, 1)  # the one it was in, if collected
 

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from ollama_server import as_json, serving
 
-from prism_mesa import run
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.experiments.questionnaire import questionnaire_of, read_questionnaire
 from prism_mesa.experiments.respondents import sampled
+from prism_mesa.experiments.run import run
 from prism_mesa.experiments.survey import survey
 from prism_mesa.experiments.survey_tables import bootstrap
 from prism_mesa.plots import survey_figure

@@ -1,5 +1,6 @@
 """What every run goes through, whatever is run: folder, manifest, clocks, and an end that is written down."""
 
+import os
 import platform
 import subprocess
 import time
@@ -14,7 +15,7 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.errors import PrismError, RunError
+from prism_mesa.errors import PrismError, RunError, shortened
 from prism_mesa.experiments.store import RunFolder, read_table
 
 _PACKAGES = (
@@ -34,15 +35,44 @@ _PACKAGES = (
 
 @dataclass(frozen=True)
 class RunResult:
-    """A run that has ended; `summary` is what ``prism run --json`` and ``prism economy --json`` print."""
+    """A run that has ended.
+
+    Attributes:
+        run_dir: Its folder.
+        status: `done`, `failed` or `interrupted`.
+        summary: What it comes to. ``prism run --json`` and ``prism economy --json`` print it with the clocks of the
+            whole command.
+        pictures: Those that were drawn into its folder.
+    """
 
     run_dir: Path
     status: str
     summary: dict[str, Any]
+    pictures: tuple[Path, ...] = ()
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a table of the run: one of `store.TABLES`, or of `store.ECONOMY_TABLES` for nations."""
         return read_table(self.run_dir, name)
+
+
+class RunBrokenError(RunError):
+    """A run that could not go on.
+
+    Attributes:
+        result: What was kept of it; None if its last tables could not be written.
+    """
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(message)
+        self.result = result
+
+
+class RunInterruptedError(KeyboardInterrupt):
+    """A run that Ctrl-C ended; `result` is as in `RunBrokenError`."""
+
+    def __init__(self, message: str, result: Any) -> None:
+        super().__init__(shortened(message))
+        self.result = result
 
 
 class Watch:
@@ -61,7 +91,11 @@ class Watch:
         self.rounds.append(time.process_time() - folder.cpu_s - at)
 
     def read(self) -> dict[str, float]:
-        """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first."""
+        """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.
+
+        They are of the run: its model, its rounds and its tables. Imports, and what goes on beside it, are in
+        `whole_process`.
+        """
         return {
             "cpu_s": time.process_time() - self._cpu,
             "wall_s": time.time() - self._wall,
@@ -86,8 +120,8 @@ def carried_out(
         where: Says how far the run has come, for errors.
 
     Raises:
-        RunError: If the run cannot go on; its folder says so, and keeps what was recorded. The same holds for
-            KeyboardInterrupt.
+        RunBrokenError: If the run cannot go on; its folder says `failed`, and keeps what was recorded.
+        RunInterruptedError: The same for KeyboardInterrupt, but that the folder says `interrupted`.
     """
     folder.write_manifest(manifest)
     try:
@@ -95,19 +129,50 @@ def carried_out(
         status = {"status": "failed", "error": error} if error else {"status": "done"}
         summary = finish({**manifest, **status})
     except BaseException as fault:
-        interrupted = isinstance(fault, KeyboardInterrupt)
-        text = "interrupted" if interrupted else str(fault)
-        text = text if interrupted or isinstance(fault, PrismError) else f"{type(fault).__name__}: {text}"
-        text = f"{where()}: {text}"
-        failed = {**manifest, "status": "failed", "error": text}
-        try:
-            folder.write_manifest(failed)
-            finish(failed)
-        except Exception as second:  # whatever broke the run may also stand in the way of its records
-            text += f"; its last tables could not be written ({type(second).__name__}: {second})"
-        kept = f"{folder.path}: {text} (what was recorded is kept there)"
-        raise (KeyboardInterrupt(kept) if interrupted else RunError(kept)) from fault
+        raise _broken_off(folder, manifest, finish, where(), fault) from fault
     return RunResult(folder.path, str(status["status"]), summary)
+
+
+def _broken_off(
+    folder: RunFolder,
+    manifest: Mapping[str, Any],
+    finish: Callable[[dict[str, Any]], dict[str, Any]],
+    where: str,
+    fault: BaseException,
+) -> RunBrokenError | RunInterruptedError:
+    """Write down how a run ended before its time, and return what is to be raised."""
+    interrupted = isinstance(fault, KeyboardInterrupt)
+    text = "interrupted" if interrupted else str(fault)
+    text = text if interrupted or isinstance(fault, PrismError) else f"{type(fault).__name__}: {text}"
+    text = shortened(f"{where}: {text}")
+    status = "interrupted" if interrupted else "failed"
+    ended = {**manifest, "status": status, "error": text}
+    result = None
+    try:
+        folder.write_manifest(ended)
+        result = RunResult(folder.path, status, finish(ended))
+    except Exception as second:  # whatever broke the run may also stand in the way of its records
+        text += f"; its last tables could not be written ({type(second).__name__}: {second})"
+    kept = f"{folder.path}: {text} (what was recorded is kept there)"
+    return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result)
+
+
+_IMPORTED = time.time()
+_STAT = Path("/proc/self/stat")
+_STARTED = 19  # of the fields after the process's name: when it began, in ticks since the machine did
+
+
+def whole_process() -> dict[str, float]:
+    """Return CPU and wall seconds since this process began, imports and the compiling of kernels included."""
+    return {"cpu_s": time.process_time(), "wall_s": _age_s()}
+
+
+def _age_s() -> float:
+    """Return seconds since this process began; where the system does not tell, since this module was imported."""
+    if not (_STAT.is_file() and hasattr(time, "CLOCK_BOOTTIME")):
+        return time.time() - _IMPORTED
+    began = int(_STAT.read_text().rpartition(")")[2].split()[_STARTED]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - began
 
 
 def provenance() -> dict[str, Any]:

@@ -1,0 +1,187 @@
+"""What users call: runs draw their own pictures, and say how they ended and what they took."""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from test_economy_runs import LLM, failing_from
+
+from prism_mesa import Config, RunResult, read_manifest, run, run_economy
+from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.summaries import run_lines
+
+SMALL = {"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6}
+PLATFORM = {"states.png", "cascades.png", "engagement.png"}
+NATIONS = {"indicators.png", "policies.png", "responses.png"}
+
+
+@pytest.fixture(autouse=True)
+def _coarse(monkeypatch):
+    monkeypatch.setattr("prism_mesa.plots.DPI", 20)
+    monkeypatch.setattr("prism_mesa.plots_economy.DPI", 20)
+
+
+def drawn(folder):
+    return {file.name for file in Path(folder).glob("*.png")}
+
+
+def only_folder(out):
+    [folder] = out.iterdir()
+    return folder
+
+
+# -- pictures ----------------------------------------------------------------------------------------
+
+
+def test_a_run_draws_its_pictures_as_the_command_does(tmp_path):
+    result = run(SMALL, out=tmp_path)
+    assert isinstance(result, RunResult)
+    assert {path.name for path in result.pictures} == drawn(result.run_dir) == PLATFORM
+    assert result.summary["pictures"] == [str(path) for path in result.pictures]
+    assert dict(run_lines(result.summary))["pictures"] == "states.png, cascades.png, engagement.png"
+
+
+def test_a_run_of_nations_draws_its_pictures_as_the_command_does(tmp_path):
+    result = run_economy({"rounds": 2, "economy": {"nations": ["Sweden"]}}, out=tmp_path)
+    assert {path.name for path in result.pictures} == drawn(result.run_dir) == NATIONS
+
+
+def test_pictures_can_be_switched_off(tmp_path):
+    for result in (
+        run(Config.model_validate(SMALL), out=tmp_path / "a", pictures=False),
+        run_economy({"rounds": 1, "economy": {"nations": ["Sweden"]}}, out=tmp_path / "b", pictures=False),
+    ):
+        assert (result.status, result.pictures, drawn(result.run_dir)) == ("done", (), set())
+
+
+def test_runs_that_draw_nothing_do_not_load_what_draws(tmp_path):
+    code = (
+        f"import sys; from prism_mesa import run; run({SMALL}, out={str(tmp_path)!r}, pictures=False); "
+        "print('matplotlib.figure' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+def test_bad_input_is_raised_as_it_is_and_draws_nothing(tmp_path):
+    with pytest.raises(ConfigError, match=r"^config: agents\.n: "):
+        run({"agents": {"n": 0}}, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_that_breaks_off_has_pictures_of_what_there_is(tmp_path):
+    chart = {"chart": "own_charts:breaking", "strict": True}
+    with pytest.raises(RunError, match="round 1: LookupError") as stop:
+        run(SMALL | {"agents": {"n": 30, "activity": 0.9}, "statechart": chart}, out=tmp_path)
+    assert stop.value.result.status == "failed"
+    assert {path.name for path in stop.value.result.pictures} == drawn(only_folder(tmp_path)) == PLATFORM
+
+
+def test_a_run_that_breaks_off_in_its_first_round_leaves_out_the_pictures_of_rounds(tmp_path):
+    def impatient(model):
+        raise_in(model, KeyboardInterrupt)
+
+    with pytest.raises(KeyboardInterrupt, match="round 0: interrupted") as stop:
+        run(SMALL, out=tmp_path, prepare=impatient)
+    assert (stop.value.result.status, stop.value.result.summary["rounds"]) == ("interrupted", 0)
+    assert drawn(only_folder(tmp_path)) == {"cascades.png"}
+
+
+def raise_in(model, error):
+    """Let the first agent raise an error in its first tick."""
+    from prism_mesa import SocialAgent
+
+    class Raising(SocialAgent):
+        def step(self):
+            raise error
+
+    Raising(model, 0)
+
+
+def test_nations_whose_llm_fails_have_pictures_of_the_quarters_before(tmp_path):
+    with pytest.raises(RunError, match="2010Q2") as stop:
+        run_economy({**LLM, "rounds": 6}, out=tmp_path, llm=failing_from("2010Q2"))
+    assert stop.value.result.summary["rounds"] == 2
+    assert drawn(only_folder(tmp_path)) == NATIONS
+
+
+def test_nations_whose_llm_fails_at_once_have_the_picture_that_needs_no_quarter(tmp_path):
+    with pytest.raises(RunError, match="2009Q4"):
+        run_economy({**LLM, "rounds": 6}, out=tmp_path, llm=failing_from("2009Q4"))
+    assert drawn(only_folder(tmp_path)) == {"responses.png"}
+
+
+# -- interrupts --------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_of_nations_keeps_quarters_pictures_and_summary(tmp_path):
+    def impatient(done):
+        if done == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=r"2010Q3: interrupted \(what was recorded is kept there\)") as stop:
+        run_economy({"rounds": 9, "economy": {"nations": ["Sweden"]}}, out=tmp_path, on_round=impatient)
+    manifest = read_manifest(only_folder(tmp_path))
+    assert (manifest["status"], manifest["summary"]["rounds"]) == ("interrupted", 3)
+    assert stop.value.result.summary["status"] == "interrupted"
+    assert drawn(only_folder(tmp_path)) == NATIONS
+
+
+def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_path):
+    command = [sys.executable, "-m", "prism_mesa.cli", "economy", "rounds=20000", "economy.policy=taylor"]
+    process = subprocess.Popen(
+        [*command, "economy.nations=Sweden", "--json", "--out", str(tmp_path)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path.parent,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    try:
+        deadline = time.monotonic() + 60
+        while not list(tmp_path.glob("*/indicators.parquet")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        os.kill(process.pid, signal.SIGINT)
+        out, err = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.wait()
+    said = json.loads(out)
+    assert (process.returncode, said["status"]) == (130, "interrupted")
+    assert said["rounds"] >= 50
+    assert {Path(path).name for path in said["pictures"]} == drawn(only_folder(tmp_path)) == NATIONS
+    assert "interrupted (what was recorded is kept there)" in err.splitlines()[-1]
+
+
+# -- clocks ------------------------------------------------------------------------------------------
+
+
+def test_a_command_says_what_it_took_in_all_and_the_run_in_it(tmp_path):
+    before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+    command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=1", "agents.n=10", "network.mean_degree=2"]
+    done = subprocess.run(
+        [*command, "reasoner.kind=rule", "--json", "--out", str(tmp_path)], capture_output=True, text=True, check=True
+    )
+    took, after = time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN)
+    said, kept = json.loads(done.stdout), read_manifest(only_folder(tmp_path))["summary"]
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    assert 0.8 * cpu < said["cpu_s"] <= cpu
+    assert 0.8 * took < said["wall_s"] <= took + 0.05
+    assert kept["cpu_s"] == said["run_cpu_s"] < 0.9 * said["cpu_s"]
+    assert kept["wall_s"] == said["run_wall_s"] < said["wall_s"]
+    assert " CPU s (" in (line := dict(run_lines(said))["time"])
+    assert "in all, imports and compiling too; the run " in line
+
+
+def test_in_python_a_run_says_what_the_run_took(tmp_path):
+    begun = time.process_time()
+    result = run(SMALL, out=tmp_path, pictures=False)
+    assert 0 < result.summary["cpu_s"] <= time.process_time() - begun
+    assert "run_cpu_s" not in result.summary
+    assert "in all" not in dict(run_lines(result.summary))["time"]

@@ -10,6 +10,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from prism_mesa.experiments.config import Config
     from prism_mesa.experiments.execution import RunResult
     from prism_mesa.experiments.interview import Interview
+    from prism_mesa.experiments.survey import SurveyResult
     from prism_mesa.interview_session import Interrupts
     from prism_mesa.statechart import Statechart
 
@@ -117,9 +119,10 @@ def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJso
 
     config = _config(arguments)
     _say_building(config)
-    with _summed_up(run_lines, as_json), _progress(config.rounds, "rounds", then="tables and pictures") as advance:
+    tell = partial(_tell_run, lines=run_lines, as_json=as_json)
+    with _summed_up(tell), _progress(config.rounds, "rounds", then="tables and pictures") as advance:
         result = run_config(config, out=out, on_round=lambda done: advance())
-    _tell_run(result, run_lines, as_json)
+    tell(result)
     if result.status != "done":
         raise _failed(result.summary)
 
@@ -136,10 +139,10 @@ def economy(arguments: ConfiguredNations = None, out: Out = Path("results"), as_
 
     file, given = _file_and_overrides(arguments, ECONOMY_FILE)
     config = load(EconomyConfig, file, given, below={"economy": {"policy": "llm"}})
-    progress = _progress(config.rounds, "quarters", then="tables and pictures")
-    with _summed_up(economy_lines, as_json), progress as advance:
+    tell = partial(_tell_run, lines=economy_lines, as_json=as_json)
+    with _summed_up(tell), _progress(config.rounds, "quarters", then="tables and pictures") as advance:
         result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
-    _tell_run(result, economy_lines, as_json)
+    tell(result)
 
 
 Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
@@ -233,10 +236,10 @@ def survey(
 ) -> None:
     """Ask agents of a run the same questions before and after it; tables and a picture go to OUT/survey-<time>."""
     from prism_mesa.experiments.survey import survey as asked_of
-    from prism_mesa.plots import draw_survey
 
     said = 0
-    with _progress(0, "answers", then="tables and a picture") as advance:
+    tell = partial(_tell_survey, as_json=as_json)
+    with _summed_up(tell), _progress(0, "answers", then="tables") as advance:
 
         def on_answers(done: int, total: int) -> None:
             nonlocal said
@@ -246,16 +249,23 @@ def survey(
         result = asked_of(
             run_dir, questions, overrides or (), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
         )
-        asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
-        pictures = draw_survey(result.folder, result.table, asks)
-    if as_json:
-        show_json(result.summary | {"pictures": [str(path) for path in pictures]})
-    else:
-        for line in survey_lines(result.summary):
-            show_line(line)
-        show(f"\ndrawn: {', '.join(map(str, pictures)) or 'nothing: no closed question'}")
+    tell(result)
     if result.status != "done":
         raise _failed({"run_dir": result.folder, **result.summary}, "survey")
+
+
+def _tell_survey(result: "SurveyResult", *, as_json: bool) -> None:
+    """Draw a survey, and print its summary."""
+    from prism_mesa.plots import draw_survey
+
+    asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
+    pictures = draw_survey(result.folder, result.table, asks)
+    if as_json:
+        show_json(result.summary | {"pictures": [str(path) for path in pictures]})
+        return
+    for line in survey_lines(result.summary):
+        show_line(line)
+    show(f"\ndrawn: {', '.join(map(str, pictures)) or 'nothing: no closed question'}")
 
 
 Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of runs in which an LLM was asked")]
@@ -613,18 +623,18 @@ def _progress(total: int, unit: str, then: str = "") -> Iterator[Any]:
 
 
 @contextmanager
-def _summed_up(lines: "Lines", as_json: bool) -> Iterator[None]:
-    """Print what a run came to that Ctrl-C ends in the block."""
+def _summed_up(tell: Callable[[Any], None]) -> Iterator[None]:
+    """Tell what a run or survey came to that Ctrl-C ends in the block."""
     try:
         yield
     except _InterruptedError as stop:
         result = getattr(stop.__cause__, "result", None)
         if result is not None:
-            _tell_run(result, lines, as_json)
+            tell(result)
         raise
 
 
-def _tell_run(result: "RunResult", lines: "Lines", as_json: bool) -> None:
+def _tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
     """Print a run's summary with the clocks of the whole command; the run's own are then `run_cpu_s`, `run_wall_s`."""
     from prism_mesa.experiments.execution import whole_process
 

@@ -1,8 +1,10 @@
 """A survey: who is asked what, what comes back to which option, how sure the table is, and what a user sees."""
 
 import json
+import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -11,12 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.figure import Figure
-from ollama_server import as_json, serving
+from ollama_server import as_json, chat_answer, serving
 
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.experiments.questionnaire import questionnaire_of, read_questionnaire
 from prism_mesa.experiments.respondents import sampled
 from prism_mesa.experiments.run import run
+from prism_mesa.experiments.store import read_manifest
 from prism_mesa.experiments.survey import survey
 from prism_mesa.experiments.survey_tables import bootstrap
 from prism_mesa.plots import survey_figure
@@ -572,6 +575,33 @@ def test_a_survey_that_fails_prints_its_table_and_ends_with_1(prism, run_dir, qu
     assert "no answers" in out
     assert err.splitlines()[-1].endswith("reasoner.max_fallback_share allows 5.0%")
     assert "the survey failed: 100.0% of 8 answers did not come (8 http-404)" in err
+
+
+def test_a_survey_that_is_interrupted_says_so_and_keeps_what_was_answered(run_dir, tmp_path):
+    def impatient(done, total):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=r"answer \d+: interrupted \(what was recorded is kept there\)") as stop:
+        survey(run_dir, of(CLOSED), agents=40, out=tmp_path, llm=toy(content), on_answers=impatient)
+    kept = stop.value.result
+    assert (kept.status, kept.summary["status"], read_manifest(kept.folder)["status"]) == ("interrupted",) * 3
+    assert 0 < kept.summary["answers"] < 80
+    assert (kept.table["n"] > 0).any()
+
+
+def test_ctrl_c_ends_the_command_with_130_the_table_and_its_picture(prism, run_dir, questions):
+    def interrupting(handler):
+        if len(handler.server.sent) == 30:
+            os.kill(os.getpid(), signal.SIGINT)
+        chat_answer(content(handler.body["messages"][-1]["content"]))(handler)
+
+    with serving(always=interrupting) as server:
+        host = ("reasoner.kind=ollama", f"reasoner.host={server.url}", "reasoner.max_concurrency=1")
+        code, out, err = prism("survey", run_dir, questions, *host, "--agents", 40)
+    assert code == 130
+    assert re.match(r"survey      results/survey-[\d-]+ \(interrupted\)\n", out)
+    assert re.search(r"^drawn: .*survey\.png$", out, re.MULTILINE)
+    assert "interrupted (what was recorded is kept there)" in err.splitlines()[-1]
 
 
 @pytest.mark.parametrize(

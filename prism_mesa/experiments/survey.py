@@ -35,7 +35,15 @@ import pyarrow as pa
 
 from prism_mesa.errors import DataError, LLMFailureException
 from prism_mesa.experiments.config import Config
-from prism_mesa.experiments.execution import Watch, carried_out, provenance, wall_clock
+from prism_mesa.experiments.execution import (
+    RunBrokenError,
+    RunInterruptedError,
+    RunResult,
+    Watch,
+    carried_out,
+    provenance,
+    wall_clock,
+)
 from prism_mesa.experiments.playing import played_config
 from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion, read_questionnaire
 from prism_mesa.experiments.recorded import config_to_ask
@@ -59,7 +67,7 @@ class SurveyResult:
 
     Attributes:
         folder: Where it is kept.
-        status: `done`, or `failed` if too many answers did not come.
+        status: `done`, `failed` if too many answers did not come, or `interrupted`.
         summary: What ``prism survey --json`` prints.
         table: See `survey_tables.table_of`.
     """
@@ -102,7 +110,7 @@ def survey(
         BadInputError: If the run, the questions or the configuration are of no use, or the run is not trusted; no
             folder is made.
         RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
-            KeyboardInterrupt.
+            KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
     """
     watch, records = Watch(), RunRecords(run_dir)
     asked = questions if isinstance(questions, Questionnaire) else read_questionnaire(questions)
@@ -126,10 +134,14 @@ def survey(
 
     with closing(letters), closing(words):
         folder = RunFolder(Path(out), "survey")
-        result = carried_out(
-            folder, own.manifest(), work, lambda told: own.finish(folder, told, watch), lambda: f"answer {own.done}"
-        )
-    return SurveyResult(folder.path, result.status, result.summary, own.table)
+        try:
+            result = carried_out(
+                folder, own.manifest(), work, lambda told: own.finish(folder, told, watch), lambda: f"answer {own.done}"
+            )
+        except (RunBrokenError, RunInterruptedError) as stop:
+            stop.result = stop.result and own.result(stop.result)
+            raise
+    return own.result(result)
 
 
 class _Survey:
@@ -269,6 +281,10 @@ class _Survey:
         del summary["round_cpu_s"]
         folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
         return summary | {"table": json.loads(self.table.to_json(orient="records", double_precision=15))}
+
+    def result(self, run: RunResult) -> SurveyResult:
+        """Return what `survey` returns."""
+        return SurveyResult(run.run_dir, run.status, run.summary, self.table)
 
     def summary(self, folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         """Return what is to be said of it in short."""

@@ -473,11 +473,11 @@ def export(
 def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
     """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
     from prism_mesa.social.behavior import FIRED, chosen_chart
-    from prism_mesa.social.columns import FIELDS
+    from prism_mesa.social.guard_faults import READABLE
 
     config = _config(arguments)
     drawn = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    findings = drawn.check(FIRED, FIELDS)
+    findings = drawn.check(FIRED, READABLE)
     picture, text = _draw_chart(drawn, out)
     errors = [finding for finding in findings if finding.level == "error"]
     if as_json:

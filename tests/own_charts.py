@@ -1,7 +1,7 @@
 """Charts of a user's own, for `statechart.chart`. They hold what goes wrong in runs; nothing here is a test."""
 
 from prism_mesa.social.behavior import build_chart
-from prism_mesa.statechart import AgentState, Statechart, Transition
+from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 EVALUATING, COMPOSING, SCROLLING = AgentState.EVALUATING, AgentState.COMPOSING, AgentState.SCROLLING
 _kept = [t for t in build_chart().transitions if t.trigger != "decides"]
@@ -28,3 +28,14 @@ def _is_interrupted_from_round_1(agent, post):
 breaking = deciding_by(_breaks_from_round_1, "breaking")
 interrupted = deciding_by(_is_interrupted_from_round_1, "interrupted")
 unreachable = Statechart(AgentState, [t for t in _kept if t.target is not COMPOSING], AgentState.IDLE, name="cut")
+
+
+def _always_breaks(agent, post):
+    raise LookupError("no opinion at all")
+
+
+hopeless = deciding_by(_always_breaks, "hopeless")
+divided = deciding_by(F.post.relevance / (F.post.likes - F.post.likes) > 0, "divided")
+seldom = deciding_by(1 / (F.post.round - 1) < 0, "seldom")
+misspelt = deciding_by(F.post.velocty > 3, "misspelt")
+tired = deciding_by(F.agent.fatigue > 3, "tired")

@@ -10,7 +10,15 @@ from worlds import differing, ran, small
 from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.statechart import AgentState, F, Statechart, StateTransition, Transition, agents_in_state
+from prism_mesa.statechart import (
+    AgentState,
+    F,
+    Statechart,
+    StateTransition,
+    Transition,
+    agents_in_state,
+    state_distribution,
+)
 
 IDLE, SCROLLING, RESTING = AgentState.IDLE, AgentState.SCROLLING, AgentState.RESTING
 
@@ -262,6 +270,15 @@ def test_an_action_that_raises_leaves_the_agent_as_it_was():
     assert (agent.state, agent.ticks_in_state, len(agent.state_history)) == (IDLE, 2, 0)
 
 
+def test_a_transition_that_the_history_cannot_hold_is_refused_before_its_action_runs():
+    ran_too_early = []
+    acts = Transition("wakes", IDLE, SCROLLING, action=lambda agent, post: ran_too_early.append(agent.row))
+    agent = small().agent(4)
+    with pytest.raises(AgentError, match="'wakes' is no trigger of social"):
+        Statechart([IDLE, SCROLLING], [acts], IDLE).fire(agent, "wakes")
+    assert (agent.state, ran_too_early) == (IDLE, [])
+
+
 def test_a_choice_that_was_not_offered_cannot_be_applied(agent):
     with pytest.raises(ChartError, match=r"idle --feed_ready--> resting: not declared \(targets: scrolling\)"):
         agent.model.chart.apply(agent, "feed_ready", RESTING)
@@ -394,6 +411,62 @@ def test_a_removed_agent_is_gone_from_the_next_round_on_and_its_posts_stay(sched
     assert 8 not in model.posts.author[first:].tolist()
     ticks = model.datacollector.get_table_dataframe("ticks")
     assert ticks.drop(columns=["round", "tick"]).sum(axis=1).tolist() == [30] * 10 + [29] * 20
+
+
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_all_counts_of_states_say_the_same_after_an_agent_was_removed(scheduler):
+    model = ran(small(scheduler=scheduler, agents_activity=0.7), 1)
+    agents = list(model.agents)
+
+    def all_count(left):
+        for counted in (model, model.agents, agents, list(model.agents)):
+            assert sum(state_distribution(counted).values()) == left
+            assert state_distribution(counted) == state_distribution(model)
+            assert agents_in_state(IDLE, counted) == agents_in_state(IDLE, model)
+        assert sum(agent.has_left for agent in agents) == 30 - left
+
+    all_count(30)
+    for gone, row in enumerate((8, 3, 20), 1):
+        model.agent(row).remove()
+        all_count(30 - gone)
+        model.step()
+        all_count(30 - gone)
+
+
+class Counter(SocialAgent):
+    """Throws somebody out in the middle of a round, and counts before and after."""
+
+    def step(self):
+        if self.model.tick == 3 and not self.model.round:
+            self.model.agent(2).remove()
+        self.model.said.append((state_distribution(self.model), state_distribution(self.model.agents)))
+
+
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_counts_within_a_round_agree_as_well(scheduler):
+    model = small(scheduler=scheduler, agents_activity=1.0)
+    Counter(model, 9)
+    model.said = []
+    ran(model, 2)
+    assert [one for one, _ in model.said] == [other for _, other in model.said]
+    assert {sum(one.values()) for one, _ in model.said} == {30, 29}
+
+
+def test_agents_come_in_the_order_of_rows_whatever_was_asked_for_before():
+    model = small()
+    model.agent(17)
+    Echo(model, 25)
+    model.agent(3)
+    assert [agent.row for agent in model.agents] == list(range(30))
+    Echo(model, 4)
+    SocialAgent(model)
+    model.agent(11).remove()
+    rows = [*range(11), *range(12, 31)]
+    assert [agent.row for agent in model.agents] == rows
+    assert [agent.row for agent in model.agents_by_type[SocialAgent]] == [row for row in rows if row not in (4, 25)]
+    assert [agent.row for agent in model.agents_by_type[Echo]] == [4, 25]
+    model.step()
+    assert [agent.row for agent in model.agents] == rows
 
 
 def test_a_removed_agent_cannot_be_taken_over():

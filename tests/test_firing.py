@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prism_mesa.errors import ChartError
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, StateTransition, Transition
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
@@ -280,6 +281,40 @@ def test_an_action_that_raises_propagates_and_leaves_the_agent_as_it_was():
         chart.apply(agent, "decides", COMPOSING)
     assert as_it_was(agent)
     assert not chart.guard_errors
+
+
+@pytest.mark.parametrize(
+    ("fields", "now", "message"),
+    [
+        ({}, NOON.replace(tzinfo=None), "is not in UTC"),
+        ({"now": NOON.replace(tzinfo=None)}, None, "is not in UTC"),
+        ({"depth": -1}, NOON, r"max_history_depth is -1; give whole numbers from 0"),
+    ],
+)
+def test_what_is_wrong_with_a_fire_is_found_before_its_action_runs(fields, now, message):
+    ran = []
+    acts = (COMPOSING, None, lambda agent, post: ran.append(post))
+    chart, agent = a_chart(acts), an_agent(**fields)
+    with pytest.raises(ChartError, match=message):
+        chart.fire(agent, "decides", now=now)
+    with pytest.raises(ChartError, match=message):
+        chart.apply(agent, "decides", COMPOSING, now=now)
+    assert as_it_was(agent)
+    assert not ran
+
+
+@pytest.mark.parametrize("action", [None, lambda agent, post: None])
+@pytest.mark.parametrize("target", [COMPOSING, EVALUATING])
+@pytest.mark.parametrize("depth", [0, 1])
+def test_a_history_is_cut_by_the_next_fire_after_its_depth_was_lowered(depth, target, action):
+    agent = an_agent(depth=5)
+    chart = a_chart((target, None, action))
+    entry = StateTransition(SCROLLING, EVALUATING, "sees_post", NOON)
+    agent.state_history = [entry] * 4
+    agent.max_history_depth = depth
+    chart.fire(agent, "decides", now=NOON)
+    assert len(agent.state_history) == depth
+    assert agent.state is target
 
 
 def test_a_self_transition_runs_its_action_and_resets_the_ticks_but_is_not_recorded():
@@ -582,3 +617,14 @@ def test_a_replaced_chart_has_the_same_arrows_its_own_settings_and_its_own_count
     assert (chart.guard_errors.total(), other.guard_errors.total()) == (1, 1)
     assert (other.transitions, other.timeouts, other.name) == (chart.transitions, chart.timeouts, "social")
     assert chart.replaced(oracle_enabled=True, strict=True).strict
+
+
+@pytest.mark.parametrize("name", ["states", "transitions", "initial", "timeouts", "oracle_enabled", "cells"])
+def test_what_a_chart_is_made_of_cannot_be_set_later(name):
+    chart = a_chart((COMPOSING, yes), (SCROLLING, yes))
+    with pytest.raises(ChartError, match=rf"chart: {name} cannot be set: .* Make another chart, or use replaced"):
+        setattr(chart, name, getattr(chart, name))
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        chart.timeouts[RESTING] = 4
+    chart.strict = True
+    assert chart.replaced(oracle_enabled=False).fire(an_agent(), "decides") is COMPOSING

@@ -9,7 +9,7 @@ import pytest
 from mesa.experimental.scenarios import Scenario
 from worlds import differing, facts, named, ran, small
 
-from prism_mesa.errors import ChartError, ConfigError
+from prism_mesa.errors import ChartError, ConfigError, PrismWarning
 from prism_mesa.reasoner import Reasoner, RuleReasoner
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
@@ -360,7 +360,9 @@ def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
 
     arrows = [*social_chart.transitions, Transition("feed_ready", IDLE, RESTING, guard=breaks)]
     where = named(Statechart(AgentState, arrows, IDLE), "breaking")
-    model = ran(small(statechart_chart=where, **LIVELY), 2)
+    model = small(statechart_chart=where, **LIVELY)
+    with pytest.warns(PrismWarning, match=r"breaks\(\)\] raised each of the 30 times"):
+        ran(model, 2)
     assert {row["to_state"] for row in moves(model, trigger="feed_ready")} == {"scrolling"}
     assert list(model.chart.guard_errors.values()) == [60]
     assert model.rowwise == {"idle --feed_ready--> resting [breaks()]"}
@@ -371,7 +373,9 @@ def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
 def test_a_chart_may_evaluate_without_a_post_at_hand():
     arrows = [t for t in social_chart.transitions if t.trigger != "feed_ready"]
     chart = Statechart(AgentState, [*arrows, Transition("feed_ready", IDLE, EVALUATING)], IDLE, timeouts={RESTING: 2})
-    model = ran(small(statechart_chart=named(chart, "hasty"), **LIVELY), 1)
+    model = small(statechart_chart=named(chart, "hasty"), **LIVELY)
+    with pytest.warns(PrismWarning, match=r"raised 30 times \(AttributeError: 'NoneType'"):
+        ran(model, 1)
     first = moves(model, tick=1)
     assert {row["trigger"] for row in first} == {"decides"}
     assert {row["post"] for row in first} == {-1}

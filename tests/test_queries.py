@@ -1,10 +1,13 @@
 """Counting agents by state, and one agent as JSON."""
 
 import json
-from datetime import UTC, datetime
+import math
+from datetime import UTC, date, datetime
+from enum import Enum
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -144,3 +147,52 @@ def test_a_context_is_exported_whatever_is_in_it():
         "seen": True,
         "at": "2026-01-30 00:00:00+00:00",
     }
+
+
+class Colour(Enum):
+    RED = (1, 2)
+
+
+ODD_VALUES = {
+    "nan": (math.nan, None),
+    "infinity": (math.inf, "Infinity"),
+    "less than all": (np.float64("-inf"), "-Infinity"),
+    "an array": (np.array([[1.5, np.nan], [np.inf, 2.0]]), [[1.5, None], ["Infinity", 2.0]]),
+    "an array of one": (np.array(5), 5),
+    "a truth": (np.bool_(True), True),
+    "a long number": (np.longdouble(0.5), 0.5),
+    "a date": (date(2026, 1, 30), "2026-01-30"),
+    "a date of numpy": (np.datetime64("2026-01-30T12:00"), "2026-01-30T12:00"),
+    "a column of dates": (np.array(["2026-01-30", "NaT"], "datetime64[D]"), ["2026-01-30", None]),
+    "a missing date": (np.datetime64("NaT", "s"), None),
+    "days": (np.timedelta64(3, "D"), "3 days"),
+    "a date of pandas": (pd.Timestamp("2026-01-30 12:00"), "2026-01-30 12:00:00"),
+    "none of pandas": (pd.NaT, None),
+    "a set": ({3, 1, 2}, [1, 2, 3]),
+    "a mixed set": (frozenset([("a", 1), "b", math.nan]), ["b", ["a", 1], None]),
+    "an enum": (Colour.RED, [1, 2]),
+    "a key": ({Colour.RED: {math.nan}, IDLE: 1, 2.5: 3}, {"[1, 2]": [None], "idle": 1, "2.5": 3}),
+    "a complex number": (np.complex128(1j), "1j"),
+    "bytes": (b"x", "b'x'"),
+    "a text": (np.str_("x"), "x"),
+}
+
+
+@pytest.mark.parametrize("name", ODD_VALUES)
+def test_an_exported_agent_is_valid_json_whatever_its_contexts_hold(name):
+    def refuse(constant):
+        raise AssertionError(f"{constant} is no JSON")
+
+    given, expected = ODD_VALUES[name]
+    agent = an_agent()
+    agent.state_history = [
+        StateTransition(IDLE, SCROLLING, "feed_ready", datetime(2026, 1, 30, tzinfo=UTC), {name: given})
+    ]
+    again = json.loads(json.dumps(export_agent(agent)), parse_constant=refuse)
+    assert again["state_history"][0]["context"] == {name: expected}
+
+
+def test_agents_that_say_they_have_left_are_not_counted():
+    agents = in_states(SCROLLING, IDLE, SCROLLING)
+    agents[0].has_left, agents[1].has_left = True, False
+    assert state_distribution(agents) == dict.fromkeys(AgentState, 0) | {IDLE: 1, SCROLLING: 1}

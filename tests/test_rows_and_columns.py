@@ -30,6 +30,8 @@ from prism_mesa.social.feed import rank_feeds
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
+pytestmark = pytest.mark.filterwarnings("ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning")
+
 
 def whim(prompt):
     """Answer by what the question says: sometimes well, sometimes with nothing to be understood."""

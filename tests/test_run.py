@@ -17,7 +17,7 @@ import pytest
 from ollama_server import as_json, chat_answer, drop, models, serving
 
 from prism_mesa import Config, read_manifest, read_table
-from prism_mesa.errors import ConfigError, DataError, RunError
+from prism_mesa.errors import ConfigError, DataError, PrismWarning, RunError
 from prism_mesa.experiments.run import run
 
 SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
@@ -182,7 +182,8 @@ def test_a_guard_that_raises_ends_a_strict_run_as_failed_with_what_was_recorded(
 
 
 def test_a_guard_that_raises_is_counted_where_the_run_is_not_strict(tmp_path):
-    result = run(small(statechart={"chart": "own_charts:breaking"}), out=tmp_path)
+    with pytest.warns(PrismWarning, match=r"_breaks_from_round_1\(\)\] raised \d+ times"):
+        result = run(small(statechart={"chart": "own_charts:breaking"}), out=tmp_path)
     [(fault, count)] = result.summary["guard_errors"].items()
     assert result.status == "done"
     assert "LookupError" in fault

@@ -14,6 +14,7 @@ from prism_mesa.experiments.summary import peak_memory_mb, summarised
 from prism_mesa.reasoner import AnyReasoner, Ledger, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.social.cascades import cascades
+from prism_mesa.social.guard_faults import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import digest64, fresh_seed
@@ -42,7 +43,10 @@ def run(
 
     Returns:
         The result; its status is `failed` if more answers were fallbacks than
-        `reasoner.max_fallback_share` allows (the tables are kept).
+        `reasoner.max_fallback_share` allows, or a guard raised each time that it was asked (the tables are kept).
+
+    Warns:
+        PrismWarning: At the end, once for each guard that raised, with its count.
 
     Raises:
         BadInputError: If input is bad; no folder is made.
@@ -55,6 +59,7 @@ def run(
     model = SocialModel(config, chart=chart, reasoner=reasoner)
     if prepare is not None:
         prepare(model)
+    model.require_agent_fields()
     manifest = _manifest(config, model) | {
         "made_in_python": [given is not None for given in (chart, prepare, reasoner)]
     }
@@ -63,11 +68,12 @@ def run(
 
     def work() -> str:
         _run_rounds(model, config.rounds, folder, watch, on_round)
-        return _too_many_fallbacks(model, config) or _too_many_unwritten(model, config)
+        return _too_many_fallbacks(model, config) or _too_many_unwritten(model, config) or _failing_guards(model)
 
-    return carried_out(
-        folder, manifest, work, lambda told: _finish(folder, model, told, watch), lambda: f"round {model.round}"
-    )
+    with model.guard_warnings.held(model.chart):
+        return carried_out(
+            folder, manifest, work, lambda told: _finish(folder, model, told, watch), lambda: f"round {model.round}"
+        )
 
 
 def _run_rounds(
@@ -124,6 +130,11 @@ def _too_many_unwritten(model: SocialModel, config: Config) -> str:
         f"{share:.1%} of {model.written.total()} texts were not written by the LLM (calls that failed: {reasons}); "
         f"reasoner.max_fallback_share allows {config.reasoner.max_fallback_share:.1%}"
     )
+
+
+def _failing_guards(model: SocialModel) -> str:
+    found = guards_that_always_fail(model.chart)
+    return f"{found}; correct it, or leave it out ('prism chart' shows where it stands)" if found else ""
 
 
 def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:

@@ -173,6 +173,7 @@ class Out(NamedTuple):
         impressions: Shape (3, .): tick, row, post.
         engagements: Shape (4, .): tick, row, post, action.
         moves: Shape (5, .): tick, row, packed move, post, whether the choice was open.
+        gave_value: Which programs of guards have given a value.
     """
 
     size: npt.NDArray[np.int64]
@@ -181,6 +182,7 @@ class Out(NamedTuple):
     impressions: Int32
     engagements: Int32
     moves: Int32
+    gave_value: UInt8
 
 
 @part_of_kernels
@@ -297,6 +299,7 @@ def walk(
         out.engagements,
         out.moves,
     )
+    gave_value = out.gave_value
     n_stopped, n_impressions, n_engagements, n_moves = 0, 0, 0, 0
     keeps_step = min(1, len(keeps) - 1)
     last = min(until, setting.ticks)
@@ -373,6 +376,7 @@ def walk(
                         if value == FAULT:
                             outcome = np.int64(UNDECIDED)
                             break
+                        gave_value[program] = 1
                         key |= np.int64(value) << np.int64(arm - first)
                     if outcome == GUARDED:
                         outcome = np.int64(outcomes[outcome_start[cell] + key])

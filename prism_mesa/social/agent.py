@@ -152,16 +152,16 @@ class SocialAgent(mesa.Agent):
         model, source = self.model, self.state
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
-        outcome = model.chart.fire(self, trigger, context)
-        was_open = isinstance(outcome, tuple)
-        if isinstance(outcome, tuple):
-            outcome = self._ask(trigger, outcome, context)
-            if outcome is not None:
-                model.chart.apply(self, trigger, outcome, context)
-        if outcome is None:
+        arrow, said = model.chart.selected(self, trigger, context)
+        was_open = isinstance(arrow, tuple)
+        if isinstance(arrow, tuple):
+            choice = self._ask(trigger, arrow, context)
+            arrow = None if choice is None else model.chart.arrow_of(source, trigger, choice, said)
+        if arrow is None or arrow.target is None:
             return None
-        follow_up(model, self.row, model.trigger_code(trigger), source, outcome, was_open=was_open)
-        return outcome
+        model.chart.take(arrow, self, context)
+        follow_up(model, self.row, model.trigger_code(trigger), source, arrow.target, was_open=was_open)
+        return arrow.target
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         if len(options) == 1:
@@ -226,9 +226,17 @@ class SocialAgent(mesa.Agent):
         return note_engagement(self.model, self.row, post.post_id, ACTIONS.index(action), words)
 
     def remove(self) -> None:
-        """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay."""
-        self.model.leaving.append(self.row)
+        """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay.
+
+        `SocialModel.agents` and the counts of states are without it at once.
+        """
+        self.model.leaving[self.row] = None
         super().remove()
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the agent was removed."""
+        return self.row in self.model.leaving or not self.model.population.present[self.row]
 
     def is_interested(self, post: Any) -> bool:
         """Return whether the post lies above the agent's band."""

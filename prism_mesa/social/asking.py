@@ -32,9 +32,13 @@ LATER: Final = -2
 
 @dataclass
 class Waiting:
-    """Agents whose question is out, with what they were doing: row -> (tick, trigger, post)."""
+    """Agents whose question is out, with what they were doing: row -> (tick, trigger, post).
+
+    `keys` holds what the guards said to those whose answer may lead along several arrows (`Statechart.arrow_of`).
+    """
 
     by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    keys: dict[int, int] = field(default_factory=dict)
 
     def put(self, ticks: Rows, rows: Rows, triggers: Rows, posts: Rows) -> None:
         """Let agents wait; each waits for one answer at most."""

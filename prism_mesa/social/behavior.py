@@ -3,6 +3,7 @@
 Nothing here touches an agent; `social.moves` carries out what the chart decides.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
@@ -122,6 +123,8 @@ viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 
 def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statechart | None = None) -> Statechart:
     """Return `chart`, or that of the configuration, with its settings and a count of guard errors of its own."""
+    if chart is not None and not isinstance(chart, Statechart):
+        raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
         chart = load_chart(params.chart) if params.chart else build_chart(asks_action=asks_action)
     return chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
@@ -152,13 +155,17 @@ def load_chart(where: str) -> Statechart:
     return chart
 
 
-def checked(chart: Statechart) -> Statechart:
+def checked(chart: Statechart, fields: Iterable[str]) -> Statechart:
     """Return `chart`, if its static check finds no error.
+
+    Args:
+        chart: The chart.
+        fields: What agents and posts may have.
 
     Raises:
         ChartError: With the first error found.
     """
-    for finding in chart.check(FIRED):
+    for finding in chart.check(FIRED, fields):
         if finding.level == "error":
             raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
     return chart

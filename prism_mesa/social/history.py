@@ -4,9 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.errors import AgentError
-from prism_mesa.social.population import NO_POST, packed_move, unpacked_move
+from prism_mesa.social.population import NO_POST, Rows, packed_move, unpacked_move
 from prism_mesa.statechart import StateTransition
 
 if TYPE_CHECKING:
@@ -22,6 +23,14 @@ class HistoryView(Sequence[StateTransition]):
 
     def append(self, value: StateTransition) -> None:
         """Record an entry, at the tick nearest to its timestamp; of its context, the id of a post of the platform."""
+        self._model.history.record(np.array([self._row]), *self._columns(value))
+
+    def check(self, value: StateTransition) -> None:
+        """Raise what `append` would raise."""
+        self._columns(value)
+
+    def _columns(self, value: StateTransition) -> tuple[npt.NDArray[np.uint16], npt.NDArray[np.int32], Rows]:
+        """Return an entry's packed move, clock and post."""
         model = self._model
         trigger = model.trigger_code(value.trigger)
         if trigger < 0:
@@ -29,8 +38,8 @@ class HistoryView(Sequence[StateTransition]):
         post = (value.context or {}).get("post_id", NO_POST)
         post = post if isinstance(post, int | np.integer) else NO_POST
         move = packed_move(trigger, value.from_state.code, value.to_state.code)
-        columns = np.array([move], np.uint16), np.array([model.time_of_day.nearest(value.timestamp)], np.int32)
-        model.history.record(np.array([self._row]), *columns, np.array([post], np.int32))
+        clock = np.array([model.time_of_day.nearest(value.timestamp)], np.int32)
+        return np.array([move], np.uint16), clock, np.array([post], np.int32)
 
     def _entries(self) -> list[StateTransition]:
         model = self._model

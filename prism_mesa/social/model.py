@@ -27,7 +27,7 @@ import numpy.typing as npt
 from mesa.agent import AgentSet
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.errors import AgentError, ConfigError
+from prism_mesa.errors import AgentError, ChartError, ConfigError
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
 from prism_mesa.records import Post
@@ -39,6 +39,7 @@ from prism_mesa.social.clock import Clock
 from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
 from prism_mesa.social.engaged import Engaged, open_round
 from prism_mesa.social.feed import rank_feeds
+from prism_mesa.social.guard_faults import READABLE, GuardWarnings, agent_fields, require_agent_fields
 from prism_mesa.social.memory import give_back
 from prism_mesa.social.moves import Events
 from prism_mesa.social.params import SocialParams
@@ -102,7 +103,8 @@ class SocialModel(mesa.Model):
         self.tick = 0
         self._make(make_world(self.params, self.streams), chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
-        self.notes += unlearned(self.reasoner.at_once, self.tables.option_sets)
+        self._unlearned = unlearned(self.reasoner.at_once, self.tables.option_sets)
+        self.notes += self._unlearned
         self.writer, why_not = writer_of(self.params, self.reasoner)
         self.notes += (why_not,) if why_not else ()
         self.written: Counter[str] = Counter()
@@ -119,15 +121,13 @@ class SocialModel(mesa.Model):
         self.datacollector = make_datacollector()
 
     def _make(self, world: World, chart: Statechart | None) -> None:
-        own = self.params.statechart
-        self.chart = checked(chosen_chart(own, asks_action=self.params.reasoner.asks_action, chart=chart))
-        self.tables = WalkTables(self.chart)
-        self._trigger_codes = {trigger: i for i, trigger in enumerate(self.chart.triggers)}
+        self._go_by(self._own_chart(chart))
+        self.guard_warnings = GuardWarnings()
         self.network, self.topics, self.schedule = world.network, world.topics, world.schedule
         self.population = world.population
         self.population.state[:] = self.chart.initial.code
         self.posts = Posts(world.corpus, world.topics, self.params.feed.velocity_window)
-        self.history = History(len(self.population), own.max_history_depth)
+        self.history = History(len(self.population), self.params.statechart.max_history_depth)
         self.notes = world.notes
         self.time_of_day = Clock(
             self.params.clock.start.astimezone(UTC),
@@ -139,7 +139,7 @@ class SocialModel(mesa.Model):
         self.events = Events()
         self.seen = Seen(len(self.population))
         self.engaged = Engaged()
-        self.leaving: list[int] = []
+        self.leaving: dict[int, None] = {}
         self.counts: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
         self.sources: Counter[str] = Counter()
@@ -147,12 +147,62 @@ class SocialModel(mesa.Model):
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.round_row: dict[str, float] = {}
         self._adopted: dict[int, SocialAgent] = {}
-        self._all_made = False
+        self._all_made = self._in_order = False
         self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
         self.waiting = Waiting()
 
+    def _own_chart(self, chart: Statechart | None) -> Statechart:
+        """Return a chart, else that of the parameters, with the settings of this model and its own counts.
+
+        Raises:
+            ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
+        """
+        own = chosen_chart(self.params.statechart, asks_action=self.params.reasoner.asks_action, chart=chart)
+        return checked(own, READABLE | {name for _, name in agent_fields(own)})
+
+    def _go_by(self, chart: Statechart) -> None:
+        """Let a chart rule, and make all that is made from it."""
+        self._chart = chart
+        self.tables = WalkTables(chart)
+        self._trigger_codes = {trigger: i for i, trigger in enumerate(chart.triggers)}
+
+    @property
+    def chart(self) -> Statechart:
+        """The chart that all agents go by; another one can be set until agents have moved by it.
+
+        What is set is copied, with this model's settings (`statechart.oracle_enabled`, `statechart.strict`). Agents in
+        the initial state of the chart before go to that of the new one.
+
+        Raises:
+            ChartError: When it is set, if agents have moved, or the chart's check finds an error.
+            ConfigError: When it is set, if a distilled model has learned nothing of what it leaves open.
+        """
+        return self._chart
+
+    @chart.setter
+    def chart(self, chart: Statechart) -> None:
+        if self.round >= 0 or self.history.count.any() or self.events.moves:
+            raise ChartError(
+                "SocialModel.chart: agents have moved by the chart before, and their histories tell its triggers: "
+                "make a model with it, SocialModel(chart=...)"
+            )
+        if not isinstance(chart, Statechart):
+            raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
+        before, new = self._chart, self._own_chart(chart)
+        left = unlearned(self.reasoner.at_once, WalkTables(new).option_sets)
+        self._go_by(new)
+        self.notes = tuple(note for note in self.notes if note not in self._unlearned) + left
+        self._unlearned = left
+        self.population.state[self.population.state == before.initial.code] = new.initial.code
+
     def step(self) -> None:
-        """Run one round."""
+        """Run one round.
+
+        Raises:
+            ChartError: As the first round opens, if a guard reads a field that no agent can have.
+        """
+        if self.round < 0:
+            self.require_agent_fields()
         self.round += 1
         self.tick = 0
         self.counts.clear()
@@ -167,13 +217,34 @@ class SocialModel(mesa.Model):
         collect(self)
         self._close()
         self.running = self.round + 1 < self.params.rounds
+        self.guard_warnings.say(self.chart)
+
+    def require_agent_fields(self) -> None:
+        """Raise ChartError if a guard reads a field that no agent can have; agents with own ones have been made."""
+        scripts = any(map(is_scripted, super().agents_by_type))
+        require_agent_fields(self.chart, self._adopted.values(), has_scripts=scripts)
+
+    def run_for(self, duration: float) -> None:
+        """Run so many rounds. Guards that raise are warned of at the end, with their counts."""
+        with self.guard_warnings.held(self.chart):
+            super().run_for(duration)
+
+    def run_until(self, end_time: float) -> None:
+        """Run until so many rounds are done in all. Guards that raise are warned of at the end, with their counts."""
+        with self.guard_warnings.held(self.chart):
+            super().run_until(end_time)
+
+    def run_model(self) -> None:
+        """Run all rounds that are left. Guards that raise are warned of at the end, with their counts."""
+        with self.guard_warnings.held(self.chart):
+            super().run_model()
 
     def _admit(self) -> None:
         """Let those go who have left since the last round opened."""
-        population = self.population
-        population.present[self.leaving] = False
-        population.scripted[self.leaving] = False
-        population.state[self.leaving] = IDLE.code
+        population, leaving = self.population, list(self.leaving)
+        population.present[leaving] = False
+        population.scripted[leaving] = False
+        population.state[leaving] = IDLE.code
         self.leaving.clear()
 
     def _rank(self) -> Rows:
@@ -210,7 +281,7 @@ class SocialModel(mesa.Model):
         population = self.population
         active: npt.NDArray[np.bool_] = (population.state != IDLE.code) & population.present & ~population.scripted
         if self.params.scheduler == "mesa":
-            active &= np.isin(np.arange(len(population)), self.leaving)  # Mesa no longer knows them
+            active &= np.isin(np.arange(len(population)), list(self.leaving))  # Mesa no longer knows them
         return active
 
     def _close(self) -> None:
@@ -225,7 +296,7 @@ class SocialModel(mesa.Model):
 
     @property
     def agents(self) -> Any:
-        """All agents as a Mesa AgentSet; those that nobody asked for before are made now."""
+        """All agents as a Mesa AgentSet, by row; those that nobody asked for before are made now."""
         self._make_agents()
         return super().agents
 
@@ -246,12 +317,16 @@ class SocialModel(mesa.Model):
         return list(self.agents_by_type)
 
     def _make_agents(self) -> None:
-        if self._all_made:  # who comes later is made as it comes
-            return
-        for row in np.flatnonzero(self.population.present).tolist():
-            if row not in self._adopted and row not in self.leaving:
-                SocialAgent(self, row)
-        self._all_made = True
+        """Make the agents that nobody asked for before, and put all in the order of rows; Mesa's own come last."""
+        if not self._all_made:  # who comes later is made as it comes
+            for row in np.flatnonzero(self.population.present).tolist():
+                if row not in self._adopted and row not in self.leaving:
+                    SocialAgent(self, row)
+            self._all_made = True
+        if not self._in_order:
+            for agents in (super().agents, *super().agents_by_type.values()):
+                agents.sort(_place, ascending=True, inplace=True)
+            self._in_order = True
 
     def agent(self, row: int) -> SocialAgent:
         """Return the agent of a row; it is made when first asked for."""
@@ -263,6 +338,7 @@ class SocialModel(mesa.Model):
         if before is not None:
             mesa.Agent.remove(before)
         self._adopted[agent.row] = agent
+        self._in_order = False
         agent.unique_id = agent.row + 1
         self.population.scripted[agent.row] = is_scripted(type(agent))
 
@@ -309,8 +385,11 @@ class SocialModel(mesa.Model):
         return self._trigger_codes.get(trigger, -1)
 
     def state_counts(self) -> dict[AgentState, int]:
-        """Return the number of agents in each state, for `state_distribution` and `agents_in_state`."""
-        return self.population.state_counts()
+        """Return the number of agents in each state, for `state_distribution` and `agents_in_state`.
+
+        Who was removed is counted no more, as in `agents`.
+        """
+        return self.population.state_counts(list(self.leaving))
 
     @property
     def clock(self) -> int:
@@ -332,6 +411,7 @@ class SocialModel(mesa.Model):
         for asked in (self.reasoner, self.writer):
             if asked is not None:
                 asked.close()
+        self.guard_warnings.say(self.chart)
 
     def keeps_moves(self, row: int) -> bool:
         """Return whether an agent's transitions are noted down for a recorder."""
@@ -362,6 +442,10 @@ def unlearned(reasoner: object, option_sets: Sequence[tuple[AgentState, ...]]) -
             f"reasoner.distilled: has learned nothing of what this chart leaves open ({said}): distill a run of it"
         )
     return (f"reasoner.distilled: the rule decides what it has not learned: {said}",) if new else ()
+
+
+def _place(agent: mesa.Agent) -> float:
+    return agent.row if isinstance(agent, SocialAgent) else float("inf")
 
 
 def is_scripted(kind: type) -> bool:

@@ -1,5 +1,6 @@
 """All agents' fields, one array per field; row i is agent i. Nothing here fires a trigger."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -66,9 +67,11 @@ class Population:
     def __len__(self) -> int:
         return len(self.state)
 
-    def state_counts(self) -> dict[AgentState, int]:
-        """Return the number of present agents in each state."""
-        counts = np.bincount(self.state[self.present], minlength=len(STATES))
+    def state_counts(self, without: Sequence[int] = ()) -> dict[AgentState, int]:
+        """Return the number of present agents in each state, but for some rows."""
+        counted = self.present.copy()
+        counted[list(without)] = False
+        counts = np.bincount(self.state[counted], minlength=len(STATES))
         return dict(zip(STATES, counts.tolist(), strict=True))
 
     def append(self, more: "Population") -> None:

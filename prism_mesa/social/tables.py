@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walk import FIELD_NAMES, FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
@@ -43,6 +44,7 @@ class WalkTables:
         self._chart = chart
         self._triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
         self._programmer = Programmer(_FIELDS)
+        self._guards: dict[int, tuple[Cell, Transition]] = {}
         self._sets: dict[tuple[AgentState, ...], int] = {}
         self._arms: list[list[int]] = []
         self._outcomes: list[list[int]] = []
@@ -79,6 +81,12 @@ class WalkTables:
         self.option_sets: OptionSets = tuple(self._sets)
         self.is_whole = UNDECIDED not in self.chart.outcome
 
+    def note_values(self, gave_value: npt.NDArray[np.uint8]) -> None:
+        """Note which guards have given a value in the walk: those whose programs are marked."""
+        for program in [program for program in self._guards if gave_value[program]]:
+            cell, transition = self._guards.pop(program)
+            cell.gave_values([transition])
+
     def _add(self, cell: Cell) -> None:
         """Add a cell; one with a guard that has no program, or too many guards, is undecided whatever they say."""
         programs = [self._programmer.add(guard) if isinstance(guard, Expression) else None for _, _, guard in cell.arms]
@@ -90,6 +98,7 @@ class WalkTables:
         weights = [weight for weight, _, _ in cell.arms]
         keys = [sum(w for i, w in enumerate(weights) if bits >> i & 1) for bits in range(2 ** len(weights))]
         self._arms.append(known)
+        self._guards.update((program, (cell, t)) for program, (_, t, _) in zip(known, cell.arms, strict=True))
         self._outcomes.append([self._code(cell.outcomes[key]) for key in keys])
 
     def _code(self, outcome: Outcome) -> int:

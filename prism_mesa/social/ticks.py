@@ -5,6 +5,7 @@ an action. These are settled here, and the walk goes on from the tick at which t
 answer stands still; when it comes, the agent goes on from the tick of its question.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -70,8 +71,9 @@ def _resume(model: "SocialModel", came: Answered, until: int) -> None:
     """Let agents whose answers have come go where these lead, at the tick of their question, and on from there."""
     model.tick = came.tick
     choice = _Choice(AgentColumns(model, came.rows), PostColumns(model, came.rows, came.posts), came.triggers)
-    taken = _arrows_to(choice, came.targets)
-    _run_actions(choice, taken)
+    sources = model.population.state[came.rows]
+    keys = [model.waiting.keys.pop(row, 0) for row in came.rows.tolist()]
+    _run_actions(choice, _arrows_to(choice, sources, came.targets, keys))
     ones = np.ones(len(came.rows), np.uint8)
     advance(model, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones, came.posts), until)
 
@@ -133,7 +135,10 @@ def _fired(model: "SocialModel", stopped: Stopped) -> Walkers:
         where = np.flatnonzero(was_open)
         asking = choice.take(where)
         targets[where] = ask(model, asking.agents, asking.posts, asking.triggers, fired.open[where], fired.option_sets)
-        taken[where] = _arrows_to(asking, targets[where])
+        keys = fired.keys[where].tolist()
+        taken[where] = _arrows_to(asking, sources[where], targets[where], keys)
+        wait = np.flatnonzero(targets[where] == LATER).tolist()
+        model.waiting.keys.update((int(stopped.rows[where[i]]), keys[i]) for i in wait)
     here = np.flatnonzero(targets != LATER)
     _run_actions(choice.take(here), taken[here])
     return _going_on(stopped, choice, targets, was_open)
@@ -157,11 +162,11 @@ def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColum
     return PostColumns(model, rows, posts)
 
 
-def _arrows_to(choice: _Choice, targets: Rows) -> npt.NDArray[np.int64]:
+def _arrows_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequence[int]) -> npt.NDArray[np.int64]:
     """Return the transitions that lead to chosen targets: their actions are to be run.
 
-    Only where a transition has an action does it matter which one it is; then the rule of
-    `Statechart.apply` decides, row by row.
+    Only where a transition has an action does it matter which one it is; then what the guards said when the trigger
+    was fired (`keys`) decides, row by row.
     """
     chart = choice.agents.model.chart
     found = np.full(len(targets), NOTHING, np.int64)
@@ -171,7 +176,7 @@ def _arrows_to(choice: _Choice, targets: Rows) -> npt.NDArray[np.int64]:
     for i, target in enumerate(targets.tolist()):
         if target >= 0:
             trigger = chart.triggers[choice.triggers[i]]
-            found[i] = index[id(chart.arrow_to(choice.agents.row(i), trigger, STATES[target], choice.posts.row(i)))]
+            found[i] = index[id(chart.arrow_of(STATES[sources[i]], trigger, STATES[target], keys[i]))]
     return found
 
 

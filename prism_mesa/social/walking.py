@@ -111,6 +111,7 @@ def walked(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
     cuts = [slice(first, first + size) for first in range(0, len(walkers.rows), size)]
     keeping = model.move_keeping()
     keeps = bool(keeping.any())
+    n_programs = len(model.tables.programs.reads_post)
     common = (
         keeping,
         model.tables.chart,
@@ -125,7 +126,7 @@ def walked(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
 
     def block(cut: slice) -> Out:
         part = walkers.cut(cut)
-        out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, keeps=keeps)
+        out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, n_programs, keeps=keeps)
         walk(part.rows, part.at, part.triggers, part.targets, part.opens, part.about, until, *common, out)
         trimmed = _trimmed(out)
         rooms.append(out)
@@ -135,6 +136,7 @@ def walked(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
     events = model.events
     for out in found:
         model.tick_counts += out.counts
+        model.tables.note_values(out.gave_value)
         for columns, noted in (
             (out.impressions, events.impressions),
             (out.engagements, events.engagements),
@@ -167,7 +169,7 @@ def _setting(model: "SocialModel") -> Setting:
     )
 
 
-def _room(n: int, ticks: int, *, keeps: bool) -> Out:
+def _room(n: int, ticks: int, n_programs: int, *, keeps: bool) -> Out:
     most = n * (ticks + 1)
     return Out(
         size=np.zeros(5, np.int64),
@@ -176,6 +178,7 @@ def _room(n: int, ticks: int, *, keeps: bool) -> Out:
         impressions=np.empty((3, most), np.int32),
         engagements=np.empty((4, most), np.int32),
         moves=np.empty((5, most if keeps else 0), np.int32),
+        gave_value=np.zeros(n_programs, np.uint8),
     )
 
 
@@ -190,4 +193,5 @@ def _trimmed(out: Out) -> Out:
         impressions=out.impressions[:, :impressions].copy(),
         engagements=out.engagements[:, :engagements].copy(),
         moves=out.moves[:, :moves].copy(),
+        gave_value=out.gave_value.copy(),
     )

@@ -2,6 +2,7 @@
 
 from prism_mesa.statechart.checks import Finding
 from prism_mesa.statechart.diagram import mermaid
+from prism_mesa.statechart.failing import FailingGuard
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
 from prism_mesa.statechart.picture import draw_chart
 from prism_mesa.statechart.queries import agents_in_state, export_agent, state_distribution
@@ -20,6 +21,7 @@ __all__ = [
     "Columns",
     "Expression",
     "F",
+    "FailingGuard",
     "Finding",
     "Fired",
     "StateTransition",

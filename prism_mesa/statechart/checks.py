@@ -54,13 +54,15 @@ def check(
     Args:
         chart: The chart.
         fired: The triggers that the simulation fires; with them, triggers that no one fires are found.
-        fields: What agents and posts have, as ``agent.x`` and ``post.y``; with them, misspelt fields are found.
+        fields: What agents and posts have, as ``agent.x`` and ``post.y``; with them, misspelt fields are found:
+            errors, unless an action may set the field of an agent, or nobody but scripts fires the trigger.
     """
     found = list(_structure(chart))
+    fired = None if fired is None else set(fired)
     if fired is not None:
-        found += _never_fired(chart, set(fired))
+        found += _never_fired(chart, fired)
     if fields is not None:
-        found += _unknown_fields(chart, set(fields))
+        found += _unknown_fields(chart, fired, set(fields))
     asks: dict[str, bool] = {}
     for trigger, state, cell in _cells(chart):
         outcomes = _possible(chart, cell)
@@ -112,12 +114,17 @@ def _never_fired(chart: "Statechart", fired: set[str]) -> Iterator[Finding]:
         yield Finding("warning", "dropped", trigger, "the round fires this trigger, and no state reacts to it")
 
 
-def _unknown_fields(chart: "Statechart", known: set[str]) -> Iterator[Finding]:
+def _unknown_fields(chart: "Statechart", fired: set[str] | None, known: set[str]) -> Iterator[Finding]:
+    """Yield misspelt fields: errors, but where an action may set the field, or a script gives a context of its own."""
+    acts = any(t.action is not None for t in chart.transitions)
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression):
             for name in sorted(transition.guard.fields - known):
-                text = f"no agent or post has a field {name!r}: the guard is false.{did_you_mean(name, known)}"
-                yield Finding("warning", "unknown-field", str(transition), text)
+                root = name.partition(".")[0]
+                may_be = acts if root == "agent" else fired is not None and transition.trigger not in fired
+                unless = ": the guard is false unless an action or a script gives it one" if may_be else ""
+                text = f"no {root} has a field {name!r}{unless}.{did_you_mean(name, known)}"
+                yield Finding("warning" if may_be else "error", "unknown-field", str(transition), text)
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,13 @@ def agents_in_state(state: AgentState, agents: Iterable[Any]) -> int:
     Args:
         state: An `AgentState` or its value.
         agents: Objects with a `state`; or something with a method `state_counts`, such as a `SocialModel`,
-            which answers from its columns.
+            which answers from its columns. Agents that say `has_left` are not counted.
     """
     return state_distribution(agents)[AgentState(state)]
 
 
 def state_distribution(agents: Iterable[Any]) -> dict[AgentState, int]:
-    """Return the number of agents in each of the eight states, zeros included.
+    """Return the number of agents in each of the eight states, zeros included; see `agents_in_state`.
 
     >>> from types import SimpleNamespace as Agent
     >>> state_distribution([Agent(state=AgentState.IDLE)])[AgentState.IDLE]
@@ -28,12 +28,17 @@ def state_distribution(agents: Iterable[Any]) -> dict[AgentState, int]:
         return dict(agents.state_counts())
     counts = dict.fromkeys(STATES, 0)
     for agent in agents:
-        counts[agent.state] += 1
+        if not getattr(agent, "has_left", False):
+            counts[agent.state] += 1
     return counts
 
 
 def export_agent(agent: Any) -> dict[str, Any]:
-    """Return one agent as plain JSON values: id, state, ticks in it, and the history, oldest first."""
+    """Return one agent as plain JSON values: id, state, ticks in it, and the history, oldest first.
+
+    Of a context, NaN and missing dates are None, infinities are text, sets sorted lists, and what else JSON does not
+    know, dates among it, is text.
+    """
     return {
         "agent_id": str(getattr(agent, "agent_id", getattr(agent, "unique_id", ""))),
         "current_state": AgentState(agent.state).value,

@@ -3,7 +3,7 @@
 This module evaluates no guard: it is given their values.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from prism_mesa.statechart.guards import Expression
@@ -29,13 +29,31 @@ class Cell:
             3**i, add up to the key of `outcomes`.
         kernels: `arms` with the guards as bare functions, which for an expression cannot read mappings.
         always: The outcome, if no candidate has a guard.
-        only: The guard's kernel and the outcomes for true and false, if one candidate has a guard.
+        only: The guard's kernel and the outcomes for true and false, if one candidate has a guard, from when that
+            guard has given its first value on.
         outcomes: What follows for each key; worked out when first asked for.
+        untried: The transitions whose guards have given no value so far: never asked, or raised every time.
     """
 
-    __slots__ = ("always", "arms", "candidates", "declared", "kernels", "only", "oracle_enabled", "outcomes")
+    __slots__ = (
+        "_single",
+        "always",
+        "arms",
+        "candidates",
+        "declared",
+        "kernels",
+        "only",
+        "oracle_enabled",
+        "outcomes",
+        "untried",
+    )
 
-    def __init__(self, candidates: tuple[Transition, ...], oracle_enabled: bool) -> None:
+    def __init__(
+        self,
+        candidates: tuple[Transition, ...],
+        oracle_enabled: bool,
+        untried: frozenset[Transition] | None = None,
+    ) -> None:
         self.candidates = candidates
         self.oracle_enabled = oracle_enabled
         self.declared = tuple(dict.fromkeys(t.target for t in candidates if t.target is not None))
@@ -46,10 +64,24 @@ class Cell:
         )
         self.outcomes = _Outcomes(self)
         self.always = None if guarded else self.outcomes[0]
-        self.only = (self.kernels[0][2], self.outcomes[TRUE], self.outcomes[FALSE]) if len(guarded) == 1 else None
+        self._single = (self.kernels[0][2], self.outcomes[TRUE], self.outcomes[FALSE]) if len(guarded) == 1 else None
+        self.untried = {t for t, _ in guarded} if untried is None else set(untried)
+        self.only = None if self.untried else self._single
 
-    def __reduce__(self) -> tuple[type["Cell"], tuple[tuple[Transition, ...], bool]]:
-        return Cell, (self.candidates, self.oracle_enabled)  # compiled guards cannot be pickled
+    def __reduce__(self) -> tuple[type["Cell"], tuple[tuple[Transition, ...], bool, frozenset[Transition]]]:
+        # compiled guards cannot be pickled
+        return Cell, (self.candidates, self.oracle_enabled, frozenset(self.untried))
+
+    @property
+    def keys_fit(self) -> bool:
+        """Whether every key is a whole number of 64 bits."""
+        return bool(3 ** len(self.arms) < 2**63)
+
+    def gave_values(self, transitions: Iterable[Transition]) -> None:
+        """Note that the guards of `transitions` have given a value."""
+        self.untried.difference_update(transitions)
+        if not self.untried:
+            self.only = self._single
 
     def values(self, key: int) -> list[int]:
         """Return the candidates' values; an unguarded one has TRUE."""

@@ -3,26 +3,29 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, readable
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Arm, Cell
+from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Arm, Cell, Outcome
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition, recorded
 
 if TYPE_CHECKING:
     from prism_mesa.statechart.checks import Finding
+    from prism_mesa.statechart.failing import FailingGuard
     from prism_mesa.statechart.tables import Columns, Fired
 
 TIMEOUT: Final = "timeout"
+_FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
 _NO_CELLS: Final[dict[AgentState, Cell]] = {}
 _PLAIN: Final[set[type]] = set()
 """Classes of contexts seen so far that are no mappings: asking the set is faster than `isinstance`."""
 
 
 class Statechart:
-    """States, and the transitions between them; shared by all agents.
+    """States, and the transitions between them; shared by all agents. What a chart is made of cannot be set later.
 
     For a trigger in a state the candidates are the transitions in list order. A guard gives True, False
     or `NEEDS_ORACLE`; one that raises counts as False and is counted in `guard_errors`, by transition and
@@ -61,12 +64,15 @@ class Statechart:
         self.states = frozenset(AgentState(state) for state in states)
         self.transitions = tuple(transitions)
         self.initial = self._own(initial, "initial")
-        self.timeouts = {self._own(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
+        self.timeouts: Mapping[AgentState, int] = MappingProxyType(
+            {self._own(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
+        )
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
         self.strict = strict
         self.guard_errors: Counter[str] = Counter()
         self._first_errors: dict[tuple[Transition, type[Exception]], str] = {}
+        self._raised: Counter[tuple[Transition, type[Exception]]] = Counter()
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
@@ -78,6 +84,20 @@ class Statechart:
                 self._own(transition.target, str(transition))
         self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
         self.cells = self._build_cells()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _FIXED and name in vars(self):
+            raise ChartError(
+                f"{self.name}: {name} cannot be set: tables have been made from it. Make another chart, or use "
+                "replaced(oracle_enabled=...)"
+            )
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"timeouts": dict(self.timeouts)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, timeouts=MappingProxyType(state["timeouts"]))
 
     def _own(self, state: AgentState, where: str) -> AgentState:
         try:
@@ -122,25 +142,28 @@ class Statechart:
             cell = self.cells[trigger][agent.state]
         except KeyError:
             return None
-        outcome = cell.always
-        if outcome is None:
-            only = cell.only
-            if only is None or context.__class__ not in _PLAIN:
+        only = cell.only
+        if only is not None and context.__class__ in _PLAIN:
+            try:  # what `_key` and `outcomes` do, without their detours, for the one guard that most cells have
+                value = only[0](agent, context)
+                if value is True:
+                    outcome = only[1]
+                elif value is False:
+                    outcome = only[2]
+                else:
+                    outcome = cell.outcomes[guard_value(value)]
+            except Exception as error:
+                if self.strict:
+                    raise
+                self.count_guard_error(cell.arms[0][1], error)
+                outcome = only[2]
+        else:
+            outcome = cell.always
+            if outcome is None:
                 outcome = cell.outcomes[self._key(cell, agent, context)]
-            else:  # what `_key` and `outcomes` do, without their detours, for the one guard that most cells have
-                try:
-                    value = only[0](agent, context)
-                    if value is True:
-                        outcome = only[1]
-                    elif value is False:
-                        outcome = only[2]
-                    else:
-                        outcome = cell.outcomes[guard_value(value)]
-                except Exception:  # guards only read: it may be asked again, by the loop that counts
-                    outcome = cell.outcomes[self._key(cell, agent, context)]
         if outcome.__class__ is not Transition:
             return outcome  # type: ignore[return-value]  # a tuple or None: mypy does not narrow on `__class__`
-        if outcome.action is None and not agent.max_history_depth:
+        if outcome.action is None and not agent.max_history_depth and not agent.state_history:
             agent.state = outcome.target
             agent.ticks_in_state = 0
         else:
@@ -156,19 +179,60 @@ class Statechart:
         *,
         now: datetime | None = None,
     ) -> AgentState:
-        """Enter `target`, one of the options of an ambiguous fire, and return it; see `arrow_to`."""
-        _take(self.arrow_to(agent, trigger, target, context), agent, context, now)
+        """Enter `target`, one of the options of an ambiguous fire, and return it.
+
+        Of several transitions to it `arrow_to` says which; guards are asked again only if these differ in their action.
+        """
+        arrow, *others = self._arrows(agent.state, trigger, target)
+        if any(other.action is not arrow.action for other in others):
+            arrow = self.arrow_to(agent, trigger, target, context)
+        _take(arrow, agent, context, now)
         return AgentState(target)
 
     def arrow_to(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
         """Return the transition that `apply` takes; nothing is changed.
 
-        It is the first transition to `target` whose guard holds, else the first one declared.
+        It is the first transition to `target` whose guard holds, else the first one declared. If only one leads there
+        no guard is asked. Who knows what the guards said when the trigger was fired calls `arrow_of`.
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
         """
-        state, target = AgentState(agent.state), AgentState(target)
+        arrow, *others = self._arrows(agent.state, trigger, target)
+        if not others:
+            return arrow
+        cell = self.cells[trigger][AgentState(agent.state)]
+        key = self._key(cell, agent, context, None if self.strict else {})  # firing has counted what raises
+        return self.arrow_of(agent.state, trigger, target, key)
+
+    def arrow_of(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
+        """Return the transition that leads to `target` by what the guards said (`selected`, `Fired.keys`).
+
+        Raises:
+            ChartError: If `target` is not declared for the trigger in the state.
+        """
+        self._arrows(state, trigger, target)
+        cell = self.cells[trigger][AgentState(state)]
+        return cell.arrow(AgentState(target), cell.left(cell.values(key)))
+
+    def selected(self, agent: Any, trigger: str, context: Any = None) -> tuple[Outcome, int]:
+        """Return what firing comes to (the transition, the options, or None) and what the guards said; nothing changes.
+
+        Guards that raise are counted: it is the first half of a `fire`, and `take` the second.
+        """
+        cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
+        if cell is None:
+            return None, 0
+        key = self._key(cell, agent, context)
+        return cell.outcomes[key], key
+
+    def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
+        """Run the action of a transition and let the agent enter its target; an error leaves the agent as it was."""
+        _take(transition, agent, context, now)
+
+    def _arrows(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
+        """Return the transitions that lead to `target`, at least one."""
+        state, target = AgentState(state), AgentState(target)
         cell = self.cells.get(trigger, _NO_CELLS).get(state)
         if cell is None or target not in cell.declared:
             declared = ", ".join(s.value for s in cell.declared) if cell else ""
@@ -176,10 +240,7 @@ class Statechart:
                 f"{self.name}: {state.value} --{trigger}--> {target.value}: not declared "
                 f"(targets: {declared or 'none'})"
             )
-        left: list[tuple[Transition, int]] = []
-        if sum(t.target is target for t in cell.candidates) > 1:  # firing has counted the guards that raise
-            left = cell.left(cell.values(self._key(cell, agent, context, None if self.strict else {})))
-        return cell.arrow(target, left)
+        return [t for t in cell.candidates if t.target is target]
 
     def _key(self, cell: Cell, agent: Any, context: Any, errors: dict[Transition, Exception] | None = None) -> int:
         """Return the guards' values, packed as `Cell.outcomes` wants them.
@@ -187,6 +248,7 @@ class Statechart:
         SCXML: a guard that fails is false. It is counted, or put into `errors` if those are given.
         """
         key = 0
+        failed: list[Transition] = []
         for weight, transition, guard in cell.kernels if context.__class__ in _PLAIN else _arms(cell, context):
             try:
                 value = guard(agent, context)
@@ -201,12 +263,23 @@ class Statechart:
                     raise
                 else:
                     self.count_guard_error(transition, error)
+                    failed.append(transition)
+        if cell.untried and errors is None:
+            cell.gave_values(t for _, t, _ in cell.arms if t not in failed)
         return key
 
     def count_guard_error(self, transition: Transition, error: Exception) -> None:
         """Count a guard that raised, under its transition and kind of error; the first message stands for all."""
+        kind = transition, type(error)
         text = f"{transition}: {type(error).__name__}: {error}"
-        self.guard_errors[self._first_errors.setdefault((transition, type(error)), text)] += 1
+        self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
+        self._raised[kind] += 1
+
+    def failing_guards(self) -> "list[FailingGuard]":
+        """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
+        from prism_mesa.statechart.failing import failing_guards
+
+        return failing_guards(self, self._first_errors, self._raised)
 
     def fire_many(self, states: Any, triggers: Any, agents: "Columns", contexts: "Columns") -> "Fired":
         """Select for many agents at once, over columns; see `prism_mesa.statechart.tables.fire_many`."""
@@ -300,15 +373,22 @@ def _arms(cell: Cell, context: Any) -> tuple[Arm, ...]:
 
 
 def _take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
-    if transition.action is not None:
-        transition.action(agent, context)
-    target = transition.target
-    depth = agent.max_history_depth
+    """Run the action, remember the change, enter the target: what can be wrong is found before the action runs."""
+    target, depth = transition.target, agent.max_history_depth or 0
+    if depth < 0:
+        raise ChartError(f"{transition}: max_history_depth is {depth!r}; give whole numbers from 0, which keeps none")
+    history, entry = agent.state_history, None
     if depth and target is not transition.source:
+        entry = recorded(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
+    if transition.action is not None:
+        if entry is not None and hasattr(history, "check"):
+            history.check(entry)
+        transition.action(agent, context)
         history = agent.state_history
-        history.append(recorded(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context))
-        while len(history) > depth:
-            del history[0]
+    if entry is not None:
+        history.append(entry)
+    while len(history) > depth:
+        del history[0]
     agent.state = target
     agent.ticks_in_state = 0
 

@@ -76,11 +76,13 @@ class Fired:
     Attributes:
         taken: Index into `transitions`, or -1 where nothing fires or the choice is open.
         open: Index into `option_sets` where the choice is open, else -1.
+        keys: What the guards said where the choice is open (`Statechart.arrow_of`), else 0.
         rowwise: Labels of the guards that could not run over columns.
     """
 
     taken: npt.NDArray[np.int16]
     open: npt.NDArray[np.int16]
+    keys: npt.NDArray[Any]
     transitions: tuple[Transition, ...]
     option_sets: tuple[tuple[AgentState, ...], ...]
     rowwise: frozenset[str]
@@ -102,6 +104,7 @@ def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: C
         triggers = np.full(len(states), code)
     taken = np.full(len(states), NOTHING, np.int16)
     open_ = np.full(len(states), NOTHING, np.int16)
+    said: npt.NDArray[Any] = np.zeros(len(states), _key_type(chart))
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     option_sets: dict[tuple[AgentState, ...], int] = {}
     rowwise: set[str] = set()
@@ -120,8 +123,8 @@ def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: C
             if isinstance(outcome, Transition):
                 taken[here] = index[id(outcome)]
             elif outcome is not None:
-                open_[here] = option_sets.setdefault(outcome, len(option_sets))
-    return Fired(taken, open_, chart.transitions, tuple(option_sets), frozenset(rowwise))
+                open_[here], said[here] = option_sets.setdefault(outcome, len(option_sets)), key
+    return Fired(taken, open_, said, chart.transitions, tuple(option_sets), frozenset(rowwise))
 
 
 def _keys(
@@ -138,14 +141,21 @@ def _keys(
             values = plain_values(chart, transition, guard, agents, contexts, n)
         if (values == UNABLE).any():
             rowwise.add(str(transition))
-        _fill_by_row(chart, arm, agents, contexts, values)
+        n_failed = _fill_by_row(chart, arm, agents, contexts, values)
+        if transition in cell.untried and n_failed < n:
+            cell.gave_values([transition])
         keys += weight * values.astype(keys.dtype, copy=False)
     return keys
 
 
+def _key_type(chart: Statechart) -> type:
+    fit = all(cell.keys_fit for row in chart.cells.values() for cell in row.values())
+    return np.int64 if fit else object
+
+
 def zero_keys(cell: Cell, n: int) -> npt.NDArray[Any]:
     """Return `n` keys of a cell whose guards are all false, of a type that holds every key."""
-    return np.zeros(n, np.int64 if 3 ** len(cell.arms) < 2**63 else object)
+    return np.zeros(n, np.int64 if cell.keys_fit else object)
 
 
 def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int) -> npt.NDArray[np.int64] | None:
@@ -163,9 +173,10 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
     return None if isinstance(values, np.ndarray | str) else np.full(n, int(bool(values)))
 
 
-def _fill_by_row(chart: Statechart, arm: Arm, agents: Columns, contexts: Columns, values: Codes) -> None:
-    """Put what the guard gives into those rows for which columns gave no value."""
+def _fill_by_row(chart: Statechart, arm: Arm, agents: Columns, contexts: Columns, values: Codes) -> int:
+    """Put what the guard gives into those rows for which columns gave no value; return how often it raised."""
     _, transition, guard = arm
+    n_failed = 0
     for i in np.flatnonzero(values < 0).tolist():
         values[i] = FALSE
         try:
@@ -174,6 +185,8 @@ def _fill_by_row(chart: Statechart, arm: Arm, agents: Columns, contexts: Columns
             if chart.strict:
                 raise
             chart.count_guard_error(transition, error)
+            n_failed += 1
+    return n_failed
 
 
 class Reader:

@@ -1,8 +1,12 @@
 """What a chart is made of (`Transition`) and what an agent remembers of it (`StateTransition`)."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
+from enum import Enum
+from math import isfinite, isnan
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -157,10 +161,32 @@ def _require_utc(timestamp: datetime) -> None:
 
 def _plain(value: Any) -> Any:
     """Return `value` as JSON knows it; what JSON does not know becomes text."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if value is None or isinstance(value, str | int | float) else str(value)
+    match value:
+        case None | bool():
+            return value
+        case Enum():
+            return _plain(value.value)
+        case Mapping():
+            return {str(_plain(key)): _plain(part) for key, part in value.items()}
+        case list() | tuple():
+            return [_plain(part) for part in value]
+        case Set():
+            return sorted(map(_plain, value), key=lambda part: json.dumps(part, sort_keys=True))
+        case np.ndarray() if value.ndim:
+            return [_plain(part) for part in value]
+        case str() | np.timedelta64():  # NumPy counts the latter among its whole numbers
+            return str(value)
+        case Integral():
+            return int(value)
+        case Real():
+            return _number(float(value))
+        case date() | np.datetime64():  # a missing one does not equal itself
+            return str(value) if value == value else None
+    inner = value.item() if isinstance(value, np.generic | np.ndarray) else value
+    return str(value) if inner is value or isinstance(inner, np.generic) else _plain(inner)
+
+
+def _number(value: float) -> float | str | None:
+    if isnan(value):
+        return None
+    return value if isfinite(value) else "Infinity" if value > 0 else "-Infinity"

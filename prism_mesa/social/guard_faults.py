@@ -1,0 +1,101 @@
+"""What can be wrong with the guards of a chart on this platform: fields that nobody has, and guards that raise."""
+
+import contextlib
+import warnings
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import mesa
+
+from prism_mesa.errors import ChartError, PrismWarning, did_you_mean
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.columns import FIELDS
+from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition
+
+FEW_TIMES: Final = 5
+"""A guard that was asked less often than this and raised each time does not end a run as failed."""
+
+_INSIDE: Final = (
+    str(Path(__file__).parent.parent),
+    str(Path(mesa.__file__ or "").parent),
+    contextlib.__file__.removesuffix(".py"),  # a whole name is no prefix to Python 3.12
+)
+"""Files whose lines a warning does not point at: it is the user's line that made the rounds happen."""
+
+READABLE: Final = FIELDS | {
+    f"agent.{name}" for name in (*dir(SocialAgent), "row", "model", "unique_id") if not name.startswith("_")
+}
+"""What guard expressions can read of every agent and post, over columns or by row."""
+
+
+def agent_fields(chart: Statechart) -> Iterator[tuple[Transition, str]]:
+    """Yield the fields of agents that guards of a chart read and not every agent has, each with its transition."""
+    for transition in chart.transitions:
+        if isinstance(transition.guard, Expression):
+            for name in sorted(transition.guard.fields - READABLE):
+                if name.startswith("agent."):
+                    yield transition, name
+
+
+def require_agent_fields(chart: Statechart, agents: Iterable[object], *, has_scripts: bool) -> None:
+    """Raise if a guard reads a field of agents that none can have.
+
+    An action or a script may give agents new fields while they act: then nothing is known beforehand, and a guard that
+    finds none is counted as raising.
+
+    Args:
+        chart: Whose guards.
+        agents: The agents that were made so far; those of classes of a user's own are among them.
+        has_scripts: Whether any of them acts by a script.
+
+    Raises:
+        ChartError: For the first such guard.
+    """
+    if has_scripts or any(t.action is not None for t in chart.transitions):
+        return
+    made = list(agents)
+    for transition, name in agent_fields(chart):
+        if not any(hasattr(agent, name.removeprefix("agent.")) for agent in made):
+            raise ChartError(
+                f"chart {chart.name}: {transition}: no agent has a field {name!r}.{did_you_mean(name, READABLE)} "
+                "(agents of a class of your own that have it are to be made before the first round)"
+            )
+
+
+class GuardWarnings:
+    """Says which guards of a chart raised, in one Python warning for each."""
+
+    def __init__(self) -> None:
+        self._said: set[Transition] = set()
+        self._held = 0
+
+    def say(self, chart: Statechart) -> None:
+        """Warn of the guards that raised and were not spoken of yet; not while `held`."""
+        for guard in [] if self._held else chart.failing_guards():
+            if guard.transition not in self._said:
+                self._said.add(guard.transition)
+                warnings.warn(_told(guard), PrismWarning, skip_file_prefixes=_INSIDE)
+
+    @contextlib.contextmanager
+    def held(self, chart: Statechart) -> Iterator[None]:
+        """Keep warnings back until the block ends, for the counts of all of it."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            self.say(chart)
+
+
+def _told(guard: FailingGuard) -> str:
+    return (
+        f"SocialModel: {guard} and counts as false there (model.chart.guard_errors goes on counting; "
+        "statechart.strict=true lets it raise)"
+    )
+
+
+def guards_that_always_fail(chart: Statechart) -> str:
+    """Return in words which guards raised each time that they were asked, at least `FEW_TIMES`; empty if none did."""
+    found = [guard for guard in chart.failing_guards() if guard.every_time and guard.times >= FEW_TIMES]
+    return "; ".join(map(str, found))

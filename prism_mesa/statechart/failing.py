@@ -1,0 +1,52 @@
+"""Guards that raised while a chart was fired, put together by guard. Nothing is evaluated here."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from prism_mesa.statechart.transitions import Transition
+
+if TYPE_CHECKING:
+    from prism_mesa.statechart.statechart import Statechart
+
+type Kind = tuple[Transition, type[Exception]]
+
+
+@dataclass(frozen=True)
+class FailingGuard:
+    """A guard that raised.
+
+    Attributes:
+        transition: Whose guard.
+        times: How often, at least 1.
+        every_time: Whether it has never given a value: then `times` is how often it was asked.
+        errors: What it raised, each kind once, with the first message.
+    """
+
+    transition: Transition
+    times: int
+    every_time: bool
+    errors: tuple[str, ...]
+
+    def __str__(self) -> str:
+        often = f"each of the {self.times:,} times that it was asked" if self.every_time else f"{self.times:,} times"
+        return f"the guard of {self.transition} raised {often} ({'; '.join(self.errors)})"
+
+
+def failing_guards(chart: "Statechart", first: Mapping[Kind, str], raised: Mapping[Kind, int]) -> list[FailingGuard]:
+    """Return the guards that raised, in the order of the chart's list.
+
+    Args:
+        chart: Whose guards.
+        first: What each kind of error of a guard said first, behind the transition's own text.
+        raised: How often each kind came.
+    """
+    untried = {t for row in chart.cells.values() for cell in row.values() for t in cell.untried}
+    found = []
+    for transition in dict.fromkeys(chart.transitions):
+        kinds = [kind for kind in raised if kind[0] == transition]
+        if kinds:
+            said = tuple(first[kind].removeprefix(f"{transition}: ") for kind in kinds)
+            times = sum(raised[kind] for kind in kinds)
+            found.append(FailingGuard(transition, times, transition in untried, said))
+    return found

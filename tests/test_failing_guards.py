@@ -1,0 +1,249 @@
+"""Guards that raise show in Python and end a run that they spoil; fields that nobody has are bad input."""
+
+import warnings
+
+import own_charts
+import pytest
+from worlds import ran, small
+
+from prism_mesa import read_manifest, read_table, run
+from prism_mesa.errors import ChartError, PrismWarning
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import social_chart
+from prism_mesa.statechart import AgentState, F, Statechart, Transition
+
+IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
+RESTING = AgentState.RESTING
+LIVELY = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5}
+BUSY = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
+
+
+def breaks(agent, post):
+    raise ZeroDivisionError("no ground")
+
+
+def breaks_late(agent, post):
+    if agent.model.round >= 2:
+        raise LookupError("no opinion any more")
+    return False
+
+
+def with_guards(*guards, trigger="feed_ready", source=IDLE, target=RESTING, **options):
+    """Return the default chart with more transitions, one for each guard."""
+    more = [Transition(trigger, source, target, guard=guard) for guard in guards]
+    return Statechart(AgentState, [*social_chart.transitions, *more], IDLE, timeouts={RESTING: 2}, **options)
+
+
+def caught(do):
+    """Return the warnings of PRISM that something gives, and what comes of it."""
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        result = do()
+    return [str(warning.message) for warning in found if issubclass(warning.category, PrismWarning)], result
+
+
+# In Python
+
+
+def stepped(model):
+    for _ in range(3):
+        model.step()
+    model.close()
+
+
+WAYS = {
+    "step": stepped,
+    "run_for": lambda model: (model.run_for(3), model.close()),
+    "run_until": lambda model: (model.run_until(3), model.close()),
+    "run_model": lambda model: (model.run_model(), model.close()),
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_guard_that_raises_is_warned_of_once_with_its_count(way):
+    model = small(chart=with_guards(breaks), rounds=3, **LIVELY)
+    [said], _ = caught(lambda: WAYS[way](model))
+    times = "30" if way == "step" else "90"
+    assert f"idle --feed_ready--> resting [breaks()] raised each of the {times} times that it was asked" in said
+    assert "(ZeroDivisionError: no ground)" in said
+    assert model.chart.guard_errors.total() == 90
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_each_guard_has_a_warning_of_its_own_also_one_that_begins_to_fail_later(way):
+    model = small(chart=with_guards(breaks, breaks_late), rounds=3, **LIVELY)
+    said, _ = caught(lambda: WAYS[way](model))
+    assert len(said) == 2
+    assert "[breaks()]" in said[0]
+    assert "[breaks_late()] raised 30 times (LookupError: no opinion any more)" in said[1]
+
+
+def test_two_kinds_of_errors_of_one_guard_are_one_warning():
+    def either(agent, post):
+        raise (KeyError if agent.row % 2 else IndexError)(agent.row)
+
+    model = small(chart=with_guards(either), **LIVELY)
+    [said], _ = caught(model.step)
+    assert "KeyError" in said
+    assert "IndexError" in said
+    assert "each of the 30 times" in said
+
+
+def test_what_raises_after_the_last_round_is_said_when_the_model_is_closed():
+    model = small(chart=with_guards(breaks, trigger="wakes"))
+    assert caught(model.step)[0] == []
+    assert caught(lambda: model.agent(3).fire("wakes"))[0] == []
+    [said], _ = caught(model.close)
+    assert "[breaks()]" in said
+    assert caught(model.close)[0] == []
+
+
+def test_a_warning_points_at_the_line_that_ran_the_rounds():
+    model = small(chart=with_guards(breaks), **LIVELY)
+    with pytest.warns(PrismWarning, match="breaks") as found:
+        model.run_for(1)
+    assert found[0].filename == __file__
+
+
+def test_a_model_whose_guards_hold_warns_of_nothing():
+    assert caught(lambda: ran(small(**LIVELY), 2))[0] == []
+
+
+# A run
+
+
+def run_with(chart, tmp_path, **more):
+    return run(BUSY | {"statechart": {"chart": f"own_charts:{chart}"}} | more, out=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("chart", "error"),
+    [("hopeless", "LookupError: no opinion at all"), ("divided", "ZeroDivisionError: division by zero")],
+)
+def test_a_guard_that_raises_every_time_ends_the_run_as_failed_with_its_tables(tmp_path, chart, error):
+    said, result = caught(lambda: run_with(chart, tmp_path))
+    assert (result.status, len(said)) == ("failed", 1)
+    manifest = read_manifest(result.run_dir)
+    assert manifest["status"] == "failed"
+    [times] = result.summary["guard_errors"].values()
+    assert f"raised each of the {times} times that it was asked ({error})" in manifest["error"]
+    assert manifest["error"].startswith("the guard of evaluating --decides--> composing [")
+    assert read_table(result.run_dir, "rounds")["round"].tolist() == [0, 1, 2]
+    assert f"raised each of the {times} times" in said[0]
+
+
+@pytest.mark.parametrize("chart", ["breaking", "seldom"])
+def test_a_guard_that_raises_now_and_then_leaves_the_run_done(tmp_path, chart):
+    [said], result = caught(lambda: run_with(chart, tmp_path, rounds=6))
+    assert result.status == "done"
+    [times] = result.summary["guard_errors"].values()
+    assert f"raised {times:,} times" in said
+
+
+def test_values_that_a_guard_gave_in_compiled_rounds_alone_count_too():
+    model = small(chart=own_charts.seldom, **LIVELY)
+    assert caught(model.step)[0] == []  # all posts are of round 0: the compiled walk asks alone
+    model.posts.round[:] = 1
+    caught(model.step)
+    [failing] = model.chart.failing_guards()
+    assert failing.times > 5
+    assert not failing.every_time
+
+
+def test_a_few_failures_do_not_end_a_run(tmp_path):
+    quiet = {"agents": {"n": 3, "activity": 1.0, "activity_sigma": 0.0}, "rounds": 1}
+    chart = with_guards(breaks)
+    _, result = caught(lambda: run(BUSY | quiet | {"network": {"mean_degree": 1}}, out=tmp_path, chart=chart))
+    assert list(result.summary["guard_errors"].values()) == [3]
+    assert result.status == "done"
+
+
+def test_the_command_line_says_it_in_its_summary_only(prism, tmp_path):
+    small_run = ("agents.n=40", "agents.activity=0.8", "network.mean_degree=6", "rounds=2", "reasoner.kind=rule")
+    code, out, err = prism("run", *small_run, "statechart.chart=own_charts:hopeless")
+    assert code == 1
+    assert out.count("no opinion at all") == 1
+    assert "Warning" not in err
+    assert err.strip().splitlines()[-1].startswith("prism: ")
+    assert "the run failed: the guard of evaluating --decides--> composing [_always_breaks()] raised each of the" in err
+
+
+# Fields that nobody has
+
+
+@pytest.mark.parametrize("command", ["run", "chart"])
+@pytest.mark.parametrize(
+    ("chart", "message"),
+    [
+        ("misspelt", "no post has a field 'post.velocty'. Did you mean 'post.velocity'?"),
+        ("tired", "no agent has a field 'agent.fatigue'."),
+    ],
+)
+def test_a_guard_on_a_field_that_nobody_has_is_bad_input(prism, tmp_path, monkeypatch, command, chart, message):
+    monkeypatch.chdir(tmp_path)
+    code, _, err = prism(command, f"statechart.chart=own_charts:{chart}", "agents.n=30", "reasoner.kind=rule")
+    assert code == 2
+    assert err.strip().splitlines()[-1].startswith(f"prism: chart {chart}: evaluating --decides--> composing [")
+    assert message in err
+    if command == "run":
+        assert not (tmp_path / "results").exists()
+
+
+def test_a_model_refuses_a_field_that_no_post_has():
+    with pytest.raises(ChartError, match=r"no post has a field 'post.velocty'\. Did you mean 'post.velocity'\?"):
+        small(chart=own_charts.misspelt)
+
+
+def test_a_model_refuses_a_field_that_no_agent_has_when_its_first_round_opens():
+    model = small(chart=own_charts.deciding_by(F.agent.openess > 3, "open"))
+    with pytest.raises(ChartError, match=r"no agent has a field 'agent.openess'\. Did you mean 'agent.openness'\?"):
+        model.step()
+
+
+class Moody(SocialAgent):
+    """Has a mood, and no script."""
+
+    mood = 4
+
+
+class Weary(SocialAgent):
+    """Gets tired by a script."""
+
+    def step(self):
+        self.fatigue = 7
+        super().step()
+
+
+@pytest.mark.parametrize("field", ["mood", "fatigue", "luck"])
+def test_fields_that_agents_of_ones_own_have_may_be_read(field):
+    model = small(chart=own_charts.deciding_by(getattr(F.agent, field) > 3, field), **LIVELY)
+    (Weary if field == "fatigue" else Moody)(model, 5)
+    model.agent(5).luck = 4
+    [said], _ = caught(lambda: ran(model, 2))  # the others have none
+    assert f"has no attribute '{field}'" in said
+    composed = {row["agent"] for row in model.recorder.tables["transitions"] if row["to_state"] == "composing"}
+    assert composed == {5}
+
+
+def test_a_field_that_an_action_gives_agents_may_be_read():
+    def tires(agent, post):
+        agent.fatigue = 7
+
+    kept = [t for t in own_charts.tired.transitions if t.trigger != "feed_ready"]
+    arrows = [*kept, Transition("feed_ready", IDLE, SCROLLING, action=tires)]
+    model = small(chart=Statechart(AgentState, arrows, IDLE, timeouts={RESTING: 2}), **LIVELY)
+    assert caught(lambda: ran(model, 2))[0] == []
+    assert any(row["to_state"] == "composing" for row in model.recorder.tables["transitions"])
+
+
+def test_a_field_that_is_no_column_is_read_of_the_agent_itself():
+    model = small(chart=own_charts.deciding_by(F.agent.name == "nobody", "named"), **LIVELY)
+    assert caught(lambda: ran(model, 1))[0] == []
+
+
+def test_what_only_a_script_fires_may_read_a_context_of_its_own():
+    chart = with_guards(F.post.urgency > 3, trigger="wakes")
+    model = small(chart=chart)
+    assert model.agent(3).fire("wakes", {"urgency": 5}) is RESTING
+    [finding] = [f for f in chart.check(["decides"], ["agent.x"]) if "field 'post.urgency'" in f.message]
+    assert (finding.level, finding.kind) == ("warning", "unknown-field")

@@ -35,7 +35,7 @@ NO_CHOICE = {"agents_band": 0.0}
 
 
 def lively(mind, rounds=3, kind=SocialModel, options=None, **params):
-    model = small(kind, **LIVELY | params, reasoner=asked(mind, **options or {}))
+    model = small(kind, **LIVELY | params, reasoner=asked(mind, max_fallback_share=1, **options or {}))
     try:
         return ran(model, rounds)
     finally:

@@ -87,6 +87,11 @@ def test_an_llm_without_log_probabilities_may_say_a_letter(said):
     assert Lettered(TEA, 1).read(said) == (1.0, 0.0, 0.0)
 
 
+@pytest.mark.parametrize("said", ["water", ' "Water"', "`WATER`\n"])
+def test_an_llm_without_log_probabilities_may_say_a_text_alone(said):
+    assert Lettered(TEA, 1).read(said) == (0.0, 0.0, 1.0)
+
+
 @pytest.mark.parametrize("first", range(3))
 def test_it_may_say_the_probabilities_of_the_texts(first):
     assert Lettered(TEA, first).read('{"water": 3, "tea": 1, "gin": 7}') == (0.25, 0.0, 0.75)
@@ -102,6 +107,9 @@ def test_it_may_say_the_probabilities_of_the_texts(first):
         ("[1]", "unparsable"),
         ("{}", "no-option"),
         ('{"gin": 1}', "no-option"),
+        ('{"tea": 1, "coffee": "some"}', "no-option"),
+        ('{"tea": 1, "coffee": -1}', "no-option"),
+        ("tea or coffee", "unparsable"),
         ('{"text": "Well", "top_logprobs": {}}', "no-option"),
     ],
 )

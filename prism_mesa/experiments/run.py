@@ -1,11 +1,14 @@
 """One execution of a configuration: the model is stepped, its records are kept, and a summary is made of them."""
 
 import json
+import re
+import warnings
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+from prism_mesa.errors import PrismWarning
 from prism_mesa.experiments.config import INPUT_FILES, Config, make_config
 from prism_mesa.experiments.execution import RunResult, Watch, carried_out, provenance, wall_clock
 from prism_mesa.experiments.last_tables import agent_blocks, cascade_blocks, post_blocks
@@ -16,6 +19,7 @@ from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.guard_faults import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.shortfalls import KEY, shortfall
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import digest64, fresh_seed
 
@@ -68,7 +72,7 @@ def run(
 
     def work() -> str:
         _run_rounds(model, config.rounds, folder, watch, on_round)
-        return _too_many_fallbacks(model, config) or _too_many_unwritten(model, config) or _failing_guards(model)
+        return shortfall(model) or _failing_guards(model)
 
     with model.guard_warnings.held(model.chart):
         return carried_out(
@@ -81,9 +85,10 @@ def _run_rounds(
 ) -> None:
     """Step the model, with its records going to the folder."""
     model.recorder = folder
-    with Ledger(folder.path / LEDGER) as ledger, closing(model):
+    with warnings.catch_warnings(), Ledger(folder.path / LEDGER) as ledger, closing(model):
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
+        warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the run's status says it
         for done in range(1, rounds + 1):
             with watch.round(folder):
                 model.step()
@@ -107,29 +112,6 @@ def _scope(model: SocialModel) -> str:
         values["reasoner"] |= {name: getattr(model.reasoner.params, name) for name in ("answer", "persona")}
     values["reasoner"]["distilled"] = (record_of(model.reasoner) or {}).get("digest")
     return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
-
-
-def _too_many_fallbacks(model: SocialModel, config: Config) -> str:
-    share = model.totals["fallback"] / max(1, model.totals["open"])
-    if share <= config.reasoner.max_fallback_share:
-        return ""
-    reasons = ", ".join(f"{n} {why}" for why, n in getattr(model.reasoner, "reasons", {}).items())
-    return (
-        f"{share:.1%} of {model.totals['open']} open choices were answered by the fallback ({reasons}); "
-        f"reasoner.max_fallback_share allows {config.reasoner.max_fallback_share:.1%}"
-    )
-
-
-def _too_many_unwritten(model: SocialModel, config: Config) -> str:
-    failed = model.written["failed"]
-    share = failed / max(1, model.written.total())
-    if model.writer is None or share <= config.reasoner.max_fallback_share:
-        return ""
-    reasons = ", ".join(f"{n} {why}" for why, n in model.writer.reasons.items())
-    return (
-        f"{share:.1%} of {model.written.total()} texts were not written by the LLM (calls that failed: {reasons}); "
-        f"reasoner.max_fallback_share allows {config.reasoner.max_fallback_share:.1%}"
-    )
 
 
 def _failing_guards(model: SocialModel) -> str:

@@ -70,6 +70,9 @@ class Asker[Q, P: LLMParams](Closing):
     def _call_is_done(self, call: Call[Q]) -> None:
         raise NotImplementedError
 
+    def _answer_is_useless(self, call: Call[Q]) -> None:
+        """Take note of an answer that is none to its question: nothing, unless somebody cares."""
+
     def record(self, ledger: Ledger, run: str) -> None:
         """Write to `ledger` from now on, as the run of this name (see `Books.run`)."""
         self.books.begin(ledger, run)
@@ -87,6 +90,7 @@ class Asker[Q, P: LLMParams](Closing):
             self._desk = Desk(
                 self.asked,
                 self._call_is_done,
+                self._answer_is_useless,
                 slots=self.slots,
                 attempts=self.attempts,
                 backoff_s=self.params.backoff_s,

@@ -8,7 +8,7 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Protocol
 
@@ -16,7 +16,7 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.reasoner.budget import Budget
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.oracle import most_tokens
-from prism_mesa.reasoner.parse import UselessAnswerError
+from prism_mesa.reasoner.parse import UselessAnswerError, storable
 from prism_mesa.reasoner.slots import Slots
 from prism_mesa.streams import digest64
 
@@ -60,6 +60,7 @@ class Call[Q]:
         priority: What a limit is spent on first: lower comes first. It stands once the call is `taken` from the queue.
         most_tokens: Tokens that one attempt cannot exceed.
         attempts: How often the LLM was asked.
+        said: The last answer that was none to the question.
         error: What the last attempt raised.
     """
 
@@ -70,6 +71,7 @@ class Call[Q]:
     most_tokens: int = 0
     taken: bool = False
     attempts: int = 0
+    said: str = ""
     completion: Completion | None = None
     reason: str = ""
     error: Exception | None = None
@@ -88,6 +90,7 @@ class Desk[Q]:
         backoff_s: Seconds before the second attempt, doubled for each further one, half to one and a half
             times as long by the key; a useless answer is asked again at once.
         on_done: Called with each call that is done.
+        on_useless: Called after each answer that is none to its question. What either of the two raises ends the work.
 
     Attributes:
         usage: `calls`, `prompt_tokens` and `completion_tokens` so far.
@@ -97,6 +100,7 @@ class Desk[Q]:
         self,
         asked: Asked[Q],
         on_done: Callable[[Call[Q]], None],
+        on_useless: Callable[[Call[Q]], None] = lambda call: None,
         *,
         slots: int,
         attempts: int,
@@ -107,6 +111,7 @@ class Desk[Q]:
         self.asked = asked
         self.usage = usage
         self._on_done = on_done
+        self._on_useless = on_useless
         self._slots = Slots(slots)
         self._attempts = attempts
         self._backoff_s = backoff_s
@@ -148,6 +153,10 @@ class Desk[Q]:
         """
         if self._broken is None:
             await self._changed.wait()
+        self.check()
+
+    def check(self) -> None:
+        """Raise whatever broke the work on a call, if anything did; see `news`."""
         if self._broken is not None:
             raise self._broken
 
@@ -159,7 +168,7 @@ class Desk[Q]:
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None:
-            self._broken = task.exception()
+            self._broken = self._broken or task.exception()
         self._tell()
 
     def _tell(self) -> None:
@@ -204,12 +213,16 @@ class Desk[Q]:
 
     async def _attempt(self, call: Call[Q]) -> None:
         """Ask once; the call is then done, or may be asked again."""
+        self.check()  # what broke another call ends the work on all
         limit_s = self._budget.seconds_left
         said = Completion("")
         try:
             async with asyncio.timeout(limit_s if limit_s < math.inf else None) as limit:
                 said = await self.asked.ask(call.prompt, call.question, call.attempts)
             self.asked.read(call.question, said.text)
+            if (kept := storable(said.text)) != said.text:  # what is used is what can be recorded
+                said = replace(said, text=kept)
+                self.asked.read(call.question, kept)
         except (OracleError, UselessAnswerError) as error:
             reason, call.error = error.reason, error
         except ConfigError:  # what was configured cannot be asked at all
@@ -223,6 +236,9 @@ class Desk[Q]:
         else:
             reason, call.completion = "", said
         self._count(call, reason, said)
+        if reason and (isinstance(call.error, UselessAnswerError) or reason == "empty"):
+            call.said = said.text
+            self._told(self._on_useless, call)
         if not reason:
             self._finish(call)
         elif call.attempts >= self._attempts or not may_pass(reason, call.error):
@@ -243,8 +259,17 @@ class Desk[Q]:
 
     def _finish(self, call: Call[Q]) -> None:
         call.done = True
-        self._on_done(call)
+        self._told(self._on_done, call)
         self._tell()
+
+    def _told(self, whom: Callable[[Call[Q]], None], call: Call[Q]) -> None:
+        """Tell somebody of a call; what that raises ends the work on all calls, at once."""
+        try:
+            whom(call)
+        except BaseException as error:
+            self._broken = self._broken or error
+            self._tell()
+            raise
 
     def _left_over(self, call: Call[Q]) -> None:
         """Give up a call that no limit is left for: as what it failed with, if it was asked at all."""

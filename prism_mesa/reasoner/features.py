@@ -73,7 +73,7 @@ FEATURES: Final = (
     *(_share(k) for k in range(len(ACTIONS) - 1)),
     *(_count(name) for name in ("likes", "replies", "reshares")),
     *(_kind(name) for name in ("reply", "reshare")),
-    Feature("has_media", "1 if the post has media", lambda choices: choices.media * 1.0),
+    Feature("has_media", "1 if the post has media", lambda choices: choices.media.astype(np.float64)),
 )
 
 PRODUCTS: Final = (

@@ -17,6 +17,7 @@ from typing import Any
 
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner.closing import Closing
+from prism_mesa.reasoner.parse import storable
 from prism_mesa.reasoner.question import Source
 from prism_mesa.reasoner.sqlite_file import FAULTS, ReadOnlyFile, fault_of
 
@@ -91,7 +92,7 @@ def _insert(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
 def _values(row: StoredAnswer | AskedRow) -> tuple[Any, ...]:
     """Return a row's values; half a surrogate pair, which SQLite cannot store, becomes a question mark."""
     values = (getattr(row, field.name) for field in fields(row))
-    return tuple(v.encode("utf-8", "replace").decode() if isinstance(v, str) else v for v in values)
+    return tuple(storable(v) if isinstance(v, str) else v for v in values)
 
 
 def _select(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:

@@ -8,18 +8,21 @@ of these, or as what these leave of 1 if that is less; both are at least what th
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner.client import Completion
-from prism_mesa.reasoner.parse import UselessAnswerError
+from prism_mesa.reasoner.parse import UselessAnswerError, bare_option
 from prism_mesa.reasoner.prompt import LETTERS, one_letter
 
 TOP_LOGPROBS: Final = 20
 LEAST_MASS: Final = 0.5
+_ROUNDING: Final = 1e-3
+_NEVER: Final = -9999.0
+"""What is recorded for the logarithm of 0, for which JSON has no word; read again it is 0."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class Lettered:
     before it come last. Give askers different ones, and the preference is spread over the texts: that takes it out of
     their mean, not out of a single answer. What is read always has the order of `texts`.
 
-    An LLM that tells no log-probabilities (a function) may say a letter, or ``{"yes": 0.7, "no": 0.3}``.
+    An LLM that tells no log-probabilities (a function) may say a letter, a text, or ``{"yes": 0.7, "no": 0.3}``.
 
     >>> form = Lettered(("yes", "no", "perhaps"), first=1)
     >>> form.lines
@@ -85,6 +88,7 @@ class Lettered:
             UselessAnswerError: `unparsable` or `no-option`, if what was recorded names none of them.
         """
         place = _place(raw, len(self.texts))
+        place = bare_option(raw, self._shown) if place < 0 else place
         if place >= 0:
             shown: tuple[float, ...] = tuple(float(at == place) for at in range(len(self.texts)))
         else:
@@ -101,15 +105,20 @@ def recordable(said: Completion, n_options: int) -> Completion:
     """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told."""
     if not said.top_logprobs:
         return said
-    raw = json.dumps({"text": said.text, "top_logprobs": _deciding_place(said, n_options)})
+    told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, n_options)}
+    raw = json.dumps({"text": said.text, "top_logprobs": told})
     return replace(said, text=raw, top_logprobs=())
 
 
 def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
     """Return the probability of each option that a recorded answer holds: of its letter, or under its name.
 
+    An option that is not named has none. A weight that is no finite number from 0 makes all of the answer useless, and
+    so does a log-probability that is none: what that option gets is not known, and so not what the others get.
+
     Raises:
-        UselessAnswerError: `unparsable` if the answer is no JSON object, `reason` if it names no option.
+        UselessAnswerError: `unparsable` if the answer is no JSON object, `reason` if it names no option, or gives one
+            what is no weight.
     """
     try:
         said = json.loads(raw)
@@ -119,9 +128,12 @@ def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float
         raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} holds no probabilities")
     top = said.get("top_logprobs")
     if isinstance(top, dict):
+        _check(top, _is_logprob, "a log-probability", raw, reason)
         weights = _weights_of_letters(top, len(names))
     else:
-        weights = [_positive(said.get(name, 0.0)) for name in names]
+        given = {name: said[name] for name in names if name in said}
+        _check(given, _is_weight, "a finite number from 0", raw, reason)
+        weights = [float(given.get(name, 0)) for name in names]
     total = sum(weights)
     if not 0.0 < total < math.inf:
         allowed = ", ".join(names)
@@ -129,13 +141,26 @@ def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float
     return tuple(weight / total for weight in weights)
 
 
-def _deciding_place(said: Completion, n_options: int) -> dict[str, float]:
-    """Return the tokens of the first place at which a letter of an option is among the likeliest."""
+def _check(given: Mapping[str, Any], is_right: Callable[[Any], bool], wanted: str, raw: str, reason: str) -> None:
+    """Raise UselessAnswerError for the first value that is not what is wanted."""
+    for name, value in given.items():
+        if not is_right(value):
+            told = f"{name[:20]!r}: {str(value)[:20]!r}"
+            raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {told}, which is not {wanted}")
+
+
+def _deciding(said: Completion, n_options: int) -> tuple[tuple[str, Any], ...]:
+    """Return the tokens of the first place at which a letter of an option is among the likeliest.
+
+    A place at which nobody knows how likely a letter is decides too: it makes the answer useless when it is read.
+    """
     for place in said.top_logprobs:
-        likely = sum(math.exp(min(logprob, 0.0)) for token, logprob in place if _place(token, n_options) >= 0)
-        if likely >= LEAST_MASS:
-            return dict(place)
-    return {}
+        letters = [logprob for token, logprob in place if _place(token, n_options) >= 0]
+        if not all(map(_is_logprob, letters)):
+            return place
+        if sum(math.exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
+            return place
+    return ()
 
 
 def _place(token: str, n_options: int) -> int:
@@ -144,18 +169,27 @@ def _place(token: str, n_options: int) -> int:
     return LETTERS[:n_options].find(bare) if len(bare) == 1 else -1
 
 
-def _weights_of_letters(top: Mapping[str, Any], n_options: int) -> list[float]:
-    known = {token: float(value) for token, value in top.items() if _is_number(value)}
-    if not known:
+def _weights_of_letters(top: Mapping[str, float], n_options: int) -> list[float]:
+    if not top:
         return [0.0] * n_options
-    shares = [math.exp(min(logprob, 0.0)) for logprob in known.values()]
+    shares = [math.exp(min(logprob, 0.0)) for logprob in top.values()]
     floor = min(*shares, max(1.0 - sum(shares), 0.0))
     weights = [0.0] * n_options
-    for token, logprob in known.items():
+    for token, logprob in top.items():
         place = _place(token, n_options)
         if place >= 0:
             weights[place] += math.exp(min(logprob, 0.0))
     return [weight or floor for weight in weights] if any(weights) else weights
+
+
+def _is_weight(value: Any) -> bool:
+    """Whether `value` is a finite number from 0."""
+    return _is_number(value) and 0 <= value < math.inf
+
+
+def _is_logprob(value: Any) -> bool:
+    """Whether `value` is the logarithm of a probability, of 0 too, or by rounding a little more."""
+    return _is_number(value) and value <= _ROUNDING
 
 
 def _is_number(value: Any) -> bool:
@@ -164,7 +198,3 @@ def _is_number(value: Any) -> bool:
         return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
     except OverflowError:
         return False
-
-
-def _positive(value: Any) -> float:
-    return max(float(value), 0.0) if _is_number(value) else 0.0

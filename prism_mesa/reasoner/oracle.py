@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 
 from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient, PromptFunction
 from prism_mesa.reasoner.options import TOP_LOGPROBS, probabilities_of, recordable
-from prism_mesa.reasoner.parse import parse_reasoner_response
+from prism_mesa.reasoner.parse import bare_option, parse_reasoner_response
 from prism_mesa.reasoner.prompt import answer_schema, question_prompt
 from prism_mesa.reasoner.question import Question
 
@@ -68,7 +68,8 @@ class ChatOracle:
     """Asks a chat client in words, for one option (`choice`) or for the probabilities of all of them.
 
     For `probabilities` the options are lettered and the LLM is asked for one letter; `options` says how its
-    log-probabilities are read. A client without them (a function) may say ``{"composing": 0.7, ...}``.
+    log-probabilities are read. A client without them (a function) may say ``{"composing": 0.7, ...}``. In either form
+    the name of an option alone, ``composing``, is that choice.
     """
 
     def __init__(self, client: ChatClient, form: AnswerForm = "choice") -> None:
@@ -104,10 +105,13 @@ class ChatOracle:
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
         """Return the probability of each option."""
-        if self.form == "choice":
-            chosen = parse_reasoner_response(raw, question.options)
-            return tuple(float(option is chosen) for option in question.options)
-        return probabilities_of(raw, [option.value for option in question.options], "invalid-state")
+        names = [option.value for option in question.options]
+        place = bare_option(raw, names)
+        if place < 0 and self.form == "choice":
+            place = question.options.index(parse_reasoner_response(raw, question.options))
+        if place >= 0:
+            return tuple(float(at == place) for at in range(len(names)))
+        return probabilities_of(raw, names, "invalid-state")
 
 
 def most_tokens(prompt: str, decoding: Mapping[str, Any]) -> int:

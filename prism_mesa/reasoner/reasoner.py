@@ -27,6 +27,7 @@ from prism_mesa.reasoner.profile import question_of
 from prism_mesa.reasoner.prompt import NAME_CAP, plain
 from prism_mesa.reasoner.question import Answer, Ask, Question, Source
 from prism_mesa.reasoner.rule import RuleReasoner
+from prism_mesa.reasoner.useless import Usefulness
 from prism_mesa.statechart import AgentState
 
 logger = logging.getLogger("prism_mesa.reasoner")
@@ -55,6 +56,9 @@ class Reasoner(Asker[Question, ReasonerParams]):
     that wait for a call the first, by tick and agent, counts as `llm` and the others as `cache`; so do all that
     meet the key later. If the call fails, all that wait for it are `fallback`, and so are those that meet the
     key later in the same round; after that it is asked again. What no limit was left for is `budget`.
+
+    **Useless answers.** An LLM or a function whose first `useless.MOST` answers to a model's agents are all useless has
+    most likely not understood what is wanted: then asking ends with an error, and not with fallbacks without end.
 
     **When.** `answer` waits for all answers. `submit` and `collect` let whoever asks go on in between. Asking happens
     in an event loop of its own, in a thread, so it works wherever a loop already runs.
@@ -105,6 +109,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         self._waiting: dict[str, tuple[Call[Question], list[_Sheet]]] = {}
         self._failed: dict[str, str] = {}
         self._failed_in = -1
+        self._usefulness = Usefulness()
         self._ready: list[Answered] = []
         self._n_out = 0
 
@@ -170,6 +175,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         Raises:
             ValueError: If a question has no options.
             OracleError: As `answer_all`.
+            LLMFailureException: As `collect`.
         """
         self._loop().run(self._submit(asks))
 
@@ -178,6 +184,9 @@ class Reasoner(Asker[Question, ReasonerParams]):
 
         It waits until there are some and the LLM's slots would run dry without further questions, so that few
         calls of it bring many answers.
+
+        Raises:
+            LLMFailureException: `useless`, if all answers so far were, and there are many.
         """
         return self._loop().run(self._collect())
 
@@ -188,6 +197,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         while len(out) < len(asks):
             desk.flush()
             await desk.news()
+        desk.check()
         found: dict[int, deque[Answer]] = defaultdict(deque)
         for ask, answer in out:
             found[id(ask)].append(answer)
@@ -201,6 +211,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         while self._n_out and not (self._ready and desk.wants_more):
             desk.flush()
             await desk.news()
+        desk.check()
         found, self._ready[:] = self._ready[:], []
         return found
 
@@ -250,7 +261,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
     def _known(self, sheet: _Sheet) -> Answer | None:
         raw = self.books.raw_of(sheet.key)
         if raw is not None:
-            return self._read(sheet, raw, "cache")
+            return self._read_again(sheet, raw)
         reason = self._failed.get(sheet.key) if sheet.ask.agent >= 0 else None
         return None if reason is None else self._stand_in(sheet, reason)
 
@@ -295,6 +306,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         sheets = sorted(self._waiting.pop(call.key)[1], key=lambda sheet: sheet.place)
         raw = ""
         if call.completion is not None:
+            self._usefulness.answer_was_used()
             raw = self.books.keep(self._stored(call, call.completion))
         else:
             self._failed[call.key] = call.reason
@@ -302,13 +314,20 @@ class Reasoner(Asker[Question, ReasonerParams]):
         rows = []
         for i, sheet in enumerate(sheets):
             attempts = call.attempts if i == 0 else 0
-            if call.completion is not None:
-                answer = self._read(sheet, raw, "cache" if i else "llm", attempts)
-            else:
+            if call.completion is None:
                 answer = self._stand_in(sheet, call.reason, attempts)
+            elif raw != call.completion.text:  # another process was first, and what it was told stands
+                answer = self._read_again(sheet, raw, "cache" if i else "llm", attempts)
+            else:
+                answer = self._read(sheet, raw, "cache" if i else "llm", attempts)
             rows.append(self._given(sheet, answer))
         self.books.note(rows)
         self._n_out -= sum(sheet.out is self._ready for sheet in sheets)
+
+    def _answer_is_useless(self, call: Call[Question]) -> None:
+        """Count it, if a model's agent asks; a single decision falls back however often it is asked for."""
+        if any(sheet.ask.agent >= 0 for sheet in self._waiting[call.key][1]):
+            self._usefulness.answer_was_useless(call, self.oracle)
 
     def _given(self, sheet: _Sheet, answer: Answer) -> AskedRow:
         """Give an answer to who asked, count it, and return what is to be written down."""
@@ -333,6 +352,14 @@ class Reasoner(Asker[Question, ReasonerParams]):
                 choice = option
                 break
         return Answer(choice, source, "", attempts, sheet.key, probabilities)
+
+    def _read_again(self, sheet: _Sheet, raw: str, source: Source = "cache", attempts: int = 0) -> Answer:
+        """Return the answer that a ledger holds, or, as it stands there all the same, a fallback if it is none."""
+        try:
+            return self._read(sheet, raw, source, attempts)
+        except UselessAnswerError as error:
+            logger.warning("the ledger holds an answer that is none: fallback %r (%s)", self.params.fallback, error)
+            return self._stand_in(sheet, error.reason, attempts)
 
     def _stand_in(self, sheet: _Sheet, reason: str, attempts: int = 0) -> Answer:
         """Return what stands in for an answer that did not come."""

@@ -16,6 +16,7 @@ Agents see the platform as it stood when the round opened and do not meet within
 neither on their order nor on which answer arrives first.
 """
 
+import warnings
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +28,7 @@ import numpy.typing as npt
 from mesa.agent import AgentSet
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.errors import AgentError, ChartError, ConfigError
+from prism_mesa.errors import AgentError, ChartError, ConfigError, PrismWarning
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
 from prism_mesa.records import Post
@@ -49,6 +50,7 @@ from prism_mesa.social.profiles import draw_interests, draw_profiles
 from prism_mesa.social.publishing import commit, publish
 from prism_mesa.social.sampling import recorded_agents
 from prism_mesa.social.seen import Seen
+from prism_mesa.social.shortfalls import shortfall
 from prism_mesa.social.tables import WalkTables
 from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.told import Told
@@ -81,6 +83,7 @@ class SocialModel(mesa.Model):
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
+        LLMFailureException: By `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
     """
 
     def __init__(
@@ -108,6 +111,7 @@ class SocialModel(mesa.Model):
         self.writer, why_not = writer_of(self.params, self.reasoner)
         self.notes += (why_not,) if why_not else ()
         self.written: Counter[str] = Counter()
+        self._warned = False
         self.liked: dict[int, deque[tuple[int, int, int]]] = {}
         self.notebook = Notebook(self.params.deliberation.notes)
         self.archetypes: Archetypes | None = None
@@ -218,6 +222,8 @@ class SocialModel(mesa.Model):
         self._close()
         self.running = self.round + 1 < self.params.rounds
         self.guard_warnings.say(self.chart)
+        if not self.running:
+            self._warn_of_shortfall()
 
     def require_agent_fields(self) -> None:
         """Raise ChartError if a guard reads a field that no agent can have; agents with own ones have been made."""
@@ -407,11 +413,22 @@ class SocialModel(mesa.Model):
         return self.time_of_day.at(self.clock)
 
     def close(self) -> None:
-        """End the threads and connections of those who are asked; doing it twice does no harm."""
+        """End the threads and connections of those who are asked; doing it twice does no harm.
+
+        Here at the latest, and after the last of `rounds`, a PrismWarning says if too many answers were fallbacks.
+        """
         for asked in (self.reasoner, self.writer):
             if asked is not None:
                 asked.close()
         self.guard_warnings.say(self.chart)
+        self._warn_of_shortfall()
+
+    def _warn_of_shortfall(self) -> None:
+        """Warn, once, if an LLM gave less than `reasoner.max_fallback_share` allows."""
+        told = "" if self._warned else shortfall(self)
+        if told:
+            self._warned = True
+            warnings.warn(f"SocialModel: {told}", PrismWarning, stacklevel=3)
 
     def keeps_moves(self, row: int) -> bool:
         """Return whether an agent's transitions are noted down for a recorder."""

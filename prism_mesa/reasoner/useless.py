@@ -1,0 +1,57 @@
+"""Whether an LLM has ever given an answer that could be used: if the first ones are all useless, asking has no use."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from prism_mesa.errors import LLMFailureException
+from prism_mesa.reasoner.desk import Call
+from prism_mesa.reasoner.oracle import Oracle
+from prism_mesa.reasoner.prompt import plain
+from prism_mesa.reasoner.question import Question
+
+MOST: Final = 20
+"""Useless answers, and no other, after which nothing better is expected."""
+
+_SHOWN: Final = 120
+
+
+class Usefulness:
+    """Counts answers until one could be used. What did not answer at all (a server that is down) does not count."""
+
+    def __init__(self) -> None:
+        self._useless = 0
+        self._was_used = False
+
+    def answer_was_used(self) -> None:
+        """Take note of an answer that could be used: from now on nothing is counted."""
+        self._was_used = True
+
+    def answer_was_useless(self, call: Call[Question], oracle: Oracle) -> None:
+        """Take note of one that could not.
+
+        Raises:
+            LLMFailureException: If it is the last of `MOST`, and none before could be used.
+        """
+        self._useless += 1
+        if not self._was_used and self._useless >= MOST:
+            raise LLMFailureException("useless", self._useless, "agents", _told(self._useless, call, oracle))
+
+
+def _told(n: int, call: Call[Question], oracle: Oracle) -> str:
+    options = [option.value for option in call.question.options]
+    said = plain(call.said or call.error, _SHOWN)
+    return (
+        f"{oracle.label}: none of its first {n} answers is of any use; the last one was {said!r}, and wanted is "
+        f"{_wanted(options, oracle)}: change what it answers, or the LLM (reasoner.model)"
+    )
+
+
+def _wanted(options: Sequence[str], oracle: Any) -> str:
+    names = " or ".join(options)
+    match getattr(oracle, "form", ""):
+        case "choice":
+            return f'{{"next_state": "{options[0]}"}}, or the name of an option alone: {names}'
+        case "probabilities":
+            weights = ", ".join(f'"{option}": {1 / len(options):.2g}' for option in options)
+            return f"{{{weights}}}, the name of an option alone ({names}), or a letter with its log-probabilities"
+    return f"what {type(oracle).__name__}.read reads as probabilities of {names}"

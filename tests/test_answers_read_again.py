@@ -1,0 +1,155 @@
+"""What an LLM said is read again as it was read first: by whoever asks, from memory, and from a ledger."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa.reasoner import (
+    Ask,
+    Books,
+    Completion,
+    Ledger,
+    OllamaChatClient,
+    Persona,
+    Question,
+    Reasoner,
+    UselessAnswerError,
+)
+from prism_mesa.reasoner.options import probabilities_of, recordable
+from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.reasoner.recorded import recorded_oracle
+from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.records import Post
+from prism_mesa.statechart import AgentState
+
+C, S = AgentState.COMPOSING, AgentState.SCROLLING
+NAMES = ["composing", "scrolling"]
+
+odd = st.sampled_from(
+    [True, False, None, "0.5", "much", [], {}, float("nan"), float("inf"), -float("inf"), -1, 10**400]
+)
+weights = st.floats(0, 1e6, allow_nan=False) | st.integers(0, 10**6) | odd
+
+
+def asks(n):
+    persona = Persona("Ann", ("tea",))
+    return [
+        Ask(Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text=f"t{i}")), agent=i) for i in range(n)
+    ]
+
+
+def is_weight(value):
+    return type(value) in (int, float) and 0 <= value < 1e300
+
+
+@given(st.dictionaries(st.sampled_from([*NAMES, "resting"]), weights))
+def test_weights_are_shared_in_proportion_or_all_of_the_answer_is_useless(said):
+    named = {name: said[name] for name in NAMES if name in said}
+    right = all(map(is_weight, named.values())) and sum(named.values()) > 0
+    if not right:
+        with pytest.raises(UselessAnswerError, match=r"names no option|which is not a finite number from 0"):
+            probabilities_of(json.dumps(said), NAMES, "invalid-state")
+        return
+    total = sum(named.values())
+    expected = [named.get(name, 0) / total for name in NAMES]
+    assert probabilities_of(json.dumps(said), NAMES, "invalid-state") == pytest.approx(expected)
+
+
+tokens = st.sampled_from(["A", "B", " A", "b", "Sure", "C"])
+logprobs = st.floats(-60, 0) | st.sampled_from([-float("inf"), float("nan"), float("inf"), 0.7, "-1", True])
+places = st.lists(st.lists(st.tuples(tokens, logprobs), max_size=4).map(tuple), min_size=1, max_size=3).map(tuple)
+
+
+@given(places)
+def test_log_probabilities_are_recorded_as_json_that_any_reader_knows(tops):
+    kept = recordable(Completion("A", top_logprobs=tops), 2).text
+    try:
+        shares = probabilities_of(kept, NAMES, "invalid-state")
+    except UselessAnswerError:
+        return
+    json.loads(kept, parse_constant=lambda word: pytest.fail(f"{word} is no JSON"))
+    assert sum(shares) == pytest.approx(1)
+    letters = [{token.strip() for token, _ in place} & {"A", "B"} for place in tops]
+    assert any(letters)
+
+
+@pytest.mark.parametrize("unknown", [float("nan"), float("inf"), "-1", True, 0.7])
+def test_an_option_of_which_nobody_knows_how_likely_it_is_leaves_nothing_to_the_others(unknown):
+    tops = ((("A", unknown), ("B", math.log(0.4))), (("B", math.log(0.9)),))
+    with pytest.raises(UselessAnswerError, match=r"'A'.* which is not a log-probability"):
+        probabilities_of(recordable(Completion("A", top_logprobs=tops), 2).text, NAMES, "invalid-state")
+
+
+@pytest.mark.parametrize("weight", ['"0.5"', "NaN", "Infinity", "-1", "true"])
+def test_a_weight_that_is_none_is_asked_again_and_then_falls_back(weight):
+    prompts = []
+
+    def llm(prompt):
+        prompts.append(prompt)
+        return f'{{"composing": {weight}, "scrolling": 0.5}}'
+
+    with Reasoner(llm, answer="probabilities", attempts=2) as reasoner:
+        [answer] = reasoner.answer(asks(1))
+    assert (answer.choice, answer.source, answer.reason, len(prompts)) == (C, "fallback", "invalid-state", 2)
+
+
+@given(st.text(max_size=30), st.sampled_from(["choice", "probabilities"]))
+def test_whatever_a_function_says_is_read_from_the_ledger_as_it_was_read_first(tmp_path_factory, said, form):
+    file = tmp_path_factory.mktemp("ledger") / "d.sqlite"
+    answers = {"choice": '{"next_state": "scrolling"}', "probabilities": '{"composing": 1, "scrolling": 3}'}
+    raw = answers[form][:-1] + f', "why": {json.dumps(said, ensure_ascii=False)}}}'
+
+    def function(prompt):
+        return raw
+
+    with Ledger(file) as ledger:
+        with Reasoner(function, answer=form, ledger=ledger) as reasoner:
+            [first] = reasoner.answer(asks(1))
+        assert first.source == "llm"
+        [stored] = ledger.answers()
+    told = (
+        json.loads(stored.probabilities) if stored.probabilities else [float(name == stored.choice) for name in NAMES]
+    )
+    assert list(first.probabilities) == pytest.approx(told)
+    with Reasoner(function, answer=form, books=Books("replay", Ledger(file, read_only=True))) as again:
+        [replayed] = again.answer(asks(1))
+    assert (replayed.choice, replayed.probabilities) == (first.choice, first.probabilities)
+
+
+@pytest.mark.parametrize("form", ["choice", "probabilities"])
+def test_all_that_the_stand_in_says_can_be_read_again_without_it(tmp_path, form):
+    def options(server):
+        return OllamaChatClient("llama3.2", server.url, 5.0, temperature=0.0, seed=0, max_tokens=16)
+
+    with (
+        StandIn() as server,
+        Ledger(tmp_path / "d.sqlite") as ledger,
+        Reasoner(options(server), answer=form, ledger=ledger) as reasoner,
+    ):
+        first = reasoner.answer(asks(30))
+    assert {answer.source for answer in first} == {"llm"}
+    with Ledger(tmp_path / "d.sqlite", read_only=True) as ledger:
+        asked = ReasonerParams(kind="ollama", answer=form, max_answer_tokens=16)
+        oracle = recorded_oracle(ledger, asked)
+        read = {row.prompt: oracle.read(asks(1)[0].question, row.raw) for row in ledger.answers()}
+    assert [read[oracle.write(ask.question)] for ask in asks(30)] == [answer.probabilities for answer in first]
+
+
+def test_what_another_version_recorded_and_nobody_can_read_is_a_fallback_not_a_crash(tmp_path, caplog):
+    def good(prompt):
+        return '{"composing": 1, "scrolling": 3}'
+
+    with Ledger(tmp_path / "d.sqlite") as ledger, Reasoner(good, answer="probabilities", ledger=ledger) as reasoner:
+        reasoner.answer(asks(1))
+        [row] = ledger.answers()
+    with Ledger(tmp_path / "old.sqlite") as ledger:
+        values = {**vars(row), "raw": '{"composing": true, "scrolling": 3}'}
+        ledger.put(type(row)(**values))
+    books = Books("cache", Ledger(tmp_path / "old.sqlite"))
+    with Reasoner(good, answer="probabilities", books=books) as reasoner:
+        [answer] = reasoner.answer(asks(1))
+    assert (answer.choice, answer.source, answer.reason) == (C, "fallback", "invalid-state")
+    assert "the ledger holds an answer that is none" in caplog.text

@@ -1,0 +1,183 @@
+"""Functions and LLMs that answer with what cannot be used: understood, if it names an option; else said, and loudly."""
+
+import json
+
+import pytest
+from worlds import ran, small
+
+from prism_mesa import AgentState, Reasoner, run
+from prism_mesa.errors import LLMFailureException, PrismWarning, RunError
+from prism_mesa.experiments.store import read_manifest, read_table
+from prism_mesa.reasoner import OllamaChatClient, parse_reasoner_response
+from prism_mesa.reasoner.stand_in import StandIn
+
+LIVELY = {"agents_n": 100, "agents_band": 0.4, "agents_activity": 1.0}
+QUICK = {"backoff_s": 0, "attempts": 1}
+
+
+def says(*answers):
+    """Return a function that plays an LLM, says one thing after the other, the last one for ever, and counts."""
+
+    def llm(prompt):
+        llm.asked += 1
+        return answers[min(llm.asked, len(answers)) - 1]
+
+    llm.asked = 0
+    return llm
+
+
+# -- the name of an option alone -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("said", ["composing", "Composing\n", ' "COMPOSING" ', "`composing`", AgentState.COMPOSING])
+@pytest.mark.parametrize("form", ["choice", "probabilities"])
+def test_an_option_that_is_named_alone_is_chosen(said, form):
+    model = ran(small(**LIVELY, reasoner=Reasoner(says(said), answer=form, **QUICK)))
+    model.close()
+    assert model.totals["open"] > 50
+    assert model.sources.keys() <= {"llm", "cache"}
+
+
+@pytest.mark.parametrize("said", ["composing it is", "composing or scrolling", "compose", "", "engaging_like"])
+def test_anything_else_is_not_guessed_at(said):
+    model = small(reasoner=Reasoner(says(said), **QUICK), agents_n=12, agents_band=0.4, rounds=1)
+    with pytest.warns(PrismWarning, match=r"100.0% of .* open choices were answered by the fallback"):
+        model.step()
+    model.close()
+    assert 0 < model.totals["open"] < 20
+    assert model.sources == {"fallback": model.totals["open"]}
+
+
+def test_the_contracts_parser_wants_json_all_the_same():
+    with pytest.raises(ValueError, match="is not JSON"):
+        parse_reasoner_response("composing", [AgentState.COMPOSING])
+
+
+# -- nothing but useless answers -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_a_function_whose_first_twenty_answers_are_useless_ends_the_step_with_what_it_said_and_what_is_wanted(attempts):
+    llm = says("I would\x1b[2J rather write.")
+    model = small(**LIVELY, reasoner=Reasoner(llm, backoff_s=0, attempts=attempts, max_concurrency=1))
+    wanted = (
+        r"function .*says.*llm: none of its first 20 answers is of any use; the last one was 'I would\[2J rather "
+        r"write\.', and wanted is {\"next_state\": \"composing\"}, or the name of an option alone: composing or scro"
+    )
+    with pytest.raises(LLMFailureException, match=wanted) as caught:
+        model.run_for(10)
+    model.close()
+    assert (caught.value.reason, llm.asked) == ("useless", 20)
+
+
+@pytest.mark.parametrize("nothing", [None, "", {"next_state": "composing"}])
+def test_a_function_that_returns_no_text_is_told_what_it_returned(nothing):
+    model = small(**LIVELY, reasoner=Reasoner(says(nothing), **QUICK))
+    with pytest.raises(LLMFailureException, match=r"the last one was .function .* returned .* instead of a text"):
+        ran(model)
+
+
+def test_probabilities_that_are_none_are_told_how_they_are_written():
+    model = small(**LIVELY, reasoner=Reasoner(says("0.7"), answer="probabilities", **QUICK))
+    with pytest.raises(LLMFailureException, match=r'wanted is {"composing": 0.5, "scrolling": 0.5}, the name of an op'):
+        ran(model)
+
+
+def test_after_one_good_answer_useless_ones_are_fallbacks_however_many():
+    llm = says(*["Hm."] * 19, "scrolling", "Hm.")
+    model = small(**LIVELY, reasoner=Reasoner(llm, **QUICK), reasoner_max_fallback_share=1, rounds=5)
+    ran(model, 5)
+    model.close()
+    assert model.sources["fallback"] > 30
+    assert llm.asked > 40
+
+
+def test_an_llm_that_does_not_answer_at_all_is_not_called_useless():
+    def down(prompt):
+        raise TimeoutError("no answer")
+
+    model = ran(small(**LIVELY, reasoner=Reasoner(down, max_fallback_share=1, **QUICK), rounds=3))
+    model.close()
+    assert model.sources["fallback"] == model.totals["open"] > 50
+
+
+def test_a_single_decision_falls_back_however_often_it_is_asked_for():
+    asked = Reasoner(says("Hm."), **QUICK)
+    agent = type("Agent", (), {"name": "Ann"})()
+    options = [AgentState.SCROLLING, AgentState.COMPOSING]
+
+    async def thirty():
+        return [await asked.decide(agent, AgentState.EVALUATING, "decides", options, f"post {i}") for i in range(30)]
+
+    import asyncio
+
+    with asked:
+        assert set(asyncio.run(thirty())) == {AgentState.SCROLLING}
+
+
+def test_a_run_ends_as_failed_and_keeps_its_tables(tmp_path):
+    given = {"agents.n": 100, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 3}
+    with pytest.raises(RunError, match=r"round 0: .*none of its first 20 answers is of any use"):
+        run(given, out=tmp_path, reasoner=Reasoner(says("Hm."), **QUICK))
+    [folder] = tmp_path.iterdir()
+    assert read_manifest(folder)["status"] == "failed"
+    assert len(read_table(folder, "agents")) == 100
+
+
+def test_the_command_says_it_of_a_server_in_one_line(prism, tmp_path):
+    with StandIn(lambda body: json.dumps({"next_state": "dancing"})) as server:
+        given = ("agents.n=100", "agents.band=0.4", "agents.activity=1", "reasoner.kind=ollama", "rounds=3")
+        code, _, err = prism("run", *given, f"reasoner.host={server.url}", "--out", tmp_path)
+    assert code == 1
+    line = err.splitlines()[-1]
+    assert "none of its first" in line
+    assert "dancing" in line
+    assert "or the name of an option alone: composing or scrolling" in line
+
+
+# -- more fallbacks than are allowed ---------------------------------------------------------------------
+
+
+def fails_sometimes(prompt):
+    if len(prompt) % 3 == 0:
+        raise TimeoutError("no answer")
+    return "scrolling"
+
+
+def test_too_many_fallbacks_are_a_warning_when_the_last_round_is_done():
+    model = small(**LIVELY, reasoner=Reasoner(fails_sometimes, **QUICK), rounds=3)
+    ran(model, 2)
+    with pytest.warns(PrismWarning, match=r"^SocialModel: .*% of \d+ open choices .*max_fallback_share allows 5.0%$"):
+        model.step()
+    model.close()  # once is enough
+
+
+def test_or_when_the_model_is_closed_before():
+    model = ran(small(**LIVELY, reasoner=Reasoner(fails_sometimes, **QUICK)))
+    with pytest.warns(PrismWarning, match=r"open choices were answered by the fallback \(\d+ timeout\)"):
+        model.close()
+    model.close()
+
+
+@pytest.mark.parametrize("where", ["model", "reasoner"])
+def test_a_larger_share_can_be_allowed_in_either_place(where):
+    allowed = {"max_fallback_share": 1} if where == "reasoner" else {}
+    params = {"reasoner_max_fallback_share": 1} if where == "model" else {}
+    model = small(**LIVELY, **params, reasoner=Reasoner(fails_sometimes, **QUICK, **allowed), rounds=3)
+    ran(model).close()
+    assert model.totals["fallback"] > 0
+
+
+def test_a_run_says_it_by_its_status_and_not_twice(tmp_path):
+    given = {"agents.n": 100, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 2}
+    result = run(given, out=tmp_path, reasoner=Reasoner(fails_sometimes, **QUICK))
+    assert result.status == "failed"
+    assert "max_fallback_share allows 5.0%" in result.summary["error"]
+
+
+def test_a_server_with_a_good_answer_now_and_then_is_asked_on(tmp_path):
+    with StandIn() as server:
+        chat = OllamaChatClient("llama3.2", server.url, 5.0, temperature=0.0, seed=0, max_tokens=64)
+        model = ran(small(**LIVELY, reasoner=Reasoner(chat)))
+        model.close()
+    assert model.sources.keys() <= {"llm", "cache"}

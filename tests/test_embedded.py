@@ -334,7 +334,8 @@ def test_a_broken_file_is_refused_when_it_is_loaded(tmp_path):
 
 def test_without_xllamacpp_the_error_says_how_to_get_it(monkeypatch):
     monkeypatch.setattr("prism_mesa.reasoner.llamacpp.find_spec", lambda name: None)
-    way_out = r"needs xllamacpp: uv sync --extra embedded \(or set reasoner\.kind=rule\)"
+    commands = r"uv sync --extra embedded in a clone of PRISM, else pip install xllamacpp==[\d.]+"
+    way_out = rf"needs xllamacpp: {commands} \(or set reasoner\.kind=rule\)"
     with pytest.raises(ConfigError, match=f"reasoner.kind: embedded {way_out}"):
         EmbeddedChatClient()
     assert embedded_fault().startswith("needs xllamacpp")

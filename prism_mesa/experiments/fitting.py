@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError, PrismError
+from prism_mesa.extras import how_to_install
 from prism_mesa.reasoner.distilled import Linear, Trees
 from prism_mesa.reasoner.features import with_products
 
@@ -37,7 +38,9 @@ def _sklearn() -> tuple[Any, Any]:
         from sklearn.ensemble import HistGradientBoostingClassifier
         from sklearn.linear_model import LogisticRegression
     except ImportError:
-        raise ConfigError("prism distill: scikit-learn is not installed: uv sync --extra distill") from None
+        raise ConfigError(
+            f"prism distill: scikit-learn is not installed: {how_to_install('distill', 'scikit-learn')}"
+        ) from None
     return LogisticRegression, HistGradientBoostingClassifier
 
 

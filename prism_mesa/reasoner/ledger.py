@@ -218,8 +218,8 @@ class Ledger(Closing):
             if tuple(map(type, held)) != types:
                 place = next(i for i, value in enumerate(held) if type(value) is not types[i])
                 raise DataError(
-                    f"ledger {self.path}: is damaged: table {table} holds a {type(held[place]).__name__} under "
-                    f"{fields(row)[place].name}, where a {types[place].__name__} belongs"
+                    f"ledger {self.path}: is damaged: table {table} holds {type(held[place]).__name__} under "
+                    f"{fields(row)[place].name}, where {types[place].__name__} belongs"
                 )
         return [row(*held) for held in found]
 

@@ -6,7 +6,6 @@ whether it did is looked at after every query; where there is a `-wal` with rows
 cannot put a `-shm` beside them (a read-only disk that holds a run that was killed), copies of both.
 """
 
-import os
 import shutil
 import sqlite3
 from pathlib import Path
@@ -14,6 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final
 
 _WAIT_S: Final = 60.0
+_SAID_CAP: Final = 120
 _FAULTS: Final = {
     sqlite3.SQLITE_NOTADB: "not a ledger (it is no SQLite file); name another file",
     sqlite3.SQLITE_CORRUPT: "is damaged",
@@ -34,14 +34,25 @@ def fault_of(path: Path, error: Exception, doing: str) -> str:
     if isinstance(error, UnicodeDecodeError):
         return "is damaged (what should be text in it is none)"
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    said = " ".join(str(error).split())[:_SAID_CAP]  # it may quote a whole column
     if code in _FAULTS:
         known = _FAULTS[code]
-        return known if known.endswith(("file", "done", "full")) else f"{known} ({error})"
+        return known if known.endswith(("file", "done", "full")) else f"{known} ({said})"
     if path.is_dir():
         return f"cannot be {doing}: it is a folder"
-    if path.exists() and not os.access(path, os.R_OK):
+    if _is_kept_from_us(path):
         return f"cannot be {doing}: you may not read it (permission denied)"
-    return f"cannot be {doing} ({error})"
+    return f"cannot be {doing} ({said})"
+
+
+def _is_kept_from_us(path: Path) -> bool:
+    try:
+        path.open("rb").close()
+    except PermissionError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 class ReadOnlyFile:

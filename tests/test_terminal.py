@@ -1,0 +1,131 @@
+"""What is shown in a terminal cannot steer it, whoever wrote it; tables in CSV cannot steer a spreadsheet."""
+
+import ast
+import io
+import json
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa import run
+from prism_mesa.experiments.questionnaire import Questionnaire
+from prism_mesa.experiments.store import write_csv
+from prism_mesa.experiments.survey import survey
+from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.terminal import Dimmed, show, show_line
+
+PACKAGE = Path(__file__).parents[1] / "prism_mesa"
+STEERING = "\x1b[31mred\x1b[0m \x9b2J \x07 \u202eback\u202c \u2066left\u2069 \x08\x7f"
+WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+
+
+def can_steer(text):
+    return [char for char in text if not char.isprintable() and char != "\n"]
+
+
+@given(st.text())
+def test_nothing_that_is_shown_can_steer(text):
+    to = io.StringIO()
+    show(text, to=to)
+    show_line(text, to=to)
+    assert not can_steer(to.getvalue())
+    assert to.getvalue().count("\n") == text.count("\n") + 2
+
+
+def test_only_what_the_program_dims_is_dimmed():
+    to = io.StringIO()
+    show(Dimmed("thinks \x1b[8m"), to=to)
+    show("\x1b[2mthinks\x1b[0m", to=to)
+    assert to.getvalue() == "\x1b[2mthinks  [8m\x1b[0m\n [2mthinks [0m\n"
+
+
+def test_all_that_is_shown_goes_through_one_place():
+    printing = []
+    for file in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            called = node.func if isinstance(node, ast.Call) else None
+            name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+            if name in ("print", "secho", "echo") or (name == "write" and "std" in ast.dump(called)):
+                printing.append(f"{file.relative_to(PACKAGE)}:{node.lineno}")
+    own = [place for place in printing if not place.startswith("cli.py") and not place.startswith("terminal.py")]
+    in_cli = [place for place in printing if place.startswith("cli.py")]
+    assert not own
+    assert len(in_cli) <= 1  # a warning above a progress bar, which rich has to print; it is made printable first
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    with StandIn(slots=8) as server:
+        reasoner = {"kind": "ollama", "host": server.url}
+        return run(WORLD | {"reasoner": reasoner}, out=tmp_path_factory.mktemp("asked")).run_dir
+
+
+def test_commands_show_what_a_ledger_holds_without_what_steers(asked, tmp_path, prism):
+    copy = tmp_path / STEERING.replace("\x07", "")
+    shutil.copytree(asked, copy)
+    with sqlite3.connect(copy / "decisions.sqlite") as db:
+        db.execute("UPDATE answers SET llm = ?", (f"{STEERING}\nforged  line",))
+    db.close()
+    for command in (("ledger", "stats", copy), ("ledger", "export", copy), ("replay", copy), ("why", copy, "3")):
+        _, out, err = prism(*command)
+        assert out + err
+        assert not can_steer(out + err), command
+        assert "\nforged" not in out
+
+
+def test_a_path_and_a_name_cannot_steer(prism, tmp_path):
+    for command in (("replay", f"no{STEERING}where"), ("run", f"x{STEERING}.yaml"), (STEERING,), ("run", STEERING)):
+        code, out, err = prism(*command)
+        assert (code, out) == (2, "")
+        assert err.count("\n") == 1
+        assert not can_steer(err), command
+
+
+def test_json_is_printable_ascii_and_means_the_same(asked, tmp_path, prism):
+    copy = tmp_path / "copy"
+    shutil.copytree(asked, copy)
+    with sqlite3.connect(copy / "decisions.sqlite") as db:
+        db.execute("UPDATE answers SET llm = ?", (STEERING,))
+    db.close()
+    _, out, _ = prism("ledger", "stats", copy, "--json")
+    assert out.isascii()
+    assert not can_steer(out)
+    assert list(json.loads(out)["llms"]) == [STEERING]
+
+
+# -- spreadsheets ------------------------------------------------------------------------------------
+
+
+def test_cells_that_a_spreadsheet_would_run_are_text(tmp_path):
+    texts = ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "plain", "a=b", "", None]
+    numbers = [-1.5, 2.0, *[float("nan")] * 8]
+    write_csv(pd.DataFrame({"text": texts, "number": numbers, "whole": range(-5, 5)}), tmp_path / "t.csv")
+    read = pd.read_csv(tmp_path / "t.csv", dtype={"text": str}, keep_default_na=False, lineterminator="\n")
+    assert read["text"].tolist()[:6] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\r=1"]
+    assert read["text"].tolist()[6:] == ["plain", "a=b", "", ""]
+    assert read["number"].tolist()[:2] == ["-1.5", "2.0"]
+    assert read["whole"].tolist() == list(range(-5, 5))
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_no_text_begins_as_a_formula_does(tmp_path_factory, texts):
+    file = tmp_path_factory.mktemp("csv") / "t.csv"
+    write_csv(pd.DataFrame({"text": pd.Categorical(texts), "more": texts}), file)
+    import csv
+
+    with file.open(newline="", encoding="utf-8", errors="surrogatepass") as opened:
+        _, *rows = csv.reader(opened)
+    assert not [cell for row in rows for cell in row if cell.startswith(("=", "+", "-", "@", "\t", "\r"))]
+
+
+def test_the_table_of_a_survey_is_no_formula(asked, tmp_path):
+    options = ["=HYPERLINK(1)", "no"]
+    questions = Questionnaire.model_validate({"questions": [{"id": "q", "ask": "?", "options": options}]})
+    found = survey(asked, questions, agents=2, out=tmp_path, llm=lambda prompt: '{"answer": "A"}')
+    lines = (found.folder / "table.csv").read_text().splitlines()
+    assert lines[1].startswith("q,'=HYPERLINK(1),before,")

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -71,7 +71,7 @@ class _InterruptedError(PrismError):
 
 def main() -> None:
     """Run the command line; every known error ends as one line on stderr and its exit code."""
-    warnings.showwarning = _show_warning
+    warnings.formatwarning = _warning_in_a_line
     sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False)
@@ -96,16 +96,12 @@ def main() -> None:
     sys.exit(code or 0)
 
 
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,
-    line: str | None = None,
-) -> None:
-    """Show a warning on one line of stderr, without where in the program it comes from."""
-    _say(f"prism: {message}" if issubclass(category, PrismWarning) else f"prism: {category.__name__}: {message}")
+def _warning_in_a_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning as stderr shows it: without where in the program it comes from."""
+    said = f"{message}" if issubclass(category, PrismWarning) else f"{category.__name__}: {message}"
+    return f"prism: {printable(said_openly(said))}\n"
 
 
 def _say(text: str) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import stat
+import subprocess
 import sys
 import warnings
 from pathlib import Path
@@ -16,7 +17,7 @@ from prism_mesa.experiments.distill import distill
 from prism_mesa.experiments.drift import drift
 from prism_mesa.experiments.economy import run_economy
 from prism_mesa.experiments.interview import Interview
-from prism_mesa.experiments.ledgers import ledger_stats
+from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
 from prism_mesa.experiments.questionnaire import Questionnaire
 from prism_mesa.experiments.recorded import config_to_ask, recorded_config
 from prism_mesa.experiments.replay import replay
@@ -231,6 +232,16 @@ def test_a_part_of_a_table_cannot_be_a_link_either(asked, tmp_path):
         read_table(foreign, "posts")
 
 
+def test_an_export_writes_through_no_link(asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    (tmp_path / "thesis").write_text("three years of work")
+    (foreign / "asked.parquet").symlink_to(tmp_path / "thesis")
+    with pytest.raises(DataError, match=r"asked\.parquet: is a link"):
+        export_ledger(foreign)
+    assert (tmp_path / "thesis").read_text() == "three years of work"
+    assert export_ledger(foreign, tmp_path / "out")["asked"][1] > 0
+
+
 def test_links_in_a_run_that_was_made_here_are_followed(asked, tmp_path):
     own = tmp_path / "own"
     shutil.copytree(asked, own)
@@ -301,6 +312,16 @@ def test_without_a_place_for_a_key_runs_go_on_unsigned_and_say_so(tmp_path, monk
     assert any("not signed" in note for note in result.summary["notes"])
     assert "signature" not in json.loads((result.run_dir / "manifest.json").read_text())
     assert replay_warned(result.run_dir).equal
+
+
+def test_a_command_says_in_one_line_that_a_run_is_not_signed(tmp_path):
+    (tmp_path / "data").write_text("a file is in the way")
+    command = [sys.executable, "-m", "prism_mesa.cli", "economy", "rounds=1", "economy.policy=taylor"]
+    own = os.environ | {"XDG_DATA_HOME": str(tmp_path / "data")}
+    done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120, check=True)
+    [said] = [line for line in done.stderr.splitlines() if "signed" in line]
+    assert said.startswith("prism: a key to sign runs with cannot be made")
+    assert [line for line in done.stdout.splitlines() if line.startswith("note ") and "is not signed" in line]
 
 
 def replay_warned(run_dir):

@@ -57,7 +57,7 @@ def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, 
     """Write `answers` and `asked` as Parquet below `out`, or beside the ledger, and return each one's file and rows.
 
     Raises:
-        DataError: If there is no ledger, or the folder cannot be made.
+        DataError: If there is no ledger, the folder cannot be made, or holds a link under the name of a file.
     """
     with _opened(Path(file)) as ledger:
         answers = pd.DataFrame(map(asdict, ledger.answers()), columns=[field.name for field in fields(StoredAnswer)])
@@ -67,6 +67,8 @@ def export_ledger(file: str | Path, out: str | Path | None = None) -> dict[str, 
     written = {}
     for name, table in (("answers", answers), ("asked", asked)):
         path = Path(out) / f"{name}.parquet"
+        if path.is_symlink():  # whoever made the folder would choose which file is overwritten
+            raise DataError(f"{path}: is a link, and would be written through: name another folder with --out")
         table.to_parquet(path, index=False)
         written[name] = (path, len(table))
     return written

@@ -3,7 +3,7 @@
 Nothing here touches an agent; `social.moves` carries out what the chart decides.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
@@ -16,6 +16,7 @@ from prism_mesa.statechart import (
     F,
     Statechart,
     Transition,
+    Values,
 )
 from prism_mesa.statechart.params import StatechartParams
 
@@ -44,6 +45,12 @@ IS_VIRAL: Final = F.post.velocity > 100
 
 SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.relevance >= F.agent.low_threshold))
 """Interest, or a viral post inside the band: what `viral_chart` settles without the oracle."""
+
+
+_BAND: Final = (F.agent.low_threshold <= F.agent.engagement_threshold) & (
+    F.agent.engagement_threshold <= F.agent.high_threshold
+)
+"""What holds of every agent's band, for the checks."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +118,7 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
         transitions,
         IDLE,
         timeouts={RESTING: 2},
-        invariant=F.agent.low_threshold <= F.agent.high_threshold,
+        invariant=_BAND,
         name=name,
     )
 
@@ -127,7 +134,9 @@ def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statecha
         raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
         chart = load_chart(params.chart) if params.chart else build_chart(asks_action=asks_action)
-    return chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
+    own = chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
+    own.invariant = _BAND if own.invariant is None else own.invariant
+    return own
 
 
 def load_chart(where: str) -> Statechart:
@@ -155,12 +164,12 @@ def load_chart(where: str) -> Statechart:
     return chart
 
 
-def checked(chart: Statechart, fields: Iterable[str]) -> Statechart:
+def checked(chart: Statechart, fields: Mapping[str, Values]) -> Statechart:
     """Return `chart`, if its static check finds no error.
 
     Args:
         chart: The chart.
-        fields: What agents and posts may have.
+        fields: What agents and posts may have, with their values.
 
     Raises:
         ChartError: With the first error found.

@@ -9,9 +9,12 @@ from typing import Final
 import mesa
 
 from prism_mesa.errors import ChartError, PrismWarning, did_you_mean
+from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.columns import FIELDS
-from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition
+from prism_mesa.social.population import STATE_NAMES
+from prism_mesa.social.posts import COUNTED
+from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
 
 FEW_TIMES: Final = 5
 """A guard that was asked less often than this and raised each time does not end a run as failed."""
@@ -23,17 +26,36 @@ _INSIDE: Final = (
 )
 """Files whose lines a warning does not point at: it is the user's line that made the rounds happen."""
 
-READABLE: Final = FIELDS | {
-    f"agent.{name}" for name in (*dir(SocialAgent), "row", "model", "unique_id") if not name.startswith("_")
+_SHARE: Final = Values(0, 1)
+_COUNT: Final = Values(0, whole=True)
+_EITHER: Final = Values(names=(False, True))
+_VALUES: Final = {
+    **dict.fromkeys(("agent.engagement_threshold", "agent.activity", "agent.post_rate", "post.relevance"), _SHARE),
+    "agent.low_threshold": Values(-0.5, 1),
+    "agent.high_threshold": Values(0, 1.5),
+    **dict.fromkeys([f"agent.{trait}" for trait in BIG_FIVE], Values(1, 5)),
+    "agent.timeout_threshold": Values(1, whole=True),
+    **dict.fromkeys(("agent.ticks_in_state", "agent.n_unread", "agent.row"), _COUNT),
+    **dict.fromkeys(("agent.scripted", "post.has_media"), _EITHER),
+    "agent.state": Values(names=STATE_NAMES),
+    "agent.pending_action": Values(names=(*ACTIONS, None)),
+    **dict.fromkeys([f"post.{name}" for name in ("post_id", "author", "round", "root", *COUNTED)], _COUNT),
+    "post.kind": Values(names=POST_KINDS),
 }
-"""What guard expressions can read of every agent and post, over columns or by row."""
+
+READABLE: Final = {name: _VALUES.get(name, Values()) for name in sorted(FIELDS)} | {
+    f"agent.{name}": _VALUES.get(f"agent.{name}", Values())
+    for name in (*dir(SocialAgent), "row", "model", "unique_id")
+    if not name.startswith("_")
+}
+"""What guard expressions can read of every agent and post, over columns or by row, and the values of each."""
 
 
 def agent_fields(chart: Statechart) -> Iterator[tuple[Transition, str]]:
     """Yield the fields of agents that guards of a chart read and not every agent has, each with its transition."""
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression):
-            for name in sorted(transition.guard.fields - READABLE):
+            for name in sorted(transition.guard.fields - READABLE.keys()):
                 if name.startswith("agent."):
                     yield transition, name
 

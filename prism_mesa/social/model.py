@@ -56,7 +56,7 @@ from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.told import Told
 from prism_mesa.social.world import World, make_world
 from prism_mesa.social.writing import write, writer_of
-from prism_mesa.statechart import STATES, AgentState, Statechart
+from prism_mesa.statechart import STATES, AgentState, Statechart, Values
 from prism_mesa.streams import Streams
 
 MANY: Final = 300_000
@@ -162,7 +162,7 @@ class SocialModel(mesa.Model):
             ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
         """
         own = chosen_chart(self.params.statechart, asks_action=self.params.reasoner.asks_action, chart=chart)
-        return checked(own, READABLE | {name for _, name in agent_fields(own)})
+        return checked(own, READABLE | {name: Values() for _, name in agent_fields(own)})
 
     def _go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make all that is made from it."""

@@ -10,6 +10,7 @@ from prism_mesa.statechart.statechart import TIMEOUT, Statechart
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
 from prism_mesa.statechart.tables import ArrayColumns, Columns, Fired, column_values
 from prism_mesa.statechart.transitions import StateTransition, Transition
+from prism_mesa.statechart.values import Values
 
 __all__ = [
     "NEEDS_ORACLE",
@@ -27,6 +28,7 @@ __all__ = [
     "StateTransition",
     "Statechart",
     "Transition",
+    "Values",
     "agents_in_state",
     "column_values",
     "draw_chart",

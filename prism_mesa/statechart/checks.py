@@ -1,9 +1,8 @@
 """Static checks of a chart: what can be known before anything runs. Nothing is fired here."""
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
@@ -16,6 +15,7 @@ from prism_mesa.statechart.statechart import guard_value
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.tables import ArrayColumns, column_values, zero_keys
 from prism_mesa.statechart.transitions import Transition
+from prism_mesa.statechart.values import ANY, Values
 from prism_mesa.streams import Streams
 
 if TYPE_CHECKING:
@@ -42,7 +42,9 @@ class Finding:
 
 
 def check(
-    chart: "Statechart", fired: Iterable[str] | None = None, fields: Iterable[str] | None = None
+    chart: "Statechart",
+    fired: Iterable[str] | None = None,
+    fields: Iterable[str] | Mapping[str, Values] | None = None,
 ) -> list[Finding]:
     """Return what is wrong or worth knowing, errors first.
 
@@ -55,9 +57,11 @@ def check(
         chart: The chart.
         fired: The triggers that the simulation fires; with them, triggers that no one fires are found.
         fields: What agents and posts have, as ``agent.x`` and ``post.y``; with them, misspelt fields are found:
-            errors, unless an action may set the field of an agent, or nobody but scripts fires the trigger.
+            errors, unless an action may set the field of an agent, or nobody but scripts fires the trigger. A mapping
+            says what values each field can have, and examples keep to them.
     """
     found = list(_structure(chart))
+    values = fields if isinstance(fields, Mapping) else {}
     fired = None if fired is None else set(fired)
     if fired is not None:
         found += _never_fired(chart, fired)
@@ -65,7 +69,7 @@ def check(
         found += _unknown_fields(chart, fired, set(fields))
     asks: dict[str, bool] = {}
     for trigger, state, cell in _cells(chart):
-        outcomes = _possible(chart, cell)
+        outcomes = _possible(chart, state, cell, values)
         where = f"{state.value} --{trigger}-->"
         found += _cell_findings(cell, where, outcomes)
         sure = [o.witness is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
@@ -136,18 +140,20 @@ class _Possible:
     witness: str | None
 
 
-def _possible(chart: "Statechart", cell: Cell) -> list[_Possible]:
+def _possible(chart: "Statechart", state: AgentState, cell: Cell, values: Mapping[str, Values]) -> list[_Possible]:
     """Return what can come about in a cell, each once."""
+    values = {**values, "agent.state": Values(names=(state.value,))}
     expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
-    columns = _probes([*expressions, chart.invariant] if chart.invariant is not None else expressions)
+    columns = _probes([*expressions, chart.invariant] if chart.invariant is not None else expressions, values)
     keep = np.arange(N_PROBES) if chart.invariant is None else np.flatnonzero(_values(chart.invariant, columns))
     has_callables = len(expressions) < len(cell.arms)
+    read = {name for guard in expressions for name in guard.fields}
     found: dict[int, _Possible] = {}
     for key in _keys(cell, columns):
         for value, at in zip(*np.unique(key[keep], return_index=True), strict=True):
             if int(value) not in found:
                 left = cell.left(cell.values(int(value)))
-                witness = None if has_callables else _witness(columns, int(keep[at]))
+                witness = None if has_callables else _witness(columns, read, int(keep[at]))
                 found[int(value)] = _Possible(cell.outcomes[int(value)], left, witness)
     return list(found.values())
 
@@ -185,20 +191,14 @@ def _row_value(guard: Expression, agent: object, post: object) -> int:
         return FALSE
 
 
-def _probes(expressions: list[Expression]) -> dict[str, ArrayColumns]:
+def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict[str, ArrayColumns]:
     """Return made-up agents and posts: each field takes values on, between and beside its constants."""
     draws = Streams(0)
-    arrays: dict[str, dict[str, npt.NDArray[np.generic]]] = {"agent": {}, "post": {}}
+    arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}}
     for name, constants in sorted(_constants(expressions).items()):
-        texts = {constant for constant in constants if isinstance(constant, str)}
-        exact = {constant for constant in constants if not isinstance(constant, str)}
-        beside = {constant + step for constant in exact for step in (-1.0, -0.01, 0.01, 1.0)}
-        between = {(low + high) / 2 for low, high in pairwise(sorted(exact))}
-        numbers = sorted({0.0, 0.25, 0.5, 0.75, 1.0} | exact | beside | between)
-        often = sorted(exact) * (len(numbers) // max(1, len(exact)))  # half of the values: equality is rare
-        values = np.array(sorted(texts | {"something else"}) if texts else numbers + often)
+        tried = values.get(name, ANY).tried(constants)
         root, field = name.split(".", 1)
-        arrays[root][field] = values[draws.integers(name, np.arange(N_PROBES), len(values))]
+        arrays[root][field] = tried[draws.integers(name, np.arange(N_PROBES), len(tried))]
     return {root: ArrayColumns(columns) for root, columns in arrays.items()}
 
 
@@ -215,11 +215,13 @@ def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
     return found
 
 
-def _witness(columns: dict[str, ArrayColumns], row: int) -> str:
+def _witness(columns: dict[str, ArrayColumns], read: set[str], row: int) -> str:
+    """Return the fields that guards read, as one probe has them."""
     shown = [
         f"{root}.{field} = {array[row]}"
         for root, fields in columns.items()
         for field, array in sorted(fields.arrays.items())
+        if f"{root}.{field}" in read
     ]
     return "for example " + ", ".join(shown) if shown else "always"
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from prism_mesa.statechart.checks import Finding
     from prism_mesa.statechart.failing import FailingGuard
     from prism_mesa.statechart.tables import Columns, Fired
+    from prism_mesa.statechart.values import Values
 
 TIMEOUT: Final = "timeout"
 _FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
@@ -344,7 +345,9 @@ class Statechart:
         """Return the ticks after which ``timeout`` fires: the state's own, else the agent's."""
         return self.timeouts.get(agent.state) or int(agent.timeout_threshold)
 
-    def check(self, fired: Iterable[str] | None = None, fields: Iterable[str] | None = None) -> "list[Finding]":
+    def check(
+        self, fired: Iterable[str] | None = None, fields: "Iterable[str] | Mapping[str, Values] | None" = None
+    ) -> "list[Finding]":
         """Find faults without running; see `prism_mesa.statechart.checks.check`."""
         from prism_mesa.statechart.checks import check
 

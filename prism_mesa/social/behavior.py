@@ -3,7 +3,6 @@
 Nothing here touches an agent; `social.moves` carries out what the chart decides.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
@@ -16,7 +15,6 @@ from prism_mesa.statechart import (
     F,
     Statechart,
     Transition,
-    Values,
 )
 from prism_mesa.statechart.params import StatechartParams
 
@@ -161,22 +159,6 @@ def load_chart(where: str) -> Statechart:
     if not isinstance(chart, Statechart):
         found = sorted(k for k, v in vars(module).items() if isinstance(v, Statechart))
         raise ConfigError(f"{key}: {name!r} is no Statechart (charts in {module_name}: {', '.join(found) or 'none'})")
-    return chart
-
-
-def checked(chart: Statechart, fields: Mapping[str, Values]) -> Statechart:
-    """Return `chart`, if its static check finds no error.
-
-    Args:
-        chart: The chart.
-        fields: What agents and posts may have, with their values.
-
-    Raises:
-        ChartError: With the first error found.
-    """
-    for finding in chart.check(FIRED, fields):
-        if finding.level == "error":
-            raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
     return chart
 
 

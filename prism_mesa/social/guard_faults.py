@@ -11,6 +11,7 @@ import mesa
 from prism_mesa.errors import ChartError, PrismWarning, did_you_mean
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import FIRED
 from prism_mesa.social.columns import FIELDS
 from prism_mesa.social.population import STATE_NAMES
 from prism_mesa.social.posts import COUNTED
@@ -49,6 +50,19 @@ READABLE: Final = {name: _VALUES.get(name, Values()) for name in sorted(FIELDS)}
     if not name.startswith("_")
 }
 """What guard expressions can read of every agent and post, over columns or by row, and the values of each."""
+
+
+def checked(chart: Statechart) -> Statechart:
+    """Return `chart`, if its static check finds no error; `require_agent_fields` looks at the fields of agents later.
+
+    Raises:
+        ChartError: With the first error found.
+    """
+    fields = READABLE | {name: Values() for _, name in agent_fields(chart)}
+    for finding in chart.check(FIRED, fields):
+        if finding.level == "error":
+            raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
+    return chart
 
 
 def agent_fields(chart: Statechart) -> Iterator[tuple[Transition, str]]:

@@ -35,12 +35,12 @@ from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.asking import Waiting
-from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, checked, chosen_chart
+from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, chosen_chart
 from prism_mesa.social.clock import Clock
 from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
 from prism_mesa.social.engaged import Engaged, open_round
 from prism_mesa.social.feed import rank_feeds
-from prism_mesa.social.guard_faults import READABLE, GuardWarnings, agent_fields, require_agent_fields
+from prism_mesa.social.guard_faults import GuardWarnings, checked, require_agent_fields
 from prism_mesa.social.memory import give_back
 from prism_mesa.social.moves import Events
 from prism_mesa.social.params import SocialParams
@@ -56,7 +56,7 @@ from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.told import Told
 from prism_mesa.social.world import World, make_world
 from prism_mesa.social.writing import write, writer_of
-from prism_mesa.statechart import STATES, AgentState, Statechart, Values
+from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams
 
 MANY: Final = 300_000
@@ -161,8 +161,8 @@ class SocialModel(mesa.Model):
         Raises:
             ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
         """
-        own = chosen_chart(self.params.statechart, asks_action=self.params.reasoner.asks_action, chart=chart)
-        return checked(own, READABLE | {name: Values() for _, name in agent_fields(own)})
+        asks_action = self.params.reasoner.asks_action
+        return checked(chosen_chart(self.params.statechart, asks_action=asks_action, chart=chart))
 
     def _go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make all that is made from it."""

@@ -200,6 +200,13 @@ def test_trees_that_do_not_end_are_refused(tmp_path, model):
         read_distilled(a_file(tmp_path, model, choices=[choice]))
 
 
+def test_a_file_too_large_for_a_model_is_refused_unread(tmp_path):
+    with (tmp_path / "distilled.json").open("wb") as file:
+        file.truncate(5_000_000_000)  # takes no room
+    with pytest.raises(DataError, match=r"distilled\.json: is larger than 100,000,000 bytes: that is no model file"):
+        read_distilled(tmp_path)
+
+
 def test_a_missing_file_and_a_missing_name_say_how_to_make_one(tmp_path):
     with pytest.raises(DataError, match=r"no such file; prism distill RUN makes one"):
         read_distilled(tmp_path / "none.json")

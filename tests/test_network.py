@@ -9,13 +9,16 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worlds import small
 
+from prism_mesa import run
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.network import draw_rows, toss_rows
 from prism_mesa.social.generate import generate_network
 from prism_mesa.social.network import from_edges, load_network
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.streams import Streams
+from prism_mesa.summaries import run_lines
 
 KINDS = ["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration"]
 
@@ -265,6 +268,39 @@ def test_dst_follows_src_whatever_the_kind_of_file(tmp_path, name):
     network, ids = load_network(written(tmp_path / name))
     assert ids == ["ann", "bo", "cy"]
     assert follows(network) == {(1, 0), (2, 0), (1, 2), (0, 1)}
+
+
+@pytest.mark.parametrize("name", ["e.csv", "e.parquet"])
+def test_an_edge_list_is_turned_where_src_follows_dst(tmp_path, name):
+    file = written(tmp_path / name)
+    network, ids = load_network(file, "src_follows_dst")
+    assert follows(network) == {(b, a) for a, b in follows(load_network(file)[0])}
+    model = small(network_edges=file, network_direction="src_follows_dst")
+    assert follows(model.network) == follows(network)
+    assert list(model.population.ids) == list(ids)
+
+
+@pytest.mark.parametrize("direction", ["dst_follows_src", "src_follows_dst"])
+def test_the_summary_tells_who_is_followed_by_most_and_who_follows_most(tmp_path, direction):
+    star = written(tmp_path / "e.csv", [("star", fan) for fan in ("a", "b", "c")] + [("b", "a")])
+    network = {"edges": star, "direction": direction}
+    summary = run({"network": network, "rounds": 1}, out=tmp_path).summary
+    star_first = {"agent": 3, "id": "star"}, {"agent": 0, "id": "a"}
+    most, eager = star_first if direction == "dst_follows_src" else reversed(star_first)
+    n_most, n_eager = (3, 2) if direction == "dst_follows_src" else (2, 3)
+    assert summary["most_followers"] == most | {"followers": n_most}
+    assert summary["follows_most"] == eager | {"follows": n_eager}
+    line = dict(run_lines(summary))["network"]
+    assert line == (
+        f"most followers: {most['id']} with {n_most}; follows most: {eager['id']} with {n_eager} "
+        f"(network.direction={direction})"
+    )
+
+
+def test_a_direction_is_told_of_an_edge_list_only(tmp_path):
+    summary = run({"agents": {"n": 30}, "rounds": 1}, out=tmp_path).summary
+    assert summary["direction"] is None
+    assert "direction" not in dict(run_lines(summary))["network"]
 
 
 @pytest.mark.parametrize("name", ["e.csv", "e.parquet"])

@@ -173,6 +173,10 @@ class DistilledModel(Params):
         return json.dumps(self.model_dump(mode="json"), indent=1, allow_nan=False) + "\n"
 
 
+_MOST_BYTES: Final = 100_000_000
+"""Of a model file; those that `prism distill` writes take some 10,000."""
+
+
 def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
     """Return the model of a file, and the file's text.
 
@@ -184,6 +188,8 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
         file = file / FILE
     if not file.is_file():
         raise DataError(f"reasoner.distilled: {file}: no such file; prism distill RUN makes one")
+    if file.stat().st_size > _MOST_BYTES:
+        raise DataError(f"reasoner.distilled: {file}: is larger than {_MOST_BYTES:,} bytes: that is no model file")
     try:
         text = file.read_text(encoding="utf-8")
         values = json.loads(text)

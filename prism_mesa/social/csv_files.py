@@ -76,7 +76,10 @@ def _first_line(stream: BinaryIO) -> str:
 
 
 def _split(line: str, delimiter: str) -> Header:
-    names = next(csv.reader([line], delimiter=delimiter))
+    try:
+        names = next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        raise ValueError(f"its first line is no header of a table: {error}") from None
     stripped = tuple(name.strip() for name in names)
     return Header(stripped, delimiter, stripped == tuple(names))
 

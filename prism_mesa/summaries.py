@@ -34,6 +34,8 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{trees['n']:,}, {trees['share_never_reshared']:.0%} never reshared, mean size {trees['mean_size']:.2f}, "
             f"largest {trees['max_size']}, deepest {trees['max_depth']}",
         )
+    if "attention" in summary:
+        yield "inequality", _inequality(summary["activity"], summary["attention"])
     rates = decisions["rates"]
     answered = ", ".join(f"{n:,} {_SOURCES[source]}" for source, n in decisions["by_source"].items())
     choices = f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round)"
@@ -79,6 +81,13 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if summary["peak_memory_mb"] is not None:
         yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
     yield "pictures", _pictures(summary)
+
+
+def _inequality(activity: dict[str, float], attention: dict[str, float]) -> str:
+    """Return how unequally agents act and are seen: Gini coefficients over all agents, and what the first tenth has."""
+    told = [("activity", activity), ("attention", attention)]
+    each = [f"{name}: Gini {of['gini']:.2f}, the top 10 % have {of['top_10_share']:.0%}" for name, of in told]
+    return f"{'; '.join(each)} (attention: impressions of what an agent wrote)"
 
 
 def _time(summary: dict[str, Any]) -> str:

@@ -157,6 +157,16 @@ def activity_summary(activity: npt.NDArray[np.integer[Any]]) -> dict[str, float]
     }
 
 
+def attention_summary(attention: npt.NDArray[np.integer[Any]]) -> dict[str, float]:
+    """Return how unequally attention is shared: between all agents, and between those of whom anything was seen.
+
+    Args:
+        attention: Impressions of what each agent wrote (`social.outcomes.Outcomes.attention`).
+    """
+    told = activity_summary(attention)
+    return {name.replace("active", "seen"): value for name, value in told.items()}
+
+
 def hp_cycle(values: npt.ArrayLike, smoothing: float = 1600.0) -> npt.NDArray[np.float64]:
     """Return the cycle of a series: what a smooth trend leaves of it.
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.experiments.measures import activity_summary, cascade_summary
+from prism_mesa.experiments.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.posts import POST
@@ -41,6 +41,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "impressions": totals["impressions"],
         "cascades": cascade_summary(trees[kind[trees["root"]] == POST]),
         "activity": activity_summary(own + model.recorded.n_engaged),
+        "attention": attention_summary(model.outcomes.attention),
         "decisions": {
             "open": totals["open"],
             "by_source": dict(sorted(model.sources.items())),

@@ -21,6 +21,52 @@ def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
 
 
 @kernel
+def reshares_counted(
+    roots: Int32, reshares: Int32, kind: npt.NDArray[np.uint8], looked_at: int, largest: int
+) -> tuple[int, int, int]:
+    """Count reshares at their roots.
+
+    Args:
+        roots: The root of each reshare.
+        reshares: The counter, shape (n,).
+        kind: What each post is, shape (n,).
+        looked_at: The kind of roots whose cascades are looked at.
+        largest: The most reshares of such a root so far.
+
+    Returns:
+        Of such roots: reshares among these, roots that had none before, the most reshares of one so far.
+    """
+    joined, begun = 0, 0
+    for root in roots:
+        reshares[root] += 1
+        if kind[root] == looked_at:
+            joined += 1
+            begun += reshares[root] == 1
+            largest = max(largest, reshares[root])
+    return joined, begun, largest
+
+
+@kernel
+def attention_added(
+    roots: Int32, impressions: Int32, known: Int32, author: Int32, attention: npt.NDArray[np.int64]
+) -> None:
+    """Add to the `attention` of authors the impressions of `roots` that are not `known` yet; then they are.
+
+    Args:
+        roots: All posts whose impressions may have grown, in any order and any number of times.
+        impressions: The counter, shape (n,).
+        known: What of it has been added, shape (n,) or longer.
+        author: Who wrote each post, shape (n,).
+        attention: By agent.
+    """
+    for root in roots:
+        new = impressions[root] - known[root]
+        if new:
+            attention[author[root]] += new
+            known[root] = impressions[root]
+
+
+@kernel
 def nearest_texts(
     key: np.uint64,
     authors: Int32,

@@ -10,6 +10,7 @@ import pandas as pd
 from mesa import DataCollector
 
 from prism_mesa.records import ACTIONS
+from prism_mesa.social.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.population import STATE_BITS, STATE_NAMES, Rows
 from prism_mesa.statechart import STATES
 
@@ -35,13 +36,18 @@ class Recorder(Protocol):
 
 
 def make_datacollector() -> DataCollector:
-    """Return the collector of every model: counts and shares per round, state counts per tick."""
+    """Return the collector of every model: counts and shares per round, outcomes so far, state counts per tick."""
     reporters = {name: partial(_reported, name=name) for name in (*ROUND_FIELDS, *SHARE_FIELDS)}
+    reporters |= {name: partial(_come_to, name=name) for name in OUTCOME_FIELDS}
     return DataCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
 
 
 def _reported(model: "SocialModel", name: str) -> float:
     return model.round_row[name]
+
+
+def _come_to(model: "SocialModel", name: str) -> float:
+    return model.outcome_row[name]
 
 
 def collect(model: "SocialModel") -> None:
@@ -52,6 +58,8 @@ def collect(model: "SocialModel") -> None:
     model.round_row = {**numbers, **dict(zip(SHARE_FIELDS, shares.tolist(), strict=True))}
     model.totals.update(numbers)
     model.agent_ticks += counts.sum(axis=0)
+    model.outcomes.update(model)
+    model.outcome_row = model.outcomes.row(model.totals)
     model.datacollector.collect(model)
     for tick, of_tick in enumerate(counts.tolist(), start=1):
         states = dict(zip(TICK_FIELDS, of_tick, strict=True))

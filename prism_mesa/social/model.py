@@ -43,6 +43,7 @@ from prism_mesa.social.feed import rank_feeds
 from prism_mesa.social.guard_faults import GuardWarnings, checked, require_agent_fields
 from prism_mesa.social.memory import give_back
 from prism_mesa.social.moves import Events
+from prism_mesa.social.outcomes import Outcomes
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.population import NO_POST, History, Rows
 from prism_mesa.social.posts import Posts, matches, relevance_of
@@ -78,8 +79,12 @@ class SocialModel(mesa.Model):
 
     Attributes:
         datacollector: Model reporters per round: `online`, `posts`, `impressions`, `likes`, `replies`,
-            `reshares`, `open`, `fallback`, and `share_<state>`, the shares of agent-ticks; table `ticks`:
-            state counts at the end of each tick.
+            `reshares`, `open`, `fallback`, and `share_<state>`, the shares of agent-ticks; of all rounds so far
+            (what ``mesa.batch_run`` returns is the last round): `total_posts`, `total_impressions`, `total_likes`,
+            `total_replies`, `total_reshares`, `total_open`, `total_fallback`, `cascades` (their number),
+            `cascade_mean_size`, `cascade_max_size`, `cascade_share_never_reshared`, and `attention_gini`, the
+            inequality between all agents of the impressions of what they wrote (see `outcomes.Outcomes`); table
+            `ticks`: state counts at the end of each tick.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
@@ -150,6 +155,8 @@ class SocialModel(mesa.Model):
         self.rowwise: set[str] = set()
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.round_row: dict[str, float] = {}
+        self.outcomes = Outcomes(len(self.population))
+        self.outcome_row: dict[str, float] = {}
         self._adopted: dict[int, SocialAgent] = {}
         self._all_made = self._in_order = False
         self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)

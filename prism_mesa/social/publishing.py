@@ -92,7 +92,10 @@ def _impressions(model: "SocialModel") -> list[Rows]:
 def _count(model: "SocialModel", post: Rows, action: Rows) -> None:
     roots = model.posts.root[post]
     for code, counter in enumerate(COUNTERS):
-        model.posts.count(counter, roots[action == code])
+        if counter == "reshares":
+            model.outcomes.count_reshares(model.posts, roots[action == code])
+        else:
+            model.posts.count(counter, roots[action == code])
         model.counts[counter] = int((action == code).sum())
     model.posts.count_velocity(roots)
 

@@ -40,7 +40,7 @@ def check(model):
     assert last["cascades"] == len(sizes)
     assert last["cascade_mean_size"] == pytest.approx(sizes.mean())
     assert last["cascade_max_size"] == sizes.max()
-    assert last["cascade_share_never_reshared"] == pytest.approx((sizes == 1).mean())
+    assert last["cascade_never_reshared"] == pytest.approx((sizes == 1).mean())
     attention = np.bincount(posts.author, posts.impressions, minlength=len(model.population))
     assert model.outcomes.attention.tolist() == attention.tolist()
     assert attention.sum() == last["total_impressions"]

@@ -82,8 +82,8 @@ class SocialModel(mesa.Model):
             `reshares`, `open`, `fallback`, and `share_<state>`, the shares of agent-ticks; of all rounds so far
             (what ``mesa.batch_run`` returns is the last round): `total_posts`, `total_impressions`, `total_likes`,
             `total_replies`, `total_reshares`, `total_open`, `total_fallback`, `cascades` (their number),
-            `cascade_mean_size`, `cascade_max_size`, `cascade_share_never_reshared`, and `attention_gini`, the
-            inequality between all agents of the impressions of what they wrote (see `outcomes.Outcomes`); table
+            `cascade_mean_size`, `cascade_max_size`, `cascade_never_reshared` (their share), and `attention_gini`,
+            the inequality between all agents of the impressions of what they wrote (see `outcomes.Outcomes`); table
             `ticks`: state counts at the end of each tick.
 
     Raises:

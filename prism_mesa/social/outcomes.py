@@ -19,7 +19,7 @@ OUTCOME_FIELDS: Final = (
     "cascades",
     "cascade_mean_size",
     "cascade_max_size",
-    "cascade_share_never_reshared",
+    "cascade_never_reshared",
     "attention_gini",
 )
 
@@ -72,7 +72,7 @@ class Outcomes:
             "cascades": n,
             "cascade_mean_size": (n + self._joined) / n if n else 0.0,
             "cascade_max_size": 1 + self._most_reshares if n else 0,
-            "cascade_share_never_reshared": (n - self._begun) / n if n else 0.0,
+            "cascade_never_reshared": (n - self._begun) / n if n else 0.0,
             "attention_gini": gini_of_counts(self.attention),
         }
 

@@ -1,11 +1,12 @@
 """The base of all parameter models, and their validation with errors that name the key. It holds no parameter."""
 
 import reprlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
 
 from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
 from prism_mesa.streams import fresh_seed
@@ -37,6 +38,9 @@ class Params(BaseModel):
     """Frozen parameters; an unknown key is an error at every level."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
+
+    _overruled: dict[str, Any] = PrivateAttr(default_factory=dict)
+    """What was said of keys in whose place another key of the group has put something else."""
 
     @field_validator("*", mode="before")
     @classmethod
@@ -106,6 +110,50 @@ def leaves(kind: type[Params], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield from leaves(group, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", field.get_default(call_default_factory=True)
+
+
+def said_of(params: Params, prefix: str = "") -> dict[str, Any]:
+    """Return what was said of each key that was set: its value is not the default, or another key has overruled it."""
+    found: dict[str, Any] = {}
+    for name, field in type(params).model_fields.items():
+        value, default = getattr(params, name), field.get_default(call_default_factory=True)
+        if isinstance(value, Params):
+            found |= said_of(value, f"{prefix}{name}.")
+        elif name in params._overruled:
+            found[f"{prefix}{name}"] = params._overruled[name]
+        elif value != default:
+            found[f"{prefix}{name}"] = value
+    return found
+
+
+@dataclass(frozen=True)
+class WithoutEffect[K]:
+    """Keys that change nothing under a condition.
+
+    Attributes:
+        keys: Dotted keys, with white space between them; ``feed.x_algo.*`` are all of a group.
+        when: Whether they change nothing, by what is known of the model.
+        why: Why, and what to do; a field of what is known may stand in it in braces.
+    """
+
+    keys: str
+    when: Callable[[K], bool]
+    why: str
+
+    def holds(self, key: str) -> bool:
+        """Return whether it is about a key."""
+        return any(key == own or (own.endswith(".*") and key.startswith(own[:-1])) for own in self.keys.split())
+
+
+def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequence[str]) -> tuple[str, ...]:
+    """Return in words which of some keys have no effect, and why: by the first entry of the table that says so."""
+    idle: dict[int, list[str]] = {}
+    holding = [(place, entry) for place, entry in enumerate(table) if entry.when(known)]
+    for key in keys:
+        place = next((place for place, entry in holding if entry.holds(key)), None)
+        if place is not None:
+            idle.setdefault(place, []).append(key)
+    return tuple(f"{', '.join(own)}: no effect: {table[place].why.format(known)}" for place, own in idle.items())
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
@@ -195,7 +243,19 @@ def model_params[P: Params](
         flat["seed"] = _seed(seed, where)
     if not flat:
         return config
-    return validated(type(config), merged(config.model_dump(exclude_unset=True), nested(flat)), where)
+    made = validated(type(config), merged(config.model_dump(exclude_unset=True), nested(flat)), where)
+    _carry_overruled(config, made, flat)
+    return made
+
+
+def _carry_overruled(before: Params, after: Params, given: Mapping[str, Any], prefix: str = "") -> None:
+    """Keep what was said of overruled keys, where values were taken over and nothing else was said since."""
+    for name in type(before).model_fields:
+        old, new = getattr(before, name), getattr(after, name)
+        if name in before._overruled and f"{prefix}{name}" not in given:
+            after._overruled.setdefault(name, before._overruled[name])
+        if isinstance(old, Params) and isinstance(new, Params):
+            _carry_overruled(old, new, given, f"{prefix}{name}.")
 
 
 def _seed(rng: Any, where: str) -> int:

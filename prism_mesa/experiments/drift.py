@@ -14,6 +14,7 @@ import pandas as pd
 
 from prism_mesa.errors import RunError
 from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.experiments.execution import as_before
 from prism_mesa.experiments.lessons import rounds_of
 from prism_mesa.experiments.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.experiments.run import run
@@ -41,6 +42,7 @@ class Drift:
     folder: Path
 
 
+@as_before()
 def drift(
     run_dir: str | Path,
     distilled: str | Path,

@@ -13,7 +13,7 @@ from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.responses import Follows, rate_response
 from prism_mesa.economy.states import quarter_name
 from prism_mesa.experiments.config import EconomyConfig
-from prism_mesa.experiments.execution import RunResult, Watch, carried_out, provenance, wall_clock
+from prism_mesa.experiments.execution import RunResult, Watch, as_before, carried_out, provenance, wall_clock
 from prism_mesa.experiments.store import LEDGER, RunFolder, read_table
 from prism_mesa.experiments.summary import peak_memory_mb
 from prism_mesa.params import nested, validated
@@ -156,6 +156,7 @@ def _responses(model: EconomyModel) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True)
 
 
+@as_before()
 def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
     """Return the indicators of the same nations and shocks under another policy."""
     own = model.params.economy

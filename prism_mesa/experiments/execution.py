@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.errors import PrismError, RunError, shortened
+from prism_mesa.errors import PrismError, PrismWarning, RunError, shortened
 from prism_mesa.experiments.store import RunFolder, read_table
 
 _PACKAGES = (
@@ -101,6 +102,14 @@ class Watch:
             "wall_s": time.time() - self._wall,
             "round_cpu_s": median(self.rounds[1:] or self.rounds or [0.0]),
         }
+
+
+@contextmanager
+def as_before() -> Iterator[None]:
+    """Say nothing of what a run has said already, while the block repeats it or a variant of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismWarning)
+        yield
 
 
 def carried_out(

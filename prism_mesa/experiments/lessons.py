@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError
+from prism_mesa.experiments.execution import as_before
 from prism_mesa.experiments.manifest import Manifest, read_run
 from prism_mesa.experiments.recorded import recorded_config
 from prism_mesa.reasoner import Answer, Ask, Question, Reasoner
@@ -139,6 +140,7 @@ def _told(folder: Path, manifest: Manifest) -> dict[str, Any]:
     return {"run": folder.resolve().name, "seed": manifest.seed, "config": digest}
 
 
+@as_before()
 def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[Lesson]:
     """Return what the LLM answered in one run, in the order of rounds, ticks and agents."""
     found: list[Lesson] = []

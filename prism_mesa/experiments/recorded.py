@@ -186,12 +186,12 @@ def _own_ledger(run_dir: Path) -> Path:
 def _as_recorded(run: RecordedRun) -> dict[str, Any]:
     """Return what of a reasoner differs when a run is repeated: whoever was asked is known by the ledger only."""
     folder, llm, distilled = run.folder, run.manifest.llm, run.manifest.distilled
-    own: dict[str, Any] = {**_NOBODY, "distilled": None, "max_fallback_share": 1.0}
+    own: dict[str, Any] = {**_NOBODY, "distilled": None}
     if llm is None:
         own |= {"kind": "rule", "llm_share": 1.0}
     else:
         own |= {"kind": llm.kind, "model": llm.name, "answer": llm.answer, "persona": llm.persona}
-        own |= {"ledger": "replay", "ledger_path": str(_own_ledger(folder))}
+        own |= {"ledger": "replay", "ledger_path": str(_own_ledger(folder)), "max_fallback_share": 1.0}
     if distilled is not None:
         if (folder / FILE).exists():
             check_within(folder, folder / FILE)

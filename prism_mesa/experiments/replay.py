@@ -12,7 +12,7 @@ import pandas as pd
 from prism_mesa.errors import DataError, RunError
 from prism_mesa.experiments.config import EconomyConfig
 from prism_mesa.experiments.economy import run_economy
-from prism_mesa.experiments.execution import RunResult
+from prism_mesa.experiments.execution import RunResult, as_before
 from prism_mesa.experiments.manifest import read_run
 from prism_mesa.experiments.recorded import is_economy, recorded_config, recorded_economy
 from prism_mesa.experiments.run import run
@@ -95,6 +95,7 @@ def replay(
     return _replayed(run_dir, Path(out), on_round, keep=True, trust=trust)
 
 
+@as_before()
 def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool, trust: bool) -> Replay:
     if is_economy(run_dir):
         nations = recorded_economy(run_dir)

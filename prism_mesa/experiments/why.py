@@ -14,6 +14,7 @@ import numpy as np
 
 from prism_mesa.errors import DataError
 from prism_mesa.experiments.config import Config
+from prism_mesa.experiments.execution import as_before
 from prism_mesa.experiments.manifest import Manifest, read_run
 from prism_mesa.experiments.recorded import recorded_config
 from prism_mesa.experiments.restored import row_of
@@ -207,6 +208,7 @@ class Explanation:
     shown: RoundOfAgent | None
 
 
+@as_before()
 def why(
     run_dir: str | Path,
     agent: str,

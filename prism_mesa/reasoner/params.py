@@ -38,7 +38,7 @@ class RuleParams(Params):
 
 
 OLLAMA_MODEL: Final = "llama3.2"
-_LETTER_TOKENS: Final = 16
+LETTER_TOKENS: Final = 16
 """Most tokens of an answer where one letter is asked for."""
 
 
@@ -172,5 +172,5 @@ class ReasonerParams(LLMParams):
     @property
     def decoding(self) -> dict[str, Any]:
         """What a chat client of these parameters has as its decoding options."""
-        most = min(self.max_answer_tokens, _LETTER_TOKENS) if self.answer == "probabilities" else self.max_answer_tokens
+        most = min(self.max_answer_tokens, LETTER_TOKENS) if self.answer == "probabilities" else self.max_answer_tokens
         return {**super().decoding, "max_tokens": most}

@@ -55,6 +55,7 @@ from prism_mesa.social.shortfalls import shortfall
 from prism_mesa.social.tables import WalkTables
 from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.told import Told
+from prism_mesa.social.without_effect import told_without_effect
 from prism_mesa.social.world import World, make_world
 from prism_mesa.social.writing import write, writer_of
 from prism_mesa.statechart import STATES, AgentState, Statechart
@@ -86,6 +87,9 @@ class SocialModel(mesa.Model):
             the inequality between all agents of the impressions of what they wrote (see `outcomes.Outcomes`); table
             `ticks`: state counts at the end of each tick.
 
+    Warns:
+        PrismWarning: Which keys were set and have no effect (they stand in `notes` too).
+
     Raises:
         ConfigError: If a parameter is unknown or out of range.
         LLMFailureException: By `step`, if the reasoner's first 20 answers are all useless (see `Reasoner`).
@@ -109,7 +113,8 @@ class SocialModel(mesa.Model):
         self.streams = Streams(self.params.seed)
         self.round = -1
         self.tick = 0
-        self._make(make_world(self.params, self.streams), chart)
+        world = make_world(self.params, self.streams)
+        self._make(world, chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
         self._unlearned = unlearned(self.reasoner.at_once, self.tables.option_sets)
         self.notes += self._unlearned
@@ -128,6 +133,10 @@ class SocialModel(mesa.Model):
         self.told = Told(self)
         self.recorder = recorder
         self.datacollector = make_datacollector()
+        idle = told_without_effect(self, world, given=reasoner is not None, chart_given=chart is not None)
+        self.notes += idle
+        if idle:
+            warnings.warn(f"SocialModel: {'; '.join(idle)}", PrismWarning, stacklevel=2)
 
     def _make(self, world: World, chart: Statechart | None) -> None:
         self._go_by(self._own_chart(chart))

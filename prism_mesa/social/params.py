@@ -68,10 +68,13 @@ class NetworkParams(Params):
     blocks: int = Field(4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks")
     within: float = Field(0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block")
 
-    @model_validator(mode="before")
-    @classmethod
-    def _edges_imply_their_kind(cls, values: object) -> object:
-        return values | {"kind": "edges"} if isinstance(values, dict) and values.get("edges") else values
+    @model_validator(mode="after")
+    def _edges_imply_their_kind(self) -> Self:
+        if self.edges and self.kind != "edges":
+            if self.kind != type(self).model_fields["kind"].default:
+                self._overruled["kind"] = self.kind
+            self.__dict__["kind"] = "edges"  # what is frozen is only being made
+        return self
 
     @model_validator(mode="after")
     def _kind_edges_needs_a_file(self) -> Self:

@@ -184,12 +184,17 @@ def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDAr
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float32)
 
 
-def read_profiles(path: str, population: Population, topics: Topics, files: FilesParams = DEFAULT) -> tuple[str, ...]:
-    """Write the profiles of a file over the drawn ones, and return how it was read, where that may surprise.
+def read_profiles(
+    path: str, population: Population, topics: Topics, files: FilesParams = DEFAULT
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Write the profiles of a file over the drawn ones.
 
     Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by
     ;), engagement_threshold, timeout_threshold, activity, post_rate, like, reply, reshare, and the Big
     Five. A blank cell keeps what was drawn.
+
+    Returns:
+        The columns that it gives for every agent, and how it was read, where that may surprise.
 
     Raises:
         DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
@@ -198,11 +203,14 @@ def read_profiles(path: str, population: Population, topics: Topics, files: File
     table = read_table(path, key, ("agent",), ("name", "interests", *_NUMBERS), files, others=False)
     with told(path, key):
         rows = _rows_of(labels_of(table["agent"], "agent"), path, population)
-        for column, (low, high) in _NUMBERS.items():
-            if column in table:
-                values = _numbers(table[column], column, f"{key}: {path}", low, high)
-                _write(column, values, rows, population)
+        numbers = {
+            column: _numbers(table[column], column, f"{key}: {path}", low, high)
+            for column, (low, high) in _NUMBERS.items()
+            if column in table
+        }
         names, words = (texts_of(table[c], c) if c in table else [] for c in ("name", "interests"))
+    for column, values in numbers.items():
+        _write(column, values, rows, population)
     for row, name in zip(rows.tolist(), names, strict=False):
         if name:
             population.names[row] = name
@@ -214,7 +222,8 @@ def read_profiles(path: str, population: Population, topics: Topics, files: File
         agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
         raise DataError(f"{key}: {path}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
     population.propensities /= shares
-    return table.notes
+    given = {column for column, values in numbers.items() if not np.isnan(values).any()}
+    return frozenset(given if len(table) == len(population) else ()), table.notes
 
 
 def _rows_of(agents: Sequence[str | None], path: str, population: Population) -> npt.NDArray[np.int64]:

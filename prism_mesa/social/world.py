@@ -37,7 +37,12 @@ class Schedule:
 
 @dataclass(frozen=True)
 class World:
-    """What a model starts with. `notes` says in words what input did not fit."""
+    """What a model starts with.
+
+    Attributes:
+        notes: What input did not fit, in words.
+        profiled: What the file of profiles gives for every agent: its columns.
+    """
 
     network: FollowNetwork
     corpus: Corpus
@@ -45,6 +50,7 @@ class World:
     population: Population
     schedule: Schedule
     notes: tuple[str, ...]
+    profiled: frozenset[str] = frozenset()
 
 
 def make_world(params: SocialParams, streams: Streams) -> World:
@@ -69,18 +75,18 @@ def make_world(params: SocialParams, streams: Streams) -> World:
         interests, without = _observed_interests(interests, schedule, topics, network)
     population = draw_profiles(agents, ids, interests, params, streams)
     notes = [*network.notes, *corpus.notes]
+    profiled: frozenset[str] = frozenset()
     if params.agents.profiles is not None:
-        notes += read_profiles(params.agents.profiles, population, topics, params.files)
+        profiled, told = read_profiles(params.agents.profiles, population, topics, params.files)
+        notes += told
     asked, made = params.network.mean_degree, network.n_edges / network.n_agents
-    if params.network.edges is not None and "n" in params.agents.model_fields_set:
-        notes.append(f"network.edges: its {network.n_agents:,} agents; network.kind and agents.n do not count")
-    elif params.network.edges is None and abs(made / asked - 1) > 0.05:
+    if params.network.edges is None and abs(made / asked - 1) > 0.05:
         notes.append(f"network.mean_degree: {asked:g} was asked for, {made:.3g} came out")
     notes += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
     notes += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
     if without:
         notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
-    return World(network, corpus, topics, population, schedule, tuple(notes))
+    return World(network, corpus, topics, population, schedule, tuple(notes), profiled)
 
 
 def _possible(params: SocialParams) -> NetworkParams:

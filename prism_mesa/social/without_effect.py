@@ -1,0 +1,322 @@
+"""Keys of a platform that were set and change nothing: one table, by what the other keys and the files make of a model.
+
+What is said is of the tables of a run, but for what only Python sees: `clock.*` are the times of agents' histories, and
+`statechart.max_history_depth` is how long these are.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from prism_mesa.params import WithoutEffect, said_of, without_effect
+from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
+from prism_mesa.reasoner.params import LETTER_TOKENS
+from prism_mesa.reasoner.without_effect import LIMITS, is_for_a_server, limited, llm_keys
+from prism_mesa.social.params import SocialParams
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+    from prism_mesa.social.world import World
+
+
+@dataclass(frozen=True)
+class Known:
+    """What decides whether a key has an effect.
+
+    Attributes:
+        p: The parameters; `said` what was said of each key that was set.
+        kind: Who decides, as in `reasoner.kind`; `given`: an object was given for it.
+        choices: Whether the chart leaves anything open that is asked about.
+        scores: Whether the LLM gives scores, from which the rule makes chances.
+        answer: In which form it is asked; `persona`: as whom.
+        unlearned: Whether the rule decides what a distilled model has not learned.
+        writes: Whether an LLM writes.
+        own_chart: Whether the chart is not the default one; `chart_given`: it was given as an object.
+        authors: Whether the posts have authors; so `labels`, `media`.
+        profiled: Columns of profiles that are given for every agent.
+        n: Number of agents.
+    """
+
+    p: SocialParams
+    said: Mapping[str, Any]
+    kind: str
+    given: bool
+    choices: bool
+    scores: bool
+    answer: str
+    persona: str
+    unlearned: bool
+    writes: bool
+    own_chart: bool
+    chart_given: bool
+    authors: bool
+    labels: bool
+    media: bool
+    profiled: frozenset[str]
+    n: int
+
+    @property
+    def asks(self) -> bool:
+        """Whether an LLM that the parameters name decides."""
+        return self.choices and not self.given and self.kind not in ("rule", "distilled")
+
+    @property
+    def idle_llm(self) -> bool:
+        """Whether no LLM is asked about anything."""
+        return not self.given and not self.asks and not self.writes
+
+
+def told_without_effect(model: "SocialModel", world: "World", *, given: bool, chart_given: bool) -> tuple[str, ...]:
+    """Return in words which keys were set and change nothing.
+
+    Args:
+        model: The model.
+        world: What it was made from.
+        given: Whether a reasoner was given for it in Python.
+        chart_given: Whether a chart was.
+    """
+    said = said_of(model.params)
+    if model.params.reasoner.kind == "auto":  # whoever is there decides, and the summary says who that was
+        said.pop("reasoner.kind", None)
+    known = _known(model, world, said, given=given, chart_given=chart_given)
+    return without_effect(TABLE, known, list(said))
+
+
+def _known(model: "SocialModel", world: "World", said: Mapping[str, Any], *, given: bool, chart_given: bool) -> Known:
+    asked, corpus = model.reasoner, world.corpus
+    llm = asked if isinstance(asked, Reasoner) else None
+    left = [options for options in model.tables.option_sets if len(options) > 1]
+    distilled = asked.at_once if isinstance(asked.at_once, DistilledReasoner) else None
+    return Known(
+        p=model.params,
+        said=said,
+        kind=asked.kind,
+        given=given,
+        choices=bool(left),
+        scores=llm is not None and "answer" not in llm.oracle.decoding,
+        answer=str(llm.params.answer if llm is not None else ""),
+        persona=str(llm.params.persona if llm is not None else ""),
+        unlearned=distilled is not None and any(options not in distilled.model.by_options for options in left),
+        writes=model.writer is not None,
+        own_chart=chart_given or model.params.statechart.chart is not None,
+        chart_given=chart_given,
+        authors=corpus.authors is not None,
+        labels=any(corpus.labels),
+        media=any(corpus.media_types),
+        profiled=world.profiled,
+        n=len(model.population),
+    )
+
+
+type Row = WithoutEffect[Known]
+
+
+def _network(k: Known, *kinds: str) -> bool:
+    return k.p.network.kind not in (*kinds, "edges")
+
+
+def _factor(name: str, other: str) -> Row:
+    """Return that a factor of the x_algo score does nothing beside another one that is 0."""
+    group = "feed.x_algo"
+    return WithoutEffect(
+        f"{group}.{name}", lambda k: getattr(k.p.feed.x_algo, other) == 0, f"it is multiplied by {group}.{other}=0"
+    )
+
+
+def _profiles(keys: str, *columns: str) -> Row:
+    return WithoutEffect(
+        keys,
+        partial(_all_given, frozenset(columns)),
+        f"agents.profiles gives every agent its own ({', '.join(columns)})",
+    )
+
+
+def _all_given(columns: frozenset[str], k: Known) -> bool:
+    return columns <= k.profiled
+
+
+def _llm(keys: str, when: Callable[[Known], bool], why: str) -> Row:
+    """Return a row about keys of an LLM that the parameters name and that decides."""
+    names = " ".join(f"reasoner.{name}" for name in keys.split())
+    return WithoutEffect(names, lambda k: k.asks and when(k), why)
+
+
+_ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
+_IN_THE_RUN: Final = "in this run (interviews and surveys of it go by it)"
+
+TABLE: Final[tuple[Row, ...]] = (
+    # who follows whom
+    WithoutEffect(
+        "network.kind",
+        lambda k: k.said.get("network.kind") not in (None, k.p.network.kind),
+        "network.edges brings the network, and kind is edges (network.edges=null: make one)",
+    ),
+    WithoutEffect(
+        "agents.n",
+        lambda k: k.p.network.edges is not None and k.p.agents.n != k.n,
+        "network.edges brings its {0.n:,} agents",
+    ),
+    WithoutEffect(
+        "network.mean_degree network.follower_sigma network.reciprocity network.rewire network.blocks network.within",
+        lambda k: k.p.network.edges is not None,
+        "network.edges brings the network (network.edges=null: make one)",
+    ),
+    *(
+        WithoutEffect(
+            keys,
+            partial(lambda kind, k: _network(k, kind), kind),
+            f"only network.kind={kind} has it, not {{0.p.network.kind}}",
+        )
+        for kind, keys in {
+            "configuration": "network.follower_sigma",
+            "barabasi_albert": "network.reciprocity",
+            "watts_strogatz": "network.rewire",
+            "stochastic_block": "network.blocks network.within",
+        }.items()
+    ),
+    WithoutEffect("network.within", lambda k: k.p.network.blocks == 1, "there is one block (network.blocks)"),
+    # who the agents are
+    _profiles("agents.threshold_mean agents.threshold_sd", "engagement_threshold"),
+    _profiles("agents.activity", "activity"),
+    _profiles("agents.post_rate", "post_rate"),
+    _profiles("agents.activity_sigma", "activity", "post_rate"),
+    _profiles("agents.like agents.reply agents.reshare agents.propensity_sigma", "like", "reply", "reshare"),
+    _profiles("statechart.default_timeout_ticks", "timeout_threshold"),
+    WithoutEffect(
+        "agents.propensity_sigma",
+        lambda k: sum(share > 0 for share in (k.p.agents.like, k.p.agents.reply, k.p.agents.reshare)) == 1,
+        "of agents.like, reply and reshare only one is above 0, so all engage in the same way",
+    ),
+    # what is written
+    WithoutEffect("posts.authors", lambda k: not k.authors, "the posts have no authors (posts.file, column author)"),
+    WithoutEffect("posts.label_weight", lambda k: not k.labels, "the posts have no labels (posts.file, column topic)"),
+    WithoutEffect(
+        "posts.embedder",
+        lambda k: k.labels and k.p.posts.label_weight == 1,
+        "posts.label_weight=1 leaves their words no weight",
+    ),
+    # what is shown
+    WithoutEffect(
+        "feed.x_algo.*", lambda k: k.p.feed.mode != "x_algo", "it is for feed.mode=x_algo, not {0.p.feed.mode}"
+    ),
+    _factor("out_of_network_factor", "out_of_network"),
+    *(
+        _factor(f"{one}_{name}", f"{other}_{name}")
+        for name in ("good_click", "profile_click", "negative", "report")
+        for one, other in (("rate", "weight"), ("weight", "rate"))
+    ),
+    _factor("reply_engaged", "weight_reply_engaged"),
+    _factor("weight_reply_engaged", "reply_engaged"),
+    _factor("rate_like", "weight_like"),
+    _factor("rate_reshare", "weight_reshare"),
+    WithoutEffect(
+        "feed.x_algo.author_floor",
+        lambda k: k.p.feed.x_algo.author_decay == 1,
+        "with author_decay=1 there is no floor",
+    ),
+    # the chart
+    WithoutEffect("statechart.chart", lambda k: k.chart_given, "the chart that was given in Python takes its place"),
+    WithoutEffect(
+        "statechart.strict", lambda k: not k.own_chart, "no guard of the default chart can raise (statechart.chart)"
+    ),
+    WithoutEffect(
+        "reasoner.asks_action", lambda k: k.own_chart, "it changes the default chart, and this one is not that"
+    ),
+    # who decides
+    WithoutEffect(
+        "reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* "
+        + llm_keys(ReasonerParams, "max_fallback_share"),
+        lambda k: k.given,
+        "the reasoner that was given in Python has its own (Reasoner(..., attempts=2))",
+    ),
+    WithoutEffect(
+        f"reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* {_ALL_OF_LLMS}",
+        lambda k: not k.choices and not k.writes,
+        "no choice is left open (statechart.oracle_enabled, statechart.chart), so nobody decides one",
+    ),
+    WithoutEffect(
+        _ALL_OF_LLMS,
+        lambda k: k.kind == "rule" and k.p.reasoner.kind == "rule",
+        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind (auto, ollama, embedded, openai)",
+    ),
+    WithoutEffect(
+        llm_keys(ReasonerParams, place=False),
+        lambda k: k.kind == "rule" and k.idle_llm,
+        f"the rule decides {_IN_THE_RUN}, as no LLM was found",
+    ),
+    WithoutEffect(
+        llm_keys(ReasonerParams, "persona", place=False),
+        lambda k: k.kind == "distilled" and k.idle_llm,
+        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked, and it knows its own kinds of users",
+    ),
+    WithoutEffect(
+        "reasoner.model reasoner.host",
+        lambda k: k.kind == "distilled" and k.p.reasoner.kind == "distilled",
+        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked",
+    ),
+    WithoutEffect(
+        "reasoner.llm_share", lambda k: k.kind == "distilled", "the distilled model decides alone, as no LLM was found"
+    ),
+    WithoutEffect(
+        "reasoner.rule.*",
+        lambda k: k.kind == "distilled" and not k.unlearned,
+        "the distilled model decides all that is open",
+    ),
+    WithoutEffect(
+        "reasoner.distilled reasoner.llm_share reasoner.rule.* reasoner.answer reasoner.persona reasoner.archetypes "
+        "reasoner.fallback reasoner.temperature reasoner.max_answer_tokens",
+        lambda k: not k.choices,
+        "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
+    ),
+    _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
+    _llm(
+        f"host timeout_s max_concurrency attempts backoff_s spend_on {' '.join(LIMITS)}",
+        lambda k: k.p.reasoner.ledger == "replay",
+        "with reasoner.ledger=replay nobody is asked",
+    ),
+    _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
+    _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
+    _llm(
+        "model",
+        lambda k: k.kind == "embedded" and is_for_a_server(k.p.reasoner),
+        "no server has it, and the embedded LLM is a file (.gguf)",
+    ),
+    _llm("timeout_s", lambda k: k.kind == "embedded" and not k.writes, "the embedded LLM is waited for"),
+    _llm("temperature max_answer_tokens", lambda k: k.scores, "the embedded LLM gives scores (reasoner.answer=choice)"),
+    _llm(
+        "seed attempts backoff_s",
+        lambda k: k.scores and not k.writes,
+        "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
+    ),
+    _llm(
+        "max_answer_tokens",
+        lambda k: k.answer == "probabilities" and k.p.reasoner.max_answer_tokens >= LETTER_TOKENS,
+        f"one letter is asked for, in {LETTER_TOKENS} tokens (reasoner.answer=choice)",
+    ),
+    _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
+    _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
+    _llm("spend_on", lambda k: not limited(k.p.reasoner), "there is no limit to be spent (reasoner.max_calls, ...)"),
+    _llm(
+        "rule.*",
+        lambda k: not k.scores and not k.unlearned and k.p.reasoner.fallback != "rule",
+        "the LLM decides, and reasoner.fallback={0.p.reasoner.fallback} stands in for it, not the rule",
+    ),
+    WithoutEffect("reasoner.rule.media", lambda k: not k.media, "the posts have no media (posts.file, media_type)"),
+    WithoutEffect(
+        "reasoner.rule.slope",
+        lambda k: k.kind == "rule" and k.p.agents.band == 0,
+        "a band without width (agents.band=0) has no slope",
+    ),
+    # how agents think and write
+    WithoutEffect(
+        "deliberation.conversation_tokens deliberation.max_seconds", lambda k: True, f"agents do not talk {_IN_THE_RUN}"
+    ),
+    WithoutEffect("deliberation.*", lambda k: not k.writes, f"no LLM writes {_IN_THE_RUN}: content={{0.p.content}}"),
+    WithoutEffect(
+        "deliberation.result_chars deliberation.notes deliberation.notes_told",
+        lambda k: k.p.deliberation.max_tool_calls == 0,
+        "deliberation.max_tool_calls=0: no tool is called, not that for notes either",
+    ),
+)
+"""Which keys change nothing, when, and why; the first entry that says so is told."""

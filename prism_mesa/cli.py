@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.errors import BadInputError, PrismError, PrismWarning, printable, said_openly, shortened
+from prism_mesa.errors import BadInputError, NotedWarning, PrismError, PrismWarning, printable, said_openly, shortened
 from prism_mesa.summaries import economy_lines, run_lines, survey_lines
 from prism_mesa.terminal import show, show_json, show_line
 
@@ -72,6 +72,7 @@ class _InterruptedError(PrismError):
 def main() -> None:
     """Run the command line; every known error ends as one line on stderr and its exit code."""
     warnings.formatwarning = _warning_in_a_line
+    warnings.simplefilter("ignore", NotedWarning)
     sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False)

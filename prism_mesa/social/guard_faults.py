@@ -8,7 +8,7 @@ from typing import Final
 
 import mesa
 
-from prism_mesa.errors import ChartError, PrismWarning, did_you_mean
+from prism_mesa.errors import ChartError, NotedWarning, did_you_mean
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import FIRED
@@ -111,7 +111,7 @@ class GuardWarnings:
         for guard in [] if self._held else chart.failing_guards():
             if guard.transition not in self._said:
                 self._said.add(guard.transition)
-                warnings.warn(_told(guard), PrismWarning, skip_file_prefixes=_INSIDE)
+                warnings.warn(_told(guard), NotedWarning, skip_file_prefixes=_INSIDE)
 
     @contextlib.contextmanager
     def held(self, chart: Statechart) -> Iterator[None]:

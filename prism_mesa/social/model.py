@@ -28,7 +28,7 @@ import numpy.typing as npt
 from mesa.agent import AgentSet
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.errors import AgentError, ChartError, ConfigError, PrismWarning
+from prism_mesa.errors import AgentError, ChartError, ConfigError, NotedWarning
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
 from prism_mesa.records import Post
@@ -88,7 +88,7 @@ class SocialModel(mesa.Model):
             `ticks`: state counts at the end of each tick.
 
     Warns:
-        PrismWarning: Which keys were set and have no effect (they stand in `notes` too).
+        NotedWarning: Which keys were set and have no effect (they stand in `notes` too).
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
@@ -136,7 +136,7 @@ class SocialModel(mesa.Model):
         idle = told_without_effect(self, world, given=reasoner is not None, chart_given=chart is not None)
         self.notes += idle
         if idle:
-            warnings.warn(f"SocialModel: {'; '.join(idle)}", PrismWarning, stacklevel=2)
+            warnings.warn(f"SocialModel: {'; '.join(idle)}", NotedWarning, stacklevel=2)
 
     def _make(self, world: World, chart: Statechart | None) -> None:
         self._go_by(self._own_chart(chart))
@@ -431,7 +431,7 @@ class SocialModel(mesa.Model):
     def close(self) -> None:
         """End the threads and connections of those who are asked; doing it twice does no harm.
 
-        Here at the latest, and after the last of `rounds`, a PrismWarning says if too many answers were fallbacks.
+        Here at the latest, and after the last of `rounds`, a NotedWarning says if too many answers were fallbacks.
         """
         for asked in (self.reasoner, self.writer):
             if asked is not None:
@@ -444,7 +444,7 @@ class SocialModel(mesa.Model):
         told = "" if self._warned else shortfall(self)
         if told:
             self._warned = True
-            warnings.warn(f"SocialModel: {told}", PrismWarning, stacklevel=3)
+            warnings.warn(f"SocialModel: {told}", NotedWarning, stacklevel=3)
 
     def keeps_moves(self, row: int) -> bool:
         """Return whether an agent's transitions are noted down for a recorder."""

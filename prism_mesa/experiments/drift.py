@@ -14,11 +14,12 @@ import pandas as pd
 
 from prism_mesa.errors import RunError
 from prism_mesa.experiments.config import Config, make_config
+from prism_mesa.experiments.csv_tables import write_csv
 from prism_mesa.experiments.execution import as_before
 from prism_mesa.experiments.lessons import rounds_of
 from prism_mesa.experiments.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import LEDGER, make_folder, write_csv
+from prism_mesa.experiments.store import LEDGER, make_folder
 from prism_mesa.params import merged
 from prism_mesa.reasoner import Ledger
 

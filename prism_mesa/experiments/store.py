@@ -32,9 +32,6 @@ MOST_MANIFEST_BYTES = 64 * 2**20
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""How a text begins that a spreadsheet runs as a formula, or begins to after what it drops."""
-
 type Column = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array"
 
 
@@ -318,26 +315,6 @@ def _is_own(run: Path) -> bool:
         return manifest_and_origin(run)[1] == "own"
     except DataError:
         return False
-
-
-def write_csv(table: pd.DataFrame, file: Path, **how: Any) -> None:
-    """Write a table as CSV; a text that a spreadsheet would take for a formula gets an apostrophe before it.
-
-    Args:
-        table: The table; its index is left out.
-        file: The file.
-        how: As for `pandas.DataFrame.to_csv`.
-    """
-    cells = {name: column.map(_inert) for name, column in table.items() if not _is_number(column)}
-    table.assign(**cells).to_csv(file, index=False, lineterminator="\n", **how)
-
-
-def _is_number(column: "pd.Series[Any]") -> bool:
-    return bool(pd.api.types.is_numeric_dtype(column.dtype))
-
-
-def _inert(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
 
 @contextmanager

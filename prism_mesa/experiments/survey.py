@@ -35,6 +35,7 @@ import pyarrow as pa
 
 from prism_mesa.errors import DataError, LLMFailureException
 from prism_mesa.experiments.config import Config
+from prism_mesa.experiments.csv_tables import write_csv
 from prism_mesa.experiments.execution import (
     RunBrokenError,
     RunInterruptedError,
@@ -49,7 +50,7 @@ from prism_mesa.experiments.questionnaire import Questionnaire, SurveyQuestion, 
 from prism_mesa.experiments.recorded import config_to_ask
 from prism_mesa.experiments.respondents import associates, association, sampled, speakers, survey_prompt
 from prism_mesa.experiments.restored import Restored, RunRecords
-from prism_mesa.experiments.store import LEDGER, RunFolder, check_out, write_csv
+from prism_mesa.experiments.store import LEDGER, RunFolder, check_out
 from prism_mesa.experiments.survey_tables import WAVES, Replies, answers_of, table_of
 from prism_mesa.reasoner import ChatClient, Ledger, LLMClient, Place, Wanted
 from prism_mesa.reasoner.client import PromptFunction

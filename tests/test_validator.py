@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.macro import Macro
@@ -126,6 +127,225 @@ def test_a_budget_must_add_up_when_all_of_it_is_said():
     wrong = judged(budget("spending", 2), budget("taxes", 1), budget("debt", 5))
     assert failed(wrong) == [(-1, "conservation")]
     assert "spending +2.00 less taxes +1.00 is not borrowing +5.00" in wrong.reason
+
+
+@pytest.mark.parametrize(
+    ("spending", "taxes", "debt", "adds_up"),
+    [
+        (2, 0, 1, False),
+        (2, 0, 3, False),
+        (2, 0, 1.96, True),
+        (2, 0, 2.04, True),
+        (2, 0, 1.94, False),
+        (2, 0, 2.06, False),
+        (0, -1, 1, True),
+        (0, -1, -1, False),
+        (0, 1, -1, True),
+        (1, 2, -1, True),
+        (1, 2, 1, False),
+        (-1, 1, -2, True),
+        (-1, 1, 0, False),
+    ],
+)
+def test_neither_more_nor_less_is_borrowed_than_is_needed(spending, taxes, debt, adds_up):
+    said = {"spending": spending, "taxes": taxes, "debt": debt}
+    judgement = judged(*[budget(lever, size) for lever, size in said.items() if size or lever == "debt"])
+    assert failed(judgement) == ([] if adds_up else [(-1, "conservation")])
+    [verdict] = [verdict for verdict in judgement.verdicts if verdict.check == "conservation"]
+    is_or_not = "is" if adds_up else "is not"
+    assert verdict.reason == (
+        f"spending {spending:+.2f} less taxes {taxes:+.2f} {is_or_not} borrowing {debt:+.2f} (percent of GDP)"
+    )
+
+
+def test_borrowing_alone_needs_nothing_to_add_up_with():
+    alone = judged(budget("debt", 3)).verdicts
+    assert [one.reason for one in alone if one.check == "conservation"] == [
+        "what is spent beyond what is taken in is borrowed"
+    ]
+
+
+def owing(debt, deficit=2.0):
+    return replace(WORLD, debt=np.full(5, debt), deficit=np.full(5, deficit))
+
+
+@pytest.mark.parametrize(
+    ("debt", "measures", "financed"),
+    [
+        (199.5, [budget("spending", 1)], False),
+        (199.5, [budget("taxes", -1)], False),
+        (199.5, [budget("spending", 2), budget("taxes", 1.6)], True),
+        (199.5, [budget("spending", 2), budget("taxes", 1.4)], False),
+        (199.0, [budget("spending", 1)], True),
+        (199.5, [budget("spending", 1), budget("debt", 1)], False),
+        (199.5, [budget("taxes", 1)], True),
+        (200.5, [budget("spending", -1), budget("taxes", -1)], True),
+        (205.0, [budget("spending", -1), budget("taxes", -1.5)], False),
+    ],
+)
+def test_a_debt_that_only_the_new_deficit_lifts_over_its_limit_is_not_financed(debt, measures, financed):
+    judgement = judged(*measures, world=owing(debt))
+    assert judgement.accepted is financed
+    if not financed:
+        assert (-1, "feasibility") in failed(judgement) or (1, "feasibility") in failed(judgement)
+        assert "beyond 200" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("deficit", "measures", "financed"),
+    [
+        (14.0, [budget("spending", 1)], True),
+        (14.0, [budget("spending", 1.01)], False),
+        (14.0, [budget("debt", 1)], True),
+        (14.0, [budget("debt", 1.01)], False),
+        (14.0, [budget("spending", 3), budget("taxes", 2), budget("debt", 1)], True),
+        (14.0, [budget("spending", 3), budget("taxes", 1), budget("debt", 2)], False),
+        (14.0, [budget("taxes", 3), budget("debt", -3)], True),
+        (16.0, [budget("debt", -1)], True),
+        (16.0, [rate(0.5)], True),
+        (16.0, [budget("spending", 0)], True),
+        (12.0, [budget("spending", 2), budget("debt", 2.04)], True),
+    ],
+)
+def test_what_widens_the_deficit_beyond_its_limit_is_not_financed(deficit, measures, financed):
+    judgement = judged(*measures, world=owing(60.0, deficit))
+    assert judgement.accepted is financed
+    assert ("nobody finances more than 15" in judgement.reason) is not financed
+
+
+def test_the_deficit_that_is_financed_is_told_with_what_is_new():
+    told = judged(budget("spending", 3), budget("taxes", 1), world=owing(60.0)).verdicts[-1]
+    assert (told.measure, told.check, told.passed) == (-1, "feasibility", True)
+    assert told.reason == "a deficit of 4.0 % of GDP can be financed"
+    assert (
+        judged(budget("debt", 3), world=owing(60.0)).verdicts[-1].reason == "a deficit of 5.0 % of GDP can be financed"
+    )
+    assert "debt of 200 % of GDP: nobody lends" in judged(budget("spending", 1), world=owing(200.0)).reason
+
+
+@pytest.mark.parametrize(
+    ("measure", "most", "further"),
+    [
+        (rate, 3.0, 3.01),
+        (lambda size: budget("spending", size), 5.0, 5.01),
+        (lambda size: budget("taxes", size), 5.0, 5.01),
+        (lambda size: budget("debt", size), 10.0, 10.01),
+        (lambda size: against("tariff", "Canada", size, "by"), 25.0, 25.01),
+    ],
+    ids=["policy_rate", "spending", "taxes", "debt", "tariff"],
+)
+@pytest.mark.parametrize("sign", [1, -1])
+def test_the_largest_step_is_allowed_either_way_and_no_larger_one(measure, most, further, sign):
+    tariff, row = np.full((5, 5), 50.0), [10.0] * 5
+    world = replace(owing(60.0, 0.0), policy_rate=np.array(row), spending=np.full(5, 30.0), taxes=np.full(5, 30.0))
+    world = replace(world, tariff=tariff)
+    assert judged(measure(sign * most), world=world).accepted
+    over = judged(measure(sign * further), world=world)
+    assert failed(over) == [(0, "bounds")]
+    assert f"a step of {sign * further:+.2f}: no more than {most:g} in a quarter" in over.reason
+
+
+@pytest.mark.parametrize(
+    ("world", "lowest", "highest"),
+    [
+        ({"policy_rate": 1.0}, rate(0, "to"), rate(-0.01, "to")),
+        ({"policy_rate": 24.0}, rate(25, "to"), rate(25.01, "to")),
+        ({"spending": 64.0}, budget("spending", 65, how="to"), budget("spending", 65.01, how="to")),
+        ({"taxes": 1.0}, budget("taxes", 0, how="to"), budget("taxes", -0.01, how="to")),
+        ({"debt": 199.0}, budget("debt", 200, how="to"), budget("debt", 200.01, how="to")),
+    ],
+    ids=["lowest rate", "highest rate", "highest spending", "lowest taxes", "highest debt"],
+)
+def test_an_instrument_may_stand_at_its_limit_and_not_beyond(world, lowest, highest):
+    there = replace(owing(60.0, 0.0), **{name: np.full(5, level) for name, level in world.items()})
+    assert judged(lowest, world=there).accepted
+    beyond = judged(highest, world=there)
+    assert failed(beyond)[0] == (0, "feasibility")
+
+
+def test_only_a_rate_below_a_lower_bound_of_zero_is_told_as_the_zero_lower_bound():
+    zero = "(the zero lower bound)"
+    assert zero in judged(rate(-1, "to")).reason
+    assert zero not in judged(rate(-2, "to"), limits=LimitsParams(lower_bound=-1.0)).reason
+    assert zero not in judged(rate(30, "to")).reason
+    assert zero not in judged(budget("taxes", -1, how="to")).reason
+    assert "the lowest is -1" in judged(rate(-2, "to"), limits=LimitsParams(lower_bound=-1.0)).reason
+
+
+def test_a_rate_out_of_bounds_may_stay_where_it_is_and_come_nearer():
+    low = replace(WORLD, policy_rate=np.full(5, -2.0))
+    assert judged(rate(-2, "to"), world=low).accepted
+    assert judged(rate(0.5), world=low).accepted
+    assert failed(judged(rate(-0.5), world=low)) == [(0, "feasibility")]
+    high = replace(WORLD, policy_rate=np.full(5, 30.0))
+    assert judged(rate(30, "to"), world=high).accepted
+    assert judged(rate(-1), world=high).accepted
+    assert failed(judged(rate(0.5), world=high)) == [(0, "feasibility")]
+
+
+def test_debt_is_told_where_it_comes_from_and_leads_to_and_other_instruments_where_they_can_stand():
+    told = [one.reason for one in judged(budget("debt", 2), world=owing(60.0)).verdicts if one.check == "feasibility"]
+    assert told[0] == "debt 60.0 -> 62.0 % of GDP"
+    told = [one.reason for one in judged(rate(0.5)).verdicts if one.check == "feasibility"]
+    assert told[0] == "policy rate can stand at 0.62"
+    beyond = judged(budget("debt", 1), world=owing(199.5))
+    assert beyond.reason.startswith("debt 199.5 -> 200.5 % of GDP: nobody lends beyond 200")
+
+
+@pytest.mark.parametrize(
+    ("measures", "goes_together"),
+    [
+        ((against("tariff", "Canada", 10), against("sanction", "Canada", 99.0)), True),
+        ((against("tariff", "Canada", 0), against("sanction", "Canada", 100.0)), True),
+        ((against("tariff", "Canada", 10), against("sanction", "Sweden", 100.0)), True),
+        ((against("tariff", "Canada", 10), against("sanction", "Canada", 100.0)), False),
+        ((against("sanction", "Canada", 100.0), against("tariff", "Canada", 0.5)), False),
+        ((against("tariff", "Canada", 5), against("tariff", "Sweden", 5)), True),
+        ((budget("spending", 100.0, "percent"), budget("taxes", 1)), True),
+    ],
+)
+def test_a_tariff_clashes_only_with_an_embargo_on_the_same_nation(measures, goes_together):
+    conflicts = [one for one in judged(*measures).verdicts if one.check == "conflict"]
+    assert [one.passed for one in conflicts] == [goes_together]
+    if goes_together:
+        assert (conflicts[0].measure, conflicts[0].reason) == (-1, "the measures do not contradict each other")
+    else:
+        [place] = [at for at, measure in enumerate(measures) if measure.lever == "sanction"]
+        assert (conflicts[0].measure, "a tariff on Canada, with which" in conflicts[0].reason) == (place, True)
+
+
+def test_one_measure_contradicts_nothing_and_is_told_of_no_conflict():
+    assert "conflict" not in {one.check for one in judged(rate(0.5)).verdicts}
+    twice = judged(rate(0.5), rate(0.5))
+    assert [(one.measure, one.passed) for one in twice.verdicts if one.check == "conflict"] == [(1, False)]
+
+
+def test_the_most_measures_are_allowed_and_one_more_is_not():
+    four = [rate(0.5), budget("spending", 1), budget("taxes", 1), against("tariff", "Canada", 5)]
+    assert judged(*four).accepted
+    five = judged(*four, against("tariff", "Sweden", 6))
+    assert failed(five) == [(-1, "conflict")]
+    assert judged(*four, against("tariff", "Sweden", 5)).accepted
+
+
+def test_a_measure_with_a_wrong_target_is_told_once_and_its_size_not_judged():
+    wrong = judged(against("tariff", "Atlantis", 500.0), rate(0.5))
+    assert [(one.measure, one.check) for one in wrong.verdicts if one.measure == 0] == [(0, "target")]
+    assert "conservation" not in {one.check for one in wrong.verdicts}
+
+
+def test_what_is_judged_stays_judged():
+    judgement = judged(rate(0.5))
+    with pytest.raises(ValidationError, match="frozen"):
+        judgement.verdicts = ()
+    with pytest.raises(ValidationError, match="frozen"):
+        judgement.verdicts[0].passed = False
+
+
+def test_nobody_else_is_said_where_a_nation_is_alone():
+    alone = judge(Policy(measures=(against("tariff", "Canada", 5),)), WORLD, 0, ["Sweden"], LIMITS)
+    assert "there are: no others" in alone.reason
+    assert "there are: United Kingdom, Canada, Australia, Sweden)" in judged(against("tariff", "Atlantis", 5)).reason
 
 
 def test_nobody_lends_beyond_the_highest_debt_but_it_can_be_paid_back():

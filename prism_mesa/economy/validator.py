@@ -16,6 +16,9 @@ type Check = Literal["target", "bounds", "feasibility", "conflict", "conservatio
 _ROUNDING = 0.051
 """Percent of GDP by which sums in a sentence may be off."""
 
+_TINY = 1e-6
+"""The rounding of a computer's sums: a deficit of 15.000000001 is one of 15."""
+
 
 class Verdict(BaseModel):
     """What one check says.
@@ -211,12 +214,12 @@ def _deficit(policy: Policy, world: World, row: int, names: Sequence[str], limit
     wider = change.get("spending", 0.0) - change.get("taxes", 0.0) if own_budget else change.get("debt", 0.0)
     deficit = float(world.deficit[row]) + wider
     passed, reason = True, f"a deficit of {deficit:.1f} % of GDP can be financed"
-    if wider > 1e-9 and deficit > limits.highest_deficit:
+    if wider > 1e-9 and deficit > limits.highest_deficit + _TINY:
         passed, reason = (
             False,
             f"a deficit of {deficit:.1f} % of GDP: nobody finances more than {limits.highest_deficit:g}",
         )
-    elif wider > 1e-9 and world.debt[row] + wider > limits.highest_debt:
+    elif wider > 1e-9 and world.debt[row] + wider > limits.highest_debt + _TINY:
         passed = False
         reason = f"debt of {world.debt[row]:.0f} % of GDP: nobody lends for new deficits beyond {limits.highest_debt:g}"
     return Verdict(measure=-1, check="feasibility", passed=passed, reason=reason)

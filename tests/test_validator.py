@@ -288,6 +288,8 @@ def test_debt_is_told_where_it_comes_from_and_leads_to_and_other_instruments_whe
     assert told[0] == "debt 60.0 -> 62.0 % of GDP"
     told = [one.reason for one in judged(rate(0.5)).verdicts if one.check == "feasibility"]
     assert told[0] == "policy rate can stand at 0.62"
+    [step] = [one.reason for one in judged(rate(0.5)).verdicts if one.check == "bounds"]
+    assert step == "policy rate 0.12 -> 0.62, a step of +0.50"
     beyond = judged(budget("debt", 1), world=owing(199.5))
     assert beyond.reason.startswith("debt 199.5 -> 200.5 % of GDP: nobody lends beyond 200")
 

@@ -90,6 +90,8 @@ class _Utf8(io.RawIOBase):
     def _checked(self, block: bytes) -> bytes:
         """Return a block as UTF-8; an empty one ends the file."""
         first, self._read = self._read == 0, self._read + len(block)
+        if self._encoding == "utf-8" and block.isascii() and not self._decoder.getstate()[0]:
+            return block
         try:
             text = self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:

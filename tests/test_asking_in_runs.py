@@ -281,7 +281,7 @@ def test_a_run_that_has_not_ended_or_was_given_python_objects_is_not_replayed(tm
             run(asking(server), out=tmp_path / "a", on_round=lambda done: (_ for _ in ()).throw(KeyboardInterrupt))
         scripted = run(asking(server), out=tmp_path / "b", prepare=lambda model: None)
     [broken] = (tmp_path / "a").iterdir()
-    with pytest.raises(DataError, match=r"has not come to its end \(status failed, 1 of 3 rounds\)"):
+    with pytest.raises(DataError, match=r"has not come to its end \(status interrupted, 1 of 3 rounds\)"):
         replay(broken)
     with pytest.raises(DataError, match="was given a chart, agents or a reasoner in Python"):
         replay(scripted.run_dir)

@@ -69,7 +69,7 @@ class Loader(yaml.SafeLoader):
             return super().construct_object(node, deep)
         except (ValueError, LookupError, AttributeError, TypeError, OverflowError) as error:
             kind = node.tag.rpartition(":")[2]
-            why = f" ({error})" if isinstance(error, ValueError) else ""
+            why = f" ({error})" if kind == "timestamp" and isinstance(error, ValueError) else ""
             fault = f"{_short(node.value)} is no {_KINDS.get(kind, kind)}{why}"
             raise yaml.constructor.ConstructorError(None, None, fault, node.start_mark) from None
 

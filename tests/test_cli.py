@@ -365,7 +365,7 @@ def test_a_run_that_breaks_in_mid_run_ends_with_1_one_line_and_a_failed_run(pris
     assert "Traceback" not in err
     assert read_manifest(folder)["status"] == "failed"
     assert len(read_table(folder, "rounds")) == 1
-    assert not list(folder.glob("*.png"))
+    assert {file.name for file in folder.glob("*.png")} == {"states.png", "cascades.png", "engagement.png"}
 
 
 # -- looking at a run --------------------------------------------------------------------------------

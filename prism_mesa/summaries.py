@@ -147,7 +147,7 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "quarters)",
         )
     for note in summary["notes"]:
-        yield "note", note
+        yield "input", note
     yield "time", f"{_time(summary)}{summary['records_cpu_s']:.1f} CPU s of records"
     yield "pictures", _pictures(summary)
     if summary["rounds"]:

@@ -14,6 +14,7 @@ they were; `step()` can be called again.
 """
 
 import asyncio
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
@@ -41,8 +42,9 @@ from prism_mesa.economy.states import (
     quarter_name,
 )
 from prism_mesa.economy.validator import Judgement, judge
+from prism_mesa.economy.without_effect import told_without_effect
 from prism_mesa.economy.world import Floats, Shocks
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, PrismWarning
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import Books, LLMClient, make_llm_client
 from prism_mesa.reasoner.choosing import shared_ledger
@@ -69,11 +71,15 @@ class EconomyModel(mesa.Model):
         decided: What the nations decided in the last quarter.
         llm: Who is asked; None if nobody is.
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
+        notes: Which keys were set and have no effect, in words.
         totals: Decisions so far: accepted, rejected (by the validator), refused (not understood), held (accepted, no
             change).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
         datacollector: Of each nation and quarter the indicators (`states.INDICATORS`); of the world `accepted`,
             `rejected`, `refused` and the means of output gap, inflation and unemployment, weighed by output.
+
+    Warns:
+        PrismWarning: What stands in `notes`.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range, or the LLM that is named is not there.
@@ -109,6 +115,9 @@ class EconomyModel(mesa.Model):
         self.seen: dict[str, Floats] = indicators(self.macro, self.world)
         self._states: dict[int, NationState] = {}
         self.datacollector = make_datacollector()
+        self.notes = told_without_effect(self, given=llm is not None, has_own=isinstance(llm, LLMClient))
+        if self.notes:
+            warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", PrismWarning, stacklevel=2)
 
     def _policy_of(self, row: int) -> str:
         return self.params.economy.nations[row].policy or self.params.economy.policy

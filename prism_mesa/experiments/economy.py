@@ -98,6 +98,7 @@ def _manifest(config: EconomyConfig, model: EconomyModel) -> dict[str, Any]:
         "config": config.model_dump(mode="json"),
         "decided_by": model.label,
         "note": model.note,
+        "notes": list(model.notes),
         "llm": None if model.llm is None else _llm(model.llm, model),
     }
 
@@ -192,6 +193,7 @@ def summarised_economy(
         "policy": own.policy,
         "decided_by": model.label,
         "note": model.note,
+        "notes": list(model.notes),
         "decisions": {
             "made": sum(model.totals.values()),
             **{name: model.totals[name] for name in OUTCOMES},

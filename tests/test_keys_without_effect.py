@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from worlds import Memory
+from minds import THINKS, quiet
+from worlds import Memory, named
 
 from prism_mesa import Config, Reasoner, load_config, run
 from prism_mesa.economy.model import EconomyModel
@@ -19,11 +20,11 @@ from prism_mesa.reasoner import LLMClient, LLMParams, choosing
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
 from prism_mesa.reasoner.embedded import embedded_fault
 from prism_mesa.reasoner.stand_in import StandIn
-from prism_mesa.social.behavior import social_chart
+from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.tables import WalkTables
 from prism_mesa.social.without_effect import TABLE, _known
 from prism_mesa.social.world import make_world
-from prism_mesa.statechart import AgentState
 
 ROOT = Path(__file__).parents[1]
 NOBODY = "http://127.0.0.1:9"
@@ -36,6 +37,7 @@ ANOTHER = {
     "content": "template",
     "feed.mode": "random",
     "feed.size": 2,
+    "feed.velocity_window": 1,
     "feed.window": 1,
     "name": None,
     "network.edges": None,
@@ -45,6 +47,10 @@ ANOTHER = {
     "posts.embedder": "wordllama",
     "posts.file": None,
     "reasoner.answer": "probabilities",
+    "reasoner.rule.media": 6.0,
+    "records.engagements": 0.5,
+    "records.impressions": 0.5,
+    "records.transitions": 0.5,
     "reasoner.distilled": None,
     "reasoner.fallback": "rule",
     "reasoner.host": NOBODY,
@@ -56,7 +62,7 @@ ANOTHER = {
     "reasoner.persona": "archetype",
     "reasoner.spend_on": "followed",
     "scheduler": "mesa",
-    "statechart.chart": "prism_mesa.social.behavior:viral_chart",
+    "statechart.chart": named(build_chart(asks_action=True), "asking"),
     "economy.domain": "trade",
     "economy.first_quarter": "2010Q1",
     "economy.limits.lower_bound": 3.0,
@@ -115,10 +121,12 @@ def made(tmp_path, server):
     profile = (0.5, 4, 0.8, 0.3, 0.5, 0.25, 0.25)
     choices = [
         OptionModel(
-            options=[AgentState.COMPOSING, AgentState.SCROLLING],
-            scores=[Linear(intercept=0.1, weights=[0.1] * len(LINEAR_NAMES))],
+            options=list(options),
+            scores=[Linear(intercept=0.1, weights=[0.1] * len(LINEAR_NAMES))] * (len(options) - 1),
             rows=1,
         )
+        for options in WalkTables(social_chart).option_sets
+        if len(options) > 1
     ]
     distilled = DistilledModel(
         format=1,
@@ -152,8 +160,11 @@ WRITES = {"content": "llm", "agents.post_rate": 0.4}
 WORLDS = {
     "the default": lambda made: ({}, {}),
     "one block": lambda made: ({"network.kind": "stochastic_block", "network.blocks": 1}, {}),
-    "edges": lambda made: ({"network.edges": made["edges"]}, {"network.kind": "barabasi_albert", "agents.n": 77}),
-    "profiles": lambda made: ({"agents.profiles": made["profiles"]}, {}),
+    "edges": lambda made: (
+        {"network.edges": made["edges"], "network.mean_degree": None},
+        {"network.kind": "barabasi_albert", "agents.n": 77},
+    ),
+    "profiles": lambda made: ({"agents.profiles": made["profiles"], "agents.activity": None}, {}),
     "only likes": lambda made: ({"agents.reply": 0, "agents.reshare": 0}, {}),
     "bare texts": lambda made: ({"posts.file": made["bare"]}, {}),
     "labels alone": lambda made: ({"posts.file": made["labels"], "posts.label_weight": 1}, {}),
@@ -165,7 +176,7 @@ WORLDS = {
     "a chart in Python": lambda made: ({}, {}),
     "a reasoner in Python": lambda made: (
         {},
-        {"reasoner.kind": "auto", "reasoner.ledger_path": "x", "reasoner.distilled": "x", "reasoner.llm_share": 0.5},
+        {"reasoner.kind": "ollama", "reasoner.ledger_path": "x", "reasoner.distilled": "x", "reasoner.llm_share": 0.5},
     ),
     "no oracle": lambda made: ({"statechart.oracle_enabled": False}, {"reasoner.ledger_path": "x"}),
     "no oracle, but a writer": lambda made: ({"statechart.oracle_enabled": False, **WRITES, **made["server"]}, {}),
@@ -180,7 +191,7 @@ WORLDS = {
         {"reasoner.distilled": made["distilled"]},
     ),
     "a replay": lambda made: (
-        {**made["server"], "reasoner.ledger": "replay", "reasoner.ledger_path": ledger_of(made)},
+        {"reasoner.kind": "ollama", "reasoner.ledger": "replay", "reasoner.ledger_path": ledger_of(made)},
         {},
     ),
     "embedded": lambda made: ({"reasoner.kind": "embedded", **TINY}, {}),
@@ -239,22 +250,19 @@ def idle_in(values, world):
     return {key: place for key, place in found.items() if place is not None}
 
 
-COVERED = set()
-
-
 @pytest.mark.parametrize("world", WORLDS)
 def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     if "embedded" in world and embedded_fault():
         pytest.skip(f"the embedded LLM {embedded_fault()}")
     base, more = WORLDS[world](made)
-    base = SMALL | base
+    base = {key: value for key, value in (SMALL | base).items() if value is not None}
     defaults = dict(leaves(Config))
     with without_embedded(monkeypatch, world):
         idle = idle_in(base, world)
         changed = {key: another(key, defaults[key]) for key in idle if key not in base}
         changed = {key: value for key, value in changed.items() if value is not None} | more
-        if world in ("no oracle", "no oracle, but a writer"):  # said by the first, wrong together
-            changed.pop("reasoner.kind", None)
+        if base.get("content") == "llm":
+            del changed["deliberation.max_seconds"]  # which is refused
         plain, notes = outcome(base, world, made["tmp"] / "plain")
         assert not any("no effect" in note for note in notes), "the world itself sets nothing in vain"
         with pytest.warns(PrismWarning, match=r"^SocialModel: .*: no effect: "):
@@ -262,8 +270,18 @@ def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     said = {key for note in notes if ": no effect: " in note for key in note.partition(": no effect: ")[0].split(", ")}
     assert said == set(changed)
     assert {name for name in plain if plain[name] != other.get(name)} == set()
-    COVERED.update(idle[key] for key in changed if key in idle)
-    COVERED.update(place for place, row in enumerate(TABLE) if any(row.holds(key) for key in more))
+
+
+@pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
+def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
+    tried = set()
+    for world, of in WORLDS.items():
+        base, more = of(made)
+        values = {key: value for key, value in (SMALL | base | more).items() if value is not None}
+        with without_embedded(monkeypatch, world), warnings.catch_warnings():
+            warnings.simplefilter("ignore", PrismWarning)
+            tried |= set(idle_in(values, world).values())
+    assert [row.keys for place, row in enumerate(TABLE) if place not in tried] == []
 
 
 @pytest.mark.parametrize(("table", "kind"), [(TABLE, Config), (OF_NATIONS, EconomyConfig)])
@@ -287,7 +305,7 @@ NO_TABLE_SHOWS = {
 
 @pytest.mark.parametrize("mode", ["chronological", "x_algo"])
 def test_all_other_keys_change_the_tables_and_nothing_is_said_of_them(mode, tmp_path):
-    base = SMALL | {"feed.mode": mode, "network.kind": "stochastic_block"} if mode == "x_algo" else SMALL
+    base = SMALL | {"feed.mode": mode, "agents.n": 60, "rounds": 6, "agents.post_rate": 0.4}
     plain, _ = outcome(base, "", tmp_path)
     idle, defaults = idle_in(base, ""), dict(leaves(Config))
     same = []
@@ -349,6 +367,8 @@ def test_a_number_of_agents_beside_edges_is_told_unless_it_is_that_of_the_graph(
 
 
 def advises(prompt):
+    if prompt.endswith(THINKS):
+        return quiet(prompt)
     return '{"action": "Cut interest rates by 25 basis points", "reasoning": "Growth.", "confidence": 0.5}'
 
 
@@ -366,7 +386,6 @@ NATIONS = {
             "economy.deliberate": True,
             "deliberation.max_tool_calls": 0,
             "reasoner.attempts": 1,
-            **made["server"],
         },
         {},
     ),
@@ -374,6 +393,7 @@ NATIONS = {
     "no LLM there": lambda made: ({"economy.policy": "llm", "reasoner.host": NOBODY}, {}),
 }
 ADVISORS = {
+    "no tools": lambda: advises,
     "an LLM in Python": lambda: advises,
     "a client in Python": lambda: LLMClient(advises, LLMParams(kind="python", timeout_s=60.0)),
 }

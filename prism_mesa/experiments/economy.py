@@ -129,7 +129,8 @@ def _finish(folder: RunFolder, model: EconomyModel, manifest: dict[str, Any], wa
     summary = {"run_dir": str(folder.path), "status": manifest["status"]}
     summary |= {"error": manifest["error"]} if manifest.get("error") else {}
     summary |= summarised_economy(model, seen, baselines) | watch.read()
-    summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb(), "notes": list(folder.notes)}
+    summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
+    summary["notes"] += folder.notes
     folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
     return summary
 

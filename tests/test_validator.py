@@ -160,8 +160,8 @@ def test_neither_more_nor_less_is_borrowed_than_is_needed(spending, taxes, debt,
 
 def test_borrowing_alone_needs_nothing_to_add_up_with():
     alone = judged(budget("debt", 3)).verdicts
-    assert [one.reason for one in alone if one.check == "conservation"] == [
-        "what is spent beyond what is taken in is borrowed"
+    assert [(one.measure, one.reason) for one in alone if one.check == "conservation"] == [
+        (-1, "what is spent beyond what is taken in is borrowed")
     ]
 
 
@@ -304,6 +304,7 @@ def test_debt_is_told_where_it_comes_from_and_leads_to_and_other_instruments_whe
         ((against("sanction", "Canada", 100.0), against("tariff", "Canada", 0.5)), False),
         ((against("tariff", "Canada", 5), against("tariff", "Sweden", 5)), True),
         ((budget("spending", 100.0, "percent"), budget("taxes", 1)), True),
+        ((against("tariff", "Canada", 120), rate(0.5)), True),
     ],
 )
 def test_a_tariff_clashes_only_with_an_embargo_on_the_same_nation(measures, goes_together):
@@ -336,6 +337,25 @@ def test_a_measure_with_a_wrong_target_is_told_once_and_its_size_not_judged():
     assert "conservation" not in {one.check for one in wrong.verdicts}
 
 
+@pytest.mark.parametrize(("size", "possible"), [(-0.5, False), (0, True), (0.5, True), (100, True), (100.5, False)])
+def test_a_sanction_stops_none_to_all_of_the_trade(size, possible):
+    judgement = judged(against("sanction", "Sweden", size))
+    assert failed(judgement) == ([] if possible else [(0, "feasibility")])
+    if size < 0:
+        assert "sanction of -0.50: the lowest is 0" in judgement.reason
+
+
+def test_the_rounding_of_a_level_is_no_step_beyond_a_limit():
+    odd = replace(WORLD, policy_rate=np.array([0.1234567896, -0.1234567896, 25.1234567896, 1.0, 1.0]))
+    assert judged(rate(3), world=odd).accepted
+    assert judged(rate(0), world=odd, row=UK).accepted
+    assert judged(rate(0), world=odd, row=CANADA).accepted
+
+
+def test_what_moves_no_budget_leaves_the_deficit_as_it_is():
+    assert judged(rate(0.5), world=owing(60.0)).verdicts[-1].reason == "a deficit of 2.0 % of GDP can be financed"
+
+
 def test_what_is_judged_stays_judged():
     judgement = judged(rate(0.5))
     with pytest.raises(ValidationError, match="frozen"):
@@ -354,7 +374,8 @@ def test_nobody_lends_beyond_the_highest_debt_but_it_can_be_paid_back():
     deep = replace(WORLD, debt=np.full(5, 205.0))
     assert not judged(budget("debt", 1.0), world=deep).accepted
     assert not judged(budget("spending", 1.0), world=deep).accepted
-    assert judged(budget("debt", -5.0), world=deep).accepted
+    assert judged(budget("debt", -1.0), world=deep).accepted
+    assert judged(budget("debt", 0.0), world=deep).accepted
     assert judged(budget("spending", -1.0), world=deep).accepted
 
 

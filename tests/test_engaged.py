@@ -1,5 +1,6 @@
 """An agent likes a root once and reshares it once, and answers a post once a round, whatever it does it by."""
 
+import asyncio
 from collections import Counter
 
 import numpy as np
@@ -7,9 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_worlds import Fan, charts, engage_somehow, happenings, populations
-from worlds import ran, small
+from worlds import differing, ran, small
 
 from prism_mesa.experiments.run import run
+from prism_mesa.reasoner import Reasoner
 from prism_mesa.records import ACTIONS
 from prism_mesa.social import model as model_module
 from prism_mesa.social.agent import SocialAgent
@@ -197,6 +199,104 @@ def test_a_run_says_how_many_moves_of_its_chart_did_not_count(tmp_path):
     )
     assert dropped > 50
     assert not [note for note in run(config, out=tmp_path).summary["notes"] if "did not count" in note]
+
+
+def test_what_was_liked_by_hand_without_reading_it_the_chart_reads_and_does_not_like_again():
+    model = ran(small(chart=always(LIKING), feed_mode="random", **ALL_ONLINE | {"feed_size": 60}), 1)
+    model.population.activity[:] = 0.0
+    model.step()
+    by_hand = {}
+    for row in range(30):
+        feed = [i for i in range(len(model.posts)) if model.posts.author[i] in model.network.followees(row)]
+        by_hand[row] = {i for i in feed if model.agent(row).like(model.post(i, row))}
+    model.step()
+    model.population.activity[:] = 1.0
+    model.step()
+    later = [(row["agent"], row["post"]) for row in model.recorder.tables["transitions"] if row["round"] == 3]
+    assert sum(post in by_hand[agent] for agent, post in later) > 10
+    assert_counts_agree(model)
+
+
+def test_what_the_closing_of_a_round_does_again_is_not_new_either():
+    """Whoever evaluates when a round closes likes its post once more, and has let go of it when the next one opens."""
+    arrows = [Transition("action_done", LIKING, EVALUATING), Transition("round_ends", EVALUATING, LIKING)]
+    without = {("action_done", LIKING), ("round_ends", EVALUATING)}
+    model = small(chart=always(LIKING, *arrows, without=without), ticks_per_round=9, **ALL_ONLINE)
+    model.step()
+    again = [row for row in range(30) if model.agent(row).state is LIKING]
+    assert again
+    for row in again:
+        model.agent(row).fire("timeout")
+        assert model.agent(row).current_post is None
+    model.step()
+    assert_counts_agree(model)
+
+
+def test_what_is_done_between_rounds_comes_before_what_the_chart_does_in_the_next():
+    model = ran(small(chart=always(RESHARING), feed_mode="random", **ALL_ONLINE | {"feed_size": 60}), 1)
+    model.population.activity[:] = 0.0
+    model.step()
+    done = [
+        (row, i)
+        for row in range(30)
+        for i in range(len(model.posts))
+        if model.posts.author[i] in model.network.followees(row)
+        and model.posts.round[i] <= 1
+        and model.agent(row).reshare(model.post(i, row), f"By hand, agent {row}")
+    ]
+    model.population.activity[:] = 1.0
+    model.step()
+    own = [i for i in range(len(model.posts)) if model.posts.words[i] >= 0]
+    assert sorted((int(model.posts.author[i]), int(model.posts.parent[i])) for i in own) == sorted(done)
+    read = {(row["agent"], row["post"]) for row in model.recorder.tables["impressions"] if row["round"] == 2}
+    assert read & set(done)
+    assert_counts_agree(model)
+
+
+class Patron(SocialAgent):
+    """Reshares in the names of others what these can read, in the middle of a round, and notes whether that was new."""
+
+    def step(self):
+        if self.model.tick == 5:
+            for row in range(1, 20):
+                agent = self.model.agent(row)
+                feed = self.model.population.feed[row, : self.model.population.n_feed[row]].tolist()
+                told.extend(agent.reshare(self.model.post(post, row)) for post in feed)
+
+
+def test_a_script_is_told_what_the_chart_did_earlier_in_the_round():
+    told.clear()
+    model = small(chart=always(RESHARING), feed_mode="random", ticks_per_round=6, **ALL_ONLINE)
+    Patron(model, 0)
+    ran(model, 3)
+    ticks = Counter(tick for _, tick, *_ in engagements(model, *range(1, 20)))
+    assert ticks.keys() == {2, 5}  # the chart reads at 1 and reshares at 2, and rests until 5
+    assert sum(told) == ticks[5] > 20
+    assert len(told) - sum(told) >= ticks[2] > 20
+
+
+@pytest.mark.parametrize("delay_s", [0.0, 0.02])
+def test_the_first_tick_counts_whoever_waits_for_an_answer_meanwhile(delay_s):
+    """A chart that has its answer late engages late, but at its tick: before what a script did in the meantime."""
+
+    async def llm(prompt):
+        await asyncio.sleep(delay_s)
+        return '{"next_state": "engaging_reshare"}'
+
+    def lived(**way):
+        asks = [Transition("decides", EVALUATING, SCROLLING), Transition("ignores", EVALUATING, SCROLLING)]
+        with Reasoner(llm, attempts=1, max_concurrency=64) as reasoner:
+            model = small(chart=always(RESHARING, *asks), reasoner=reasoner, feed_mode="random", **way | ALL_ONLINE)
+            Patron(model, 0)
+            return ran(model, 3)
+
+    told.clear()
+    columns, rows = lived(), lived(scheduler="mesa")
+    assert differing(columns, rows) == []
+    assert_counts_agree(columns)
+    ticks = {tick for _, tick, *_ in engagements(columns, *range(1, 20))}
+    assert min(ticks) < 5 in ticks
+    assert {True, False} == set(told)
 
 
 # -- tools

@@ -182,7 +182,7 @@ def test_an_act_is_in_every_table_as_any_other(action, monkeypatch):
     root = int(model.posts.root[post])
     engaged = rows_of(model, "engagements", round=1, agent=row)
     read = rows_of(model, "impressions", round=1, agent=row)
-    assert [(one["tick"] >= 3, one["post"], one["root"]) for one in engaged] == [(True, post, root)]
+    assert [(one["tick"], one["post"], one["root"]) for one in engaged] == [(3, post, root)]
     assert [ACTIONS.index(action)] == [ACTIONS.index(str(one["action"])) for one in engaged]
     assert Counter(one["post"] for one in read) == Counter(feed)
     assert {int(model.posts.root[i]) for i in feed} <= set(model.seen.of(row).tolist())

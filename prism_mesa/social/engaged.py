@@ -100,18 +100,20 @@ def counted(model: "SocialModel") -> Columns:
 
 
 def taken(model: "SocialModel") -> Columns:
-    """Return the same for good: they are remembered, nothing is noted any more, and what repeats them is counted."""
-    found, keys = _counted(model)
-    noted = sum(len(agent) for _, agent, _, _ in model.events.engagements) + len(model.events.beside)
-    model.totals["repeated"] += noted - len(keys)
+    """Return the same for good: they are remembered, and nothing is noted any more.
+
+    What the columns have noted in vain is counted in `totals`; whoever else is not new has been told.
+    """
+    found, keys, n_in_vain = _counted(model)
+    model.totals["repeated"] += n_in_vain
     model.engaged.add(keys[keys & 3 != _REPLY])
     model.events.engagements.clear()
     model.events.beside.clear()
     return found
 
 
-def _counted(model: "SocialModel") -> tuple[Columns, Keys]:
-    """Return the engagements that count, by tick, and their keys, which ascend."""
+def _counted(model: "SocialModel") -> tuple[Columns, Keys, int]:
+    """Return the engagements that count, by tick, their keys, which ascend, and how many of the columns do not."""
     tick, agent, post, action = model.events.engaged()
     keys = _keys(model, agent, post, action)
     order = np.argsort(keys, kind="stable")
@@ -122,9 +124,10 @@ def _counted(model: "SocialModel") -> tuple[Columns, Keys]:
         before = tick > model.params.ticks_per_round  # since the last commit, when this round had not opened
         order = order[np.lexsort((np.where(before, 0, tick)[order], keys))]
     _drop_known(model, keys, counts)
+    n_in_vain = int((order[~counts] >= len(model.events.beside)).sum())
     first = order[counts]
     first = first[np.argsort(tick[first], kind="stable")]
-    return (tick[first], agent[first], post[first], action[first]), keys[counts]
+    return (tick[first], agent[first], post[first], action[first]), keys[counts], n_in_vain
 
 
 def _keys(model: "SocialModel", agent: Rows, post: Rows, action: Rows) -> Keys:
@@ -146,5 +149,5 @@ def _drop_known(model: "SocialModel", keys: Keys, counts: Mask) -> None:
     suspects[engaged.carried] = True
     if suspects.any():
         may_repeat |= suspects[keys >> 33]
-    which = np.flatnonzero(may_repeat & (keys & 3 != _REPLY))
+    which = np.flatnonzero(may_repeat)
     counts[which[engaged.holds(keys[which])]] = False

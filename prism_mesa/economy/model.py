@@ -44,7 +44,7 @@ from prism_mesa.economy.states import (
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.without_effect import told_without_effect
 from prism_mesa.economy.world import Floats, Shocks
-from prism_mesa.errors import ConfigError, PrismWarning
+from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import Books, LLMClient, make_llm_client
 from prism_mesa.reasoner.choosing import shared_ledger
@@ -79,7 +79,7 @@ class EconomyModel(mesa.Model):
             `rejected`, `refused` and the means of output gap, inflation and unemployment, weighed by output.
 
     Warns:
-        PrismWarning: What stands in `notes`.
+        NotedWarning: What stands in `notes`.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range, or the LLM that is named is not there.
@@ -117,7 +117,7 @@ class EconomyModel(mesa.Model):
         self.datacollector = make_datacollector()
         self.notes = told_without_effect(self, given=llm is not None, has_own=isinstance(llm, LLMClient))
         if self.notes:
-            warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", PrismWarning, stacklevel=2)
+            warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
 
     def _policy_of(self, row: int) -> str:
         return self.params.economy.nations[row].policy or self.params.economy.policy

@@ -118,7 +118,7 @@ def _read(
 ) -> Table:
     with told(path, key):
         file, notes = _readable(path), []
-        if file.suffix in _PARQUET:
+        if is_parquet(file):
             names, index = parquet_columns(file)
             columns = wanted.among([name for name in names if name not in index or name in wanted.needs + wanted.may])
             table = read_parquet(file, columns, files.max_bytes, wanted.what)
@@ -165,6 +165,11 @@ def told(path: str | Path, key: str) -> Iterator[None]:
     ) as error:
         said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise DataError(f"{where}: cannot be read: {_shown(said.strip().partition('\n')[0])}") from None
+
+
+def is_parquet(path: str | Path) -> bool:
+    """Return whether a file is read as Parquet, by its name; else it is CSV."""
+    return Path(path).suffix in _PARQUET
 
 
 def _shown(text: str) -> str:

@@ -13,6 +13,7 @@ from prism_mesa.params import WithoutEffect, said_of, without_effect
 from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
 from prism_mesa.reasoner.params import LETTER_TOKENS
 from prism_mesa.reasoner.without_effect import LIMITS, is_for_a_server, limited, llm_keys
+from prism_mesa.social.files import is_parquet
 from prism_mesa.social.params import SocialParams
 
 if TYPE_CHECKING:
@@ -55,6 +56,12 @@ class Known:
     media: bool
     profiled: frozenset[str]
     n: int
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The files that are read, as `files` says."""
+        named = (self.p.network.edges, self.p.posts.file, self.p.agents.profiles)
+        return tuple(file for file in named if file is not None)
 
     @property
     def asks(self) -> bool:
@@ -176,6 +183,14 @@ TABLE: Final[tuple[Row, ...]] = (
         }.items()
     ),
     WithoutEffect("network.within", lambda k: k.p.network.blocks == 1, "there is one block (network.blocks)"),
+    WithoutEffect(
+        "network.direction", lambda k: k.p.network.edges is None, "it turns the rows of network.edges, which is not set"
+    ),
+    # which files are read
+    WithoutEffect("files.*", lambda k: not k.files, "no file is read (network.edges, posts.file, agents.profiles)"),
+    WithoutEffect(
+        "files.encoding", lambda k: all(map(is_parquet, k.files)), "it is for CSV, and all files are Parquet"
+    ),
     # who the agents are
     _profiles("agents.threshold_mean agents.threshold_sd", "engagement_threshold"),
     _profiles("agents.activity", "activity"),

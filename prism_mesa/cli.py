@@ -569,7 +569,8 @@ class _Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg not in self._shown:
             self._shown.add(record.msg)
-            text = f"prism: {printable(shortened(said_openly(record.getMessage())))} (more of this kind are counted, not shown)"
+            said = printable(shortened(said_openly(record.getMessage())))
+            text = f"prism: {said} (more of this kind are counted, not shown)"
             self._console.print(text, markup=False, highlight=False, soft_wrap=True)
 
 

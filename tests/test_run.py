@@ -368,6 +368,7 @@ def test_an_llm_that_is_not_there_is_bad_input_and_auto_says_why_the_rule_decide
         with pytest.raises(ConfigError, match=r"reasoner.model: 'llama3.2' is not on the server \(it has: phi3"):
             run(asking(server), out=tmp_path / "out")
         assert not (tmp_path / "out").exists()
-        result = run(asking(server, kind="auto"), out=tmp_path)
+        with pytest.warns(PrismWarning, match=r"backoff_s: no effect: the rule decides .* as no LLM was found"):
+            result = run(asking(server, kind="auto"), out=tmp_path)
     assert result.summary["decisions"]["decided_by"] == "rule-based reasoner"
     assert "'ollama pull llama3.2'" in result.summary["decisions"]["note"]

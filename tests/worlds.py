@@ -38,9 +38,9 @@ class Memory:
 
 
 def small(kind=SocialModel, **params):
-    """Return a world of 30 agents with little to do and a recorder, unless told otherwise."""
-    given = {"agents_n": 30, "network_mean_degree": 6, "posts_n_topics": 8, "recorder": Memory()} | params
-    return kind(**given)
+    """Return a world of 30 agents, or those of a file, with little to do and a recorder, unless told otherwise."""
+    made = {} if "network_edges" in params else {"agents_n": 30, "network_mean_degree": 6}
+    return kind(**{**made, "posts_n_topics": 8, "recorder": Memory()} | params)
 
 
 def ran(model, rounds=3):

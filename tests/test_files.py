@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import small
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.social.files import read_table
 from prism_mesa.social.network import load_network
 from prism_mesa.social.params import FilesParams
@@ -180,7 +180,10 @@ def test_authors_of_whom_none_is_an_agent_are_told_why(tmp_path, edges, author, 
 
 def test_ids_that_may_not_have_been_meant_so_are_said(tmp_path):
     edges = written(tmp_path / "e.csv", "src,dst\n1,2\n01,2\n1.0,NA\n")
-    notes = "; ".join(small(network_edges=edges).notes)
+    with pytest.warns(
+        PrismWarning, match="taken for other agents; network.edges: 'NA' is taken for the id of an agent"
+    ):
+        notes = "; ".join(small(network_edges=edges).notes)
     assert "2 ids are other ids written otherwise ('01' and '1'); they are taken for other agents" in notes
     assert "network.edges: 'NA' is taken for the id of an agent: leave a cell empty where there is none" in notes
     assert not [
@@ -216,7 +219,8 @@ def test_rows_equal_in_all_that_is_used_are_posted_once_and_counted(tmp_path, te
 def test_repeated_posts_are_said_as_repeated_follows_are(tmp_path):
     posts = written(tmp_path / "p.csv", "text,author,round\nhi,1,0\nhi,1,0\n")
     edges = written(tmp_path / "e.csv", "src,dst\n1,2\n1,2\n2,1\n")
-    notes = small(posts_file=posts, network_edges=edges).notes
+    with pytest.warns(PrismWarning, match="1 repeated follows left out; posts.file: 1 repeated posts left out"):
+        notes = small(posts_file=posts, network_edges=edges).notes
     assert "posts.file: 1 repeated posts left out" in notes
     assert "network.edges: 1 repeated follows left out" in notes
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from worlds import small
 
 from prism_mesa import run
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.kernels.network import draw_rows, toss_rows
 from prism_mesa.social.generate import generate_network
 from prism_mesa.social.network import from_edges, load_network
@@ -456,3 +456,15 @@ def test_a_file_that_is_missing_or_a_folder_or_cut_short_is_said_to_be_so(tmp_pa
     binary.write_bytes(b"src,dst\n\xff\xfe,2\n")
     with pytest.raises(DataError, match="cannot be read: 'utf-8' codec"):
         load_network(str(binary))
+
+
+def test_more_than_there_can_be_is_said_as_it_makes_no_difference(tmp_path):
+    posts = tmp_path / "p.csv"
+    posts.write_text("text\none\ntwo\n")
+    with pytest.warns(
+        PrismWarning, match=r"mean_degree: 50 is more than the 29 others .*circulating: 9 is more than the 2"
+    ):
+        model = small(network_mean_degree=50, posts_file=str(posts), posts_circulating=9)
+    assert "network.mean_degree: 50 is more than the 29 others that there are" in model.notes
+    assert "posts.circulating: 9 is more than the 2 texts that there are" in model.notes
+    small(network_mean_degree=29, posts_file=str(posts), posts_circulating=2)

@@ -144,7 +144,12 @@ def test_what_does_not_fit_in_a_users_files_is_counted_and_said(tmp_path):
     graph.write_text("src,dst\na,b\nb,c\na,b\nc,c\n,a\n")
     pd.DataFrame({"text": ["one", "two", "", "three"], "author": ["a", "b", "a", "nobody"]}).to_parquet(posts)
     given = {"network": {"edges": str(graph)}, "posts": {"file": str(posts)}, "rounds": 1}
-    result = run(given, out=tmp_path)
+    with pytest.warns(
+        PrismWarning, match=r"^SocialModel: network.edges: 1 self-follows left out; .*: 1 rows without"
+    ) as said:
+        result = run(given, out=tmp_path)
+    assert [warning.filename for warning in said] == [__file__]
+    assert sorted(str(said[0].message).removeprefix("SocialModel: ").split("; ")) == sorted(result.summary["notes"])
     assert sorted(result.summary["notes"]) == [
         "network.edges: 1 repeated follows left out",
         "network.edges: 1 rows without src or dst left out",

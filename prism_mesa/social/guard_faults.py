@@ -1,31 +1,21 @@
 """What can be wrong with the guards of a chart on this platform: fields that nobody has, and guards that raise."""
 
 import contextlib
-import warnings
 from collections.abc import Iterable, Iterator
-from pathlib import Path
 from typing import Final
 
-import mesa
-
-from prism_mesa.errors import ChartError, NotedWarning, did_you_mean
+from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import FIRED
 from prism_mesa.social.columns import FIELDS
 from prism_mesa.social.population import STATE_NAMES
 from prism_mesa.social.posts import COUNTED
+from prism_mesa.social.warned import warn
 from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
 
 FEW_TIMES: Final = 5
 """A guard that was asked less often than this and raised each time does not end a run as failed."""
-
-_INSIDE: Final = (
-    str(Path(__file__).parent.parent),
-    str(Path(mesa.__file__ or "").parent),
-    contextlib.__file__.removesuffix(".py"),  # a whole name is no prefix to Python 3.12
-)
-"""Files whose lines a warning does not point at: it is the user's line that made the rounds happen."""
 
 _SHARE: Final = Values(0, 1)
 _COUNT: Final = Values(0, whole=True)
@@ -111,7 +101,7 @@ class GuardWarnings:
         for guard in [] if self._held else chart.failing_guards():
             if guard.transition not in self._said:
                 self._said.add(guard.transition)
-                warnings.warn(_told(guard), NotedWarning, skip_file_prefixes=_INSIDE)
+                warn(_told(guard))
 
     @contextlib.contextmanager
     def held(self, chart: Statechart) -> Iterator[None]:
@@ -126,7 +116,7 @@ class GuardWarnings:
 
 def _told(guard: FailingGuard) -> str:
     return (
-        f"SocialModel: {guard} and counts as false there (model.chart.guard_errors goes on counting; "
+        f"{guard} and counts as false there (model.chart.guard_errors goes on counting; "
         "statechart.strict=true lets it raise)"
     )
 

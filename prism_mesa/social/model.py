@@ -16,7 +16,6 @@ Agents see the platform as it stood when the round opened and do not meet within
 neither on their order nor on which answer arrives first.
 """
 
-import warnings
 from collections import Counter, deque
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -28,7 +27,7 @@ import numpy.typing as npt
 from mesa.agent import AgentSet
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.errors import AgentError, ChartError, ConfigError, NotedWarning
+from prism_mesa.errors import AgentError, ChartError, ConfigError
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
 from prism_mesa.records import Post
@@ -55,6 +54,7 @@ from prism_mesa.social.shortfalls import shortfall
 from prism_mesa.social.tables import WalkTables
 from prism_mesa.social.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.told import Told
+from prism_mesa.social.warned import warn
 from prism_mesa.social.without_effect import told_without_effect
 from prism_mesa.social.world import World, make_world
 from prism_mesa.social.writing import write, writer_of
@@ -88,7 +88,8 @@ class SocialModel(mesa.Model):
             `ticks`: state counts at the end of each tick.
 
     Warns:
-        NotedWarning: Which keys were set and have no effect (they stand in `notes` too).
+        NotedWarning: What of the input was left out, taken otherwise than it may have been meant, or is more than there
+            can be; and which keys were set and have no effect. All stands in `notes` too.
 
     Raises:
         ConfigError: If a parameter is unknown or out of range.
@@ -135,8 +136,8 @@ class SocialModel(mesa.Model):
         self.datacollector = make_datacollector()
         idle = told_without_effect(self, world, given=reasoner is not None, chart_given=chart is not None)
         self.notes += idle
-        if idle:
-            warnings.warn(f"SocialModel: {'; '.join(idle)}", NotedWarning, stacklevel=2)
+        for said in filter(None, (world.misfits, idle)):
+            warn("; ".join(said))
 
     def _make(self, world: World, chart: Statechart | None) -> None:
         self._go_by(self._own_chart(chart))
@@ -444,7 +445,7 @@ class SocialModel(mesa.Model):
         told = "" if self._warned else shortfall(self)
         if told:
             self._warned = True
-            warnings.warn(f"SocialModel: {told}", NotedWarning, stacklevel=3)
+            warn(told)
 
     def keeps_moves(self, row: int) -> bool:
         """Return whether an agent's transitions are noted down for a recorder."""

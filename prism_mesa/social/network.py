@@ -136,7 +136,6 @@ def load_network(
     if not network.n_edges:
         raise DataError(f"{key}: {path}: every row is an agent that follows itself")
     dropped = network.dropped + ((("rows without src or dst", blank),) if blank else ())
-    notes += tuple(f"{key}: {said}" for said in ids.doubts())
     return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
 
 

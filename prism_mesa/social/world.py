@@ -1,5 +1,6 @@
 """Making the world that a model starts with: network, texts, population, and the schedule of posts."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,6 +9,7 @@ import numpy.typing as npt
 
 from prism_mesa.errors import DataError
 from prism_mesa.kernels.network import add_up
+from prism_mesa.params import said_of
 from prism_mesa.social.blocks import blocks
 from prism_mesa.social.generate import generate_network
 from prism_mesa.social.labels import Ids, examples
@@ -40,7 +42,9 @@ class World:
     """What a model starts with.
 
     Attributes:
-        notes: What input did not fit, in words.
+        notes: How the input was taken, where that may surprise, in words.
+        misfits: Those of them about what did not fit: what was left out, taken otherwise than it may have been meant,
+            or is more than there can be.
         profiled: What the file of profiles gives for every agent: its columns.
     """
 
@@ -50,6 +54,7 @@ class World:
     population: Population
     schedule: Schedule
     notes: tuple[str, ...]
+    misfits: tuple[str, ...] = ()
     profiled: frozenset[str] = frozenset()
 
 
@@ -79,14 +84,26 @@ def make_world(params: SocialParams, streams: Streams) -> World:
     if params.agents.profiles is not None:
         profiled, told = read_profiles(params.agents.profiles, population, topics, params.files)
         notes += told
+    misfits = [f"network.edges: {said}" for said in ids.doubts()]
+    misfits += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
+    misfits += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
+    misfits += _beyond(params, len(corpus.texts))
     asked, made = params.network.mean_degree, network.n_edges / network.n_agents
     if params.network.edges is None and abs(made / asked - 1) > 0.05:
         notes.append(f"network.mean_degree: {asked:g} was asked for, {made:.3g} came out")
-    notes += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
-    notes += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
+    notes += misfits
     if without:
         notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
-    return World(network, corpus, topics, population, schedule, tuple(notes), profiled)
+    return World(network, corpus, topics, population, schedule, tuple(notes), tuple(misfits), profiled)
+
+
+def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:
+    """Yield in words what was set to more than there can be, and counts as that; any higher number does the same."""
+    said, others = said_of(params), params.agents.n - 1
+    if "network.mean_degree" in said and params.network.edges is None and params.network.mean_degree > others:
+        yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} others that there are"
+    if "posts.circulating" in said and params.posts.circulating > n_texts:
+        yield f"posts.circulating: {params.posts.circulating:,} is more than the {n_texts:,} texts that there are"
 
 
 def _possible(params: SocialParams) -> NetworkParams:

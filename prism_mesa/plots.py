@@ -152,8 +152,14 @@ def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], dpi:
                 raise
             continue
         drawn.append(folder / f"{name}.png")
-        figure.savefig(drawn[-1], dpi=dpi)
+        _save(figure, drawn[-1], dpi)
     return drawn
+
+
+def _save(figure: Figure, file: Path, dpi: int = DPI) -> None:
+    """Write a figure in place of what is there: a link, by whoever made the folder, is not written through."""
+    file.unlink(missing_ok=True)
+    figure.savefig(file, dpi=dpi)
 
 
 _WAVES = {"before": ("#9a9a9a", "o", -0.14), "after": ("#4c72b0", "s", 0.14)}
@@ -210,7 +216,7 @@ def draw_survey(folder: str | Path, table: pd.DataFrame, asks: Mapping[str, str]
     if table.empty:
         return []
     file = Path(folder) / "survey.png"
-    survey_figure(table, asks).savefig(file, dpi=DPI)
+    _save(survey_figure(table, asks), file)
     return [file]
 
 
@@ -282,5 +288,5 @@ def draw_distilled(folder: str | Path, report: Mapping[str, Any], drift: pd.Data
     if drift is not None:
         figures["drift"] = drift_figure(drift)
     for name, figure in figures.items():
-        figure.savefig(Path(folder) / f"{name}.png", dpi=DPI)
+        _save(figure, Path(folder) / f"{name}.png")
     return [Path(folder) / f"{name}.png" for name in figures]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa import read_manifest, read_table, run
+from prism_mesa import draw_run, read_manifest, read_table, run
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.experiments.distill import distill
 from prism_mesa.experiments.drift import drift
@@ -240,6 +240,25 @@ def test_an_export_writes_through_no_link(asked, tmp_path):
         export_ledger(foreign)
     assert (tmp_path / "thesis").read_text() == "three years of work"
     assert export_ledger(foreign, tmp_path / "out")["asked"][1] > 0
+
+
+def test_a_picture_is_not_drawn_through_a_link(asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    (tmp_path / "thesis").write_text("three years of work")
+    (foreign / "states.png").unlink(missing_ok=True)
+    (foreign / "states.png").symlink_to(tmp_path / "thesis")
+    assert draw_run(foreign)[0].read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "thesis").read_text() == "three years of work"
+
+
+@pytest.mark.parametrize("log", ["-wal", "-journal"])
+def test_a_log_beside_a_ledger_cannot_be_a_link_either(log, asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    (tmp_path / "log").write_bytes(b"of somebody else")
+    (foreign / f"decisions.sqlite{log}").symlink_to(tmp_path / "log")
+    for reading in (ledger_stats, replay):
+        with pytest.raises(DataError, match=rf"decisions\.sqlite{log}: is a link out of"):
+            reading(foreign)
 
 
 def test_links_in_a_run_that_was_made_here_are_followed(asked, tmp_path):

@@ -299,15 +299,18 @@ def _table_of(run: str | Path, table: str) -> Path:
 def check_within(run: Path, file: Path) -> None:
     """Check that a file of a run's folder is a plain one and lies in it, also where it is a link.
 
-    In a run that was made here links may lead anywhere.
+    What SQLite reads with a ledger, a log of its name beside it, has to lie there too. In a run that was made here
+    links may lead anywhere.
 
     Raises:
         DataError: If not.
     """
     if not file.is_file():
         raise DataError(f"{file}: is no plain file: nothing is read from it")
-    if not is_inside(run, file) and not _is_own(run):
-        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
+    logs = [file.with_name(f"{LEDGER}{log}") for log in ("-wal", "-journal")] if file.name == LEDGER else []
+    for read in (file, *filter(Path.is_symlink, logs)):
+        if not is_inside(run, read) and not _is_own(run):
+            raise DataError(f"{read}: is a link out of {run}, a run from elsewhere: put the file itself there")
 
 
 def _is_own(run: Path) -> bool:

@@ -18,6 +18,7 @@ from prism_mesa.experiments.drift import drift
 from prism_mesa.experiments.economy import run_economy
 from prism_mesa.experiments.interview import Interview
 from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
+from prism_mesa.experiments.manifest import read_run
 from prism_mesa.experiments.questionnaire import Questionnaire
 from prism_mesa.experiments.recorded import config_to_ask, recorded_config
 from prism_mesa.experiments.replay import replay
@@ -309,6 +310,15 @@ def test_with_the_key_of_another_user_nothing_is_ones_own(asked, tmp_path, monke
         asked_by_interview(asked, out=tmp_path)
     assert not (tmp_path / "other").exists()  # reading makes no key
     assert replay(asked).equal  # which names nothing, and asks nobody
+
+
+def test_the_repetition_of_a_run_from_elsewhere_is_from_elsewhere(asked, tmp_path):
+    foreign = from_elsewhere(asked, tmp_path / "f")
+    kept = replay(foreign, out=tmp_path / "kept").run_dir
+    assert read_run(kept).whose == "unsigned"
+    for trusted in (asked, foreign):
+        again = replay(trusted, out=tmp_path / "trusted", trust=trusted is foreign)
+        assert read_run(again.run_dir).whose == "own"
 
 
 def test_the_key_is_made_once_and_for_its_owner_only(tmp_path, monkeypatch):

@@ -2,6 +2,7 @@
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -25,6 +26,7 @@ from prism_mesa.experiments.store import (
     files_of,
     read_table,
 )
+from prism_mesa.experiments.trust import unsigned
 from prism_mesa.reasoner import Books, Ledger, LLMClient
 from prism_mesa.reasoner.recorded import RecordedClient
 
@@ -79,7 +81,8 @@ def replay(
 
     Args:
         run_dir: The run's folder.
-        out: Parent folder for the repetition, which is then kept.
+        out: Parent folder for the repetition, which is then kept. That of a run from elsewhere is not signed, so what
+            its configuration names is not trusted there either.
         on_round: As in `run`.
         trust: Whether a module, and files outside of the folder, that only the folder names may be used; those of runs
             made here may be.
@@ -89,10 +92,11 @@ def replay(
         RunError: If the ledger lacks an answer; the message names the question.
     """
     run_dir = Path(run_dir)
-    if out is None:
-        with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
-            return _replayed(run_dir, Path(folder), on_round, keep=False, trust=trust)
-    return _replayed(run_dir, Path(out), on_round, keep=True, trust=trust)
+    with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
+        if out is None:
+            with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
+                return _replayed(run_dir, Path(folder), on_round, keep=False, trust=trust)
+        return _replayed(run_dir, Path(out), on_round, keep=True, trust=trust)
 
 
 @as_before()

@@ -9,8 +9,9 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -26,6 +27,8 @@ _MEANING: Final = b"prism-mesa manifest 1\n"
 """What is signed besides the content, so that the signature means nothing else."""
 _SHOWN: Final = 90
 _MOST_NAMED: Final = 4
+
+_unsigned: Final = ContextVar("unsigned", default=False)
 
 type Origin = Literal["own", "unsigned", "changed"]
 
@@ -61,10 +64,12 @@ def key_file() -> Path:
 def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
     """Return a manifest as JSON values with its signature; without one, and why, where no key can be kept.
 
-    What it was signed with before is dropped.
+    What it was signed with before is dropped. In a block of `unsigned` there is none.
     """
     values: dict[str, Any] = json.loads(json.dumps(manifest, default=str))
     values.pop(SIGNATURE, None)
+    if _unsigned.get():
+        return values, ""
     try:
         return values | {SIGNATURE: _signature(values, _key_made_at_need())}, ""
     except _NoKeyError as error:
@@ -72,6 +77,16 @@ def sign(manifest: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
             f"{error}: the run is not signed, so a server, module or file that its manifest names will be used "
             "after --trust only; make that folder writable, or set XDG_DATA_HOME"
         )
+
+
+@contextmanager
+def unsigned() -> Iterator[None]:
+    """Sign nothing in the block: what is made of a configuration from elsewhere is from elsewhere as well."""
+    token = _unsigned.set(True)
+    try:
+        yield
+    finally:
+        _unsigned.reset(token)
 
 
 def origin(manifest: Mapping[str, Any]) -> Origin:

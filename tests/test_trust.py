@@ -350,7 +350,7 @@ def test_a_command_says_in_one_line_that_a_run_is_not_signed(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120, check=True)
     [said] = [line for line in done.stderr.splitlines() if "signed" in line]
     assert said.startswith("prism: a key to sign runs with cannot be made")
-    assert [line for line in done.stdout.splitlines() if line.startswith("note ") and "is not signed" in line]
+    assert [line for line in done.stdout.splitlines() if line.startswith("input ") and "is not signed" in line]
 
 
 def replay_warned(run_dir):

@@ -24,7 +24,7 @@ from prism_mesa.experiments.recorded import config_to_ask, recorded_config
 from prism_mesa.experiments.replay import replay
 from prism_mesa.experiments.restored import RunRecords
 from prism_mesa.experiments.survey import survey
-from prism_mesa.experiments.trust import key_file
+from prism_mesa.experiments.trust import key_file, sign
 from prism_mesa.experiments.why import why
 from prism_mesa.reasoner.stand_in import StandIn
 
@@ -319,6 +319,16 @@ def test_the_repetition_of_a_run_from_elsewhere_is_from_elsewhere(asked, tmp_pat
     for trusted in (asked, foreign):
         again = replay(trusted, out=tmp_path / "trusted", trust=trusted is foreign)
         assert read_run(again.run_dir).whose == "own"
+
+
+@pytest.mark.parametrize("held", [b"", b"short"])
+def test_a_file_that_is_no_key_is_said_to_be_none(held, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    key_file().parent.mkdir()
+    key_file().write_bytes(held)
+    unsigned, why_not = sign({"seed": 1})
+    assert unsigned == {"seed": 1}
+    assert "is no key, which has 32 bytes (delete it, and a new one is made)" in why_not
 
 
 def test_the_key_is_made_once_and_for_its_owner_only(tmp_path, monkeypatch):

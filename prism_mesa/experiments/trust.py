@@ -150,10 +150,10 @@ def _key() -> bytes:
     """
     try:
         file = key_file()
-        key = file.read_bytes() if file.is_file() else b""
+        key = file.read_bytes() if file.is_file() else None
     except (OSError, RuntimeError, ValueError) as error:
         raise _NoKeyError(f"the key that runs are signed with cannot be read ({error})") from None
-    if not key:
+    if key is None:
         raise _NoKeyError(f"{file}: is not there")
     if len(key) != KEY_BYTES:
         raise _NoKeyError(f"{file}: is no key, which has {KEY_BYTES} bytes (delete it, and a new one is made)")

@@ -1,7 +1,7 @@
 """Pictures of a run, from its tables. Nothing is computed here but where ink goes."""
 
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from prism_mesa.experiments.store import read_table
 from prism_mesa.statechart import STATE_COLORS, AgentState
 
 DPI = 150
+_SHARES = [f"share_{state.value}" for state in list(STATE_COLORS)[::-1]]
 _ENGAGEMENT = {
     "likes": (AgentState.ENGAGING_LIKE, "o"),
     "replies": (AgentState.ENGAGING_REPLY, "s"),
@@ -43,7 +44,7 @@ def states_figure(rounds: pd.DataFrame) -> Figure:
     """
     figure, axes = _axes("What agents are doing")
     order = list(STATE_COLORS)[::-1]
-    shares = rounds[[f"share_{state.value}" for state in order]].to_numpy().T
+    shares = rounds[_SHARES].to_numpy().T
     edges = [*(rounds["round"] - 0.5), rounds["round"].iloc[-1] + 0.5]
     steps = [[*row, row[-1]] for row in shares]
     colors, labels = [STATE_COLORS[s] for s in order], [s.value for s in order]
@@ -115,20 +116,20 @@ def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
         return cascades_figure(trees[trees["kind"] == "post"])
 
     figures = {
-        "states": lambda: states_figure(filled_table(folder, "rounds")),
+        "states": lambda: states_figure(filled_table(folder, "rounds", ["round", *_SHARES])),
         "cascades": cascades,
-        "engagement": lambda: engagement_figure(filled_table(folder, "rounds")),
+        "engagement": lambda: engagement_figure(filled_table(folder, "rounds", ["round", *_ENGAGEMENT])),
     }
     return save_figures(folder, figures, DPI, partly=partly)
 
 
-def filled_table(folder: Path, name: str) -> pd.DataFrame:
-    """Return a table of a run that has rows.
+def filled_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return some columns of a table of a run that has rows.
 
     Raises:
         DataError: If it is not there, or has none.
     """
-    table = read_table(folder, name)
+    table = read_table(folder, name, columns)
     if table.empty:
         raise DataError(f"{folder}: table {name!r} has no rows: there is nothing to draw")
     return table

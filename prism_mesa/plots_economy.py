@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
+from prism_mesa.errors import DataError
 from prism_mesa.plots import DPI, filled_table, save_figures
 
 MOST_NATIONS: Final = 6
@@ -32,6 +33,13 @@ _LEVERS: Final = {
     "debt": "#8172b3",
     "tariff": "#dd8452",
     "sanction": "#2b2b2b",
+}
+_COLUMNS: Final = {
+    "indicators": ["round", "quarter", "nation", *_INDICATORS],
+    "baselines": ["round", "nation", "policy", *_INDICATORS],
+    "nations": ["name", "inflation_target", "natural_unemployment"],
+    "decisions": ["round", "quarter", "nation", "outcome", "measures"],
+    "responses": ["quarter", "nation", "follows", *_INDICATORS],
 }
 _COLOR: Final = "#1f4e79"
 _REFUSED: Final = "#9a9a9a"
@@ -131,12 +139,26 @@ def _event(axes: Axes, decision: dict[str, Any], height: float) -> None:
         axes.plot(decision["round"], height, "x", color=_REFUSED, ms=5)
     elif decision["outcome"] == "accepted":
         # one mark for an instrument, whether it is used against one nation or several
-        measures = {m["lever"]: m for m in json.loads(decision["measures"])["measures"]}.values()
-        offsets = np.linspace(-0.18, 0.18, len(measures)) if len(measures) > 1 else [0.0]
-        for offset, measure in zip(offsets, measures, strict=True):
-            up = measure["size"] > 0
-            mark = ("o" if up else "_") if measure["how"] == "to" else "^" if up else "v"
-            axes.plot(decision["round"], height + offset, mark, color=_LEVERS[measure["lever"]], ms=6, mew=1.5)
+        marks = _marks(decision["measures"])
+        offsets = np.linspace(-0.18, 0.18, len(marks)) if len(marks) > 1 else [0.0]
+        for offset, (color, mark) in zip(offsets, marks, strict=True):
+            axes.plot(decision["round"], height + offset, mark, color=color, ms=6, mew=1.5)
+
+
+def _marks(cell: str) -> list[tuple[str, str]]:
+    """Return color and mark of each instrument that a policy, in JSON, uses, against however many nations.
+
+    Raises:
+        DataError: If that is not what stands there.
+    """
+    try:
+        measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
+        ups = [(m, m["size"] > 0) for m in measures]
+        return [
+            (_LEVERS[m["lever"]], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in ups
+        ]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 
 
 def responses_figure(responses: pd.DataFrame) -> Figure:
@@ -176,7 +198,7 @@ def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
     folder = Path(run_dir)
 
     def table(name: str) -> pd.DataFrame:
-        return filled_table(folder, name)
+        return filled_table(folder, name, _COLUMNS[name])
 
     figures = {
         "indicators": lambda: indicators_figure(table("indicators"), table("baselines"), table("nations")),

@@ -1,9 +1,14 @@
-"""What can be wrong with a manifest or a ledger: a way to damage each, drawn by a seed. Nothing here is a test."""
+"""What can be wrong with a manifest, a ledger or a table: a way to damage each. Nothing here is a test."""
 
+import decimal
 import json
 import random
 import shutil
 import sqlite3
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 VALUES = [
     None, True, False, [], {}, "", "x", "\ud800", "\x1b[31mred", "../../etc/passwd", "\x00", -1, 0, 1.5, 10**30,
@@ -120,3 +125,103 @@ def _changed(path, query, values=()):
         db.execute(query, values)
     finally:
         db.close()
+
+
+CELLS = [
+    10**9, -5, 2**31, 2**62, -(2**63), 0, 1.5, 1e308, float("nan"), float("inf"), None, "", "x", "$\\frac$",
+    "[" * 9999, '{"measures": [{}]}', '{"measures": 3}', "[1]", '[{"kind": "thought"}]',
+    '[{"kind": "tool", "parameters": 1}]', "\x1b[31m\u202e",
+    "9" * 5000, True, b"\xff\xfe", [1], [[1], []], {"a": 1}, decimal.Decimal("1e30"), np.datetime64("2026-01-01"),
+]  # fmt: skip
+"""What a cell may hold that it should not."""
+
+
+def damage_table(run_dir, seed):
+    """Damage one of a run's tables in its place, and return what was done."""
+    draws = random.Random(seed)
+    file = draws.choice(sorted(run_dir.glob("*.parquet")))
+    kind = draws.choice(
+        ["cell"] * 6
+        + ["column"] * 3
+        + ["drop", "drop", "rename", "swap", "twice", "nested", "empty", "no rows", "shuffle", "flip", "cut", "text"]
+        + ["folder", "parts", "gone", "meta", "broken text", "cast"]
+    )
+    if kind in ("flip", "cut", "text", "empty", "folder", "gone"):
+        _damage_bytes(file, kind, draws)
+        return file.name, kind
+    table = pq.read_table(file)
+    place = draws.randrange(table.num_columns)
+    name = table.column_names[place]
+    match kind:
+        case "cell":
+            value = draws.choice(CELLS)
+            cells = table[name].to_pylist()
+            for at in draws.sample(range(len(cells)), min(len(cells), draws.choice((1, 3)))):
+                cells[at] = value
+            table = _with_column(table, place, cells)
+        case "column":
+            table = _with_column(table, place, [draws.choice(CELLS)] * len(table))
+        case "drop":
+            table = table.remove_column(place)
+        case "rename":
+            table = table.rename_columns([f"{one} " if one == name else one for one in table.column_names])
+        case "swap":
+            other = draws.choice(table.column_names)
+            table = table.set_column(place, name, table[other])
+        case "twice":
+            table = table.append_column(name, table[draws.choice(table.column_names)])
+        case "nested":
+            table = table.set_column(place, name, pa.array([{"a": one} for one in table[name].to_pylist()]))
+        case "no rows":
+            table = table[:0]
+        case "shuffle":
+            table = table.take(draws.sample(range(len(table)), draws.randrange(len(table) + 1)))
+        case "meta":
+            said = draws.choice((b"{", b"[]", b'{"index_columns": ["x"], "columns": []}', b"\xff"))
+            table = table.replace_schema_metadata({b"pandas": said, b"PANDAS_ATTRS": said})
+        case "broken text":
+            raw = pa.array([b"\xff\xfe"] * len(table), pa.binary())
+            table = table.set_column(place, name, raw.view(pa.string()))
+        case "cast":
+            to = draws.choice(
+                (pa.int64(), pa.uint64(), pa.float32(), pa.string(), pa.binary(), pa.float16(), pa.null())
+            )
+            try:
+                table = table.set_column(place, name, table[name].cast(to))
+            except pa.ArrowException:
+                table = table.set_column(place, name, pa.nulls(len(table), to))
+        case "parts":
+            file.unlink()
+            file.mkdir()
+            pq.write_table(table, file / "part-00000.parquet")
+            table = table.remove_column(place) if draws.random() < 0.5 else table
+            file /= draws.choice(("part-00001.parquet", "other"))
+    pq.write_table(table, file)
+    return file.name, kind, name
+
+
+def _with_column(table, place, cells):
+    try:
+        column = pa.array(cells)
+    except (pa.ArrowException, OverflowError):  # they do not go together
+        column = pa.array([str(cell).encode() for cell in cells])
+    return table.set_column(place, table.column_names[place], column)
+
+
+def _damage_bytes(file, kind, draws):
+    raw = bytearray(file.read_bytes())
+    match kind:
+        case "flip":
+            for _ in range(draws.choice((1, 5, 200))):
+                raw[draws.randrange(len(raw))] = draws.randrange(256)
+        case "cut":
+            del raw[draws.randrange(len(raw)) :]
+        case "text":
+            raw = b"dear diary"
+        case "empty":
+            raw = b""
+    file.unlink()
+    if kind == "folder":
+        file.mkdir()
+    elif kind != "gone":
+        file.write_bytes(raw)

@@ -1,15 +1,15 @@
-"""Whatever a manifest or a ledger holds, every command that reads it works or says in one line why not."""
+"""Whatever a manifest, a ledger or a table holds, every command that reads it works or says in one line why not."""
 
 import os
 import shutil
 
 import pytest
-from damaged_runs import damage_ledger, damaged_manifest, with_manifest
-from hypothesis import HealthCheck, given, settings
+from damaged_runs import damage_ledger, damage_table, damaged_manifest, with_manifest
+from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 from test_economy_runs import served
 
-from prism_mesa import read_manifest, run
+from prism_mesa import draw_economy, draw_run, read_manifest, read_table, run
 from prism_mesa.errors import DataError, PrismError
 from prism_mesa.experiments.distill import distill
 from prism_mesa.experiments.economy import run_economy
@@ -18,6 +18,7 @@ from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
 from prism_mesa.experiments.questionnaire import Questionnaire
 from prism_mesa.experiments.replay import replay
 from prism_mesa.experiments.survey import survey
+from prism_mesa.experiments.table_checks import COLUMNS
 from prism_mesa.experiments.telling import told
 from prism_mesa.experiments.why import why
 from prism_mesa.experiments.why_economy import why_nation
@@ -74,6 +75,9 @@ def uses(run_dir, server, out):
         "distill": lambda: distill([run_dir], out=out),
         "ledger stats": lambda: ledger_stats(run_dir),
         "ledger export": lambda: export_ledger(run_dir, out),
+        "pictures": lambda: draw_run(run_dir),
+        "pictures of nations": lambda: draw_economy(run_dir),
+        **{f"read {table}": lambda table=table: read_table(run_dir, table) for table in COLUMNS},
     }
 
 
@@ -117,6 +121,33 @@ def test_a_damaged_ledger_is_one_line(seed, social, economy, copy, server):
         damage_ledger(damaged / "decisions.sqlite", seed)
         own = ("replay", "why an agent", "distill", "ledger stats", "ledger export")
         assert_each_works_or_says_why_not(damaged, server, own)
+
+
+READ = tuple(f"read {table}" for table in COLUMNS)
+
+
+@FEW
+@given(seed=st.integers(0, 2**32))
+def test_a_damaged_table_of_a_platform_is_one_line(seed, social, copy, server):
+    damaged = with_manifest(social, (social / "manifest.json").read_bytes(), copy)
+    note(damage_table(damaged, seed))
+    own = ("replay", "why an agent", "interview", "survey", "pictures")
+    assert_each_works_or_says_why_not(damaged, server, (*own, *READ))
+
+
+@FEW
+@given(seed=st.integers(0, 2**32))
+def test_a_damaged_table_of_nations_is_one_line(seed, economy, copy, server):
+    damaged = with_manifest(economy, (economy / "manifest.json").read_bytes(), copy)
+    note(damage_table(damaged, seed))
+    own = ("replay", "why a nation", "pictures of nations")
+    assert_each_works_or_says_why_not(damaged, server, (*own, *READ))
+
+
+def test_of_every_column_of_every_table_it_is_known_what_it_holds(social, economy):
+    for run_dir in (social, economy):
+        for file in run_dir.glob("*.parquet"):
+            assert sorted(read_table(run_dir, file.stem)) == sorted(COLUMNS[file.stem])
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,16 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.errors import DataError
 from prism_mesa.experiments.store import columns_of, read_table
 
 
 class Posts:
-    """The posts of a run, by id; `round` is when one appears, `written` when it was written."""
+    """The posts of a run, by id; `round` is when one appears, `written` when it was written.
+
+    Raises:
+        DataError: If the table is damaged: a post has no author, or what it is about does not stand before it.
+    """
 
     def __init__(self, run_dir: Path) -> None:
         columns = ["round", "author", "kind", "parent", "text"]
@@ -21,6 +26,12 @@ class Posts:
         self.author = table["author"].to_numpy()
         self.kind = table["kind"].astype(object).to_numpy()
         self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # a blank in a run of version 0.1
+        ids = np.arange(len(table))
+        own = self.kind == "post"
+        odd = np.flatnonzero((self.author < 0) | (self.parent < -1) | (self.parent >= ids) | (own != (self.parent < 0)))
+        if len(odd):
+            told = f"a {self.kind[odd[0]]} by agent {self.author[odd[0]]} about post {self.parent[odd[0]]}"
+            raise DataError(f"{run_dir}: table 'posts' is damaged: row {odd[0]} is {told}")
         late = self.kind != "post"  # what an older run knows: these appear in the round after
         self.written = table["written"].to_numpy() if "written" in table else self.round - late
         self._text = _coded(table["text"])

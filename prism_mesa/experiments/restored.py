@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.deliberation.conversation import quoted
@@ -134,8 +135,22 @@ class RunRecords:
 
     @cached_property
     def posts(self) -> Posts:
-        """The posts."""
-        return Posts(self.run_dir)
+        """The posts.
+
+        Raises:
+            DataError: If one is by nobody who is there, or the table cannot be read.
+        """
+        posts = Posts(self.run_dir)
+        self._must_be_below("posts", "author", posts.author, self.n_agents)
+        return posts
+
+    def _must_be_below(self, table: str, column: str, values: npt.NDArray[Any], most: int) -> None:
+        odd = np.flatnonzero((values < 0) | (values >= most))
+        if len(odd):
+            raise DataError(
+                f"{self.run_dir}: table {table!r} is damaged: row {odd[0]}, column {column!r}: there is no "
+                f"{values[odd[0]]} (0 .. {most - 1})"
+            )
 
     @cached_property
     def _agents(self) -> pd.DataFrame:
@@ -147,7 +162,9 @@ class RunRecords:
     def _engagements(self) -> pd.DataFrame:
         if not (self.run_dir / "engagements.parquet").exists():
             return pd.DataFrame({name: [] for name in ("agent", *_OF_DEEDS)})
-        return read_table(self.run_dir, "engagements", ["agent", *_OF_DEEDS])
+        done = read_table(self.run_dir, "engagements", ["agent", *_OF_DEEDS])
+        self._must_be_below("engagements", "post", done["post"].to_numpy(), len(self.posts))
+        return done
 
     @cached_property
     def _notes(self) -> pd.DataFrame:

@@ -17,7 +17,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from prism_mesa.errors import DataError, PrismWarning, did_you_mean, said_openly
+from prism_mesa.errors import DataError, PrismError, PrismWarning, did_you_mean, said_openly
+from prism_mesa.experiments.table_checks import check_columns, check_values
 from prism_mesa.experiments.trust import SIGNATURE, Origin, is_inside, origin, sign
 
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
@@ -246,11 +247,17 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
     """Return one table of a run's folder, or only some of its columns.
 
     Raises:
-        DataError: If there is no such run, table or column, or it cannot be read.
+        DataError: If there is no such run, table or column, it cannot be read, or holds what no such table does.
     """
     file = _table_of(run, table)
     with _told(file):
-        return pd.read_parquet(file, columns=None if columns is None else list(columns))
+        read = pq.ParquetDataset(file, partitioning=None)
+        check_columns(str(file), table, read.schema, columns or ())
+        columns_read = read.read(columns=None if columns is None else list(columns))
+        columns_read.validate(full=True)  # a text that is not UTF-8 comes out only where it is used
+        rows: pd.DataFrame = columns_read.to_pandas(ignore_metadata=True)
+    check_values(str(file), table, rows)
+    return rows
 
 
 def columns_of(run: str | Path, table: str) -> list[str]:
@@ -325,8 +332,10 @@ def _told(file: Path) -> Iterator[None]:
     """Make errors of reading `file` say so in one line."""
     try:
         yield
-    except (OSError, pa.ArrowException) as error:
-        raise DataError(f"{file}: cannot be read: {str(error).splitlines()[0]}") from None
+    except PrismError:
+        raise
+    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:  # UnicodeDecodeError is a ValueError
+        raise DataError(f"{file}: cannot be read: {next(iter(str(error).splitlines()), 'it is damaged')}") from None
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import call_told, thought_in_words
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.experiments.manifest import read_run
-from prism_mesa.experiments.store import read_table
+from prism_mesa.experiments.store import columns_of, read_table
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import plain
 
@@ -25,6 +25,10 @@ _OUTCOMES = {
     "rejected": "rejected by the validator, without any effect",
     "refused": "not understood, without any effect",
 }
+_OF_DECISIONS = (
+    *("round", "quarter", "nation", "action", "confidence", "read_by", "policy", "outcome", "reason", "reasoning"),
+    "reasoning_chain_id",
+)
 _SHOWN = {
     "gdp_growth": "growth {:.1f} %",
     "output_gap": "output gap {:+.1f} %",
@@ -51,9 +55,10 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
     if not manifest.summary.rounds:
         error = f": {manifest.error}" if manifest.error else ""
         raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest.status}{error})")
-    decisions = read_table(run_dir, "decisions")
-    name = _nation(nation, read_table(run_dir, "nations")["name"].tolist(), run_dir)
+    decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
+    name = _nation(nation, read_table(run_dir, "nations", ["name"])["name"].tolist(), run_dir)
     own = decisions[decisions["nation"] == name]
+    _one_row(own, run_dir, "decisions", name)
     decision = _decision(own, quarter, run_dir)
     yield from _all(own, name, manifest.decided_by)
     yield ""
@@ -92,7 +97,7 @@ def _all(own: pd.DataFrame, name: str, decided_by: str) -> Iterator[str]:
 
 
 def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
-    seen = read_table(run_dir, "indicators")
+    seen = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
     seen = seen[seen["nation"] == name]
     yield f"{decision['quarter']} (quarter {decision['round']}):"
     before = seen[seen["round"] == decision["round"] - 1]
@@ -108,8 +113,19 @@ def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
         yield from _wrapped(f"In numbers, as the {decision['read_by']} read it: {means}", "  ")
     yield from _verdicts(run_dir, int(decision["round"]), name)
     yield f"  It was {_OUTCOMES[decision['outcome']]}."
-    after = seen[seen["round"] == decision["round"]]
-    yield f"  At the end of the quarter: {_indicators(after.iloc[0])}."
+    after = _one_row(seen[seen["round"] == decision["round"]], run_dir, "indicators", name)
+    yield f"  At the end of the quarter: {_indicators(after)}."
+
+
+def _one_row(rows: pd.DataFrame, run_dir: str | Path, table: str, of: str) -> Any:
+    """Return the first of some rows.
+
+    Raises:
+        DataError: If there is none.
+    """
+    if rows.empty:
+        raise DataError(f"{run_dir}: table {table!r} is damaged: it has no row of {of!r}")
+    return rows.iloc[0]
 
 
 def _indicators(row: Any) -> str:
@@ -117,16 +133,29 @@ def _indicators(row: Any) -> str:
 
 
 def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
-    chains = read_table(run_dir, "reasoning")
-    chain = chains[chains["chain_id"] == chain_id].iloc[0]
+    known = [name for name in ("thoughts",) if name in columns_of(run_dir, "reasoning")]  # none in an older run
+    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *known])
+    chain = _one_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
     yield "  It was told:"
     for line in str(chain["prompt"]).splitlines():
         yield from (f"    | {part}" for part in textwrap.wrap(plain(line, _TEXT_CAP), _WIDTH) or [""])
-    thoughts = json.loads(chain.get("thoughts") or "[]")
+    thoughts = _thoughts(str(chain.get("thoughts") or "[]"), run_dir)
     if thoughts:
         yield "  Before it decided:"
     for thought in thoughts:
-        yield from _wrapped(_thought(thought), "    ")
+        yield from _wrapped(thought, "    ")
+
+
+def _thoughts(cell: str, run_dir: Path) -> list[str]:
+    """Return in words what a nation thought before it decided.
+
+    Raises:
+        DataError: If that is not what stands there.
+    """
+    try:
+        return [_thought(entry) for entry in json.loads(cell)]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"{run_dir}: table 'reasoning' is damaged: {cell[:80]!r} holds no thoughts") from None
 
 
 def _thought(entry: dict[str, Any]) -> str:
@@ -144,7 +173,7 @@ def _thought(entry: dict[str, Any]) -> str:
 
 
 def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:
-    verdicts = read_table(run_dir, "verdicts")
+    verdicts = read_table(run_dir, "verdicts", ["round", "nation", "of", "check", "passed", "reason"])
     own = verdicts[(verdicts["round"] == round_) & (verdicts["nation"] == name)]
     for verdict in own.to_dict("records"):
         mark = "passed" if verdict["passed"] else "FAILED"

@@ -91,8 +91,8 @@ class PostsParams(Params):
         16,
         ge=1,
         le=1_000_000,
-        description="texts that agents post at a time of their own accord (agents.post_rate): what is talked about; each "
-        "round one new text takes the place of the oldest",
+        description="texts that agents post at a time of their own accord (agents.post_rate): what is talked about; "
+        "each round one new text takes the place of the oldest",
     )
     authors: Literal["id", "rank"] = Field(
         "id", description="how the file's authors become agents: by id, or most posts to most followers"

@@ -70,7 +70,7 @@ def indicators_figure(indicators: pd.DataFrame, baselines: pd.DataFrame, nations
                 _line(axes, of, name, indicator, color=color, ls=style, lw=1)
             if column == 0:
                 axes.set_ylabel(_INDICATORS[indicator])
-        grid[0, column].set_title(name, loc="left", fontsize=11)
+        grid[0, column].set_title(name, loc="left", fontsize=11, parse_math=False)
         _time_axis(grid[-1, column], quarters)
     _fit_rows(grid, indicators, baselines, names)
     handles = [Line2D([], [], color=_COLOR, lw=1.6, label="this run")]
@@ -102,7 +102,7 @@ def _time_axis(axes: Axes, quarters: pd.Series) -> None:
     firsts = [(n, str(name)[:4]) for n, name in quarters.items() if str(name).endswith("Q1")]
     firsts = firsts or [(n, str(name)) for n, name in quarters.items()]
     step = max(1, -(-len(firsts) // 5))
-    axes.set_xticks([n for n, _ in firsts[::step]], [name for _, name in firsts[::step]], fontsize=9)
+    axes.set_xticks([n for n, _ in firsts[::step]], [name for _, name in firsts[::step]], fontsize=9, parse_math=False)
 
 
 def policies_figure(decisions: pd.DataFrame, nations: pd.DataFrame) -> Figure:
@@ -119,7 +119,7 @@ def policies_figure(decisions: pd.DataFrame, nations: pd.DataFrame) -> Figure:
         axes.axhline(-place, color="#eeeeee", lw=6, zorder=0)
         for decision in decisions[decisions["nation"] == name].to_dict("records"):
             _event(axes, decision, -place)
-    axes.set_yticks([-place for place in range(len(names))], names)
+    axes.set_yticks([-place for place in range(len(names))], names, parse_math=False)
     axes.set(ylim=(-len(names) + 0.4, 0.6), xlim=(decisions["round"].min() - 1, decisions["round"].max() + 1))
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
     axes.spines[["top", "right", "left"]].set_visible(False)
@@ -180,7 +180,7 @@ def responses_figure(responses: pd.DataFrame) -> Figure:
         axes.set_xlabel("quarters after the rise")
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_title("output gap, %", loc="left", fontsize=10)
-    figure.suptitle(f"{home}: the policy rate one point higher for a year", x=0.01, ha="left")
+    figure.suptitle(f"{home}: the policy rate one point higher for a year", x=0.01, ha="left", parse_math=False)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return figure
 

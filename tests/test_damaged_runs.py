@@ -150,6 +150,14 @@ def test_of_every_column_of_every_table_it_is_known_what_it_holds(social, econom
             assert sorted(read_table(run_dir, file.stem)) == sorted(COLUMNS[file.stem])
 
 
+def test_a_name_in_a_table_is_drawn_as_it_stands_and_not_taken_for_a_formula(economy, copy):
+    damaged = with_manifest(economy, (economy / "manifest.json").read_bytes(), copy)
+    for table, column in (("nations", "name"), ("decisions", "quarter"), ("responses", "nation")):
+        rows = read_table(damaged, table)
+        rows.assign(**{column: r"$\frac$"}).to_parquet(damaged / f"{table}.parquet")
+    assert len(draw_economy(damaged)) == 3
+
+
 @pytest.mark.parametrize(
     ("raw", "said"),
     [

@@ -76,6 +76,8 @@ _NAMES: Final = {
     ("engagements", "action"): ACTIONS,
     ("decisions", "outcome"): ("accepted", "held", "rejected", "refused"),
 }
+_MAY_OVERFLOW: Final = ("indicators", "baselines", "trade")
+"""Tables of economies that a policy, or none, may let run away: their numbers may be infinite, or none at all."""
 _MOST: Final = 2**53
 """Of whole numbers; some were written as floats, which hold no others."""
 _DAMAGED: Final = "(it is damaged, or another version wrote it)"
@@ -153,6 +155,8 @@ def _bad(column: "pd.Series[Any]", kind: Kind, place: tuple[str, str]) -> Any:
         numbers = column.to_numpy(np.float64, na_value=0.0)
         return (np.abs(numbers) > _MOST) | (numbers % 1 != 0) | (blank & (place not in _BLANKS))
     if kind == "number":
+        if place[0] in _MAY_OVERFLOW:
+            return []
         return ~np.isfinite(column.to_numpy(np.float64, na_value=np.nan))
     if place in _NAMES:
         return ~column.isin(_NAMES[place]).to_numpy(bool)

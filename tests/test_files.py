@@ -307,6 +307,18 @@ def test_a_file_that_is_something_else_is_called_so(tmp_path, content, hint):
         load_network(written(tmp_path / "e.csv", content))
 
 
+@pytest.mark.parametrize("name", ["e.csv", "e.csv.gz"])
+def test_a_file_that_is_utf_8_and_read_in_another_encoding_is_said(tmp_path, name):
+    def notes(content, encoding):
+        return load_network(written(tmp_path / name, content), files=FilesParams(encoding=encoding))[0].notes
+
+    said = "network.edges: is UTF-8 by all its letters, but read as files.encoding=latin-1 says"
+    text = "src,dst\nzoë,bo\n"
+    assert notes(text.encode("utf-8"), "latin-1") == (said,)
+    assert notes(text.encode("utf-8"), "utf8") == notes(text.encode("latin-1"), "latin-1") == ()
+    assert notes(text.encode("utf-16"), "utf-16") == notes(b"src,dst\nzoe,bo\n", "latin-1") == ()
+
+
 @pytest.mark.parametrize("name", ["utf-9", "base64", "rot13", "", "hex", "zlib"])
 def test_an_encoding_that_is_none_of_text_is_a_config_error(name):
     with pytest.raises(ConfigError, match=r"files\.encoding: .*no encoding of text \(utf-8, latin-1"):

@@ -17,7 +17,7 @@ from prism_mesa.errors import DataError, did_you_mean, printable
 from prism_mesa.social.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.parquet_files import parquet_columns, read_parquet
-from prism_mesa.social.unpacking import check_size
+from prism_mesa.social.unpacking import check_size, may_be_utf8
 
 _READABLE: Final = (".csv", ".csv.gz", ".gz", ".parquet", ".pq")
 _PARQUET: Final = (".parquet", ".pq")
@@ -131,6 +131,8 @@ def _read(
             by_comma = header.delimiter == ","
             columns = wanted.among(header.names, "" if by_comma else header.separated)
             notes = [] if by_comma else [f"{key}: is separated by {header.separated}, and read so"]
+            if may_be_utf8(file, files):
+                notes.append(f"{key}: is UTF-8 by all its letters, but read as files.encoding={files.encoding} says")
             table = csv_reader(file, header, columns, files)
         if not table.num_rows:
             raise _UnfitError("no rows below the header")

@@ -5,7 +5,7 @@ import gzip
 import io
 import os
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import BinaryIO, Final, cast
 
 from prism_mesa.social.params import FilesParams
 
@@ -53,6 +53,31 @@ def check_size(file: Path, most: int) -> None:
                 raise too_large(f"more than {most:,} bytes", most)
 
 
+def may_be_utf8(file: Path, files: FilesParams) -> bool:
+    """Return whether a file that is read in another encoding has letters beyond ASCII, and all as UTF-8 has them.
+
+    Raises:
+        OSError, EOFError, zlib.error: If it cannot be unpacked.
+    """
+    if codecs.lookup(files.encoding).name in ("utf-8", "utf-8-sig"):
+        return False
+    decoder, beyond = codecs.getincrementaldecoder("utf-8")(), False
+    with _source_of(file) as source:
+        try:
+            while block := source.read(BLOCK):
+                beyond |= not block.isascii()
+                decoder.decode(block)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return beyond
+
+
+def _source_of(file: Path) -> BinaryIO:
+    """Return the bytes of a file, unpacked if its name ends in .gz."""
+    return cast(BinaryIO, gzip.open(file)) if file.suffix == ".gz" else file.open("rb")
+
+
 def too_large(size: str, most: int) -> ValueError:
     """Return the fault of a file that unpacks to more than it may."""
     return ValueError(f"it unpacks to {size}, and files.max_bytes={most} is the most: take a part of it, or allow more")
@@ -62,7 +87,7 @@ class _Utf8(io.RawIOBase):
     """The bytes of a text file, unpacked, as UTF-8 without a byte order mark."""
 
     def __init__(self, file: Path, encoding: str) -> None:
-        self._source = gzip.open(file) if file.suffix == ".gz" else file.open("rb")  # noqa: SIM115 - closed below
+        self._source = _source_of(file)
         self._encoding = codecs.lookup(encoding).name
         self._decoder = codecs.getincrementaldecoder(encoding)()
         self._file, self._read, self._waiting = file, 0, b""
@@ -103,7 +128,7 @@ class _Utf8(io.RawIOBase):
     def _told(self, error: UnicodeDecodeError) -> str:
         """Return which byte cannot be read, where it is, and what to try."""
         place = self._read - len(error.object) + error.start
-        with gzip.open(self._file) if self._file.suffix == ".gz" else self._file.open("rb") as source:
+        with _source_of(self._file) as source:
             begin = source.read(4)
             line = begin[:place].count(b"\n") + 1
             for at in range(4, place, BLOCK):

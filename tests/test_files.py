@@ -307,6 +307,16 @@ def test_a_file_that_is_something_else_is_called_so(tmp_path, content, hint):
         load_network(written(tmp_path / "e.csv", content))
 
 
+def test_a_file_that_is_packed_twice_is_called_so(tmp_path):
+    with pytest.raises(DataError, match="it is packed with gzip twice: unpack it once"):
+        load_network(written(tmp_path / "e.csv.gz", gzip.compress(b"src,dst\n1,2\n")))
+
+
+def test_truth_values_in_parquet_are_read(tmp_path):
+    pq.write_table(pa.table({"text": ["a", "b"], "media_type": [None, True]}), tmp_path / "p.parquet")
+    assert load_corpus(str(tmp_path / "p.parquet")).media_types == ["", "True"]
+
+
 @pytest.mark.parametrize("name", ["e.csv", "e.csv.gz"])
 def test_a_file_that_is_utf_8_and_read_in_another_encoding_is_said(tmp_path, name):
     def notes(content, encoding):

@@ -77,7 +77,7 @@ def _declared_size(described: pq.FileMetaData, kinds: dict[str, pa.DataType]) ->
         for column in map(group.column, range(group.num_columns))
         if column.path_in_schema in kinds
     )
-    width = sum(kind.byte_width if _has_width(kind) else 4 for kind in kinds.values())
+    width = sum((kind.bit_width + 7) // 8 if _has_width(kind) else 4 for kind in kinds.values())
     return int(max(pages, described.num_rows * width))
 
 

@@ -13,8 +13,9 @@ BLOCK: Final = 1 << 20
 """Bytes that are unpacked at a time."""
 _GZIP_AT_MOST: Final = 1100
 """A byte of gzip unpacks to no more than 1,032 (deflate's longest match in its shortest code)."""
+_GZIP: Final = b"\x1f\x8b"
 _FIRST_BYTES: Final = (
-    (b"\x1f\x8b", "it is packed with gzip: let its name end in .csv.gz"),
+    (_GZIP, "it is packed with gzip: let its name end in .csv.gz"),
     (b"PK\x03\x04", "it is a zip file, perhaps of a spreadsheet: save the table as CSV"),
     (b"PAR1", "it is a Parquet file: let its name end in .parquet"),
     (codecs.BOM_UTF16_LE, "give files.encoding=utf-16"),
@@ -136,4 +137,6 @@ class _Utf8(io.RawIOBase):
         byte = f"{error.encoding!r} codec can't decode byte 0x{error.object[error.start]:02x} in position {place}"
         try_this = "give the encoding that it is in" if self._encoding != "utf-8" else "give files.encoding=latin-1"
         known = [hint for mark, hint in _FIRST_BYTES if begin.startswith(mark)]
+        if self._file.suffix == ".gz" and begin.startswith(_GZIP):
+            known = ["it is packed with gzip twice: unpack it once"]
         return f"{byte} (line {line}): it is not in {self._encoding}: {known[0] if known else try_this}"

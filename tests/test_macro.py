@@ -15,6 +15,7 @@ from prism_mesa.economy.nations import NATIONS, NationParams
 from prism_mesa.economy.params import MacroParams
 from prism_mesa.economy.responses import rate_response
 from prism_mesa.economy.world import Shocks
+from prism_mesa.errors import ConfigError
 from prism_mesa.experiments.measures import business_cycle, hp_cycle
 
 FIVE = tuple(NATIONS.values())
@@ -402,3 +403,12 @@ def test_taylors_rule_is_that_of_1993():
     assert macro.taylor_rate(world).item() == pytest.approx(4.0)
     hot = replace(world, inflations=np.full((1, 4), 4.0), gaps=np.full((1, 5), 1.0))
     assert macro.taylor_rate(hot).item() == pytest.approx(2 + 4 + 0.5 * 2 + 0.5 * 1)
+
+
+@pytest.mark.parametrize("okun", [5e-324, 1e-9, 0.03])
+def test_a_start_without_output_is_refused(okun):
+    with pytest.raises(
+        ConfigError, match=r"United States: starts with unemployment 3\.7 points above .*economy\.macro\.okun="
+    ):
+        EconomyModel(economy_macro_okun=okun, rng=1)
+    assert (EconomyModel(economy_macro_okun=0, rng=1).world.gap == 0).all()

@@ -37,6 +37,7 @@ import numpy as np
 from prism_mesa.economy.nations import NationParams
 from prism_mesa.economy.params import MacroParams
 from prism_mesa.economy.world import MEMORY, Floats, Shocks, World
+from prism_mesa.errors import ConfigError
 
 
 class Macro:
@@ -64,6 +65,19 @@ class Macro:
         growth, interest = self.trend + self.target, self.neutral + self.target
         self.taxes = self.spending + self.debt_target * (interest - growth) / (100 + growth / 4)
 
+    def _check_start(self, slack: Floats) -> None:
+        """Check that gaps which unemployment tells, `slack` points below its natural rate, leave an economy."""
+        okun = self.params.okun
+        bad = np.flatnonzero(np.abs(slack) >= 100 * okun)
+        if okun and len(bad):
+            points, name = slack[bad[0]], self.nations[bad[0]].name
+            where = "below" if points > 0 else "above"
+            raise ConfigError(
+                f"economy.nations: {name}: starts with unemployment {abs(points):g} points {where} "
+                f"its natural rate: with economy.macro.okun={okun:g} that is an output gap of 100 % or more; take "
+                "unemployment nearer to the natural rate, or a larger okun"
+            )
+
     def _of(self, name: str) -> Floats:
         return np.array([getattr(nation, name) for nation in self.nations], dtype=float)
 
@@ -79,12 +93,17 @@ class Macro:
 
         A nation's output gap is the one that its unemployment tells by Okun's law; the gaps before it are those which
         its growth tells, a straight line.
+
+        Raises:
+            ConfigError: If a gap would leave a nation no output, or more than double it.
         """
         n = len(self.nations)
         unemployment = self._given("unemployment", self.natural)
         inflation = self._given("inflation", self.target)
         rate = self._given("policy_rate", self.neutral + self.target)
-        gap = (self.natural - unemployment) / self.params.okun if self.params.okun else np.zeros(n)
+        slack = self.natural - unemployment
+        self._check_start(slack)
+        gap = slack / self.params.okun if self.params.okun else np.zeros(n)
         past = self._given("growth", self.trend) - self.trend
         gaps = gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)
         zero, square = np.zeros(n), np.zeros((n, n))

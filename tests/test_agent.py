@@ -5,7 +5,7 @@ import math
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from worlds import differing, ran, small
+from worlds import FROM_FILE, differing, ran, small
 
 from prism_mesa.errors import AgentError, ChartError
 from prism_mesa.records import Post
@@ -342,7 +342,7 @@ def test_a_new_agent_shifts_nobody_elses_draws():
 
 def test_a_new_agents_id_is_nobody_elses(tmp_path):
     (tmp_path / "edges.csv").write_text("src,dst\n1,2\n2,3\n")
-    model = small(network_edges=str(tmp_path / "edges.csv"))
+    model = small(network_edges=str(tmp_path / "edges.csv"), **FROM_FILE)
     made = [SocialAgent(model).agent_id for _ in range(2)]
     assert len({"1", "2", "3", *made}) == 5
     assert model.population.ids == ["1", "2", "3", *made]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from prism_mesa import cli
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.experiments.distill import distill
 from prism_mesa.experiments.lessons import lessons_of
 from prism_mesa.experiments.replay import replay
@@ -96,7 +96,8 @@ def test_a_run_with_a_share_is_repeated_and_told_and_refuses_another_model(serve
 
 
 def test_a_share_of_one_leaves_the_tables_as_they_are_without(server, asked, distilled, tmp_path):
-    result = run(asking(server, llm_share=1, distilled=str(distilled.file)), out=tmp_path)
+    with pytest.warns(PrismWarning, match=r"reasoner.distilled: no effect: reasoner.llm_share=1 leaves it no choice"):
+        result = run(asking(server, llm_share=1, distilled=str(distilled.file)), out=tmp_path)
     for file in asked.run_dir.glob("*.parquet"):
         assert (result.run_dir / file.name).read_bytes() == file.read_bytes()
 

@@ -370,7 +370,8 @@ WORLD = {
 
 
 def asking(server, world=WORLD, agents=None, **reasoner):
-    own = {"kind": "ollama", "host": server.url, "backoff_s": 0, "timeout_s": 5, **reasoner}
+    own = {"kind": "ollama", "host": server.url, "timeout_s": 5, **reasoner}
+    own |= {} if own.get("attempts") == 1 else {"backoff_s": 0}
     return world | {"reasoner": own} | {"agents": world["agents"] | (agents or {})}
 
 

@@ -18,7 +18,7 @@ from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.economy.agent import EconLLMAgent
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.params import ThinkingParams
-from prism_mesa.errors import ConfigError, LLMFailureException, RunError
+from prism_mesa.errors import ConfigError, LLMFailureException, PrismWarning, RunError
 from prism_mesa.experiments.economy import run_economy
 from prism_mesa.experiments.replay import replay
 from prism_mesa.experiments.why_economy import why_nation
@@ -291,7 +291,10 @@ def test_without_deliberation_prompts_ledger_keys_and_tables_are_what_they_were(
             return sorted(row.key for row in ledger.asked()), found
 
     own, found = keys({})
-    assert keys({"iterations": 5, "max_tokens": 1})[0] == own
+    with pytest.warns(
+        PrismWarning, match=r"deliberation.iterations, deliberation.max_tokens: no effect: nobody thinks"
+    ):
+        assert keys({"iterations": 5, "max_tokens": 1})[0] == own
     assert len(own) == 4
     assert set(found.table("reasoning")["thoughts"]) == {""}
     model, _ = after_a_step(lambda prompt: says(GOOD), deliberate=False)

@@ -9,7 +9,7 @@ from contextlib import suppress
 import pytest
 
 from prism_mesa import SocialModel
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.experiments import interview
 from prism_mesa.experiments.interview import Interview
 from prism_mesa.experiments.questionnaire import questionnaire_of
@@ -182,4 +182,5 @@ def test_a_run_in_which_an_llm_writes_cannot_be_limited_in_time():
     with pytest.raises(ConfigError, match=r"deliberation\.max_seconds: .* is to repeat") as caught:
         SocialModel(config)
     assert "\n" not in str(caught.value)
-    SocialModel(config | {"content": "none", "reasoner": {"kind": "rule"}}).close()
+    with pytest.warns(PrismWarning, match=r"deliberation.max_seconds: no effect: agents do not talk in this run"):
+        SocialModel(config | {"content": "none", "reasoner": {"kind": "rule"}}).close()

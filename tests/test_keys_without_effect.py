@@ -15,7 +15,7 @@ from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
 from prism_mesa.errors import ConfigError, PrismWarning
 from prism_mesa.experiments.config import EconomyConfig, load
-from prism_mesa.experiments.store import LEDGER, read_manifest
+from prism_mesa.experiments.store import read_manifest
 from prism_mesa.params import leaves, nested, said_of
 from prism_mesa.reasoner import LLMClient, LLMParams, choosing
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
@@ -196,10 +196,6 @@ WORLDS = {
         {**made["server"], "reasoner.attempts": 1, "reasoner.answer": "probabilities"},
         {"reasoner.distilled": made["distilled"]},
     ),
-    "a replay": lambda made: (
-        {"reasoner.kind": "ollama", "reasoner.ledger": "replay", "reasoner.ledger_path": ledger_of(made)},
-        {},
-    ),
     "embedded": lambda made: ({"reasoner.kind": "embedded", **TINY}, {}),
     "embedded in its place": lambda made: (
         {"reasoner.kind": "auto", "reasoner.host": NOBODY, **TINY},
@@ -217,10 +213,6 @@ GIVEN = {"a chart in Python": {"chart": social_chart}, "a reasoner in Python": {
 
 def says(prompt):
     return ("composing", "scrolling")[len(prompt) % 2]
-
-
-def ledger_of(made):
-    return str(run(SMALL | made["server"], out=made["tmp"]).run_dir / LEDGER)
 
 
 @contextmanager

@@ -595,14 +595,16 @@ def test_a_model_runs_inside_a_running_loop_as_in_jupyter():
 
 # -- what nations see ----------------------------------------------------------------------------------
 
+HOLD = '{"action": "Keep interest rates unchanged", "reasoning": "Wait.", "confidence": 0.5}'
 PUBLIC = {"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"}
 
 
 def seen_after(quarters, **params):
     """Return what nations see after some quarters, and the truth: indicator -> shape (n,)."""
-    model = EconomyModel(economy_policy="taylor", **params)
+    model = EconomyModel(economy_policy="llm", llm=lambda prompt: HOLD, **params)
     for _ in range(quarters):
         model.step()
+    model.close()
     return model.observe(), model.seen
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
+from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import Persona, Question, Reasoner
 from prism_mesa.reasoner.features import NAMES, feature_columns
 from prism_mesa.reasoner.question import Ask
@@ -46,7 +47,9 @@ def test_a_study_with_media_as_a_factor_has_two_different_arms(arm):
 
 def test_the_type_of_media_does_not_matter_and_without_the_weight_nothing_of_it_does(arm):
     assert engaged(arm("image")) == engaged(arm("video"))
-    assert differing(arm("", reasoner_rule_media=0), arm("image", reasoner_rule_media=0)) == []
+    with pytest.warns(PrismWarning, match=r"reasoner.rule.media: no effect: the posts have no media"):
+        words = arm("", reasoner_rule_media=0)
+    assert differing(words, arm("image", reasoner_rule_media=0)) == []
 
 
 def test_one_agent_after_the_other_weighs_media_as_columns_do():

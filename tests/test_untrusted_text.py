@@ -286,9 +286,9 @@ def test_a_run_full_of_hostile_texts_goes_to_its_end_and_nobody_leaves_the_optio
 
     def obedient(prompt):
         prompts.append(prompt)
-        return told(prompt)
+        return told(prompt) if len(prompts) > 1 else "scrolling"  # one good answer, or the model would give it up
 
-    with Reasoner(obedient, attempts=1, answer=form, persona=persona) as reasoner:
+    with Reasoner(obedient, attempts=1, answer=form, persona=persona, max_fallback_share=1) as reasoner:
         model = small(reasoner=reasoner, agents_n=120, posts_file=posts_file, **OPEN, **LIVELY)
         model.population.names[:] = [(CORPUS * 2)[row] for row in range(120)]
         ran(model, 4)

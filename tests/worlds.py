@@ -43,6 +43,10 @@ def small(kind=SocialModel, **params):
     return kind(**{**made, "posts_n_topics": 8, "recorder": Memory()} | params)
 
 
+FROM_FILE = {"agents_n": 1000, "network_mean_degree": 20}
+"""The defaults, for a world whose network is read from a file: what `small` sets would have no effect."""
+
+
 def ran(model, rounds=3):
     for _ in range(rounds):
         model.step()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from prism_mesa.economy.params import AdvisorParams, EconomyParams
 from prism_mesa.params import WithoutEffect, said_of, without_effect
-from prism_mesa.reasoner.without_effect import LIMITS, is_for_a_server, llm_keys
+from prism_mesa.reasoner.without_effect import is_for_a_server, llm_keys
 
 if TYPE_CHECKING:
     from prism_mesa.economy.model import EconomyModel
@@ -146,11 +146,6 @@ TABLE: Final[tuple[Row, ...]] = (
         "reasoner.kind reasoner.model reasoner.host reasoner.temperature reasoner.seed reasoner.max_answer_tokens",
         lambda k: k.given,
         "the LLM that was given in Python is asked as it is",
-    ),
-    _llm(
-        f"host timeout_s max_concurrency attempts backoff_s {' '.join(LIMITS)}",
-        lambda k: k.p.reasoner.ledger == "replay",
-        "with reasoner.ledger=replay nobody is asked",
     ),
     _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
     _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from prism_mesa.params import WithoutEffect, said_of, without_effect
 from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
 from prism_mesa.reasoner.params import LETTER_TOKENS
-from prism_mesa.reasoner.without_effect import LIMITS, is_for_a_server, limited, llm_keys
+from prism_mesa.reasoner.without_effect import is_for_a_server, limited, llm_keys
 from prism_mesa.social.files import is_parquet
 from prism_mesa.social.params import SocialParams
 
@@ -285,11 +285,6 @@ TABLE: Final[tuple[Row, ...]] = (
         "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
     ),
     _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
-    _llm(
-        f"host timeout_s max_concurrency attempts backoff_s spend_on {' '.join(LIMITS)}",
-        lambda k: k.p.reasoner.ledger == "replay",
-        "with reasoner.ledger=replay nobody is asked",
-    ),
     _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
     _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
     _llm(

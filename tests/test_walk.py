@@ -83,6 +83,21 @@ def test_counters_that_a_guard_reads_are_those_of_the_root_when_the_round_opened
     assert passed_over > 5
 
 
+@pytest.mark.parametrize("scheduler", ["columns", "mesa"])
+def test_who_goes_on_reading_from_one_post_to_the_next_does_not_time_out(scheduler):
+    """A self-transition begins the time in a state anew."""
+    kept = [t for t in social_chart.transitions if t.trigger in ("feed_ready", "round_ends") or t.source is RESTING]
+    own = [Transition("sees_post", SCROLLING, SCROLLING), Transition("timeout", SCROLLING, RESTING)]
+    arrows = [t for t in [*kept, *own] if t.source in (IDLE, SCROLLING, RESTING)]
+    chart = Statechart({IDLE, SCROLLING, RESTING}, arrows, IDLE, timeouts={SCROLLING: 2, RESTING: 1})
+    model = small(chart=chart, network_mean_degree=12, agents_post_rate=0.6, scheduler=scheduler, **ALL_ONLINE)
+    model.step()
+    assert model.population.n_read.tolist() == model.population.n_feed.tolist()
+    assert model.population.n_feed.max() > 6
+    ticks = [(row["agent"], row["tick"]) for row in model.recorder.tables["impressions"]]
+    assert sorted(ticks) == [(row, tick + 1) for row in range(30) for tick in range(model.population.n_feed[row])]
+
+
 def choosing(trigger, source, *targets):
     """Return the default chart with an open choice at one place."""
     kept = [t for t in social_chart.transitions if (t.trigger, t.source) != (trigger, source)]

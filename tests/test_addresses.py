@@ -10,7 +10,7 @@ from ollama_server import as_json, chat_answer, serving
 from test_openai_client import listing, says
 
 from prism_mesa import run
-from prism_mesa.errors import ConfigError, PrismError, said_openly
+from prism_mesa.errors import ConfigError, NotedWarning, PrismError, said_openly
 from prism_mesa.experiments.config import make_config
 from prism_mesa.experiments.economy import run_economy
 from prism_mesa.experiments.interview import Interview
@@ -82,7 +82,8 @@ def test_a_run_and_a_talk_keep_no_password(tmp_path):
 
 @pytest.mark.parametrize("host", [f"me:{SECRET}@127.0.0.1:1", f"http://{SECRET}@127.0.0.1:1"])
 def test_a_run_of_nations_keeps_no_password(host, tmp_path):
-    run_economy({"rounds": 1, "economy": {"policy": "taylor"}, "reasoner": {"host": host}}, out=tmp_path)
+    with pytest.warns(NotedWarning, match=r"reasoner.host: no effect: no LLM decides"):
+        run_economy({"rounds": 1, "economy": {"policy": "taylor"}, "reasoner": {"host": host}}, out=tmp_path)
     assert_nowhere(tmp_path)
 
 

@@ -22,6 +22,10 @@ class _Shown(reprlib.Repr):
         super().__init__()
         self.maxstring = self.maxother = 60
 
+    def repr_instance(self, thing: object, level: int) -> str:
+        """Return what anything else says of itself, on one line: a DataFrame takes several."""
+        return " ".join(super().repr_instance(thing, level).split())
+
     def repr_int(self, number: int, level: int) -> str:
         """Return a whole number in digits, or how long it is: Python writes out so many digits and no more."""
         if number.bit_length() < _WRITTEN_BITS:

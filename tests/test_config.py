@@ -4,11 +4,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
 
+import pandas as pd
 import pytest
 import yaml
 from pydantic import Field, ValidationError
 
-from prism_mesa import Config, ConfigError, load_config
+from prism_mesa import Config, ConfigError, SocialModel, load_config
 from prism_mesa.experiments.config import make_config
 from prism_mesa.params import Params, leaves, merged, nested, validated
 
@@ -311,3 +312,9 @@ def test_a_truth_value_is_one_only_where_one_is_wanted():
 def test_a_long_value_is_shown_in_short():
     with pytest.raises(ConfigError, match=r"^here: inner\.depth: .{1,160}$"):
         validated(Outer, {"inner": {"depth": "x" * 10_000}}, "here")
+
+
+def test_a_table_in_the_place_of_a_path_is_refused_in_one_line():
+    with pytest.raises(ConfigError, match=r"network\.edges: Input should be a valid string, not src dst") as caught:
+        SocialModel(network_edges=pd.DataFrame({"src": [0, 1], "dst": [1, 2]}))
+    assert "\n" not in str(caught.value)

@@ -112,12 +112,12 @@ class RunError(PrismError):
 class PrismWarning(UserWarning):
     """Something that was given has no effect, was changed on its way in, or failed without ending a run."""
 
+    def __init__(self, *told: object) -> None:
+        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in told))
+
 
 class NotedWarning(PrismWarning):
     """A warning of a model whose text also stands in the summary of a run, where the commands show it."""
-
-    def __init__(self, *told: object) -> None:
-        super().__init__(*(shortened(one) if isinstance(one, str) else one for one in told))
 
 
 def printable(text: str) -> str:

@@ -195,7 +195,7 @@ def test_the_streamed_tables_are_the_same_in_parts_and_are_repeated_as_such(tmp_
 
 
 def test_moves_that_come_in_any_order_are_written_by_tick_and_agent():
-    model = small_model(agents_n=5)
+    model = small_model(agents_n=5, network_mean_degree=4)
     chunks = [([2, 2], [4, 1]), ([1, 1], [3, 0]), ([2], [1])]
     post = iter(range(10))
     for tick, agent in chunks:

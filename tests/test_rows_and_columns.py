@@ -135,7 +135,7 @@ def test_so_it_is_with_agents_that_have_scripts_of_their_own(way, block, params,
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings(scripts=()), st.sampled_from([0, 0.3, 0.7, 1]))
 def test_so_it_is_whoever_decides_what_is_left_open(way, block, params, chart, happens, share):
-    assert_equal_in_another_way(way, block, happens, params | {"chart": chart, "share": share})
+    assert_equal_in_another_way(way, block, happens, with_chart(params, chart) | {"share": share})
 
 
 @pytest.mark.parametrize("way", WAYS)

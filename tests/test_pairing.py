@@ -107,6 +107,21 @@ def test_a_class_that_overrides_what_guards_read_is_asked_and_not_its_columns():
     assert model.totals["likes"] + model.totals["reshares"] == 0
 
 
+def test_draws_about_a_written_post_do_not_depend_on_what_others_write():
+    def keys(writers):
+        model = ran(small(agents_activity=0.0), 1)
+        for row in writers:
+            for text in ("One", "Two"):
+                model.agent(row).write(text)
+        model.step()
+        own = np.flatnonzero((model.posts.author == 7) & (model.posts.written == 1) & (model.posts.round == 2))
+        return model.posts.key[own].tolist()
+
+    alone, among_others = keys([7]), keys([9, 7, 3])
+    assert alone == among_others
+    assert len(set(alone)) == 2
+
+
 @pytest.mark.parametrize("post", [Post(), Post(post_id=10**6), None])
 def test_a_script_cannot_engage_with_what_is_no_post(post):
     model = ran(small(), 1)

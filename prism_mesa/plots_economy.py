@@ -91,7 +91,10 @@ def _fit_rows(grid: Any, indicators: pd.DataFrame, baselines: pd.DataFrame, name
     shown = pd.concat([indicators, baselines[baselines["policy"] == "taylor"]])
     shown = shown[shown["nation"].isin(names)]
     for row, indicator in zip(grid, _INDICATORS, strict=True):
-        low, high = shown[indicator].min(), shown[indicator].max()
+        values = shown[indicator][np.isfinite(shown[indicator])]
+        if values.empty:
+            continue
+        low, high = values.min(), values.max()
         room = max((high - low) / 2, 1.0)
         bottom, top = row[0].get_ylim()
         row[0].set_ylim(max(bottom, low - room), min(top, high + room))

@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import ran, small
 
+from prism_mesa.errors import NotedWarning
 from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, build_reasoner_prompt, question_prompt
 from prism_mesa.reasoner.prompt import PROMPT_CAP
 from prism_mesa.records import Post
@@ -289,7 +290,8 @@ def test_a_run_full_of_hostile_texts_goes_to_its_end_and_nobody_leaves_the_optio
         return told(prompt) if len(prompts) > 1 else "scrolling"  # one good answer, or the model would give it up
 
     with Reasoner(obedient, attempts=1, answer=form, persona=persona, max_fallback_share=1) as reasoner:
-        model = small(reasoner=reasoner, agents_n=120, posts_file=posts_file, **OPEN, **LIVELY)
+        with pytest.warns(NotedWarning, match=r"posts.file: \d+ rows without text left out"):
+            model = small(reasoner=reasoner, agents_n=120, posts_file=posts_file, **OPEN, **LIVELY)
         model.population.names[:] = [(CORPUS * 2)[row] for row in range(120)]
         ran(model, 4)
     moves = [row for row in model.recorder.tables["transitions"] if row["open"]]

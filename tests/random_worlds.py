@@ -460,3 +460,8 @@ def _happening(draw, scripts):
 def happenings(scripts=SCRIPTS):
     """Lists of what happens to agents, with or without scripts of their own."""
     return st.lists(_happening(scripts), max_size=6)
+
+
+def with_chart(params, chart):
+    """Return parameters with a chart of one's own, without what changes the default one."""
+    return {key: value for key, value in params.items() if key != "reasoner_asks_action"} | {"chart": chart}

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_worlds import Fan, charts, engage_somehow, happenings, populations
+from random_worlds import Fan, charts, engage_somehow, happenings, populations, with_chart
 from worlds import differing, ran, small
 
 from prism_mesa.experiments.run import run
@@ -338,6 +338,9 @@ def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_
 # -- all together
 
 
+@pytest.mark.filterwarnings(
+    "ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning"
+)  # charts have such guards
 @settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 @given(populations, charts(), happenings(scripts=(Fan,)), st.integers(0, 10), st.booleans())
 def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happens, seed, has_fans):
@@ -351,7 +354,7 @@ def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happe
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(model_module, "checked", lambda chart: chart)
         with_tools(patch, think)
-        model = small(chart=chart, **params | {"records_engagements": None})
+        model = small(**with_chart(params, chart) | {"records_engagements": None})
         for row in range(0, len(model.population), 4) if has_fans else ():
             Fan(model, row)
         new = []

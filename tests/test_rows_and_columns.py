@@ -19,6 +19,7 @@ from random_worlds import (
     likes_unasked,
     populations,
     skips_one,
+    with_chart,
 )
 from worlds import differing, named, ran, small
 
@@ -93,11 +94,6 @@ def lived(happens, block=None, rounds=3, share=None, **params):
             model.step()
         model.close()
     return model
-
-
-def with_chart(params, chart):
-    """Return parameters with a chart of one's own, without what changes the default one."""
-    return {key: value for key, value in params.items() if key != "reasoner_asks_action"} | {"chart": chart}
 
 
 def assert_equal_in_another_way(way, block, happens, params):

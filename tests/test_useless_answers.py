@@ -70,6 +70,15 @@ def test_a_function_whose_first_twenty_answers_are_useless_ends_the_step_with_wh
     assert (caught.value.reason, llm.asked) == ("useless", 20)
 
 
+def test_another_model_gives_the_same_function_twenty_more():
+    llm = says("I would rather not")
+    with Reasoner(llm, max_concurrency=1, **QUICK) as reasoner:
+        for so_far in (20, 40):
+            with pytest.raises(LLMFailureException, match="none of its first 20 answers is of any use"):
+                ran(small(**LIVELY, reasoner=reasoner))
+            assert llm.asked == so_far
+
+
 @pytest.mark.parametrize("nothing", [None, "", {"next_state": "composing"}])
 def test_a_function_that_returns_no_text_is_told_what_it_returned(nothing):
     model = small(**LIVELY, reasoner=Reasoner(says(nothing), **QUICK))

@@ -412,6 +412,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         self._ready.clear()
         self._failed.clear()
         self._failed_in = -1
+        self._usefulness = Usefulness()
         self.budget.refill()
 
     def _forget(self) -> None:

@@ -330,7 +330,7 @@ def decider(chart, share, fallback="rule"):
     if share == 0:
         return _distilled(chart)
     own = {} if share == 1 else {"distilled": _distilled(chart), "llm_share": share}
-    return Reasoner(_weighs, answer="probabilities", fallback=fallback, backoff_s=0, **own)
+    return Reasoner(_weighs, answer="probabilities", fallback=fallback, backoff_s=0, max_fallback_share=1, **own)
 
 
 # what happens to agents between and during rounds

@@ -301,6 +301,12 @@ NO_TABLE_SHOWS = {
 """Keys that are no factors: how fast it is, and what only Python sees."""
 
 
+@pytest.fixture(autouse=True)
+def folder_of_its_own(tmp_path, monkeypatch):
+    """Some keys name a file that is made where it is missing."""
+    monkeypatch.chdir(tmp_path)
+
+
 @pytest.mark.parametrize(("mode", "keys"), [("chronological", ""), ("x_algo", "feed.")])
 def test_all_other_keys_change_the_tables_and_nothing_is_said_of_them(mode, keys, tmp_path):
     base = SMALL | {"feed.mode": mode, "agents.n": 60, "rounds": 6, "agents.post_rate": 0.4}

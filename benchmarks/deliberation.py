@@ -36,7 +36,7 @@ from prism_mesa.deliberation import (
     steps,
     together,
 )
-from prism_mesa.reasoner import FunctionClient, Ledger, LLMClient, Place
+from prism_mesa.llm import FunctionClient, Ledger, LLMClient, Place
 
 TURN_MS: Final = 2.0
 N_TOOLS: Final = 10

@@ -30,13 +30,14 @@ from typing import Final
 from matplotlib.figure import Figure
 from measuring import cpu_s, machine
 
-from prism_mesa.reasoner.embedded import PMI_MIDDLE, PMI_SCALE, EmbeddedChatClient, PmiOracle
+from prism_mesa.domain import Post
+from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.reasoner.parse import parse_reasoner_response
+from prism_mesa.reasoner.pmi import PMI_MIDDLE, PMI_SCALE, PmiOracle
 from prism_mesa.reasoner.prompt import answer_schema, question_prompt
 from prism_mesa.reasoner.question import Persona, Question
-from prism_mesa.records import Post
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.texts import load_corpus
+from prism_mesa.social.world.corpus import load_corpus
 from prism_mesa.statechart import AgentState
 
 HERE: Final = Path(__file__).parent

@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from prism_mesa.reasoner.rule import BIAS, TRAIT_MEANS, TRAIT_SDS, TRAIT_WEIGHTS
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.texts import UNIT
+from prism_mesa.social.state.topics import UNIT
 
 IDLE, SCROLLING, EVALUATING, COMPOSING, RESTING = "idle", "scrolling", "evaluating", "composing", "resting"
 LIKE, REPLY, RESHARE = "engaging_like", "engaging_reply", "engaging_reshare"

@@ -16,11 +16,12 @@ import pyarrow.parquet as pq
 from measuring import Target, Times, at_least, at_most, cpu_s, rounds_of, say, wall_s
 from worlds import DEGREE, SEED, columns_model
 
-from prism_mesa.experiments.store import RunFolder, count_rows
-from prism_mesa.social.generate import generate_network
+from prism_mesa.runs.folder import RunFolder, count_rows
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.network import FollowNetwork, load_network
 from prism_mesa.social.params import NetworkParams
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.world.follows import load_network
+from prism_mesa.social.world.random_networks import generate_network
 from prism_mesa.streams import Streams
 
 TARGET_AGENTS: Final = 1_000_000

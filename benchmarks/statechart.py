@@ -27,7 +27,7 @@ import numpy as np
 from measuring import Times, cpu_s, machine, verdict
 
 from prism_mesa import AgentState, F, Statechart, StateTransition, Transition
-from prism_mesa.records import Post
+from prism_mesa.domain import Post
 from prism_mesa.statechart import STATES, ArrayColumns
 from prism_mesa.statechart.transitions import Guard
 

@@ -5,15 +5,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from prism_mesa.api import run, run_economy
+    from prism_mesa.domain import Post
     from prism_mesa.economy.model import EconomyModel
     from prism_mesa.errors import ChartError, ConfigError, DataError, PrismError
-    from prism_mesa.experiments.config import Config, load_config
-    from prism_mesa.experiments.execution import RunResult
-    from prism_mesa.experiments.store import read_manifest, read_table
-    from prism_mesa.plots import draw_distilled, draw_run, draw_survey
-    from prism_mesa.plots_economy import draw_economy
-    from prism_mesa.reasoner import Ledger, OllamaChatClient, Reasoner, RuleReasoner
-    from prism_mesa.records import Post
+    from prism_mesa.llm import Ledger, OllamaChatClient
+    from prism_mesa.reasoner import Reasoner, RuleReasoner
+    from prism_mesa.runs.config import Config, load_config
+    from prism_mesa.runs.folder import read_manifest, read_table
+    from prism_mesa.runs.lifecycle import RunResult
     from prism_mesa.social.agent import SocialAgent
     from prism_mesa.social.cascades import cascades
     from prism_mesa.social.model import SocialModel
@@ -29,18 +28,21 @@ if TYPE_CHECKING:
         export_agent,
         state_distribution,
     )
+    from prism_mesa.view.economy_plots import draw_economy
+    from prism_mesa.view.plots import draw_distilled, draw_run, draw_survey
 
 _HOMES = {
     "api": ("run", "run_economy"),
     "economy.model": ("EconomyModel",),
     "errors": ("ChartError", "ConfigError", "DataError", "PrismError"),
-    "experiments.config": ("Config", "load_config"),
-    "experiments.execution": ("RunResult",),
-    "experiments.store": ("read_manifest", "read_table"),
-    "plots": ("draw_distilled", "draw_run", "draw_survey"),
-    "plots_economy": ("draw_economy",),
-    "reasoner": ("Ledger", "OllamaChatClient", "Reasoner", "RuleReasoner"),
-    "records": ("Post",),
+    "runs.config": ("Config", "load_config"),
+    "runs.lifecycle": ("RunResult",),
+    "runs.folder": ("read_manifest", "read_table"),
+    "view.plots": ("draw_distilled", "draw_run", "draw_survey"),
+    "view.economy_plots": ("draw_economy",),
+    "llm": ("Ledger", "OllamaChatClient"),
+    "reasoner": ("Reasoner", "RuleReasoner"),
+    "domain": ("Post",),
     "social.agent": ("SocialAgent",),
     "social.cascades": ("cascades",),
     "social.model": ("SocialModel",),

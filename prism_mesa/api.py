@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from prism_mesa.errors import PrismError
-from prism_mesa.experiments.config import Config, EconomyConfig
-from prism_mesa.experiments.economy import run_economy as run_nations
-from prism_mesa.experiments.execution import RunBrokenError, RunInterruptedError, RunResult
-from prism_mesa.experiments.run import run as run_platform
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.runs.config import Config, EconomyConfig
+from prism_mesa.runs.economy import run_economy as run_nations
+from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
+from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 
@@ -115,13 +115,13 @@ def _with_pictures(result: RunResult, drawn: list[Path]) -> RunResult:
 
 
 def _draw_platform(run_dir: Path, *, partly: bool) -> list[Path]:
-    from prism_mesa.plots import draw_run
+    from prism_mesa.view.plots import draw_run
 
     return draw_run(run_dir, partly=partly)
 
 
 def _draw_nations(run_dir: Path, *, partly: bool) -> list[Path]:
-    from prism_mesa.plots_economy import draw_economy
+    from prism_mesa.view.economy_plots import draw_economy
 
     return draw_economy(run_dir, partly=partly)
 

@@ -15,8 +15,9 @@ import pytest
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
-from prism_mesa import cli
-from prism_mesa.reasoner import Hosts, llamacpp
+from prism_mesa.cli import app as cli
+from prism_mesa.llm import Hosts
+from prism_mesa.reasoner import llamacpp
 
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=50)
@@ -68,8 +69,8 @@ def prism(monkeypatch, capfd, tmp_path):
     """Call the command in an empty folder; returns exit code, stdout, stderr, caught below Python's own streams."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("prism_mesa.plots.DPI", 20)  # pictures are looked at elsewhere
-    monkeypatch.setattr("prism_mesa.plots_economy.DPI", 20)
+    monkeypatch.setattr("prism_mesa.view.plots.DPI", 20)  # pictures are looked at elsewhere
+    monkeypatch.setattr("prism_mesa.view.economy_plots.DPI", 20)
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["prism", *map(str, arguments)])

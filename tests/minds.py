@@ -5,7 +5,7 @@ import re
 from hashlib import blake2b
 
 from prism_mesa.reasoner import Reasoner
-from prism_mesa.social.posts import POST
+from prism_mesa.social.state.posts import POST
 
 THINKS, SPEAKS = "Your thoughts, as JSON:", "You say:"
 WORDS = "music rain tram coffee election goal garden phone virus market school film snow car dog bread".split()

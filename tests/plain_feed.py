@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from prism_mesa.social.posts import REPLY, matches, relevance_of
+from prism_mesa.social.state.posts import REPLY, matches, relevance_of
 
 
 def plain_feed(reader, population, posts, seen, network, params, streams, now):

@@ -8,12 +8,12 @@ from itertools import combinations
 
 from hypothesis import strategies as st
 
+from prism_mesa.domain import ACTIONS as ACTION_NAMES
+from prism_mesa.domain import POST_KINDS
 from prism_mesa.kernels.walk import FIELD_NAMES
 from prism_mesa.reasoner import DistilledReasoner, Reasoner
 from prism_mesa.reasoner.distilled import DistilledModel, Linear, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES
-from prism_mesa.records import ACTIONS as ACTION_NAMES
-from prism_mesa.records import POST_KINDS
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import FEED_READY, FIRED, ROUND_ENDS, TRIGGER_RULES, build_chart, viral_chart
 from prism_mesa.statechart import NEEDS_ORACLE, TIMEOUT, AgentState, F, Statechart, Transition

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from worlds import FROM_FILE, differing, ran, small
 
+from prism_mesa.domain import Post
 from prism_mesa.errors import AgentError, ChartError
-from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.statechart import (
     AgentState,

@@ -7,22 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.reasoner import (
-    Ask,
-    Books,
-    Completion,
-    Ledger,
-    OllamaChatClient,
-    Persona,
-    Question,
-    Reasoner,
-    UselessAnswerError,
-)
-from prism_mesa.reasoner.options import probabilities_of, recordable
+from prism_mesa.domain import Post
+from prism_mesa.llm import Books, Completion, Ledger, OllamaChatClient, UselessAnswerError
+from prism_mesa.llm.formats.multiple_choice import probabilities_of, recordable
+from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.recorded import recorded_oracle
-from prism_mesa.reasoner.stand_in import StandIn
-from prism_mesa.records import Post
+from prism_mesa.reasoner.replayed import recorded_oracle
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

@@ -14,7 +14,7 @@ from test_economy_runs import LLM, failing_from
 
 from prism_mesa import Config, RunResult, read_manifest, run, run_economy
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.summaries import run_lines
+from prism_mesa.view.summaries import run_lines
 
 SMALL = {"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6}
 PLATFORM = {"states.png", "cascades.png", "engagement.png"}
@@ -23,8 +23,8 @@ NATIONS = {"indicators.png", "policies.png", "responses.png"}
 
 @pytest.fixture(autouse=True)
 def _coarse(monkeypatch):
-    monkeypatch.setattr("prism_mesa.plots.DPI", 20)
-    monkeypatch.setattr("prism_mesa.plots_economy.DPI", 20)
+    monkeypatch.setattr("prism_mesa.view.plots.DPI", 20)
+    monkeypatch.setattr("prism_mesa.view.economy_plots.DPI", 20)
 
 
 def drawn(folder):
@@ -134,7 +134,7 @@ def test_an_interrupt_of_nations_keeps_quarters_pictures_and_summary(tmp_path):
 
 
 def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_path):
-    command = [sys.executable, "-m", "prism_mesa.cli", "economy", "rounds=20000", "economy.policy=taylor"]
+    command = [sys.executable, "-m", "prism_mesa.cli.app", "economy", "rounds=20000", "economy.policy=taylor"]
     process = subprocess.Popen(
         [*command, "economy.nations=Sweden", "--json", "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -164,7 +164,7 @@ def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_pat
 
 def test_a_command_says_what_it_took_in_all_and_the_run_in_it(tmp_path):
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=1", "agents.n=10", "network.mean_degree=2"]
+    command = [sys.executable, "-m", "prism_mesa.cli.app", "run", "rounds=1", "agents.n=10", "network.mean_degree=2"]
     done = subprocess.run(
         [*command, "reasoner.kind=rule", "--json", "--out", str(tmp_path)], capture_output=True, text=True, check=True
     )

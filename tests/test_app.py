@@ -20,12 +20,12 @@ from matplotlib.collections import FillBetweenPolyCollection, PathCollection
 from matplotlib.colors import to_hex
 from worlds import small
 
-from prism_mesa import app
 from prism_mesa.errors import PrismError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.statechart import STATE_COLORS, AgentState
+from prism_mesa.view import dashboard as app
 
 CONFIG = SocialParams.model_validate({"agents": {"n": 60}, "rounds": 1, "seed": 5})
 

@@ -12,15 +12,16 @@ import pytest
 from minds import SPEAKS, THINKS, thought, words_of
 
 from prism_mesa import SocialAgent, SocialModel
+from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, _most_telling, why
 from prism_mesa.errors import ConfigError, DataError, RunError
-from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import read_manifest
-from prism_mesa.experiments.telling import told
-from prism_mesa.experiments.why import RoundOfAgent, Thought, _most_telling, why
-from prism_mesa.reasoner import Ledger, Reasoner
-from prism_mesa.reasoner.stand_in import FAULTS, Said, StandIn, embedded_brain, first_attempts, prompt_text
+from prism_mesa.llm import Ledger
+from prism_mesa.llm.stand_in import FAULTS, Said, StandIn, embedded_brain, first_attempts, prompt_text
+from prism_mesa.reasoner import Reasoner
+from prism_mesa.runs.folder import read_manifest
+from prism_mesa.runs.ledgers import export_ledger, ledger_stats
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.social import run
 
 WORLD = {
     "agents": {"n": 40, "activity": 0.9, "band": 0.3},

@@ -6,19 +6,10 @@ import sqlite3
 
 import pytest
 
+from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.reasoner import (
-    Ask,
-    AskedRow,
-    Books,
-    FunctionClient,
-    Ledger,
-    Persona,
-    Question,
-    Reasoner,
-    StoredAnswer,
-)
-from prism_mesa.records import Post
+from prism_mesa.llm import AskedRow, Books, FunctionClient, Ledger, StoredAnswer
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -341,7 +332,7 @@ def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llm
 
 
 def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tmp_path, monkeypatch):
-    monkeypatch.setattr("prism_mesa.reasoner.books._AT_HAND", 3)
+    monkeypatch.setattr("prism_mesa.llm.ledger.answers._AT_HAND", 3)
     with Ledger(tmp_path / "own.sqlite") as own:
         books = Books()
         books.begin(own, "scope/run")

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa import Config, ConfigError, EconomyModel, SocialModel, load_config
+from prism_mesa.analysis.survey.questionnaire import questionnaire_of, read_questionnaire
 from prism_mesa.errors import LONGEST, PrismError, PrismWarning, did_you_mean
-from prism_mesa.experiments.config import EconomyConfig, load, make_config
-from prism_mesa.experiments.questionnaire import questionnaire_of, read_questionnaire
-from prism_mesa.experiments.yaml_text import LARGEST
 from prism_mesa.params import leaves, nested, validated
-from prism_mesa.social.clock import Clock
+from prism_mesa.runs.config import EconomyConfig, load, make_config
+from prism_mesa.runs.yaml_text import LARGEST
+from prism_mesa.social.state.clock import Clock
 
 HUGE = (10**30, -(10**30), 1e308, -1e308, 2**63, 10**5000)
 KINDS = {Config: SocialModel, EconomyConfig: EconomyModel}

@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prism_mesa.domain import Post
 from prism_mesa.errors import OracleError
-from prism_mesa.reasoner import Ask, Completion, Ledger, Persona, Question, Reasoner, RuleReasoner, question_prompt
-from prism_mesa.reasoner.budget import Budget
+from prism_mesa.llm import Completion, Ledger
+from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, RuleReasoner, question_prompt
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.records import Post
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

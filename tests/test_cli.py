@@ -13,7 +13,7 @@ import pytest
 from ollama_server import drop, late, models, serving
 
 from prism_mesa import read_manifest, read_table
-from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.llm.stand_in import StandIn
 
 SMALL = (
     "rounds=2",

@@ -10,8 +10,8 @@ import yaml
 from pydantic import Field, ValidationError
 
 from prism_mesa import Config, ConfigError, SocialModel, load_config
-from prism_mesa.experiments.config import make_config
 from prism_mesa.params import Params, leaves, merged, nested, validated
+from prism_mesa.runs.config import make_config
 
 ROOT = Path(__file__).parents[1]
 DEFAULT = ROOT / "configs" / "default.yaml"

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 from test_economy_runs import served
 
 from prism_mesa import draw_economy, draw_run, read_manifest, read_table, run
+from prism_mesa.analysis.distill.distill import distill
+from prism_mesa.analysis.explain.economy import why_nation
+from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.interview.interview import Interview
+from prism_mesa.analysis.survey.questionnaire import Questionnaire
+from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import DataError, PrismError
-from prism_mesa.experiments.distill import distill
-from prism_mesa.experiments.economy import run_economy
-from prism_mesa.experiments.interview import Interview
-from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
-from prism_mesa.experiments.questionnaire import Questionnaire
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.survey import survey
-from prism_mesa.experiments.table_checks import COLUMNS
-from prism_mesa.experiments.telling import told
-from prism_mesa.experiments.why import why
-from prism_mesa.experiments.why_economy import why_nation
-from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.runs.economy import run_economy
+from prism_mesa.runs.ledgers import export_ledger, ledger_stats
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.table_checks import COLUMNS
 
 WORLD = {"agents": {"n": 20, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
 WORLD |= {"ticks_per_round": 5}

@@ -39,7 +39,7 @@ from prism_mesa.deliberation import (
     together,
 )
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException, OracleError
-from prism_mesa.reasoner import Books, FunctionClient, Ledger, LLMClient, LLMParams, Place
+from prism_mesa.llm import Books, FunctionClient, Ledger, LLMClient, LLMParams, Place
 
 # -- who plays the LLM, and what it can call -----------------------------------------------------------
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import OracleError
-from prism_mesa.reasoner import AskedRow, Completion, FunctionClient, Ledger, Reasoner
+from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger
+from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.question import Ask, Persona, Question
 from prism_mesa.statechart import AgentState
 

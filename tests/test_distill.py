@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
+from prism_mesa.analysis.distill.dataset import Lesson, Lessons, blocks_of
+from prism_mesa.analysis.distill.distill import model_of
+from prism_mesa.analysis.distill.fit import fitted
+from prism_mesa.analysis.distill.scores import auc, calibration, js_divergence, log_loss
+from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.experiments.agreement import auc, calibration, js_divergence, log_loss
-from prism_mesa.experiments.distill import model_of
-from prism_mesa.experiments.fitting import fitted
-from prism_mesa.experiments.lessons import Lesson, Lessons, blocks_of
 from prism_mesa.reasoner import (
     Ask,
     DistilledReasoner,
@@ -27,8 +28,7 @@ from prism_mesa.reasoner import (
 from prism_mesa.reasoner.distilled import OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns_of
-from prism_mesa.records import Post
-from prism_mesa.social.asking import goes_to_llm
+from prism_mesa.social.round.choices import goes_to_llm
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 

@@ -6,16 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa import cli
+from prism_mesa.analysis.distill.dataset import lessons_of
+from prism_mesa.analysis.distill.distill import distill
+from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.trace import why
+from prism_mesa.cli import app as cli
 from prism_mesa.errors import DataError, PrismWarning
-from prism_mesa.experiments.distill import distill
-from prism_mesa.experiments.lessons import lessons_of
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import read_manifest
-from prism_mesa.experiments.telling import told
-from prism_mesa.experiments.why import why
-from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.runs.folder import read_manifest
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.social import run
 
 WORLD = {"agents": {"n": 50, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 8}, "rounds": 3, "seed": 7}
 

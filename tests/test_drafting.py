@@ -9,19 +9,20 @@ import pytest
 from minds import SPEAKS, THINKS, Mind, asked, busy, published, thought, whim, words_of
 from worlds import differing, ran, small
 
+from prism_mesa.analysis.distill.dataset import blocks_of, lessons_of
+from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.experiments.distill import distill
-from prism_mesa.experiments.lessons import blocks_of, lessons_of
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import read_manifest
-from prism_mesa.reasoner import Ledger, choosing
-from prism_mesa.reasoner.stand_in import StandIn, choose_by_hash, prompt_text
+from prism_mesa.llm import Ledger
+from prism_mesa.llm.stand_in import StandIn, choose_by_hash, prompt_text
+from prism_mesa.reasoner import choosing
+from prism_mesa.runs.folder import read_manifest
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.cleaning import cleaned
-from prism_mesa.social.drafting import AT_A_TIME
+from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.content.drafts import AT_A_TIME
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.posts import POST, REPLY, RESHARE, WORDS_CAP
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE, WORDS_CAP
 
 LIVELY = {
     "content": "llm",

@@ -12,17 +12,17 @@ import pandas as pd
 import pytest
 
 from prism_mesa import read_table
-from prism_mesa.agents import Decision, LLMAgent, decide_together, thoughts_in_json
+from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Limits, ToolFinishedEvent
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.economy.agent import EconLLMAgent
+from prism_mesa.economy.llm_agent import Decision, LLMAgent, decide_together, thoughts_in_json
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.errors import ConfigError, LLMFailureException, PrismWarning, RunError
-from prism_mesa.experiments.economy import run_economy
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.why_economy import why_nation
-from prism_mesa.reasoner import Ledger, LLMClient, LLMParams
+from prism_mesa.llm import Ledger, LLMClient, LLMParams
+from prism_mesa.runs.economy import run_economy
+from prism_mesa.runs.replay import replay
 
 NATIONS = ("Canada", "Sweden")
 TOO_MUCH = "Cut taxes by 300% of GDP"

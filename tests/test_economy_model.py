@@ -10,7 +10,7 @@ import pytest
 from prism_mesa.economy.agent import EconLLMAgent, RuleAgent
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.nations import NATIONS
-from prism_mesa.economy.states import INDICATORS
+from prism_mesa.economy.observation import INDICATORS
 from prism_mesa.errors import ConfigError
 
 

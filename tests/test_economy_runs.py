@@ -10,16 +10,16 @@ import pytest
 import yaml
 
 from prism_mesa import read_manifest, read_table
+from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.errors import ConfigError, DataError, RunError
-from prism_mesa.experiments.config import EconomyConfig, load
-from prism_mesa.experiments.economy import run_economy
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.store import ECONOMY_TABLES
-from prism_mesa.experiments.why_economy import why_nation
+from prism_mesa.llm import Completion, Ledger
+from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.params import leaves
-from prism_mesa.plots_economy import draw_economy
-from prism_mesa.reasoner import Completion, Ledger
-from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.runs.config import EconomyConfig, load
+from prism_mesa.runs.economy import run_economy
+from prism_mesa.runs.folder import ECONOMY_TABLES
+from prism_mesa.runs.replay import replay
+from prism_mesa.view.economy_plots import draw_economy
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "configs" / "economy.yaml"

@@ -12,19 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism_mesa.domain import TRAIT_MEANS, Post
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.reasoner import Persona, Question, UselessAnswerError
-from prism_mesa.reasoner.embedded import (
-    PMI_MIDDLE,
-    PMI_SCALE,
-    EmbeddedChatClient,
-    PmiOracle,
-    close_engines,
-    embedded_fault,
-)
+from prism_mesa.llm import UselessAnswerError
+from prism_mesa.llm.clients.embedded import EmbeddedChatClient, close_engines, embedded_fault
+from prism_mesa.reasoner import Persona, Question
 from prism_mesa.reasoner.params import RuleParams
+from prism_mesa.reasoner.pmi import PMI_MIDDLE, PMI_SCALE, PmiOracle
 from prism_mesa.reasoner.prompt import answer_schema
-from prism_mesa.records import TRAIT_MEANS, Post
 from prism_mesa.statechart import STATES, AgentState
 
 pytestmark = pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
@@ -141,8 +136,9 @@ def test_the_oracle_says_which_llm_and_which_build_it_is(client, oracle):
 OTHER_PROCESS = """
 import asyncio, sys
 from prism_mesa.reasoner import Persona, Question
-from prism_mesa.reasoner.embedded import EmbeddedChatClient, PmiOracle
-from prism_mesa.records import Post
+from prism_mesa.llm.clients.embedded import EmbeddedChatClient
+from prism_mesa.reasoner.pmi import PmiOracle
+from prism_mesa.domain import Post
 from prism_mesa.statechart import AgentState
 oracle = PmiOracle(EmbeddedChatClient())
 assert "xllamacpp" not in sys.modules
@@ -333,7 +329,7 @@ def test_a_broken_file_is_refused_when_it_is_loaded(tmp_path):
 
 
 def test_without_xllamacpp_the_error_says_how_to_get_it(monkeypatch):
-    monkeypatch.setattr("prism_mesa.reasoner.llamacpp.find_spec", lambda name: None)
+    monkeypatch.setattr("prism_mesa.llm.clients.llamacpp.find_spec", lambda name: None)
     commands = r"uv sync --extra embedded in a clone of PRISM, else pip install xllamacpp==[\d.]+"
     way_out = rf"needs xllamacpp: {commands} \(or set reasoner\.kind=rule\)"
     with pytest.raises(ConfigError, match=f"reasoner.kind: embedded {way_out}"):

@@ -10,17 +10,17 @@ from hypothesis import strategies as st
 from random_worlds import Fan, charts, engage_somehow, happenings, populations, with_chart
 from worlds import differing, ran, small
 
-from prism_mesa.experiments.run import run
+from prism_mesa.domain import ACTIONS
 from prism_mesa.reasoner import Reasoner
-from prism_mesa.records import ACTIONS
+from prism_mesa.runs.social import run
 from prism_mesa.social import model as model_module
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import build_chart
 from prism_mesa.social.cascades import cascades
-from prism_mesa.social.engaged import Engaged
-from prism_mesa.social.posts import RESHARE
-from prism_mesa.social.tools import PlatformTools
-from prism_mesa.social.writing import write
+from prism_mesa.social.content.tools import PlatformTools
+from prism_mesa.social.content.writer import write
+from prism_mesa.social.round.engagements import Engaged
+from prism_mesa.social.state.posts import RESHARE
 from prism_mesa.statechart import AgentState, Statechart, Transition
 
 EVALUATING, SCROLLING, LIKING = AgentState.EVALUATING, AgentState.SCROLLING, AgentState.ENGAGING_LIKE

@@ -7,14 +7,15 @@ from hypothesis import strategies as st
 from plain_feed import plain_feed
 from worlds import ran, small
 
-from prism_mesa.social import feed
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.network import from_edges
 from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
-from prism_mesa.social.posts import POST, REPLY, RESHARE, Posts
-from prism_mesa.social.profiles import draw_profiles
-from prism_mesa.social.seen import Seen
-from prism_mesa.social.texts import Corpus, Topics
+from prism_mesa.social.round import feed
+from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.network import from_edges
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
+from prism_mesa.social.state.topics import Topics
+from prism_mesa.social.world.corpus import Corpus
+from prism_mesa.social.world.profiles import draw_profiles
 from prism_mesa.streams import Streams
 
 

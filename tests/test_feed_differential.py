@@ -6,13 +6,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_feed import plain_feed
 
-from prism_mesa.social.feed import rank_feeds
-from prism_mesa.social.network import from_edges
 from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
-from prism_mesa.social.posts import POST, REPLY, RESHARE, Posts
-from prism_mesa.social.profiles import draw_profiles
-from prism_mesa.social.seen import Seen
-from prism_mesa.social.texts import UNIT, Corpus, Topics
+from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.network import from_edges
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
+from prism_mesa.social.state.topics import UNIT, Topics
+from prism_mesa.social.world.corpus import Corpus
+from prism_mesa.social.world.profiles import draw_profiles
 from prism_mesa.streams import Streams
 
 MODES = ("random", "chronological", "preference", "x_algo")

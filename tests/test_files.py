@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from worlds import small
 
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
-from prism_mesa.social.files import read_table
-from prism_mesa.social.network import load_network
 from prism_mesa.social.params import FilesParams
-from prism_mesa.social.texts import load_corpus
+from prism_mesa.social.world.corpus import load_corpus
+from prism_mesa.social.world.follows import load_network
+from prism_mesa.social.world.readers import read_table
 
 EDGES = [("ann", "bo"), ("ann", "cy"), ("cy", "bo"), ("bo", "ann")]
 

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.reasoner import Ask, Completion, Hosts, Persona, Question, Reasoner
+from prism_mesa.llm import Completion, Hosts
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
+from prism_mesa.analysis.interview.constrained import first_person, recollection_of
+from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
+from prism_mesa.analysis.interview.interview import DEEDS_TOLD, Interview
+from prism_mesa.analysis.interview.tools import LookingBack
 from prism_mesa.deliberation import AgentErrorEvent
 from prism_mesa.errors import AgentError, DataError
-from prism_mesa.experiments.grounding import not_in_records, refers_to
-from prism_mesa.experiments.interview import DEEDS_TOLD, Interview
-from prism_mesa.experiments.looking_back import LookingBack
-from prism_mesa.experiments.recollecting import first_person, recollection_of
-from prism_mesa.experiments.restored import RunRecords
-from prism_mesa.experiments.run import run
-from prism_mesa.reasoner import Ledger, LLMClient
-from prism_mesa.social.deeds import Deed, in_words
+from prism_mesa.llm import Ledger, LLMClient
+from prism_mesa.runs.archive import RunRecords
+from prism_mesa.runs.social import run
+from prism_mesa.social.content.activity import Deed, in_words
 
 THOUGHT = '{"understanding": "They ask about me.", "verdict": "complete"}'
 
@@ -264,7 +264,7 @@ def talk(prism, monkeypatch, run_dir):
 
     def call(*arguments, said=("I liked something.",), lines=b"", llm=None):
         player = LLMClient(llm or Player(*said))
-        monkeypatch.setattr("prism_mesa.experiments.interview.llm_for", lambda config, overrides, **how: player)
+        monkeypatch.setattr("prism_mesa.analysis.interview.interview.llm_for", lambda config, overrides, **how: player)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(lines)))
         return prism("interview", run_dir, *arguments)
 
@@ -321,7 +321,7 @@ def test_an_interrupt_keeps_the_talk_and_ends_with_130(talk, tmp_path, monkeypat
         yield "A?"
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("prism_mesa.interview_session.piped_lines", lines)
+    monkeypatch.setattr("prism_mesa.view.interview_terminal.piped_lines", lines)
     code, _, err = talk("3")
     [folder] = (tmp_path / "results").iterdir()
     assert code == 130

@@ -9,14 +9,14 @@ from contextlib import suppress
 import pytest
 
 from prism_mesa import SocialModel
+from prism_mesa.analysis.interview import interview
+from prism_mesa.analysis.interview.interview import Interview
+from prism_mesa.analysis.survey.questionnaire import questionnaire_of
+from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
-from prism_mesa.experiments import interview
-from prism_mesa.experiments.interview import Interview
-from prism_mesa.experiments.questionnaire import questionnaire_of
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.survey import survey
-from prism_mesa.interview_session import Session
-from prism_mesa.reasoner import Ledger, LLMClient
+from prism_mesa.llm import Ledger, LLMClient
+from prism_mesa.runs.social import run
+from prism_mesa.view.interview_terminal import Session
 
 ASKED = questionnaire_of({"questions": [{"id": "why", "ask": "Why?"}]})
 
@@ -43,8 +43,10 @@ def talk(prism, monkeypatch, run_dir):
     """Call `prism interview` on the run, with a function as the LLM, and lines on standard input."""
 
     def call(lines, player=llm):
-        monkeypatch.setattr("prism_mesa.experiments.interview.llm_for", lambda config, given, **how: LLMClient(player))
-        monkeypatch.setattr("prism_mesa.interview_session.piped_lines", lines)
+        monkeypatch.setattr(
+            "prism_mesa.analysis.interview.interview.llm_for", lambda config, given, **how: LLMClient(player)
+        )
+        monkeypatch.setattr("prism_mesa.view.interview_terminal.piped_lines", lines)
         monkeypatch.setattr("sys.stdin", io.StringIO())
         return prism("interview", run_dir, "3")
 

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel, field_serializer
 
+from prism_mesa.deliberation.text import error_told, shown, told
 from prism_mesa.deliberation.tools import ToolRegistry
-from prism_mesa.deliberation.wording import error_told, shown, told
 
 TOPICS = frozenset({"jazz", "tea", "chess", "rain", "Oslo"})
 SORTED = '["Oslo","chess","jazz","rain","tea"]'

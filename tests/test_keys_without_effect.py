@@ -14,18 +14,19 @@ from prism_mesa import Config, Reasoner, load_config, run
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
 from prism_mesa.errors import ConfigError, PrismWarning
-from prism_mesa.experiments.config import EconomyConfig, load
-from prism_mesa.experiments.store import read_manifest
+from prism_mesa.llm import LLMClient, LLMParams
+from prism_mesa.llm.clients.embedded import embedded_fault
+from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.params import leaves, nested, said_of
-from prism_mesa.reasoner import LLMClient, LLMParams, choosing
+from prism_mesa.reasoner import choosing
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
-from prism_mesa.reasoner.embedded import embedded_fault
-from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.runs.config import EconomyConfig, load
+from prism_mesa.runs.folder import read_manifest
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.tables import WalkTables
+from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.without_effect import TABLE, _known
-from prism_mesa.social.world import make_world
+from prism_mesa.social.world.build import make_world
 
 ROOT = Path(__file__).parents[1]
 NOBODY = "http://127.0.0.1:9"

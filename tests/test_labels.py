@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa.social.labels import Ids, Names
+from prism_mesa.social.state.ids import Ids, Names
 
 POOL = ("Ada Abe", "Bo Chen", "Cy Diaz")
 

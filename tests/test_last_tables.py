@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from prism_mesa import run
-from prism_mesa.experiments.posts_table import Posts
+from prism_mesa.runs.posts_table import Posts
 
 CONFIG = {"agents": {"n": 80, "activity": 0.9}, "network": {"mean_degree": 10}, "rounds": 4, "ticks_per_round": 12}
 

@@ -16,14 +16,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from prism_mesa.agents import Decision
-from prism_mesa.economy.agent import EconLLMAgent, Past, PolicyDecision
+from prism_mesa.economy.agent import EconLLMAgent, Past
+from prism_mesa.economy.decisions import PolicyDecision
+from prism_mesa.economy.llm_agent import Decision
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.nations import NATIONS
-from prism_mesa.economy.states import INDICATORS, GlobalState, NationState, SimulationState
+from prism_mesa.economy.observation import INDICATORS, GlobalState, NationState, SimulationState
 from prism_mesa.errors import LLMFailureException
-from prism_mesa.reasoner import LLMClient, LLMParams
-from prism_mesa.reasoner.loops import run_now
+from prism_mesa.llm import LLMClient, LLMParams
+from prism_mesa.llm.clients.event_loop import run_now
 
 LOWER = PolicyDecision(
     action="Lower interest rates by 0.5%",

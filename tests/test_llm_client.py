@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from prism_mesa.economy.params import AdvisorParams
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
-from prism_mesa.reasoner import (
+from prism_mesa.llm import (
     AskedRow,
     Books,
     Completion,
@@ -30,13 +30,12 @@ from prism_mesa.reasoner import (
     LLMParams,
     OllamaChatClient,
     Place,
-    ReasonerParams,
     StoredAnswer,
-    choosing,
     make_llm_client,
 )
-from prism_mesa.reasoner.loops import run_now
-from prism_mesa.reasoner.recorded import recorded_oracle
+from prism_mesa.llm.clients.event_loop import run_now
+from prism_mesa.reasoner import ReasonerParams, choosing
+from prism_mesa.reasoner.replayed import recorded_oracle
 
 
 class Said(BaseModel):

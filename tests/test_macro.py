@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from statsmodels.datasets import macrodata
 from statsmodels.tsa.filters.hp_filter import hpfilter
 
+from prism_mesa.economy.impulse_response import rate_response
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.nations import NATIONS, NationParams
 from prism_mesa.economy.params import MacroParams
-from prism_mesa.economy.responses import rate_response
 from prism_mesa.economy.world import Shocks
 from prism_mesa.errors import ConfigError
-from prism_mesa.experiments.measures import business_cycle, hp_cycle
+from prism_mesa.runs.measures import business_cycle, hp_cycle
 
 FIVE = tuple(NATIONS.values())
 ALONE = (NationParams(name="Alone"),)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.experiments.measures import (
+from prism_mesa.runs.measures import (
     activity_summary,
     cascade_summary,
     ccdf,

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
+from prism_mesa.domain import Post
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import Persona, Question, Reasoner
 from prism_mesa.reasoner.features import NAMES, feature_columns
 from prism_mesa.reasoner.question import Ask
 from prism_mesa.reasoner.rule import detailed_columns_of
-from prism_mesa.records import Post
 from prism_mesa.statechart import AgentState
 
 LIVELY = {"agents_n": 120, "agents_band": 0.3, "agents_activity": 0.8}

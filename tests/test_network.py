@@ -14,11 +14,12 @@ from worlds import small
 from prism_mesa import run
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.kernels.network import draw_rows, toss_rows
-from prism_mesa.social.generate import generate_network
-from prism_mesa.social.network import from_edges, load_network
 from prism_mesa.social.params import NetworkParams
+from prism_mesa.social.state.network import from_edges
+from prism_mesa.social.world.follows import load_network
+from prism_mesa.social.world.random_networks import generate_network
 from prism_mesa.streams import Streams
-from prism_mesa.summaries import run_lines
+from prism_mesa.view.summaries import run_lines
 
 KINDS = ["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration"]
 

@@ -12,19 +12,9 @@ import pytest
 from ollama_server import as_json, chat_answer, drip, drop, late, models, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.reasoner import (
-    Ask,
-    Ledger,
-    OllamaChatClient,
-    Persona,
-    Question,
-    Reasoner,
-    ReasonerParams,
-    RuleReasoner,
-    choosing,
-    make_reasoner,
-)
-from prism_mesa.reasoner.embedded import embedded_fault
+from prism_mesa.llm import Ledger, OllamaChatClient
+from prism_mesa.llm.clients.embedded import embedded_fault
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, ReasonerParams, RuleReasoner, choosing, make_reasoner
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

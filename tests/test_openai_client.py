@@ -8,16 +8,8 @@ import pytest
 from ollama_server import as_json, drip, drop, late, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.reasoner import (
-    Ask,
-    Ledger,
-    OpenAIChatClient,
-    Persona,
-    Question,
-    Reasoner,
-    ReasonerParams,
-    make_reasoner,
-)
+from prism_mesa.llm import Ledger, OpenAIChatClient
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
 pytest.importorskip("openai")

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
-from prism_mesa.reasoner import (
+from prism_mesa.llm import (
     Books,
     Completion,
     FunctionClient,
@@ -22,11 +22,12 @@ from prism_mesa.reasoner import (
     UselessAnswerError,
     Wanted,
 )
-from prism_mesa.reasoner.likelier import Likelier
-from prism_mesa.reasoner.options import Lettered, recordable
+from prism_mesa.llm.clients.recorded import recorded_client
+from prism_mesa.llm.formats.association import Likelier
+from prism_mesa.llm.formats.multiple_choice import Lettered, recordable
+from prism_mesa.llm.stand_in import Said, StandIn, Token
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.recorded import recorded_client, recorded_oracle
-from prism_mesa.reasoner.stand_in import Said, StandIn, Token
+from prism_mesa.reasoner.replayed import recorded_oracle
 
 TEA = ("tea", "coffee", "water")
 

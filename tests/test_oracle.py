@@ -8,21 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.reasoner import (
-    Ask,
-    ChatOracle,
-    Completion,
-    FunctionClient,
-    Ledger,
-    Persona,
-    Question,
-    Reasoner,
-    UselessAnswerError,
-    answer_schema,
-    question_prompt,
-)
-from prism_mesa.reasoner.oracle import as_oracle, most_tokens
-from prism_mesa.records import Post
+from prism_mesa.domain import Post
+from prism_mesa.llm import Completion, FunctionClient, Ledger, UselessAnswerError
+from prism_mesa.llm.dispatch.budget import most_tokens
+from prism_mesa.reasoner import Ask, ChatOracle, Persona, Question, Reasoner, answer_schema, question_prompt
+from prism_mesa.reasoner.oracle import as_oracle
 from prism_mesa.statechart import STATES, AgentState
 
 C, S, REST = AgentState.COMPOSING, AgentState.SCROLLING, AgentState.RESTING

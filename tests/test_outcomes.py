@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa import SocialAgent, SocialModel
-from prism_mesa.experiments.measures import gini
-from prism_mesa.experiments.run import run
+from prism_mesa.runs.measures import gini
+from prism_mesa.runs.social import run
 from prism_mesa.social.cascades import cascades
-from prism_mesa.social.outcomes import OUTCOME_FIELDS, gini_of_counts
-from prism_mesa.social.posts import POST
-from prism_mesa.summaries import run_lines
+from prism_mesa.social.state.outcomes import OUTCOME_FIELDS, gini_of_counts
+from prism_mesa.social.state.posts import POST
+from prism_mesa.view.summaries import run_lines
 
 WORLD = {"agents_n": 80, "network_mean_degree": 8, "agents_activity": 0.8, "ticks_per_round": 8, "rounds": 12}
 

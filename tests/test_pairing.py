@@ -5,13 +5,13 @@ import pytest
 from worlds import ran, small
 
 from prism_mesa import Statechart, Transition, read_manifest
+from prism_mesa.domain import Post
 from prism_mesa.errors import AgentError
-from prism_mesa.experiments.run import run
-from prism_mesa.records import Post
+from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.cascades import cascades
-from prism_mesa.social.columns import FIELDS
+from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F
 
 LIVELY = {"agents_activity": 1.0, "agents_post_rate": 0.4, "agents_threshold_mean": 0.35, "agents_reshare": 1.0}

@@ -11,13 +11,13 @@ from worlds import ran, small
 
 from prism_mesa.deliberation import Note, Notebook, ToolCallContent
 from prism_mesa.deliberation.conversation import call_in_words
-from prism_mesa.records import ACTIONS
+from prism_mesa.domain import ACTIONS
 from prism_mesa.social import model as model_module
-from prism_mesa.social.deeds import deeds_of, in_words
-from prism_mesa.social.drafting import drafted
-from prism_mesa.social.posts import POST, REPLY, RESHARE, WORDS_CAP
-from prism_mesa.social.tools import NOTE_CAP, PlatformTools
-from prism_mesa.social.writing import write
+from prism_mesa.social.content.activity import deeds_of, in_words
+from prism_mesa.social.content.drafts import drafted
+from prism_mesa.social.content.tools import NOTE_CAP, PlatformTools
+from prism_mesa.social.content.writer import write
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE, WORDS_CAP
 
 TALKING = {
     "content": "llm",

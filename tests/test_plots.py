@@ -5,9 +5,9 @@ import pandas as pd
 import pytest
 
 from prism_mesa import DataError, draw_run
-from prism_mesa.experiments.run import run
-from prism_mesa.plots import cascades_figure, engagement_figure, states_figure
+from prism_mesa.runs.social import run
 from prism_mesa.statechart import AgentState
+from prism_mesa.view.plots import cascades_figure, engagement_figure, states_figure
 
 STATES = [state.value for state in AgentState]
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.economy.policy import Measure, Policy
-from prism_mesa.economy.words import MAX_LENGTH, UnclearPolicyError, is_about, parse_policy, unsupported
+from prism_mesa.economy.policy_text import MAX_LENGTH, UnclearPolicyError, is_about, parse_policy, unsupported
 
 OWN = "United States"
 NATIONS = (OWN, "United Kingdom", "Canada", "Australia", "Sweden")

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from worlds import ran, small
 
 from prism_mesa.social.cascades import cascades
-from prism_mesa.social.posts import NO_PARENT, POST, REPLY, RESHARE, Posts, matches, relevance_of
-from prism_mesa.social.texts import Corpus, Topics
+from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE, Posts, matches, relevance_of
+from prism_mesa.social.state.topics import Topics
+from prism_mesa.social.world.corpus import Corpus
 
 
 def measured(tree):

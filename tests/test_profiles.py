@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import FROM_FILE, ran, small
 
+from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import DataError
-from prism_mesa.records import BIG_FIVE
-from prism_mesa.social.blocks import blocks
 from prism_mesa.social.params import AgentsParams, SocialParams
-from prism_mesa.social.profiles import (
+from prism_mesa.social.state.chunks import blocks
+from prism_mesa.social.state.topics import quantised
+from prism_mesa.social.world.profiles import (
     TRAIT_CORRELATIONS,
     TRAIT_MEANS,
     TRAIT_SDS,
@@ -22,7 +23,6 @@ from prism_mesa.social.profiles import (
     draw_traits,
     personality,
 )
-from prism_mesa.social.texts import quantised
 from prism_mesa.streams import Streams
 
 # Oldemburgo de Mello, Cheung, Inzlicht 2024, as in shared/data/targets.json

@@ -11,9 +11,9 @@ from random_worlds import CATEGORIES, expressions
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.programs import FAULT, run_program
 from prism_mesa.kernels.walk import FIELD_NAMES
-from prism_mesa.social.columns import FIELDS
+from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F
-from prism_mesa.statechart.programs import Field, Programmer
+from prism_mesa.statechart.bytecode import Field, Programmer
 
 WHOLE = "timeout_threshold ticks_in_state scripted n_unread post_id likes replies reshares impressions velocity round"
 WHOLE_FIELDS = {*WHOLE.split(), "author", "root"}

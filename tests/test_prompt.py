@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from prism_mesa.domain import Post
 from prism_mesa.reasoner import (
     STATE_DESCRIPTIONS,
     Persona,
@@ -20,7 +21,6 @@ from prism_mesa.reasoner import (
     question_prompt,
 )
 from prism_mesa.reasoner.prompt import PROMPT_CAP
-from prism_mesa.records import Post
 from prism_mesa.statechart import STATES, AgentState
 
 OPTIONS = [AgentState.COMPOSING, AgentState.SCROLLING]

@@ -57,7 +57,7 @@ def test_a_star_import_brings_the_public_names():
     assert set(prism_mesa.__all__) <= set(space)
 
 
-@pytest.mark.parametrize("module", ["prism_mesa", "prism_mesa.cli"])
+@pytest.mark.parametrize("module", ["prism_mesa", "prism_mesa.cli.app"])
 def test_the_command_line_loads_nothing_heavy_until_it_is_needed(module):
     heavy = ("mesa", "pandas", "matplotlib", "numpy", "pydantic", "rich.progress", "ollama", "networkx")
     code = f"import sys, {module}; print([name for name in {heavy} if name in sys.modules])"

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from prism_mesa.economy.interpret import PolicyReading, Reading, read_policy, reading_prompt
 from prism_mesa.economy.policy import Measure, Policy
-from prism_mesa.economy.reading import PolicyReading, Reading, read_policy, reading_prompt
 from prism_mesa.errors import LLMFailureException, OracleError
-from prism_mesa.reasoner import Ledger, LLMClient, LLMParams, Place
+from prism_mesa.llm import Ledger, LLMClient, LLMParams, Place
 
 NATIONS = ["United States", "Canada", "Sweden"]
 PLAIN = "Lower the policy rate by 0.5 percentage points"

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from prism_mesa import load_config
-from prism_mesa.experiments.run import run
+from prism_mesa.runs.social import run
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"

@@ -16,21 +16,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, DataError, OracleError
-from prism_mesa.reasoner import (
-    Ask,
-    AskedRow,
-    Completion,
-    FunctionClient,
-    Ledger,
-    Persona,
-    Question,
-    Reasoner,
-    RuleReasoner,
-    answer_key,
-    question_prompt,
-)
-from prism_mesa.records import Post
+from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger, answer_key
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, RuleReasoner, question_prompt
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa.experiments.grounding import not_in_records, refers_to
-from prism_mesa.experiments.restored import RunRecords
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import read_table
-from prism_mesa.experiments.transcript import Exchange, as_markdown
+from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
+from prism_mesa.analysis.interview.transcript import Exchange, as_markdown
+from prism_mesa.runs.archive import RunRecords
+from prism_mesa.runs.folder import read_table
+from prism_mesa.runs.social import run
 
 DOCS = Path(__file__).parents[1] / "docs"
 HELD, FREE = (

@@ -9,17 +9,18 @@ from worlds import Memory, ran
 from worlds import small as small_model
 
 from prism_mesa import agents_in_state, read_manifest, state_distribution
-from prism_mesa.cli import _say_building
-from prism_mesa.experiments import last_tables, store
-from prism_mesa.experiments.config import make_config
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import TABLES
+from prism_mesa.cli.app import _say_building
+from prism_mesa.runs import final_tables as last_tables
+from prism_mesa.runs import folder as store
+from prism_mesa.runs.config import make_config
+from prism_mesa.runs.folder import TABLES
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.social import run
 from prism_mesa.social.params import RecordsParams
-from prism_mesa.social.sampling import SAMPLED, recorded_agents
+from prism_mesa.social.state.sampling import SAMPLED, recorded_agents
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
-from prism_mesa.summaries import run_lines
+from prism_mesa.view.summaries import run_lines
 
 SMALL = {"agents": {"n": 60, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
 
@@ -203,7 +204,7 @@ def test_moves_that_come_in_any_order_are_written_by_tick_and_agent():
         posts = np.array([next(post) for _ in tick])
         model.events.moves.append((*columns, posts, np.zeros(len(tick), np.bool_)))
     model.recorder = Memory()
-    from prism_mesa.social.collect import record_moves
+    from prism_mesa.social.round.collect import record_moves
 
     record_moves(model)
     rows = [(r["tick"], r["agent"], r["post"]) for r in model.recorder.tables["transitions"]]

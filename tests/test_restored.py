@@ -11,14 +11,14 @@ import pandas as pd
 import pytest
 from minds import SPEAKS, THINKS, thought, whim, words_of
 
+from prism_mesa.analysis.llm import llm_for, played_config
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.experiments import store
-from prism_mesa.experiments.config import Config
-from prism_mesa.experiments.playing import llm_for, played_config
-from prism_mesa.experiments.restored import Restored, RunRecords, counted, row_of
-from prism_mesa.experiments.run import run
-from prism_mesa.reasoner.stand_in import StandIn, prompt_text
-from prism_mesa.social.deeds import Deed
+from prism_mesa.llm.stand_in import StandIn, prompt_text
+from prism_mesa.runs import folder as store
+from prism_mesa.runs.archive import Restored, RunRecords, counted, row_of
+from prism_mesa.runs.config import Config
+from prism_mesa.runs.social import run
+from prism_mesa.social.content.activity import Deed
 
 BIG_FIVE = ["extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness"]
 
@@ -267,7 +267,7 @@ def test_an_override_that_cannot_be_is_one_line(override, message):
 
 
 def test_where_no_llm_is_the_error_says_what_to_do(monkeypatch):
-    monkeypatch.setattr("prism_mesa.experiments.playing.make_llm_client", lambda params, **how: (None, "no Ollama"))
+    monkeypatch.setattr("prism_mesa.analysis.llm.make_llm_client", lambda params, **how: (None, "no Ollama"))
     with pytest.raises(ConfigError, match=r"no LLM is there to speak for agents \(no Ollama\); start one"):
         llm_for(Config())
 

@@ -25,10 +25,10 @@ from worlds import differing, named, ran, small
 
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.social import model as model_module
-from prism_mesa.social import walking
 from prism_mesa.social.behavior import build_chart, social_chart
-from prism_mesa.social.feed import rank_feeds
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round import walk as walking
+from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 pytestmark = pytest.mark.filterwarnings("ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning")

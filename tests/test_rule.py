@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from prism_mesa.domain import Post
 from prism_mesa.reasoner import (
     Ask,
     OpenChoices,
@@ -21,7 +22,6 @@ from prism_mesa.reasoner import (
     RuleReasoner,
     make_reasoner,
 )
-from prism_mesa.records import Post
 from prism_mesa.statechart import STATES, AgentState
 from prism_mesa.streams import Streams
 

@@ -18,7 +18,7 @@ from ollama_server import as_json, chat_answer, drop, models, serving
 
 from prism_mesa import Config, read_manifest, read_table
 from prism_mesa.errors import ConfigError, DataError, PrismWarning, RunError
-from prism_mesa.experiments.run import run
+from prism_mesa.runs.social import run
 
 SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
@@ -233,7 +233,15 @@ def test_a_run_that_cannot_write_its_last_tables_does_not_look_finished(tmp_path
 
 def test_ctrl_c_ends_the_command_with_130_and_the_run_as_interrupted_with_pictures_and_summary(tmp_path):
     # a child of a shell's background job would ignore the signal: it is set back first
-    command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=1000000", "agents.n=30", "network.mean_degree=5"]
+    command = [
+        sys.executable,
+        "-m",
+        "prism_mesa.cli.app",
+        "run",
+        "rounds=1000000",
+        "agents.n=30",
+        "network.mean_degree=5",
+    ]
     process = subprocess.Popen(
         [*command, "reasoner.kind=rule", "--json", "--out", str(tmp_path)],
         stdout=subprocess.PIPE,
@@ -369,7 +377,7 @@ def test_how_many_fallbacks_a_run_bears_is_the_users_choice(tmp_path, caplog):
 
 
 def test_an_llm_that_is_not_there_is_bad_input_and_auto_says_why_the_rule_decides(tmp_path, monkeypatch):
-    monkeypatch.setattr("prism_mesa.reasoner.choosing.embedded_fault", lambda model: "is not installed")
+    monkeypatch.setattr("prism_mesa.reasoner.factory.embedded_fault", lambda model: "is not installed")
     with serving(tags=models("phi3:latest")) as server:
         with pytest.raises(ConfigError, match=r"reasoner.model: 'llama3.2' is not on the server \(it has: phi3"):
             run(asking(server), out=tmp_path / "out")

@@ -17,7 +17,7 @@ from worlds import differing, named, ran, small
 
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import build_chart
-from prism_mesa.social.population import Categories
+from prism_mesa.social.state.population import Categories
 from prism_mesa.statechart import NEEDS_ORACLE, STATES, AgentState, ArrayColumns, F, Statechart, Transition
 from prism_mesa.statechart.splitting import BY_ROW, FEW, UNABLE, split_values
 

@@ -18,9 +18,8 @@ import pytest
 
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.errors import OracleError
-from prism_mesa.reasoner.ollama import OllamaChatClient
-from prism_mesa.reasoner.prompt import answer_schema
-from prism_mesa.reasoner.stand_in import (
+from prism_mesa.llm.clients.ollama import OllamaChatClient
+from prism_mesa.llm.stand_in import (
     FAULTS,
     FaultName,
     Said,
@@ -30,7 +29,8 @@ from prism_mesa.reasoner.stand_in import (
     embedded_brain,
     first_attempts,
 )
-from prism_mesa.reasoner.stand_in.__main__ import main
+from prism_mesa.llm.stand_in.__main__ import main
+from prism_mesa.reasoner.prompt import answer_schema
 from prism_mesa.statechart import AgentState
 
 OPTIONS = (AgentState.COMPOSING, AgentState.SCROLLING, AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY)
@@ -557,7 +557,7 @@ def test_the_command_says_how_to_use_it_and_ends_on_ctrl_c():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [sys.executable, "-m", "prism_mesa.reasoner.stand_in", "--port", str(port), "--latency-ms", "1"]
+    command = [sys.executable, "-m", "prism_mesa.llm.stand_in", "--port", str(port), "--latency-ms", "1"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         line = process.stdout.readline()
         with ollama.Client(f"http://127.0.0.1:{port}", timeout=5, trust_env=False) as client:

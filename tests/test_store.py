@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from prism_mesa import DataError, read_manifest, read_table
-from prism_mesa.experiments import store
-from prism_mesa.experiments.store import RunFolder, count_rows, make_folder
+from prism_mesa.runs import folder as store
+from prism_mesa.runs.folder import RunFolder, count_rows, make_folder
 
 
 @pytest.fixture

@@ -15,19 +15,19 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 from ollama_server import as_json, chat_answer, serving
 
+from prism_mesa.analysis.survey.questionnaire import questionnaire_of, read_questionnaire
+from prism_mesa.analysis.survey.respondents import sampled
+from prism_mesa.analysis.survey.results import bootstrap
+from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError, DataError, RunError
-from prism_mesa.experiments.questionnaire import questionnaire_of, read_questionnaire
-from prism_mesa.experiments.respondents import sampled
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import read_manifest
-from prism_mesa.experiments.survey import survey
-from prism_mesa.experiments.survey_tables import bootstrap
-from prism_mesa.plots import survey_figure
-from prism_mesa.reasoner import Completion, FunctionClient, Ledger
-from prism_mesa.reasoner.embedded import SMOLLM2_NAME, embedded_fault
-from prism_mesa.reasoner.stand_in import StandIn, choose_by_hash
+from prism_mesa.llm import Completion, FunctionClient, Ledger
+from prism_mesa.llm.clients.embedded import SMOLLM2_NAME, embedded_fault
+from prism_mesa.llm.stand_in import StandIn, choose_by_hash
+from prism_mesa.runs.folder import read_manifest
+from prism_mesa.runs.social import run
 from prism_mesa.streams import Streams
-from prism_mesa.summaries import survey_lines
+from prism_mesa.view.plots import survey_figure
+from prism_mesa.view.summaries import survey_lines
 
 ROOT = Path(__file__).parents[1]
 CLOSED = {"id": "drink", "ask": "What do you drink?", "options": ["tea", "coffee", "water"]}

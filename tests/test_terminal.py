@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa import run
-from prism_mesa.experiments.csv_tables import write_csv
-from prism_mesa.experiments.questionnaire import Questionnaire
-from prism_mesa.experiments.survey import survey
-from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.analysis.survey.questionnaire import Questionnaire
+from prism_mesa.analysis.survey.survey import survey
+from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.runs.csv_tables import write_csv
 from prism_mesa.terminal import Dimmed, show, show_line
 
 PACKAGE = Path(__file__).parents[1] / "prism_mesa"

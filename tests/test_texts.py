@@ -7,7 +7,8 @@ from worlds import FROM_FILE, ran, small
 
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.social.params import PostsParams
-from prism_mesa.social.texts import UNIT, Corpus, cached_vectors, load_corpus, quantised, topics_of, words_of
+from prism_mesa.social.state.topics import UNIT, cached_vectors, quantised, topics_of, words_of
+from prism_mesa.social.world.corpus import Corpus, load_corpus
 
 
 def file(tmp_path, text, name="posts.csv"):

@@ -5,13 +5,13 @@ import json
 import pytest
 from markdown_it import MarkdownIt
 
+from prism_mesa.analysis.interview.interview import Interview
+from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, ToolFinishedEvent, ToolResult
-from prism_mesa.experiments.interview import Interview
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.transcript import Exchange, as_json, as_markdown
-from prism_mesa.interview_session import Session
-from prism_mesa.reasoner import LLMClient
-from prism_mesa.social.deeds import Deed
+from prism_mesa.llm import LLMClient
+from prism_mesa.runs.social import run
+from prism_mesa.social.content.activity import Deed
+from prism_mesa.view.interview_terminal import Session
 
 FACTS = {
     "run": "results/run-1",

@@ -12,21 +12,22 @@ from pathlib import Path
 import pytest
 
 from prism_mesa import draw_run, read_manifest, read_table, run
+from prism_mesa.analysis.distill.distill import distill
+from prism_mesa.analysis.distill.share_sweep import drift
+from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.interview.interview import Interview
+from prism_mesa.analysis.llm import config_to_ask
+from prism_mesa.analysis.survey.questionnaire import Questionnaire
+from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import DataError, PrismWarning
-from prism_mesa.experiments.distill import distill
-from prism_mesa.experiments.drift import drift
-from prism_mesa.experiments.economy import run_economy
-from prism_mesa.experiments.interview import Interview
-from prism_mesa.experiments.ledgers import export_ledger, ledger_stats
-from prism_mesa.experiments.manifest import read_run
-from prism_mesa.experiments.questionnaire import Questionnaire
-from prism_mesa.experiments.recorded import config_to_ask, recorded_config
-from prism_mesa.experiments.replay import replay
-from prism_mesa.experiments.restored import RunRecords
-from prism_mesa.experiments.survey import survey
-from prism_mesa.experiments.trust import key_file, sign
-from prism_mesa.experiments.why import why
-from prism_mesa.reasoner.stand_in import StandIn
+from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.runs.archive import RunRecords
+from prism_mesa.runs.economy import run_economy
+from prism_mesa.runs.ledgers import export_ledger, ledger_stats
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.recorded import recorded_config
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.trust import key_file, sign
 
 WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
 QUESTIONS = Questionnaire.model_validate(
@@ -355,7 +356,7 @@ def test_without_a_place_for_a_key_runs_go_on_unsigned_and_say_so(tmp_path, monk
 
 def test_a_command_says_in_one_line_that_a_run_is_not_signed(tmp_path):
     (tmp_path / "data").write_text("a file is in the way")
-    command = [sys.executable, "-m", "prism_mesa.cli", "economy", "rounds=1", "economy.policy=taylor"]
+    command = [sys.executable, "-m", "prism_mesa.cli.app", "economy", "rounds=1", "economy.policy=taylor"]
     own = os.environ | {"XDG_DATA_HOME": str(tmp_path / "data")}
     done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120, check=True)
     [said] = [line for line in done.stderr.splitlines() if "signed" in line]

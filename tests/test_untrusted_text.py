@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from worlds import ran, small
 
+from prism_mesa.domain import Post
 from prism_mesa.errors import NotedWarning
 from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, build_reasoner_prompt, question_prompt
 from prism_mesa.reasoner.prompt import PROMPT_CAP
-from prism_mesa.records import Post
 from prism_mesa.statechart import STATES, AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING

@@ -5,9 +5,9 @@ import pytest
 from random_worlds import decider
 from worlds import ran, small
 
+from prism_mesa.domain import TRAIT_MEANS
 from prism_mesa.reasoner import RuleParams, RuleReasoner
 from prism_mesa.reasoner.rule import BIAS
-from prism_mesa.records import TRAIT_MEANS
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 

@@ -6,22 +6,23 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
+from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.trace import why
+from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import AgentError, ConfigError
-from prism_mesa.experiments.config import make_config
-from prism_mesa.experiments.run import run
-from prism_mesa.experiments.store import read_table
-from prism_mesa.experiments.telling import told
-from prism_mesa.experiments.why import why
-from prism_mesa.records import ACTIONS
-from prism_mesa.social import publishing
+from prism_mesa.runs.config import make_config
+from prism_mesa.runs.folder import read_table
+from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
-from prism_mesa.social.engaged import counted
+from prism_mesa.social.content.writer import SENTENCES
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.moves import Events
-from prism_mesa.social.posts import POST, REPLY, RESHARE, WORDS_CAP, Posts
-from prism_mesa.social.texts import Corpus, Topics
-from prism_mesa.social.writing import SENTENCES
+from prism_mesa.social.round import publish as publishing
+from prism_mesa.social.round.engagements import counted
+from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE, WORDS_CAP, Posts
+from prism_mesa.social.state.topics import Topics
+from prism_mesa.social.world.corpus import Corpus
 from prism_mesa.statechart import AgentState, Statechart
 
 LIVELY = {"agents_activity": 1.0, "agents_threshold_mean": 0.4, "agents_post_rate": 0.4}

@@ -1,6 +1,10 @@
 """Thinking before writing: think, call tools, respond, reflect. It knows no platform, no nation, nothing of Mesa."""
 
-from prism_mesa.deliberation.contents import (
+from prism_mesa.deliberation.conversation import Conversation
+from prism_mesa.deliberation.deliberation import Deliberation, as_llm_client, reason_about_text, together
+from prism_mesa.deliberation.events import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent, ToolStartedEvent
+from prism_mesa.deliberation.memory import Note, Notebook
+from prism_mesa.deliberation.messages import (
     Content,
     Message,
     ProposedToolCall,
@@ -10,10 +14,6 @@ from prism_mesa.deliberation.contents import (
     ThoughtContent,
     ToolCallContent,
 )
-from prism_mesa.deliberation.conversation import Conversation
-from prism_mesa.deliberation.deliberation import Deliberation, as_llm_client, reason_about_text, together
-from prism_mesa.deliberation.events import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent, ToolStartedEvent
-from prism_mesa.deliberation.memory import Note, Notebook
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.deliberation.prompts import Example, Questions
 from prism_mesa.deliberation.tools import Tool, ToolRegistry, ToolResult

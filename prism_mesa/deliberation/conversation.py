@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from prism_mesa.deliberation.contents import (
+from prism_mesa.deliberation.messages import (
     Content,
     Context,
     Message,
@@ -14,7 +14,7 @@ from prism_mesa.deliberation.contents import (
     ThoughtContent,
     ToolCallContent,
 )
-from prism_mesa.reasoner.prompt import plain, unframed
+from prism_mesa.llm.text import plain, unframed
 
 SAID_CAP: Final = 1200
 """Characters of one content in a prompt."""

@@ -7,17 +7,17 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal
 
-from prism_mesa.deliberation.contents import Context, ReasoningResult
 from prism_mesa.deliberation.conversation import TEXT_CAP, Conversation
 from prism_mesa.deliberation.events import Event
+from prism_mesa.deliberation.messages import Context, ReasoningResult
 from prism_mesa.deliberation.prompts import reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.deliberation.turn import Frame, Steps, reasoning_schema, steps
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException, did_you_mean
-from prism_mesa.reasoner import ChatClient, FunctionClient, LLMClient, Wanted
-from prism_mesa.reasoner.client import PromptFunction
-from prism_mesa.reasoner.closing import Closing
-from prism_mesa.reasoner.prompt import plain
+from prism_mesa.llm import ChatClient, FunctionClient, LLMClient, Wanted
+from prism_mesa.llm.clients.base import PromptFunction
+from prism_mesa.llm.closing import Closing
+from prism_mesa.llm.text import plain
 
 type LLM = LLMClient | ChatClient | PromptFunction
 

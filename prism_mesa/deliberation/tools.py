@@ -32,10 +32,10 @@ from typing import Any, Final, overload
 
 from pydantic import BaseModel, ConfigDict
 
-from prism_mesa.deliberation.descriptions import Description, Schema, call_schema, lines
-from prism_mesa.deliberation.running import GivenUpError, run
-from prism_mesa.deliberation.signatures import form_of
-from prism_mesa.deliberation.wording import capped, error_told, shown
+from prism_mesa.deliberation.text import capped, error_told, shown
+from prism_mesa.deliberation.tool_execution import GivenUpError, run
+from prism_mesa.deliberation.tool_prompt import Description, Schema, call_schema, lines
+from prism_mesa.deliberation.tool_schema import form_of
 from prism_mesa.errors import ConfigError, did_you_mean
 
 type Function = Callable[..., Any]

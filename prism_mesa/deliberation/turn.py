@@ -14,7 +14,15 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from prism_mesa.deliberation.contents import (
+from prism_mesa.deliberation.conversation import Conversation, tokens_of, whole
+from prism_mesa.deliberation.events import (
+    AgentErrorEvent,
+    AgentTextEvent,
+    Event,
+    ToolFinishedEvent,
+    ToolStartedEvent,
+)
+from prism_mesa.deliberation.messages import (
     Content,
     Message,
     ProposedToolCall,
@@ -23,14 +31,6 @@ from prism_mesa.deliberation.contents import (
     TextContent,
     ThoughtContent,
     ToolCallContent,
-)
-from prism_mesa.deliberation.conversation import Conversation, tokens_of, whole
-from prism_mesa.deliberation.events import (
-    AgentErrorEvent,
-    AgentTextEvent,
-    Event,
-    ToolFinishedEvent,
-    ToolStartedEvent,
 )
 from prism_mesa.deliberation.prompts import (
     ABOUT_ONESELF,
@@ -43,7 +43,7 @@ from prism_mesa.deliberation.prompts import (
 )
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.errors import ConfigError, LLMFailureException
-from prism_mesa.reasoner import Place, Wanted
+from prism_mesa.llm import Place, Wanted
 
 TASK: Final = "Respond in your own voice, in plain text, in a few sentences."
 

@@ -1,30 +1,25 @@
 """Nations as Mesa agents: one whose policy an LLM sets in words, and the baselines beside it."""
 
 from collections import deque
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING
 
 import mesa
-import numpy as np
 
-from prism_mesa.agents import Action, Decision, LLMAgent, ReasoningChain
 from prism_mesa.deliberation import Frame, Limits, ToolRegistry
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
+from prism_mesa.economy.decisions import PolicyDecision
+from prism_mesa.economy.interpret import Reading, read_policy
+from prism_mesa.economy.llm_agent import Action, LLMAgent, ReasoningChain
+from prism_mesa.economy.observation import NationState, Past, SimulationState, standing_of
 from prism_mesa.economy.params import ThinkingParams
-from prism_mesa.economy.policy import Measure, Policy
-from prism_mesa.economy.reading import Reading, read_policy
-from prism_mesa.economy.states import NationState, Past, SimulationState, standing_of
+from prism_mesa.economy.policies import _DECIDED_BY, RULES
+from prism_mesa.economy.policy_text import is_about
 from prism_mesa.economy.tools import Judge, NationTools
-from prism_mesa.economy.words import is_about
-from prism_mesa.reasoner import LLMClient, Place
+from prism_mesa.llm import LLMClient, Place
 
 if TYPE_CHECKING:
     from prism_mesa.economy.model import EconomyModel
-
-
-class PolicyDecision(Decision):
-    """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
 
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
@@ -151,10 +146,6 @@ def _limits(thinking: ThinkingParams) -> Limits:
     return Limits(iterations=thinking.iterations, tool_calls=thinking.max_tool_calls, tokens=thinking.max_tokens)
 
 
-type Rule = Callable[["EconomyModel", int], tuple[Policy, str]]
-"""Returns the policy of the nation in a row, and why, for the model as it stands."""
-
-
 class RuleAgent(Nation):
     """A nation whose policy follows a rule.
 
@@ -180,42 +171,3 @@ class RuleAgent(Nation):
         decision = PolicyDecision(action=str(policy), reasoning=why, confidence=1.0)
         action = Action[PolicyDecision](agent_name=self.name, action_string=str(policy), policy_decision=decision)
         return action, Reading(policy, "rule"), None
-
-
-def taylor_rule(model: "EconomyModel", row: int) -> tuple[Policy, str]:
-    """Return the policy rate of Taylor's rule (1993), as far as the limits of a quarter allow."""
-    limits, world = model.params.economy.limits, model.world
-    wished, now = float(model.macro.taylor_rate(world)[row]), float(world.policy_rate[row])
-    rate = float(np.clip(wished, limits.lower_bound, limits.highest_rate))
-    rate = float(np.clip(rate, now - limits.rate_step, now + limits.rate_step))  # a rate too high comes down in steps
-    seen = f"inflation {world.inflation_year[row]:.2f}, output gap {world.gap[row]:.2f}"
-    why = f"Taylor's rule gives {wished:.2f}: {seen}"
-    return Policy(measures=(Measure(lever="policy_rate", how="to", size=rate, unit="points"),)), why
-
-
-def no_policy(model: "EconomyModel", row: int) -> tuple[Policy, str]:
-    """Return a policy that does nothing."""
-    return Policy(), "nothing is done in this run"
-
-
-_RANDOM: Final = (("policy_rate", "points", 0.5), ("spending", "percent_of_gdp", 0.5), ("taxes", "percent_of_gdp", 0.5))
-
-
-def random_policy(model: "EconomyModel", row: int) -> tuple[Policy, str]:
-    """Return one measure of a drawn instrument and size: half a point at most, tariffs up to 10 percent."""
-    quarter, streams, n = model.world.quarter, model.streams, len(model.macro.names)
-    n_levers = len(_RANDOM) + (n > 1)
-    lever = int(streams.integers("random/lever", row, n_levers, index=quarter)[0])
-    size = float(streams.uniform("random/size", row, index=quarter)[0])
-    if lever < len(_RANDOM):
-        name, unit, most = _RANDOM[lever]
-        values: dict[str, Any] = {"lever": name, "size": round((2 * size - 1) * most, 2), "unit": unit}
-    else:
-        other = int(streams.integers("random/target", row, n - 1, index=quarter)[0])
-        target = model.macro.names[other + (other >= row)]
-        values = {"lever": "tariff", "how": "to", "size": round(10 * size, 1), "unit": "points", "target": target}
-    return Policy(measures=(Measure(**values),)), "drawn at random"
-
-
-_DECIDED_BY: Final = {"taylor": "Taylor's rule (1993)", "nothing": "nobody", "random": "chance"}
-RULES: Final[dict[str, Rule]] = {"taylor": taylor_rule, "nothing": no_policy, "random": random_policy}

@@ -1,28 +1,21 @@
 """What an economy tells about its quarters, to the DataCollector and to a recorder. It changes nothing."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 import pandas as pd
 from mesa import DataCollector
 
-from prism_mesa.agents import Action, ReasoningChain, thoughts_in_json
-from prism_mesa.economy.agent import PolicyDecision
-from prism_mesa.economy.reading import Reading
-from prism_mesa.economy.states import INDICATORS
-from prism_mesa.economy.validator import Judgement
+from prism_mesa.economy.decisions import OUTCOMES, Decided, outcome_of
+from prism_mesa.economy.llm_agent import thoughts_in_json
+from prism_mesa.economy.observation import INDICATORS
 
 if TYPE_CHECKING:
     from prism_mesa.economy.model import EconomyModel
 
-type Outcome = Literal["accepted", "held", "rejected", "refused"]
-
-OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "held", "rejected", "refused")
-"""What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
 
 WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
 
@@ -33,31 +26,6 @@ class Recorder(Protocol):
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
         """Append rows to a table: `indicators`, `decisions`, `verdicts`, `reasoning` or `trade`."""
         ...
-
-
-@dataclass(frozen=True)
-class Decided:
-    """What one nation decided in one quarter, and what became of it."""
-
-    row: int
-    action: Action[PolicyDecision]
-    reading: Reading
-    chain: ReasoningChain | None
-    judgement: Judgement
-
-    @property
-    def reason(self) -> str:
-        """Why it has no effect; empty if it was carried out."""
-        return self.reading.reason or self.judgement.reason
-
-
-def outcome_of(decided: Decided) -> Outcome:
-    """Return what became of a decision."""
-    if decided.reading.policy is None:
-        return "refused"
-    if not decided.action.validated:
-        return "rejected"
-    return "accepted" if decided.reading.policy.measures else "held"
 
 
 def make_datacollector() -> DataCollector:

@@ -25,14 +25,13 @@ import mesa
 import numpy as np
 from mesa.time import Priority, Schedule
 
-from prism_mesa.agents import decide_together
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent
-from prism_mesa.economy.collect import Decided, Recorder, make_datacollector, outcome_of, rows_of
+from prism_mesa.economy.collect import Recorder, make_datacollector, rows_of
+from prism_mesa.economy.decisions import Decided, outcome_of
 from prism_mesa.economy.instruments import with_policies
+from prism_mesa.economy.llm_agent import decide_together
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.params import EconomyParams
-from prism_mesa.economy.policy import Policy
-from prism_mesa.economy.states import (
+from prism_mesa.economy.observation import (
     NationState,
     Past,
     SimulationState,
@@ -41,14 +40,16 @@ from prism_mesa.economy.states import (
     observed,
     quarter_name,
 )
+from prism_mesa.economy.params import EconomyParams
+from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.without_effect import told_without_effect
 from prism_mesa.economy.world import Floats, Shocks
 from prism_mesa.errors import ConfigError, NotedWarning
+from prism_mesa.llm import Books, LLMClient, make_llm_client
+from prism_mesa.llm.clients.event_loop import run_now
+from prism_mesa.llm.factory import shared_ledger
 from prism_mesa.params import CONFIGURED, model_params
-from prism_mesa.reasoner import Books, LLMClient, make_llm_client
-from prism_mesa.reasoner.choosing import shared_ledger
-from prism_mesa.reasoner.loops import run_now
 from prism_mesa.streams import Streams
 
 

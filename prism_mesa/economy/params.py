@@ -6,8 +6,8 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from prism_mesa.deliberation.params import LoopParams, ResultChars
 from prism_mesa.economy.nations import NATIONS, NationParams, named_nation
+from prism_mesa.llm import LLMParams
 from prism_mesa.params import Params
-from prism_mesa.reasoner import LLMParams
 
 type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]

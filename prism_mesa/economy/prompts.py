@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
-from prism_mesa.economy.states import Past, SimulationState
-from prism_mesa.reasoner.prompt import plain
+from prism_mesa.economy.observation import Past, SimulationState
+from prism_mesa.llm.text import plain
 
 SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
 Analyze the current economic state and propose ONE specific policy action.

@@ -5,13 +5,13 @@ from dataclasses import replace
 from typing import Final
 
 from prism_mesa.deliberation import Tool, ToolRegistry
+from prism_mesa.economy.observation import NationState, Past, SimulationState, standing_of
 from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.policy_text import UnclearPolicyError, is_about, parse_policy
 from prism_mesa.economy.prompts import barriers, decision_in_words
-from prism_mesa.economy.states import NationState, Past, SimulationState, standing_of
 from prism_mesa.economy.validator import Judgement
-from prism_mesa.economy.words import UnclearPolicyError, is_about, parse_policy
 from prism_mesa.errors import AgentError, did_you_mean
-from prism_mesa.reasoner.prompt import plain
+from prism_mesa.llm.text import plain
 
 type Judge = Callable[[Policy], Judgement]
 """Returns what the validator would say to a nation's policy now."""

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from prism_mesa.economy.params import AdvisorParams, EconomyParams
+from prism_mesa.llm.without_effect import is_for_a_server, llm_keys
 from prism_mesa.params import WithoutEffect, said_of, without_effect
-from prism_mesa.reasoner.without_effect import is_for_a_server, llm_keys
 
 if TYPE_CHECKING:
     from prism_mesa.economy.model import EconomyModel

@@ -19,10 +19,11 @@ from pydantic import Field, model_validator
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.boosting import LEAF, add_trees
+from prism_mesa.llm.params import Source
 from prism_mesa.params import Params, validated
+from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
-from prism_mesa.reasoner.profile import question_of
-from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, Question, Source
+from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, Question
 from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns_of, drawn, rounded_table
 from prism_mesa.statechart import AgentState
 

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.reasoner.question import DetailedChoices
 from prism_mesa.reasoner.rule import positions_of, rounded_table
-from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
 
 type Floats = npt.NDArray[np.float64]
 

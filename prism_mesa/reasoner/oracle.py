@@ -7,16 +7,14 @@ recorded answer can be read again without any LLM; only `ask` goes out.
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from prism_mesa.reasoner.client import ChatClient, Completion, FunctionClient, PromptFunction
-from prism_mesa.reasoner.options import TOP_LOGPROBS, probabilities_of, recordable
-from prism_mesa.reasoner.parse import bare_option, parse_reasoner_response
+from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction
+from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, probabilities_of, recordable
+from prism_mesa.llm.text import bare_option
+from prism_mesa.reasoner.parse import parse_reasoner_response
 from prism_mesa.reasoner.prompt import answer_schema, question_prompt
 from prism_mesa.reasoner.question import Question
 
 type AnswerForm = Literal["choice", "probabilities"]
-
-_PROMPT_OVERHEAD = 256
-"""Tokens that a server may add to a prompt (its template); a token is at least one byte of text."""
 
 
 @runtime_checkable
@@ -112,11 +110,6 @@ class ChatOracle:
         if place >= 0:
             return tuple(float(at == place) for at in range(len(names)))
         return probabilities_of(raw, names, "invalid-state")
-
-
-def most_tokens(prompt: str, decoding: Mapping[str, Any]) -> int:
-    """Return a number of tokens that asking `prompt` cannot exceed: what a budget sets aside for it."""
-    return len(prompt.encode("utf-8", "replace")) + _PROMPT_OVERHEAD + int(decoding.get("max_tokens", 0))
 
 
 def as_oracle(client: Oracle | ChatClient | PromptFunction, form: AnswerForm = "choice") -> Oracle:

@@ -1,15 +1,14 @@
 """The parameters of the oracle, with their defaults, units and ranges. Nothing here is acted upon."""
 
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from prism_mesa.llm.params import LLMParams
 from prism_mesa.params import Params
 
 type Fallback = Literal["first", "rule", "stay"]
 type SpendOn = Literal["open", "followed"]
-type LedgerMode = Literal["live", "cache", "replay"]
-Host = Annotated[str, Field(min_length=1)]
 
 
 class RuleParams(Params):
@@ -37,76 +36,8 @@ class RuleParams(Params):
     )
 
 
-OLLAMA_MODEL: Final = "llama3.2"
 LETTER_TOKENS: Final = 16
 """Most tokens of an answer where one letter is asked for."""
-
-
-class LLMParams(Params):
-    """How an LLM is asked, whoever asks: where it is, its limits, and its ledger."""
-
-    kind: str
-    model: str | None = Field(
-        default=None,
-        min_length=1,
-        description="Name of the LLM on the server, or path of a GGUF file for the embedded one; null: llama3.2 with "
-        "Ollama, SmolLM2 embedded",
-    )
-    host: Host | Annotated[list[Host], Field(min_length=1)] | None = Field(
-        default=None,
-        description="Address of the server, or a list of them; null: http://127.0.0.1:11434 (ollama), "
-        "http://127.0.0.1:8000/v1 (openai)",
-    )
-    timeout_s: float = Field(
-        default=30.0,
-        gt=0,
-        le=86_400,
-        description="Seconds after which a question counts as not answered",
-    )
-    temperature: float = Field(
-        default=0.0,
-        ge=0,
-        le=100,
-        description="Sampling temperature of the LLM; 0 takes the likeliest",
-    )
-    seed: int = Field(default=0, ge=0, lt=2**31, description="Sampling seed of the LLM (not the run's seed)")
-    max_answer_tokens: int = Field(default=256, ge=1, le=1_000_000, description="Most tokens of an answer")
-    max_concurrency: int = Field(default=8, ge=1, le=1024, description="Questions that are out at the same time")
-    attempts: int | None = Field(
-        default=None, ge=1, le=100, description="Tries at a question whose failure may pass (a useless answer included)"
-    )
-    backoff_s: float = Field(
-        default=0.5, ge=0, le=600, description="Seconds before the second try; doubled before each further one"
-    )
-    max_calls: int | None = Field(
-        default=None, ge=0, le=10**12, description="Most calls of the LLM in a run; null: no limit"
-    )
-    max_tokens: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a run, prompts included")
-    max_seconds: float | None = Field(
-        default=None,
-        ge=0,
-        le=31_536_000,
-        description="Most seconds of waiting for the LLM in a run; two runs may then differ, replay still repeats",
-    )
-    max_calls_per_round: int | None = Field(default=None, ge=0, le=10**12, description="Most calls in a round")
-    max_tokens_per_round: int | None = Field(default=None, ge=0, le=10**15, description="Most tokens in a round")
-    max_seconds_per_round: float | None = Field(
-        default=None, ge=0, le=31_536_000, description="Most seconds of waiting in a round"
-    )
-    ledger: LedgerMode = Field(
-        default="live",
-        description="live: ask and record; cache: ask only what the ledger has no answer for; replay: never ask",
-    )
-    ledger_path: str | None = Field(
-        default=None,
-        min_length=1,
-        description="A ledger beside the run's own: what cache and replay read, and what several runs can share",
-    )
-
-    @property
-    def decoding(self) -> dict[str, Any]:
-        """What a chat client of these parameters has as its decoding options."""
-        return {"temperature": self.temperature, "seed": self.seed, "max_tokens": self.max_answer_tokens}
 
 
 class ReasonerParams(LLMParams):

@@ -3,33 +3,8 @@
 import json
 from collections.abc import Sequence
 
+from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.statechart import AgentState
-
-_AROUND = " \t\r\n\v\f\"'`\u2018\u2019\u201c\u201d"
-"""White space and quotes."""
-
-
-class UselessAnswerError(ValueError):
-    """An LLM answered, but not with one of the options. `reason` is one word for the ledger."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-def bare_option(said: str, names: Sequence[str]) -> int:
-    """Return the place of the option whose name is all that was said, or -1; case and quotes do not matter.
-
-    >>> bare_option(" 'Composing' ", ["scrolling", "composing"]), bare_option("Composing it is", ["composing"])
-    (1, -1)
-    """
-    bare = said.strip(_AROUND).casefold()
-    return next((place for place, name in enumerate(names) if name.strip(_AROUND).casefold() == bare), -1)
-
-
-def storable(text: str) -> str:
-    """Return `text` as a ledger gives it back: half a surrogate pair, which SQLite cannot store, becomes a "?"."""
-    return text.encode("utf-8", "replace").decode()
 
 
 def parse_reasoner_response(response_text: str, options: Sequence[AgentState]) -> AgentState:

@@ -2,16 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.records import TRAIT_MEANS, Post
+from prism_mesa.domain import TRAIT_MEANS, Post
+from prism_mesa.llm.params import Source
 from prism_mesa.statechart import AgentState
-
-type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled", "failed"]
-"""Who gave an answer; `failed`: nobody did, and nothing stood in for it, so that the step was given up."""
 
 
 @dataclass(frozen=True)

@@ -13,19 +13,20 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from prism_mesa.errors import ConfigError, OracleError, did_you_mean
+from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
+from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET, Call
+from prism_mesa.llm.dispatch.gateway import Asker
+from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, answer_key
+from prism_mesa.llm.params import Source
+from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.params import validated
-from prism_mesa.reasoner.asker import Asker
-from prism_mesa.reasoner.books import Books
-from prism_mesa.reasoner.client import ChatClient, Completion, PromptFunction
-from prism_mesa.reasoner.desk import NO_BUDGET, Call
+from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.distilled import DistilledReasoner
-from prism_mesa.reasoner.ledger import AskedRow, Ledger, StoredAnswer, answer_key
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.parse import UselessAnswerError
-from prism_mesa.reasoner.profile import question_of
-from prism_mesa.reasoner.prompt import NAME_CAP, plain
-from prism_mesa.reasoner.question import Answer, Ask, Question, Source
+from prism_mesa.reasoner.question import Answer, Ask, Question
 from prism_mesa.reasoner.rule import RuleReasoner
 from prism_mesa.reasoner.useless import Usefulness
 from prism_mesa.statechart import AgentState

@@ -31,10 +31,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.llm.params import Source
+from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.params import RuleParams
-from prism_mesa.reasoner.profile import question_of
-from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, OpenChoices, Question, Source
-from prism_mesa.records import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, OpenChoices, Question
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]

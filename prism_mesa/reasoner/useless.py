@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from prism_mesa.errors import LLMFailureException
-from prism_mesa.reasoner.desk import Call
+from prism_mesa.llm.dispatch.dispatcher import Call
+from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
-from prism_mesa.reasoner.prompt import plain
 from prism_mesa.reasoner.question import Question
 
 MOST: Final = 20

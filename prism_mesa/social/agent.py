@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING, Any
 import mesa
 import numpy as np
 
+from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError
+from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
-from prism_mesa.reasoner.prompt import plain
-from prism_mesa.records import ACTIONS, BIG_FIVE, ActionName, Post
-from prism_mesa.social.asking import ask_alone
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
-from prism_mesa.social.columns import AgentColumns, PostColumns
-from prism_mesa.social.history import HistoryView
-from prism_mesa.social.moves import follow_up, note_engagement, read_next
-from prism_mesa.social.population import NO_ACTION, NO_POST, Rows, action_name
-from prism_mesa.social.posts import WORDS_CAP
-from prism_mesa.social.profiles import personality
-from prism_mesa.social.questions import as_archetype, questions
+from prism_mesa.social.round.choices import ask_alone
+from prism_mesa.social.round.columns import AgentColumns, PostColumns
+from prism_mesa.social.round.effects import follow_up, note_engagement, read_next
+from prism_mesa.social.round.questions import as_archetype, questions
+from prism_mesa.social.state.history import HistoryView
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
+from prism_mesa.social.state.posts import WORDS_CAP
+from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 if TYPE_CHECKING:

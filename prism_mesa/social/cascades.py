@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.kernels.trees import measure_trees
-from prism_mesa.social.posts import RESHARE
+from prism_mesa.social.state.posts import RESHARE
 
 type Ids = npt.NDArray[np.integer[Any]]
 

@@ -27,37 +27,37 @@ import numpy.typing as npt
 from mesa.agent import AgentSet
 
 from prism_mesa.deliberation import Notebook
+from prism_mesa.domain import Post
 from prism_mesa.errors import AgentError, ChartError, ConfigError
 from prism_mesa.params import CONFIGURED, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
-from prism_mesa.records import Post
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.archetypes import Archetypes, make_archetypes
-from prism_mesa.social.asking import Waiting
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, chosen_chart
-from prism_mesa.social.clock import Clock
-from prism_mesa.social.collect import Recorder, collect, make_datacollector, record_moves
-from prism_mesa.social.engaged import Engaged, open_round
-from prism_mesa.social.feed import rank_feeds
-from prism_mesa.social.guard_faults import GuardWarnings, checked, require_agent_fields
-from prism_mesa.social.memory import give_back
-from prism_mesa.social.moves import Events
-from prism_mesa.social.outcomes import Outcomes
+from prism_mesa.social.content.writer import write, writer_of
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.population import NO_POST, History, Rows
-from prism_mesa.social.posts import Posts, matches, relevance_of
-from prism_mesa.social.profiles import draw_interests, draw_profiles
-from prism_mesa.social.publishing import commit, publish
-from prism_mesa.social.sampling import recorded_agents
-from prism_mesa.social.seen import Seen
-from prism_mesa.social.shortfalls import shortfall
-from prism_mesa.social.tables import WalkTables
-from prism_mesa.social.ticks import fire_and_wait, run_ticks
-from prism_mesa.social.told import Told
-from prism_mesa.social.warned import warn
+from prism_mesa.social.round.choices import Waiting
+from prism_mesa.social.round.collect import Recorder, collect, make_datacollector, record_moves
+from prism_mesa.social.round.engagements import Engaged, open_round
+from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.round.guard_faults import GuardWarnings, checked, require_agent_fields
+from prism_mesa.social.round.prompt_interests import Told
+from prism_mesa.social.round.publish import commit, publish
+from prism_mesa.social.round.shortfalls import shortfall
+from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.state.chunks import trim_heap
+from prism_mesa.social.state.clock import Clock
+from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.outcomes import Outcomes
+from prism_mesa.social.state.population import NO_POST, History, Rows
+from prism_mesa.social.state.posts import Posts, matches, relevance_of
+from prism_mesa.social.state.sampling import recorded_agents
+from prism_mesa.social.warnings import warn
 from prism_mesa.social.without_effect import told_without_effect
-from prism_mesa.social.world import World, make_world
-from prism_mesa.social.writing import write, writer_of
+from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
+from prism_mesa.social.world.build import World, make_world
+from prism_mesa.social.world.profiles import draw_interests, draw_profiles
 from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams
 
@@ -315,7 +315,7 @@ class SocialModel(mesa.Model):
         self.totals.update(self.counts - before)  # a user's chart may leave a choice open here; the rows are written
         record_moves(self)
         if len(self.population) >= MANY:
-            give_back()
+            trim_heap()
 
     @property
     def agents(self) -> Any:

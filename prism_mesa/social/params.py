@@ -10,7 +10,7 @@ from pydantic import AwareDatetime, Field, field_validator, model_validator
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.social.clock import Clock
+from prism_mesa.social.state.clock import Clock
 from prism_mesa.statechart.params import StatechartParams
 
 

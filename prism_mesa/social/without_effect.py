@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
 from prism_mesa.params import WithoutEffect, said_of, without_effect
 from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
 from prism_mesa.reasoner.params import LETTER_TOKENS
-from prism_mesa.reasoner.without_effect import is_for_a_server, limited, llm_keys
-from prism_mesa.social.files import is_parquet
 from prism_mesa.social.params import SocialParams
+from prism_mesa.social.world.readers import is_parquet
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
-    from prism_mesa.social.world import World
+    from prism_mesa.social.world.build import World
 
 
 @dataclass(frozen=True)

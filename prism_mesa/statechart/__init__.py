@@ -1,14 +1,14 @@
 """Statecharts of eight states: the engine, its tables for columns, its checks and pictures. No Mesa here."""
 
+from prism_mesa.statechart.batch import ArrayColumns, Columns, Fired, column_values
 from prism_mesa.statechart.checks import Finding
-from prism_mesa.statechart.diagram import mermaid
 from prism_mesa.statechart.failing import FailingGuard
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
-from prism_mesa.statechart.picture import draw_chart
+from prism_mesa.statechart.mermaid import mermaid
 from prism_mesa.statechart.queries import agents_in_state, export_agent, state_distribution
+from prism_mesa.statechart.render import draw_chart
 from prism_mesa.statechart.statechart import TIMEOUT, Statechart
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
-from prism_mesa.statechart.tables import ArrayColumns, Columns, Fired, column_values
 from prism_mesa.statechart.transitions import StateTransition, Transition
 from prism_mesa.statechart.values import Values
 

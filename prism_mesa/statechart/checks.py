@@ -9,11 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import did_you_mean
+from prism_mesa.statechart.batch import ArrayColumns, column_values, zero_keys
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome
 from prism_mesa.statechart.statechart import guard_value
 from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.tables import ArrayColumns, column_values, zero_keys
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.values import ANY, Values
 from prism_mesa.streams import Streams

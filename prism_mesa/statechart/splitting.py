@@ -20,7 +20,7 @@ from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition
 
 if TYPE_CHECKING:
-    from prism_mesa.statechart.tables import Columns
+    from prism_mesa.statechart.batch import Columns
 
 type Values = npt.NDArray[np.int8]
 type Guard = Callable[[Any, Any], Any]

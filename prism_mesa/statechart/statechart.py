@@ -13,9 +13,9 @@ from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition, recorded
 
 if TYPE_CHECKING:
+    from prism_mesa.statechart.batch import Columns, Fired
     from prism_mesa.statechart.checks import Finding
     from prism_mesa.statechart.failing import FailingGuard
-    from prism_mesa.statechart.tables import Columns, Fired
     from prism_mesa.statechart.values import Values
 
 TIMEOUT: Final = "timeout"
@@ -283,8 +283,8 @@ class Statechart:
         return failing_guards(self, self._first_errors, self._raised)
 
     def fire_many(self, states: Any, triggers: Any, agents: "Columns", contexts: "Columns") -> "Fired":
-        """Select for many agents at once, over columns; see `prism_mesa.statechart.tables.fire_many`."""
-        from prism_mesa.statechart.tables import fire_many
+        """Select for many agents at once, over columns; see `prism_mesa.statechart.batch.fire_many`."""
+        from prism_mesa.statechart.batch import fire_many
 
         return fire_many(self, states, triggers, agents, contexts)
 

@@ -1,0 +1,217 @@
+"""What an LLM said in runs, with what it was asked: the runs are repeated from their ledgers. Nobody is asked.
+
+Nothing of this stands in the tables: the state of the platform at the moment of each question does not. It follows from
+the configuration, the seed and the answers.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import DataError
+from prism_mesa.reasoner import Answer, Ask, Question, Reasoner
+from prism_mesa.runs.lifecycle import as_before
+from prism_mesa.runs.manifest import Manifest, read_run
+from prism_mesa.runs.recorded import recorded_config
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.posts import NO_PARENT
+from prism_mesa.statechart import AgentState
+from prism_mesa.streams import digest64
+
+type Floats = npt.NDArray[np.float64]
+type Ints = npt.NDArray[np.int64]
+
+MOST_FOLDS: Final = 4
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One answer of the LLM: what each option was given, and where it belongs when rows are held out.
+
+    Attributes:
+        probabilities: One for each option; a plain choice has 1 for one of them.
+        persona: Whoever is told of the same interests is the same persona, or has the same name if of none; `text` is
+            what the thread of the post began with.
+    """
+
+    ask: Ask
+    probabilities: tuple[float, ...]
+    key: str
+    persona: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Lessons:
+    """All answers of the LLM in some runs.
+
+    Attributes:
+        by_options: The lessons by what there was to choose from; one for each asked decision of an agent, so that
+            what was often decided counts often.
+        persona: Who asked: `individual` or `archetype`; then there were `archetypes` kinds.
+        provenance: Runs, LLM, and how much of what.
+        rule: The weights of the rule in these runs, to compare with.
+    """
+
+    by_options: dict[tuple[AgentState, ...], list[Lesson]]
+    persona: str
+    archetypes: int
+    provenance: dict[str, Any]
+    rule: Any
+
+
+def rounds_of(run_dir: Path) -> int:
+    """Return how many rounds of a run were completed.
+
+    Raises:
+        DataError: If there is no such run, no LLM was asked in it, or it does not say how far it came.
+    """
+    manifest = read_run(run_dir).manifest
+    if manifest.system == "economy":
+        raise DataError(f"{run_dir}: is a run of nations, which answer in words: there are no choices to learn")
+    if manifest.llm is None:
+        raise DataError(
+            f"{run_dir}: decided by {manifest.decided_by}, no LLM: there is nothing to learn; give a "
+            "run with an LLM (prism run reasoner.kind=embedded)"
+        )
+    if not manifest.summary.rounds:
+        raise DataError(f"{run_dir}: no round of it is known to have been completed (status {manifest.status})")
+    return manifest.summary.rounds
+
+
+def lessons_of(
+    run_dirs: Sequence[str | Path], on_round: Callable[[], object] = lambda: None, *, trust: bool = False
+) -> Lessons:
+    """Repeat runs from their ledgers and return what the LLM answered in them.
+
+    Args:
+        run_dirs: The runs' folders; the same LLM, asked in the same way, must have answered in all.
+        on_round: Called after each round.
+        trust: As for `replay`.
+
+    Raises:
+        DataError: If a folder holds no run with an LLM, is not trusted, they do not go together, or no LLM ever
+            answered.
+        OracleError: If a ledger lacks an answer.
+    """
+    folders = [Path(run_dir) for run_dir in run_dirs]
+    manifests = [read_run(folder).manifest for folder in folders if rounds_of(folder)]
+    asked = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
+    found: list[Lesson] = []
+    for folder in folders:
+        found += _heard(folder, on_round, trust=trust)
+    if not found:
+        raise DataError(f"{folders[0]}: no open choice was answered by an LLM: there is nothing to learn")
+    by_options: dict[tuple[AgentState, ...], list[Lesson]] = {}
+    for lesson in found:
+        by_options.setdefault(lesson.ask.question.options, []).append(lesson)
+    config = recorded_config(folders[0], trust=trust)
+    provenance = {
+        "llm": asked["name"],
+        "llm_digest": asked["digest"],
+        "answer": asked["answer"],
+        "runs": [_told(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
+        "decisions": len(found),
+        "answers": len({lesson.key for lesson in found}),
+        "personas": len({lesson.persona for lesson in found}),
+        "posts": len({lesson.text for lesson in found}),
+    }
+    return Lessons(by_options, asked["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
+
+
+def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
+    """Return what all runs say of their LLM."""
+    said = [getattr(manifest.llm, key) for manifest in manifests]
+    for folder, other in zip(folders, said, strict=True):
+        if other != said[0]:
+            raise DataError(
+                f"{folder}: its LLM's {key} is {other}, that of {folders[0]} {said[0]}: distill them one by one"
+            )
+    return said[0]
+
+
+def _told(folder: Path, manifest: Manifest) -> dict[str, Any]:
+    config = {name: value for name, value in (manifest.config or {}).items() if name != "name"}
+    digest = f"{digest64(repr(sorted(config.items(), key=lambda item: item[0]))):016x}"
+    return {"run": folder.resolve().name, "seed": manifest.seed, "config": digest}
+
+
+@as_before()
+def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[Lesson]:
+    """Return what the LLM answered in one run, in the order of rounds, ticks and agents."""
+    found: list[Lesson] = []
+
+    def hear(ask: Ask, answer: Answer) -> None:
+        if answer.probabilities and len(ask.question.options) > 1:
+            names = (_persona_of(ask.question), _text_of(model, ask.question))
+            found.append(Lesson(ask, answer.probabilities, answer.key, *names))
+
+    model = SocialModel(recorded_config(folder, trust=trust))
+    try:
+        if isinstance(model.reasoner, Reasoner):
+            model.reasoner.heard = hear
+        for _ in range(rounds_of(folder)):
+            model.step()
+            on_round()
+    finally:
+        model.close()
+    return sorted(found, key=lambda lesson: (lesson.ask.round, lesson.ask.tick, lesson.ask.agent))
+
+
+def _persona_of(question: Question) -> str:
+    return "; ".join(sorted(question.persona.interests)) or question.persona.name
+
+
+def _text_of(model: SocialModel, question: Question) -> str:
+    """Return what the thread of a post began with: replies and comments tell of what they are about, in their words."""
+    if question.post is None:
+        return ""
+    posts, post = model.posts, question.post.post_id
+    if not 0 <= post < len(posts):
+        return question.post.text
+    while posts.parent[post] != NO_PARENT:
+        post = int(posts.parent[post])
+    return posts.texts[int(posts.text_id[post])]
+
+
+def folds_of(groups: Sequence[str]) -> Ints:
+    """Return for each row the fold of its group, 0 .. `MOST_FOLDS` - 1: about equally many rows in each.
+
+    The largest group goes first, always to the fold that has least; the order of rows does not matter.
+    """
+    names, inverse, sizes = np.unique(np.array(groups, dtype=object), return_inverse=True, return_counts=True)
+    fold = np.zeros(len(names), np.int64)
+    load = [0] * min(MOST_FOLDS, len(names))
+    for i in sorted(range(len(names)), key=lambda i: (-sizes[i], digest64(str(names[i])))):
+        fold[i] = load.index(min(load))
+        load[fold[i]] += int(sizes[i])
+    return np.asarray(fold[inverse])
+
+
+def blocks_of(lessons: Sequence[Lesson]) -> list[tuple[Ints, Ints]]:
+    """Return pairs of rows to fit to and rows to try on; each row is tried once.
+
+    No persona and no post of the rows to try on is in a row to fit to.
+
+    Raises:
+        DataError: If there are too few personas or posts for that.
+    """
+    personas, texts = (folds_of([getattr(lesson, name) for lesson in lessons]) for name in ("persona", "text"))
+    blocks = []
+    for who in range(int(personas.max()) + 1):
+        for what in range(int(texts.max()) + 1):
+            tried = np.flatnonzero((personas == who) & (texts == what))
+            fitted = np.flatnonzero((personas != who) & (texts != what))
+            if len(tried) and not len(fitted):
+                raise DataError(
+                    f"the ledger has too few personas ({len(set(personas.tolist()))}) or posts "
+                    f"({len(set(texts.tolist()))}) to hold some out; give more runs, or more rounds or "
+                    "reasoner.archetypes"
+                )
+            if len(tried):
+                blocks.append((fitted, tried))
+    return blocks

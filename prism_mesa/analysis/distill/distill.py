@@ -1,0 +1,189 @@
+"""Distilling: a small model of an LLM's choices is fitted to what it said in runs, and judged on what it never saw.
+
+**Held out** are personas and posts at once: both are dealt into up to four folds, and the rows of a pair of folds are
+predicted by a model that was fitted to the rows with neither these personas nor these posts. So every row is judged
+once, and none by a model that knew whom it is about or what was read. What is kept is then fitted to all rows.
+
+Nobody is asked, and the folders of the runs are not changed.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.analysis.distill.dataset import Lesson, Lessons, blocks_of, lessons_of
+from prism_mesa.analysis.distill.fit import Kind, check_installed, fitted
+from prism_mesa.analysis.distill.scores import (
+    auc,
+    calibration,
+    calibration_error,
+    js_divergence,
+    js_of_totals,
+    log_loss,
+)
+from prism_mesa.errors import DataError
+from prism_mesa.reasoner import DistilledModel, RuleReasoner
+from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
+from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
+from prism_mesa.reasoner.rule import detailed_columns_of
+from prism_mesa.runs.folder import RunFolder
+from prism_mesa.statechart import AgentState
+
+type Floats = npt.NDArray[np.float64]
+
+KINDS: Final[tuple[Kind, ...]] = ("logistic", "boosting")
+REPORT: Final = "report.json"
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """What came of distilling; `folder` holds the model's file and the report."""
+
+    folder: Path
+    model: DistilledModel
+
+    @property
+    def file(self) -> Path:
+        """What `reasoner.distilled` is to name."""
+        return self.folder / FILE
+
+
+def distill(
+    run_dirs: Sequence[str | Path],
+    *,
+    kind: str = "logistic",
+    out: str | Path = "results",
+    on_round: Callable[[], object] = lambda: None,
+    trust: bool = False,
+) -> Distilled:
+    """Fit a model to what an LLM said in runs, and keep it with its report in ``out/distilled-<time>``.
+
+    Args:
+        run_dirs: Folders of runs in which one LLM was asked.
+        kind: What is kept; both are judged.
+        out: Parent folder; made if missing.
+        on_round: Called after each round of the runs that was repeated.
+        trust: As for `replay`.
+
+    Raises:
+        ConfigError: If scikit-learn is not installed.
+        DataError: If the runs do not hold what is needed, or are not trusted.
+    """
+    check_installed()
+    kept = next((known for known in KINDS if known == kind), None)
+    if kept is None:
+        raise DataError(f"--kind: {kind!r} is none of {', '.join(KINDS)}")
+    model = model_of(lessons_of(run_dirs, on_round, trust=trust), kept)
+    folder = RunFolder(Path(out), "distilled").path
+    (folder / FILE).write_bytes(model.text().encode())
+    (folder / REPORT).write_text(json.dumps(model.report, indent=1) + "\n", encoding="utf-8")
+    return Distilled(folder, model)
+
+
+def model_of(lessons: Lessons, kind: Kind) -> DistilledModel:
+    """Return the model fitted to all lessons, with its report.
+
+    Raises:
+        DataError: If there are too few personas or posts to hold some out.
+    """
+    sets = sorted(lessons.by_options.items(), key=lambda item: -len(item[1]))
+    rule = RuleReasoner(lessons.rule)
+    judged = [_judged(options, rows, rule, kind, required=i == 0) for i, (options, rows) in enumerate(sets)]
+    return DistilledModel(
+        format=FORMAT,
+        kind=kind,
+        features=list(NAMES),
+        declaration=DECLARATION,
+        persona="archetype" if lessons.persona == "archetype" else "individual",
+        archetypes=lessons.archetypes,
+        choices=[_whole(options, rows, kind) for options, rows in sets],
+        provenance=lessons.provenance,
+        report={"kind": kind, "choices": judged, "verdict": judged[0]["verdict"]},
+    )
+
+
+def _features_of(options: tuple[AgentState, ...], rows: list[Lesson]) -> tuple[Floats, Floats]:
+    choices = detailed_columns_of(options, [lesson.ask for lesson in rows])
+    return feature_columns(choices), np.array([lesson.probabilities for lesson in rows])
+
+
+def _whole(options: tuple[AgentState, ...], rows: list[Lesson], kind: Kind) -> OptionModel:
+    return OptionModel(options=list(options), scores=fitted(kind, *_features_of(options, rows)), rows=len(rows))
+
+
+def _judged(
+    options: tuple[AgentState, ...], rows: list[Lesson], rule: RuleReasoner, kind: Kind, *, required: bool
+) -> dict[str, Any]:
+    """Return how well models of one choice do on rows that were held out."""
+    about: dict[str, Any] = {"options": [option.value for option in options], "rows": len(rows)}
+    about |= {"answers": len({r.key for r in rows}), "personas": len({r.persona for r in rows})}
+    about |= {"posts": len({r.text for r in rows})}
+    try:
+        blocks = blocks_of(rows)
+    except DataError:
+        if required:
+            raise
+        return about | {"verdict": "not judged: too few personas or posts to hold some out"}
+    columns, true = _features_of(options, rows)
+    said = {name: np.zeros_like(true) for name in (*KINDS, "majority")}
+    for known, tried in blocks:
+        for name in KINDS:
+            model = OptionModel(options=list(options), scores=fitted(name, columns[:, known], true[known]), rows=1)
+            said[name][tried] = model.probabilities(columns[:, tried])
+        said["majority"][tried] = true[known].mean(axis=0)
+    said["rule"] = rule.probabilities(detailed_columns_of(options, [lesson.ask for lesson in rows]))
+    said["llm"] = true
+    scores = {name: _scores(true, given) for name, given in said.items()}
+    scores["majority"]["auc"] = 0.5  # it says the same of all; what differs between folds is no knowledge
+    better = {name: _better(true, said[kind], said[name], blocks) for name in ("rule", "majority")}
+    about |= {"blocks": len(blocks), "scores": scores, "better": better}
+    about["explained"] = _explained(scores, kind)
+    about["calibration"] = {name: calibration(true, said[name]) for name in (*KINDS, "rule")}
+    return about | {"verdict": _verdict(about, kind)}
+
+
+def _scores(true: Floats, said: Floats) -> dict[str, float]:
+    return {
+        "log_loss": log_loss(true, said),
+        "auc": auc(true, said),
+        "js": js_divergence(true, said),
+        "js_totals": js_of_totals(true, said),
+        "calibration_error": calibration_error(true, said),
+    }
+
+
+def _better(true: Floats, said: Floats, other: Floats, blocks: list[Any]) -> dict[str, float]:
+    """Return by how much log loss is lower than that of `other`, and in how many blocks it is."""
+    gains = [log_loss(true[rows], other[rows]) - log_loss(true[rows], said[rows]) for _, rows in blocks]
+    own, others = log_loss(true, said), log_loss(true, other)
+    return {"by": others - own, "share": 1 - own / others if others else 0.0, "blocks": sum(g > 0 for g in gains)}
+
+
+def _explained(scores: dict[str, dict[str, float]], kind: str) -> float | None:
+    """Return how much of what the LLM makes of a row, beyond the shares of its answers, the model says too."""
+    floor, top = scores["llm"]["log_loss"], scores["majority"]["log_loss"]
+    return (top - scores[kind]["log_loss"]) / (top - floor) if top - floor > 1e-9 else None
+
+
+def _verdict(about: dict[str, Any], kind: str) -> str:
+    """Return in one sentence whether the model beats the rule and the majority, by how much, or why not."""
+    better, scores = about["better"], about["scores"]
+    told = " and ".join(
+        f"the {name} by {b['by']:+.3f} nats ({b['share']:+.0%}; better in {b['blocks']} of {about['blocks']} blocks)"
+        for name, b in better.items()
+    )
+    if all(b["by"] > 0 for b in better.values()):
+        return f"beats {told} in log loss, on personas and posts it has never seen"
+    span = scores["majority"]["log_loss"] - scores["llm"]["log_loss"]
+    why = (
+        "the LLM says nearly the same of every row, so there is next to nothing to explain"
+        if span < 0.01
+        else f"what the LLM makes of {about['personas']} personas and {about['posts']} posts does not carry over to "
+        "others by these features: give more runs, or more reasoner.archetypes and posts.circulating"
+    )
+    return f"does not beat both ({kind}: {told}): {why}"

@@ -1,0 +1,185 @@
+"""What a nation of a run decided and why, line by line, from the run's tables. Nothing is reckoned again."""
+
+import json
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prism_mesa.deliberation import ReasoningResult
+from prism_mesa.deliberation.conversation import call_told, thought_in_words
+from prism_mesa.errors import DataError, did_you_mean
+from prism_mesa.llm.text import plain
+from prism_mesa.params import whole_number
+from prism_mesa.runs.folder import columns_of, read_table
+from prism_mesa.runs.manifest import read_run
+
+_WIDTH = 106
+_TEXT_CAP = 2000
+_OUTCOMES = {
+    "accepted": "carried out",
+    "held": "carried out: nothing was to be changed",
+    "rejected": "rejected by the validator, without any effect",
+    "refused": "not understood, without any effect",
+}
+_OF_DECISIONS = (
+    *("round", "quarter", "nation", "action", "confidence", "read_by", "policy", "outcome", "reason", "reasoning"),
+    "reasoning_chain_id",
+)
+_SHOWN = {
+    "gdp_growth": "growth {:.1f} %",
+    "output_gap": "output gap {:+.1f} %",
+    "inflation": "inflation {:.1f} %",
+    "unemployment": "unemployment {:.1f} %",
+    "policy_rate": "policy rate {:.2f} %",
+    "debt": "debt {:.0f} % of GDP",
+    "trade_balance": "trade balance {:+.1f} % of GDP",
+}
+
+
+def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> Iterator[str]:
+    """Yield what a nation decided in a quarter of a run, why, and what became of it.
+
+    Args:
+        run_dir: The run's folder.
+        nation: The nation's name, or its row.
+        quarter: Such as ``2011Q2``, or its number from 0; by default the last in which it did not simply hold.
+
+    Raises:
+        DataError: If there is no such run, nation or quarter.
+    """
+    manifest = read_run(run_dir).manifest
+    if not manifest.summary.rounds:
+        error = f": {manifest.error}" if manifest.error else ""
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest.status}{error})")
+    decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
+    name = _nation(nation, read_table(run_dir, "nations", ["name"])["name"].tolist(), run_dir)
+    own = decisions[decisions["nation"] == name]
+    _one_row(own, run_dir, "decisions", name)
+    decision = _decision(own, quarter, run_dir)
+    yield from _all(own, name, manifest.decided_by)
+    yield ""
+    yield from _one(Path(run_dir), decision, name)
+
+
+def _nation(given: str, names: list[str], run_dir: str | Path) -> str:
+    row = whole_number(given)
+    if row is not None and row < len(names):
+        return names[row]
+    found = {name.lower(): name for name in names}.get(given.strip().lower())
+    if found is None:
+        near = did_you_mean(given, names)
+        raise DataError(f"{run_dir}: no nation {given!r} there (nations: {', '.join(names)}).{near}")
+    return found
+
+
+def _decision(own: pd.DataFrame, quarter: str | None, run_dir: str | Path) -> Any:
+    if quarter is None:
+        told = own[own["outcome"] != "held"]
+        return (told if len(told) else own).iloc[-1]
+    found = own[own["quarter" if re.fullmatch(r"\d{4}Q\d", quarter) else "round"].astype(str) == quarter]
+    if found.empty:
+        first, last = own.iloc[0], own.iloc[-1]
+        span = f"{first['quarter']} .. {last['quarter']}, or {first['round']} .. {last['round']}"
+        raise DataError(f"{run_dir}: no quarter {quarter} there (quarters: {span})")
+    return found.iloc[0]
+
+
+def _all(own: pd.DataFrame, name: str, decided_by: str) -> Iterator[str]:
+    counts = own["outcome"].value_counts()
+    told = ", ".join(f"{counts[outcome]} {outcome}" for outcome in _OUTCOMES if outcome in counts)
+    span = f"{own['quarter'].iloc[0]} to {own['quarter'].iloc[-1]}"
+    yield f"{plain(name, 80)} decided in {len(own)} quarters, {span}: {told}."
+    yield f"Policy in this run was set by {plain(decided_by, 400)}."
+
+
+def _one(run_dir: Path, decision: Any, name: str) -> Iterator[str]:
+    seen = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
+    seen = seen[seen["nation"] == name]
+    yield f"{decision['quarter']} (quarter {decision['round']}):"
+    before = seen[seen["round"] == decision["round"] - 1]
+    if len(before):
+        yield f"  It stood at {_indicators(before.iloc[0])}."
+    if decision["reasoning_chain_id"]:
+        yield from _asked(run_dir, str(decision["reasoning_chain_id"]))
+    sure = f", sure to {decision['confidence']:.0%}" if decision["reasoning_chain_id"] else ""
+    yield from _wrapped(f'It wanted{sure}: "{decision["action"]}"', "  ")
+    yield from _wrapped(f"because: {decision['reasoning']}", "    ")
+    if decision["read_by"] != "rule":
+        means = decision["policy"] or f"nothing that can be done: {decision['reason']}"
+        yield from _wrapped(f"In numbers, as the {decision['read_by']} read it: {means}", "  ")
+    yield from _verdicts(run_dir, int(decision["round"]), name)
+    yield f"  It was {_OUTCOMES[decision['outcome']]}."
+    after = _one_row(seen[seen["round"] == decision["round"]], run_dir, "indicators", name)
+    yield f"  At the end of the quarter: {_indicators(after)}."
+
+
+def _one_row(rows: pd.DataFrame, run_dir: str | Path, table: str, of: str) -> Any:
+    """Return the first of some rows.
+
+    Raises:
+        DataError: If there is none.
+    """
+    if rows.empty:
+        raise DataError(f"{run_dir}: table {table!r} is damaged: it has no row of {of!r}")
+    return rows.iloc[0]
+
+
+def _indicators(row: Any) -> str:
+    return ", ".join(text.format(row[name]) for name, text in _SHOWN.items())
+
+
+def _asked(run_dir: Path, chain_id: str) -> Iterator[str]:
+    known = [name for name in ("thoughts",) if name in columns_of(run_dir, "reasoning")]  # none in an older run
+    chains = read_table(run_dir, "reasoning", ["chain_id", "prompt", *known])
+    chain = _one_row(chains[chains["chain_id"] == chain_id], run_dir, "reasoning", chain_id)
+    yield "  It was told:"
+    for line in str(chain["prompt"]).splitlines():
+        yield from (f"    | {part}" for part in textwrap.wrap(plain(line, _TEXT_CAP), _WIDTH) or [""])
+    thoughts = _thoughts(str(chain.get("thoughts") or "[]"), run_dir)
+    if thoughts:
+        yield "  Before it decided:"
+    for thought in thoughts:
+        yield from _wrapped(thought, "    ")
+
+
+def _thoughts(cell: str, run_dir: Path) -> list[str]:
+    """Return in words what a nation thought before it decided.
+
+    Raises:
+        DataError: If that is not what stands there.
+    """
+    try:
+        return [_thought(entry) for entry in json.loads(cell)]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"{run_dir}: table 'reasoning' is damaged: {cell[:80]!r} holds no thoughts") from None
+
+
+def _thought(entry: dict[str, Any]) -> str:
+    """Return in words what a nation thought, tried or proposed, or what did not work."""
+    match entry["kind"]:
+        case "thought":
+            return f"it thought: {thought_in_words(ReasoningResult.model_validate(entry))}"
+        case "tool":
+            call = call_told(entry["tool_name"], entry["parameters"])
+            return f"it called {call}{'' if entry['ok'] else ', in vain'}: {entry['text']}"
+        case "proposal":
+            return f'it proposed: "{entry["action"]}"'
+        case _:
+            return f"it did not work ({entry['reason']}): {entry['text']}"
+
+
+def _verdicts(run_dir: Path, round_: int, name: str) -> Iterator[str]:
+    verdicts = read_table(run_dir, "verdicts", ["round", "nation", "of", "check", "passed", "reason"])
+    own = verdicts[(verdicts["round"] == round_) & (verdicts["nation"] == name)]
+    for verdict in own.to_dict("records"):
+        mark = "passed" if verdict["passed"] else "FAILED"
+        yield from _wrapped(f"{mark} {verdict['check']}: {verdict['reason']} ({verdict['of']})", "    ")
+
+
+def _wrapped(text: str, indent: str) -> Iterator[str]:
+    """Yield what nations or an LLM wrote on lines of some width, without what could steer a terminal."""
+    yield from textwrap.wrap(plain(text, _TEXT_CAP), _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  ")

@@ -1,0 +1,239 @@
+"""An explanation (`why`) in plain words, line by line. It finds out nothing itself.
+
+What users or an LLM wrote is shown as in a prompt: on one line, without control characters.
+"""
+
+import json
+import math
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+
+from prism_mesa.analysis.explain.trace import DeedByTool, Explanation, Move, RoundOfAgent, Thought, Witness
+from prism_mesa.deliberation import ReasoningResult
+from prism_mesa.deliberation.conversation import thought_in_words
+from prism_mesa.domain import Post
+from prism_mesa.errors import DataError
+from prism_mesa.llm import StoredAnswer
+from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
+from prism_mesa.reasoner.pmi import position_of
+from prism_mesa.social.behavior import SEES_POST, TRIGGER_RULES
+from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.state.posts import WORDS_CAP
+from prism_mesa.statechart import TIMEOUT
+
+_DONE = {"like": "liked", "reply": "replied", "reshare": "reshared", "post": "posted"}
+_DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
+_COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
+_WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
+_EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
+_WIDTH = 106
+_RAW_CAP = 2000
+_MOST_TOLD = 700.0
+"""Above that a log-ratio is none of an LLM's, and too large for a number."""
+
+
+def told(explanation: Explanation) -> Iterator[str]:
+    """Yield who the agent is, what it did in the run, and one round in full."""
+    yield from _agent(explanation)
+    if explanation.shown is not None:
+        yield ""
+        yield from _round(explanation, explanation.shown)
+
+
+def _agent(explanation: Explanation) -> Iterator[str]:
+    who = explanation.agent
+    likes = plain(", ".join(who.interests), 400) or "nothing in particular"
+    yield f"{plain(who.name, NAME_CAP)} (agent {who.row}) likes {likes}; {who.personality}."
+    yield (
+        "Relevance is the similarity of a post's topics and its interests, 0 to 1. It ignores posts below "
+        f"{who.low_threshold:.3f} and engages above {who.high_threshold:.3f}; between them the choice is open."
+    )
+    there = [r.round for r in explanation.rounds if r.came_online]
+    yield f"It came online in {len(there)} of its first {len(explanation.rounds)} rounds."
+    for done, rounds in _engagements(explanation.rounds).items():
+        times = Counter(rounds)
+        yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in times.items())}"
+
+
+def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:
+    found: dict[str, list[int]] = {}
+    for r in rounds:
+        if r.posted:
+            found.setdefault("posted", []).extend([r.round] * len(r.posted))
+        for done in (*(_DONE[action] for action in r.engaged), *(f"{_DONE[d.action]} by a tool" for d in r.by_tool)):
+            found.setdefault(done, []).append(r.round)
+    return found
+
+
+def _posted(shown: RoundOfAgent) -> Iterator[str]:
+    """Yield what the agent posted when the round opened."""
+    for text in shown.posted:
+        yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
+
+
+def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+    agent = explanation.agent
+    how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}"
+    if not shown.came_online:
+        yield from _posted(shown)
+        yield f"Round {shown.round}: it did not come online ({how}: it comes when the draw is below)."
+        yield from _thoughts(explanation.agent, shown.thoughts)
+        return
+    yield from _posted(shown)
+    posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
+    yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
+    for move in shown.moves:
+        yield from _move(explanation, move)
+    yield from _thoughts(agent, shown.thoughts)
+    yield "  At the end of the round it goes idle."
+
+
+def _thoughts(agent: Witness, thoughts: list[Thought]) -> Iterator[str]:
+    """Yield what the agent thought, called, did by tools and said when it wrote."""
+    before = None
+    for one in thoughts:
+        if (one.tick, one.action) != before:
+            yield f"  Writing its {'comment' if one.action == 'reshare' else one.action} (tick {one.tick}):"
+        before = (one.tick, one.action)
+        said = thought_in_words(ReasoningResult.model_validate_json(one.text)) if one.event == "thought" else one.text
+        yield f"    {_EVENTS[one.event]}: {plain(said, _RAW_CAP)}"
+        if one.deed is not None:
+            yield f"      By this tool it {_deed(agent, one.deed)}."
+
+
+def _deed(agent: Witness, deed: DeedByTool) -> str:
+    words = f'"{cleaned(deed.words)}"'
+    if deed.action == "post":
+        return f"posts {words}"
+    post = agent.model.post(deed.post, agent.row)
+    about = "" if post is None else f" {_post(post)}"
+    return f"{_DOES[deed.action]}{about}" + (f", saying {words}" if deed.words else "")
+
+
+def _move(explanation: Explanation, move: Move) -> Iterator[str]:
+    goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
+    yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(move)}"
+    drawn = move.trigger == "compose_done" and move.answer is None  # what was drawn is told where it was
+    guarded = [entry for entry in move.considered if entry[1] and not drawn]
+    for transition, said, values in guarded:
+        to = transition.target.value if transition.target else "open"
+        read = ", ".join(f"{name} = {_short(value)}" for name, value in values.items())
+        yield f"      to {to} if {transition.guard_label}: {said}" + (f" ({read})" if read else "")
+    if move.answer is not None:
+        yield from _open_choice(explanation, move)
+    if move.action is not None:
+        yield f"      {_action(explanation.agent, move)}"
+
+
+def _meaning(move: Move) -> str:
+    if move.trigger == SEES_POST and move.post is not None:
+        return f": it reads {_post(move.post)}"
+    if move.trigger == TIMEOUT:
+        return f": {move.waited} ticks in this state are as long as it stays"
+    rule = next((r for r in TRIGGER_RULES if (r.state, r.trigger) == (move.state, move.trigger)), None)
+    if rule is not None and rule.when is not None:
+        values = "" if move.post is None else f" ({move.post.relevance:.3f})"
+        return f", because {rule.when}{values}"
+    if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
+        words = f', saying "{plain(move.words, WORDS_CAP)}"' if move.words else ""
+        return f": it {_DOES[move.target.value.removeprefix('engaging_')]} {_post(move.post)}{words}"
+    return ""
+
+
+def _post(post: Post) -> str:
+    text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
+    text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
+    how = (_WORDED if post.words else _COPIED)[post.kind]
+    who = f"{how.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
+    return f'"{text}" ({who}, relevance {post.relevance:.3f})'
+
+
+def _short(value: object) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
+    answer, question = move.answer, move.question
+    if answer is None or question is None:
+        return
+    names = [option.value for option in question.options]
+    yield f"      The guards leave it open: {' or '.join(names)}?"
+    reasoner = explanation.agent.model.reasoner
+    chosen = "it stays" if answer.choice is None else answer.choice.value
+    if isinstance(reasoner, RuleReasoner):
+        yield "      Decided by the rule: no LLM was asked in this run."
+        yield _odds(reasoner.log_odds(question))
+        yield from _drawn(names, reasoner.chances(question), move.draw, chosen)
+    elif isinstance(reasoner, DistilledReasoner) or answer.source in ("distilled", "rule"):
+        yield from _told_at_once(reasoner, answer, question)
+        yield from _drawn(names, answer.probabilities, move.draw, chosen)
+    elif answer.source in ("fallback", "budget"):
+        left_over = answer.source == "budget"
+        why = "No limit was left to ask the LLM" if left_over else f"The LLM gave no answer ({answer.reason})"
+        yield f"      {why}; the fallback '{reasoner.params.fallback}' stood in: {chosen}."
+    else:
+        yield f"      Decided by {explanation.decided_by}."
+        if move.stored is not None:
+            yield from _asked(reasoner, question, move.stored)
+        if 1.0 in answer.probabilities:
+            yield f"      It chose {chosen}."
+        else:
+            yield from _drawn(names, answer.probabilities, move.draw, chosen)
+
+
+def _told_at_once(reasoner: AnyReasoner, answer: Answer, question: Question) -> Iterator[str]:
+    """Yield who decided without an LLM, and what it went by."""
+    if answer.source == "rule":
+        yield "      Decided by the rule: the distilled model was never asked about these options."
+        return
+    by = "" if reasoner.at_once is None else f" the {reasoner.at_once.label}"
+    yield f"      Decided by{by}; no LLM was asked. The post and the nearest interest told: {question.match:.2f} of 1."
+
+
+def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
+    """Yield what the LLM was told and what it said."""
+    if question.persona.archetype >= 0:
+        kind, likes = question.persona.archetype, ", ".join(question.persona.interests)
+        yield f"      It is asked about as kind {kind} of {reasoner.params.archetypes} kinds of users: {likes}."
+    scored = stored.raw.startswith('{"pmi"')
+    yield "      How well does what follows go with the first line?" if scored else "      It was told:"
+    for line in stored.prompt.splitlines():
+        yield from (f"        | {part}" for part in textwrap.wrap(line, _WIDTH) or [""])
+    if scored:
+        yield from _scores(stored.raw)
+        yield _odds(reasoner.rule.log_odds(question, position_of(stored.raw)))
+    else:
+        yield f"      It answered: {plain(stored.raw, _RAW_CAP)}"
+
+
+def _scores(raw: str) -> Iterator[str]:
+    """Yield how much likelier a post makes each interest; the best counts.
+
+    Raises:
+        DataError: If the ledger says nothing of that.
+    """
+    try:
+        scores = {str(interest): min(float(score), _MOST_TOLD) for interest, score in json.loads(raw)["of"].items()}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        raise DataError(f"the ledger is damaged: {raw[:80]!r} holds no scores of interests") from None
+    for interest, score in scores.items():
+        times = f"{math.exp(score):.2g} times as likely as without it"
+        yield f"      With the post '{plain(interest, NAME_CAP)}' is {times}."
+
+
+def _odds(terms: dict[str, float]) -> str:
+    made_of = ", ".join(f"{value:+.2f} {what}" for what, value in terms.items())
+    return f"      Its log-odds of engaging: {made_of}: {sum(terms.values()):+.2f} in all."
+
+
+def _drawn(names: list[str], chances: tuple[float, ...], draw: float, chosen: str) -> Iterator[str]:
+    told = ", ".join(f"{name} {chance:.1%}" for name, chance in zip(names, chances, strict=True))
+    yield f"      So the chances are {told}; one after the other from 0 to 1, its draw, {draw:.3f}, falls on {chosen}."
+
+
+def _action(agent: Witness, move: Move) -> str:
+    shares = ", ".join(f"{action} {share:.2f}" for action, share in agent.propensities.items())
+    drawn = f"one after the other from 0 to 1, its draw, {move.action_draw:.3f}, falls on {move.action}"
+    return f"What it will do with the post is drawn from its habits ({shares}): {drawn}."

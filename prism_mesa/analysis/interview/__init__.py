@@ -1,0 +1,1 @@
+"""Talks with agents of a finished run."""

@@ -1,0 +1,70 @@
+"""The form in which the small embedded LLM answers: one of the agent's deeds. In free words it only rambles."""
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from pydantic import BaseModel, Field, JsonValue, create_model
+
+from prism_mesa.deliberation import Example, ReasoningResult
+from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.social.content.activity import Deed
+
+_DID: Final = {"post": "posted", "like": "liked", "reply": "replied to", "reshare": "reshared"}
+_TEXT_WIDTH: Final = 90
+
+
+class Recollection(BaseModel):
+    """An answer: what the agent says that it did."""
+
+    what: str
+
+
+def _example(question: str, understanding: str, plan: str, answer: str) -> Example:
+    thought = ReasoningResult(understanding=understanding, needs="They want to know what I did.", plan=plan)
+    return Example(question, Recollection(what=answer).model_dump_json(), thought)
+
+
+EXAMPLES: Final = (
+    _example(
+        "What did you say about trams?",
+        "They ask what I said about trams.",
+        "Tell them what I replied.",
+        "In round 2 I replied to Jo Lind (The new tram line opens on Monday.): I will believe it when I sit in it.",
+    ),
+    _example(
+        "Did you like anything?",
+        "They ask which posts I liked.",
+        "Name the post.",
+        "In round 1 I liked Ann Bo's post (Finally ran my first marathon, 42 kilometres in the rain.).",
+    ),
+)
+"""How others have thought and answered, for the prompts of an LLM that imitates."""
+
+
+FREE_EXAMPLES: Final = tuple(
+    replace(example, response=Recollection.model_validate_json(example.response).what) for example in EXAMPLES
+)
+"""The same in words."""
+
+
+def recollection_of(deeds: Sequence[Deed]) -> type[Recollection]:
+    """Return a form that leaves nothing to say but one of some deeds; without any, that the agent does not know."""
+    said: list[JsonValue] = [*dict.fromkeys(map(first_person, deeds))] or ["I do not know."]
+    return create_model("Recollection", __base__=Recollection, what=(str, Field(json_schema_extra={"enum": said})))
+
+
+def first_person(deed: Deed) -> str:
+    """Return a deed as the agent says it.
+
+    >>> first_person(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me."))
+    'In round 3 I replied to Ada Lopez (Rain again.): It suits me.'
+    """
+    text, words = (
+        textwrap.shorten(plain(said, 400), _TEXT_WIDTH, placeholder=" ...") for said in (deed.text, deed.words)
+    )
+    if deed.action == "post":
+        return f"In round {deed.round} I posted: {text}"
+    whose = plain(deed.author, NAME_CAP) + ("" if deed.action == "reply" else "'s post")
+    return f"In round {deed.round} I {_DID[deed.action]} {whose} ({text})" + (f": {words}" if words else ".")

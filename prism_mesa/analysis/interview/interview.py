@@ -1,0 +1,217 @@
+"""Talking with an agent restored from its run: what it is told, what it may look up, and what is kept of the talk.
+
+It never changes the run: that is read only, and what the agent says goes into a folder of its own.
+"""
+
+import tempfile
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, Recollection, recollection_of
+from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
+from prism_mesa.analysis.interview.tools import LookingBack, best_of, searched
+from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown, in_json
+from prism_mesa.analysis.llm import config_to_ask, llm_for, played_config
+from prism_mesa.deliberation import (
+    AgentErrorEvent,
+    AgentTextEvent,
+    Conversation,
+    Deliberation,
+    Event,
+    Frame,
+    Limits,
+    ToolRegistry,
+)
+from prism_mesa.deliberation.deliberation import LLM
+from prism_mesa.deliberation.params import DeliberationParams
+from prism_mesa.errors import AgentError, DataError, OracleError, said_openly
+from prism_mesa.llm import Ledger, Place
+from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
+from prism_mesa.runs.archive import Restored, RunRecords
+from prism_mesa.runs.folder import LEDGER, check_out, new_folder
+from prism_mesa.runs.lifecycle import provenance, wall_clock
+from prism_mesa.social.content.activity import in_words
+from prism_mesa.streams import digest64, fresh_seed
+
+DEEDS_TOLD: Final = 8
+"""Deeds that an agent has in mind: the last ones; tools find the others."""
+RECALLED: Final = 3
+"""Deeds of before that come to mind of a question."""
+TASK: Final = (
+    "You are that user, and a researcher interviews you about what you did on the platform. Say in one or two "
+    "sentences what you did and why, in the first person. Speak only of what stands in your memory; if it is not "
+    "there, say that you do not know."
+)
+
+
+def frame_of(records: RunRecords, restored: Restored, own: DeliberationParams) -> Frame:
+    """Return what an interview goes by: profile and memory, tools over the run's tables, the task.
+
+    Args:
+        records: The run.
+        restored: Who is interviewed.
+        own: Where a turn stops, and how much of a tool's result is told.
+    """
+    before = restored.deeds[:-DEEDS_TOLD]
+
+    def recall(question: str) -> list[str]:
+        return [in_words(deed) for deed in best_of(before, question, searched, RECALLED)]
+
+    memory = restored.memory(DEEDS_TOLD) or "You have not been on the platform yet: you remember nothing of it."
+    return Frame(
+        tools=LookingBack(records, restored).registry(own.result_chars) if own.max_tool_calls else ToolRegistry(),
+        who=f"{restored.who}\n\nYour memory:\n{memory}",
+        task=TASK,
+        recall=recall,
+        limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens, own.max_seconds),
+    )
+
+
+class Interview(Deliberation):
+    """A talk with an agent of a run, as it was after a round.
+
+    Args:
+        run_dir: The run's folder, which is only read.
+        agent: The agent's row, id, or name.
+        at: The last round that it remembers; None is the last that was completed, -1 before the run.
+        llm: Who plays the agent (see `deliberation.as_llm_client`); None: what the configuration names.
+        overrides: ``reasoner.*`` and ``deliberation.*``, over the run's configuration.
+        free: Whether the small embedded LLM, whose answers are otherwise held to the agent's deeds, speaks in words of
+            its own, as every other LLM does.
+        out: Parent folder of what is kept, by `save`.
+        trust: Whether a server, and a model file, that only the folder names may be used; those of runs made here may
+            be.
+
+    Attributes:
+        restored: The agent.
+        held: Whether answers are held to the agent's deeds.
+        transcript: What was asked and answered so far.
+
+    Raises:
+        DataError: If there is no such run, agent or round, it is not trusted, or `out` is no folder, or lies in a run.
+        ConfigError: If an override is not allowed, or no LLM is there.
+    """
+
+    def __init__(
+        self,
+        run_dir: str | Path,
+        agent: str,
+        *,
+        at: int | None = None,
+        llm: LLM | None = None,
+        overrides: Sequence[str] = (),
+        free: bool = False,
+        out: str | Path = "results",
+        trust: bool = False,
+    ) -> None:
+        self.out = Path(out)
+        if self.out.exists() and not self.out.is_dir():
+            raise DataError(f"--out: {out}: is no folder")
+        check_out(out)
+        self.records = RunRecords(run_dir)
+        self.restored = self.records.restored(self.records.row_of(agent), at)
+        config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
+        own = played_config(config, overrides).deliberation
+        frame = frame_of(self.records, self.restored, own)
+        player = llm_for(config, overrides, continues=True) if llm is None else llm
+        super().__init__(player, frame, conversation=Conversation(max_tokens=own.conversation_tokens))
+        self._owns_llm = self._owns_llm or llm is None
+        is_small = self.llm.client.name == SMOLLM2_NAME
+        self.held = is_small and not free
+        if is_small:
+            self.frame = replace(self.frame, examples=EXAMPLES if self.held else FREE_EXAMPLES)
+        self.started = wall_clock()
+        self.overrides = list(overrides)
+        self.transcript: list[Exchange] = []
+        self._begin_ledger()
+
+    def _begin_ledger(self) -> None:
+        """Record what is asked in a ledger beside everything, until it is known whether any of it is kept."""
+        self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-")
+        self.ledger = Ledger(Path(self._folder.name) / LEDGER)
+        if self.llm.books.own is None:  # else somebody keeps it elsewhere already
+            whose = digest64(f"{self.restored.run_dir.name} {self.restored.row} {self.restored.at}")
+            self.llm.record(self.ledger, f"{whose:016x}/interview-{fresh_seed():x}")
+
+    def chat_stream(self, user_input: str) -> Iterator[Event]:
+        """Answer a question; notes it in `transcript` at once, and what happens as it is yielded.
+
+        What goes wrong with the LLM is an event as well, a prompt that a replayed ledger does not hold among it.
+
+        Raises:
+            AgentError: If there is nothing in `user_input`, it has more than 8,000 characters, or another question is
+                still being answered.
+        """
+        turn = super().chat_stream(user_input)
+        exchange, place = Exchange(user_input), Place(max(self.restored.at, 0), self.restored.row, len(self.transcript))
+        self.transcript.append(exchange)  # at once, so that an interrupt cannot come before
+        return self._noted(exchange, place, turn)
+
+    def _prepare(self, question: str, place: Place) -> None:
+        """Say where the question stands in the ledger and, where answers are held to deeds, to which."""
+        self.frame = replace(self.frame, place=place)
+        if self.held:
+            self.conversation.messages.clear()  # it does not follow a talk, which would only slow it down
+            deeds = self.restored.deeds
+            known = best_of(deeds, question, searched, ties=True) or deeds[-DEEDS_TOLD:]
+            self.frame = replace(self.frame, form=recollection_of(known))
+
+    def _noted(self, exchange: Exchange, place: Place, turn: Iterator[Event]) -> Generator[Event]:
+        try:
+            self._prepare(exchange.question, place)
+            for event in map(self._in_words, turn):
+                exchange.note(event)
+                yield event
+        except OracleError as error:
+            failure = AgentErrorEvent(reason=error.reason, text=str(error))
+            exchange.note(failure)
+            yield failure
+        except AgentError:  # another question is being answered: this one was not asked
+            self.transcript[:] = [other for other in self.transcript if other is not exchange]
+            raise
+        except KeyboardInterrupt:
+            exchange.interrupted()
+            raise
+        finally:
+            exchange.refers_to = refers_to(exchange.text, self.restored.deeds)
+            exchange.not_in_records = not_in_records(exchange.text, self.restored, self.records.names)
+
+    def _in_words(self, event: Event) -> Event:
+        """Return a response that came in a form in words; any other event as it is."""
+        if not self.held or not isinstance(event, AgentTextEvent) or event.type != "text":
+            return event
+        return AgentTextEvent(text=Recollection.model_validate_json(event.text).what)
+
+    def save(self) -> Path | None:
+        """Keep transcript and ledger in ``out/interview-<date>-<time>`` and return it; None if nothing was asked."""
+        if not self.transcript:
+            return None
+        folder = new_folder(self.out, "interview")
+        if kept := self.ledger.answers() or self.ledger.asked():
+            with Ledger(folder / LEDGER) as ledger:
+                ledger.write(self.ledger.answers(), self.ledger.asked())
+        manifest = {**provenance(), **self.facts(), "status": "done", "started": self.started, "ended": wall_clock()}
+        manifest |= {"overrides": [*map(said_openly, self.overrides)], "ledger": LEDGER if kept else None}
+        files = {"transcript.json": as_json(self.facts(), self.transcript), "manifest.json": in_json(manifest)}
+        files["transcript.md"] = as_markdown(self.facts(), self.started, self.transcript)
+        for name, text in files.items():
+            (folder / name).write_text(text, encoding="utf-8", errors="replace")
+        return folder
+
+    def facts(self) -> dict[str, Any]:
+        """Return who was interviewed, and who spoke for it."""
+        own, llm = self.restored, self.llm
+        said: dict[str, Any] = {"kind": llm.kind, "name": llm.client.name, "label": llm.label}
+        said |= {"digest": str(getattr(llm.client, "digest", "")), "decoding": dict(llm.client.decoding)}
+        limits = asdict(self.frame.limits)
+        who = {"row": own.row, "name": own.name}
+        facts = {"system": "interview", "run": str(own.run_dir), "agent": who, "at": own.at}
+        return {**facts, "llm": said | {"ledger": llm.books.mode}, "held_to_deeds": self.held, "limits": limits}
+
+    def close(self) -> None:
+        """End the LLM's background thread, if the LLM was made here, and drop the ledger that was not kept."""
+        super().close()
+        self.ledger.close()
+        self._folder.cleanup()

@@ -1,0 +1,134 @@
+"""Tools with which a restored agent looks things up in its run, as it stood after a round. They change nothing."""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from prism_mesa.deliberation import ToolRegistry
+from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.errors import AgentError
+from prism_mesa.llm.text import NAME_CAP
+from prism_mesa.runs.archive import Restored, RunRecords
+from prism_mesa.social.content.activity import Deed, DeedKind, in_words
+from prism_mesa.social.state.topics import STOP_WORDS
+
+FOUND: Final = 5
+"""Lines that a tool brings at most."""
+_TEXT_CAP: Final = 200
+
+
+class LookingBack:
+    """The tools of one agent; its methods are what the LLM may call.
+
+    Args:
+        records: The run.
+        restored: Who looks back, and up to when.
+    """
+
+    def __init__(self, records: RunRecords, restored: Restored) -> None:
+        self.records = records
+        self.restored = restored
+
+    def registry(self, result_cap: int) -> ToolRegistry:
+        """Return the tools as a loop knows them."""
+        tools: list[Callable[..., Any]] = [self.what_i_did, self.read_thread, self.look_at_profile, self.search_posts]
+        return ToolRegistry(tools, result_cap=result_cap)
+
+    def what_i_did(self, about: str = "") -> str:
+        """Look up what you did on the platform.
+
+        Args:
+            about: Words that should stand in it; empty for what you did last.
+        """
+        deeds = self.restored.deeds
+        found = best_of(deeds, about, searched) if about.strip() else deeds[-FOUND:]
+        lines = [f"(post {deed.post}) {in_words(deed)}" for deed in found]
+        return "\n".join(lines) or "You did nothing of the kind."
+
+    def read_thread(self, post: int) -> str:
+        """Read a post, what it answers or passes on, and the first replies and reshares of it.
+
+        Args:
+            post: The number of the post.
+        """
+        posts, there = self.records.posts, self._n_there()
+        if not 0 <= post < there:
+            known = f"posts: 0 .. {there - 1}" if there else "there are none yet"
+            raise AgentError(f"there is no post {post} ({known})")
+        above = [int(posts.parent[post])] if posts.parent[post] >= 0 else []
+        below = np.flatnonzero(posts.parent[:there] == post)[:FOUND]
+        return self._told([*above, post, *below.tolist()])
+
+    def look_at_profile(self, agent: int) -> str:
+        """Look at a user: name, interests, and what they wrote last.
+
+        Args:
+            agent: The number of the user.
+        """
+        if not 0 <= agent < self.records.n_agents:
+            raise AgentError(f"there is no user {agent} (users: 0 .. {self.records.n_agents - 1})")
+        own = np.flatnonzero(self.records.posts.author[: self._n_there()] == agent)[-FOUND:]
+        name = quoted(self.records.names[agent], NAME_CAP)
+        interests = quoted(", ".join(self.records.interests(agent)), 2 * NAME_CAP)
+        return "\n".join(filter(None, [f"{name} (agent {agent}) likes {interests}.", self._told(own.tolist())]))
+
+    def search_posts(self, words: str) -> str:
+        """Search all posts up to now.
+
+        Args:
+            words: What should stand in them.
+        """
+        return self._told(best_of(range(self._n_there()), words, self._said)) or "Nothing was found."
+
+    def _n_there(self) -> int:
+        """Return how many posts there were: ids grow with time."""
+        return int(np.searchsorted(self.records.posts.round, self.restored.at, side="right"))
+
+    def _said(self, post: int) -> str:
+        return f"{self.records.posts.says(post)} {self.records.posts.words(post)}"
+
+    def _told(self, posts: Iterable[int]) -> str:
+        return "\n".join(map(self._post, posts))
+
+    def _post(self, post: int) -> str:
+        posts = self.records.posts
+        author = int(posts.author[post])
+        whose = f"by {quoted(self.records.names[author], NAME_CAP)} (agent {author})"
+        about = "" if posts.kind[post] == "post" else f" ({posts.kind[post]} of post {posts.parent[post]})"
+        own = posts.words(post) if posts.kind[post] == "reshare" else ""
+        with_ = f" saying {quoted(own, _TEXT_CAP)}" if own else ""
+        return f"Post {post} {whose}, round {posts.round[post]}{about}: {quoted(posts.says(post), _TEXT_CAP)}{with_}"
+
+
+_VERBS: Final[dict[DeedKind, str]] = {
+    "post": "posted wrote write",
+    "like": "like liked likes",
+    "reply": "reply replied replies answer answered said say",
+    "reshare": "reshare reshared reshares share shared passed",
+}
+
+
+def searched(deed: Deed) -> str:
+    """Return the words in which a deed is searched."""
+    return f"{_VERBS[deed.action]} post {deed.author} {deed.text} {deed.words} round {deed.round}"
+
+
+def best_of[T](
+    things: Sequence[T], words: str, said: Callable[[T], str], most: int = FOUND, *, ties: bool = False
+) -> list[T]:
+    """Return the things whose text holds the most of some words, in their order; of equal ones the later.
+
+    With `ties` only those that hold as many as the best.
+
+    >>> best_of(["a red pan", "a pan", "a hat"], "red pans, pan", str, most=1)
+    ['a red pan']
+    """
+    wanted = set(re.findall(r"\w+", words.lower())) - (STOP_WORDS - {"like"})
+    counts = [len(wanted & set(re.findall(r"\w+", said(thing).lower()))) for thing in things] if wanted else []
+    least = max(counts, default=0) if ties else 1
+    best = sorted(
+        (place for place, n in enumerate(counts) if n >= max(least, 1)), key=lambda place: (-counts[place], -place)
+    )[:most]
+    return [things[place] for place in sorted(best)]

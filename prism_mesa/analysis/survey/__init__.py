@@ -1,0 +1,1 @@
+"""Questionnaires put to agents of a run before and after it."""

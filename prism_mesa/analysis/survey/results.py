@@ -1,0 +1,148 @@
+"""What a survey's answers come to: means over agents, with intervals. Nothing here asks, reads files or draws."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.analysis.survey.questionnaire import SurveyQuestion
+from prism_mesa.streams import Streams
+
+type Floats = npt.NDArray[np.float64]
+
+RESAMPLES: Final = 2000
+TAILS: Final = (0.025, 0.975)
+LEAST: Final = 10
+"""Agents below whose number there is no interval: of so few, means of resamples differ much less than means of samples
+(their variance is (n - 1) / n of what it should be, and one value has none at all)."""
+WAVES: Final = ("before", "after")
+_AT_ONCE: Final = 4_000_000
+"""Numbers that are held in memory at the same time."""
+
+
+def bootstrap(values: npt.ArrayLike, streams: Streams, purpose: str) -> tuple[Floats, Floats, Floats]:
+    """Return the mean of each column over the rows, and the ends of its 95 % bootstrap percentile interval.
+
+    The rows (agents) are resampled `RESAMPLES` times with replacement, whole, and the interval holds the middle 95 % of
+    the means (Efron 1979, doi:10.1214/aos/1176344552). The draws are keyed by `purpose`, resample and place, so equal
+    values give equal bytes. The interval says how much another sample of agents would differ, nothing of how much
+    another LLM, or another wording, would.
+
+    Args:
+        values: Shape (n, k). Without rows all results are not a number, with fewer than `LEAST` the ends are not.
+        streams: Whose draws.
+        purpose: What names these draws.
+    """
+    rows = np.asarray(values, np.float64)
+    n, k = rows.shape
+    if n < LEAST:
+        nothing = np.full(k, np.nan)
+        return rows.mean(axis=0) if n else nothing, nothing, nothing
+    means = np.empty((RESAMPLES, k))
+    step = max(1, _AT_ONCE // (n * k))
+    for start in range(0, RESAMPLES, step):
+        resamples = np.arange(start, min(start + step, RESAMPLES))
+        keys = {"agent": np.tile(np.arange(n), len(resamples)), "index": np.repeat(resamples, n)}
+        places = streams.integers(purpose, below=n, **keys).reshape(len(resamples), n)
+        means[resamples] = rows[places].mean(axis=1)
+    low, high = np.quantile(means, TAILS, axis=0)
+    return rows.mean(axis=0), low, high
+
+
+@dataclass
+class Replies:
+    """What a sample answered to one question, before and after.
+
+    Attributes:
+        question: The question.
+        n: How many agents there are.
+        firsts: For each agent, which option was lettered A; None if none was lettered.
+        probabilities: Shape (2, agents, options): not a number where there is no answer. Of an open question, no
+            options.
+        texts: The answers to an open question, by wave; None where there is none.
+        failures: Why answers did not come: (wave, agent's place) -> reason.
+    """
+
+    question: SurveyQuestion
+    n: int
+    firsts: npt.NDArray[np.int64] | None = None
+    probabilities: Floats = field(init=False)
+    texts: tuple[list[str | None], list[str | None]] = field(init=False)
+    failures: dict[tuple[int, int], str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.probabilities = np.full((2, self.n, len(self.question.options)), np.nan)
+        self.texts = ([None] * self.n, [None] * self.n)
+
+    def keep(self, wave: int, place: int, answer: Any) -> None:
+        """Keep an answer: a text, or the probabilities of the options."""
+        if self.question.options:
+            self.probabilities[wave, place] = answer
+        else:
+            self.texts[wave][place] = str(answer)
+
+    def answered(self, wave: int) -> npt.NDArray[np.bool_]:
+        """Return which agents answered, shape (agents,)."""
+        if self.question.options:
+            return ~np.isnan(self.probabilities[wave, :, 0])
+        return np.array([text is not None for text in self.texts[wave]], bool)
+
+    def by_letter(self) -> dict[str, float]:
+        """Return what each letter got on average in both waves, whatever it stood for; empty without any.
+
+        With options in turn an LLM that reads them gives all letters about the same.
+        """
+        k = len(self.question.options)
+        if self.firsts is None or not any(self.answered(wave).any() for wave in (0, 1)):
+            return {}
+        turned = (np.arange(k)[None, :] + self.firsts[:, None]) % k
+        letters = np.concatenate([np.take_along_axis(self.probabilities[wave], turned, axis=1) for wave in (0, 1)])
+        return {chr(ord("A") + place): float(mean) for place, mean in enumerate(np.nanmean(letters, axis=0))}
+
+
+def table_of(replies: Sequence[Replies], streams: Streams) -> pd.DataFrame:
+    """Return the means over agents of all closed questions, with their intervals (see `bootstrap`).
+
+    Columns: `question`, `option`, `wave`, `n` (agents that answered), `failed` (of the sample, that did not), `mean`
+    probability, `low`, `high`. The wave `change` is after less before over the agents that answered both times.
+    """
+    rows = []
+    for reply in replies:
+        question, values = reply.question, reply.probabilities
+        if not question.options:
+            continue
+        both = reply.answered(0) & reply.answered(1)
+        waves = [(name, values[wave][reply.answered(wave)]) for wave, name in enumerate(WAVES)]
+        for wave, known in (*waves, ("change", (values[1] - values[0])[both])):
+            found = bootstrap(known, streams, f"survey/bootstrap/{question.id}")
+            for option, mean, low, high in zip(question.options, *(part.tolist() for part in found), strict=True):
+                failed = len(values[0]) - len(known)
+                rows.append((question.id, option, wave, len(known), failed, mean, low, high))
+    names = ["question", "option", "wave", "n", "failed", "mean", "low", "high"]
+    return pd.DataFrame(rows, columns=names).astype(
+        {"n": int, "failed": int, "mean": float, "low": float, "high": float}
+    )
+
+
+def answers_of(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
+    """Return all answers as columns: a row for each agent, wave and option, or text.
+
+    Columns: `question`, `wave`, `agent`, and `option` with `probability`, or `text`. Who did not answer has no row.
+    """
+    columns: dict[str, list[Any]] = {
+        name: [] for name in ("question", "wave", "agent", "option", "probability", "text")
+    }
+    for reply in replies:
+        for wave, name in enumerate(WAVES):
+            for place in np.flatnonzero(reply.answered(wave)).tolist():
+                options = reply.question.options
+                shares = reply.probabilities[wave, place].tolist()
+                given: list[tuple[str | None, float | None]] = [*zip(options, shares, strict=True)] or [(None, None)]
+                for option, share in given:
+                    row = (reply.question.id, name, int(agents[place]), option, share, reply.texts[wave][place])
+                    for column, value in zip(columns.values(), row, strict=True):
+                        column.append(value)
+    return columns

@@ -1,0 +1,325 @@
+"""A survey of the agents of a finished run: each is asked the same questions as it was before the run and after it.
+
+Before, an agent has its profile only; after, it also remembers what it did and noted. Nothing is run again, and the
+run's folder is only read. What an LLM says in an agent's place is no forecast of what people would say.
+
+The embedded SmolLM2-135M names letters blindly (99 % of the variance of what it says lies between letters; asked which
+of five topics interests it most, an agent's own interests had AUC .42, chance .5), so it is asked by association: how
+much likelier do its profile and its deeds make each option (`Likelier`)? Measured on a run of 150 agents and 6 rounds
+with that question: five wordings, one without names, and that one with profile and deeds read apart were tried on 20
+agents. Of 60 others the own interests had AUC .975 before and .936 after the run, and topics of an agent's deeds gained
+1.67 nats on those of none (standard error .18; 34 agents, 97 % of them in this direction). Read in one text, deeds
+crowded out the interests: the same 20 agents lost .64 nats there (standard error .49).
+
+What this cannot tell: it is association with words, not opinion. Profiles name interests word for word, and posts come
+close. Attitudes it gets wrong: asked how much it trusts what others post, who liked "It is all lies." says `not at all`
+with .32, and who liked "I believe every word." with .69 (last words of two posts, tried by hand once). And any posts,
+whatever about, make some words likelier (sport by 1.0 nats, cooking by -.9), so a mean change may come from the wording
+of the options: `not at all` rose by .15 in 20 agents, with an interval of .10 to .20. Ask for topics, compare agents.
+All other LLMs are asked by letters; `Replies.by_letter` shows how blind they are.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import batched
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from prism_mesa.analysis.llm import config_to_ask, played_config
+from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion, read_questionnaire
+from prism_mesa.analysis.survey.respondents import associates, association, sampled, speakers, survey_prompt
+from prism_mesa.analysis.survey.results import WAVES, Replies, answers_of, table_of
+from prism_mesa.errors import DataError, LLMFailureException
+from prism_mesa.llm import ChatClient, Ledger, LLMClient, Place, Wanted
+from prism_mesa.llm.clients.base import PromptFunction
+from prism_mesa.llm.formats.association import Likelier
+from prism_mesa.llm.formats.multiple_choice import Lettered
+from prism_mesa.runs.archive import Restored, RunRecords
+from prism_mesa.runs.config import Config
+from prism_mesa.runs.csv_tables import write_csv
+from prism_mesa.runs.folder import LEDGER, RunFolder, check_out
+from prism_mesa.runs.lifecycle import (
+    RunBrokenError,
+    RunInterruptedError,
+    RunResult,
+    Watch,
+    carried_out,
+    provenance,
+    wall_clock,
+)
+from prism_mesa.streams import Streams, digest64, fresh_seed
+
+AGENTS: Final = 100
+_PER_SLOT: Final = 4
+
+
+@dataclass(frozen=True)
+class SurveyResult:
+    """A survey that has ended.
+
+    Attributes:
+        folder: Where it is kept.
+        status: `done`, `failed` if too many answers did not come, or `interrupted`.
+        summary: What ``prism survey --json`` prints.
+        table: See `survey_tables.table_of`.
+    """
+
+    folder: Path
+    status: str
+    summary: dict[str, Any]
+    table: pd.DataFrame
+
+
+def survey(
+    run_dir: str | Path,
+    questions: str | Path | Questionnaire,
+    overrides: Sequence[str] = (),
+    *,
+    agents: int = AGENTS,
+    at: int | None = None,
+    out: str | Path = "results",
+    llm: ChatClient | PromptFunction | None = None,
+    on_answers: Callable[[int, int], object] = lambda done, total: None,
+    trust: bool = False,
+) -> SurveyResult:
+    """Ask agents of a run the same questions before and after it, and keep what they say in ``out/survey-<time>``.
+
+    The letters of a closed question's options are turned by a keyed draw of the agent, the same before and after (see
+    `Lettered`). The embedded SmolLM2 is asked by association, without letters (see `Likelier`).
+
+    Args:
+        run_dir: The run's folder.
+        questions: A YAML file, or questions.
+        overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration.
+        agents: How many are asked, drawn by the run's seed; all if there are no more. At least 1.
+        at: The last round that counts as the run; None: the last that was completed.
+        out: Parent folder; made if missing.
+        llm: Who is asked, a client or a function of the prompt; None: what the configuration names.
+        on_answers: Called with how many answers are there, and of how many.
+        trust: As for `Interview`.
+
+    Raises:
+        BadInputError: If the run, the questions or the configuration are of no use, or the run is not trusted; no
+            folder is made.
+        RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
+            KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
+    """
+    watch, records = Watch(), RunRecords(run_dir)
+    asked = questions if isinstance(questions, Questionnaire) else read_questionnaire(questions)
+    if agents < 1:
+        raise DataError(f"--agents: must be at least 1, not {agents}")
+    last = records.rounds - 1 if at is None else at
+    if not 0 <= last < records.rounds:
+        raise DataError(f"--at: no round {last} in {run_dir} (rounds: 0 .. {records.rounds - 1})")
+    config = config_to_ask(records.run, overrides, of="survey", asks=llm is None, trust=trust)
+    played = played_config(config, overrides, of="survey")
+    check_out(out)
+    letters, words = speakers(asked, config, overrides, llm)
+
+    own = _Survey(records, asked, played, last, agents, letters, words)
+
+    def work() -> str:
+        with Ledger(folder.path / LEDGER) as ledger:
+            own.llm.record(ledger, f"{own.scope}/{folder.path.name}-{fresh_seed():x}")
+            own.ask(on_answers)
+        return own.fault
+
+    with closing(letters), closing(words):
+        folder = RunFolder(Path(out), "survey")
+        try:
+            result = carried_out(
+                folder, own.manifest(), work, lambda told: own.finish(folder, told, watch), lambda: f"answer {own.done}"
+            )
+        except (RunBrokenError, RunInterruptedError) as stop:
+            stop.result = stop.result and own.result(stop.result)
+            raise
+    return own.result(result)
+
+
+class _Survey:
+    """A survey on its way."""
+
+    def __init__(
+        self,
+        records: RunRecords,
+        asked: Questionnaire,
+        played: Config,
+        at: int,
+        agents: int,
+        letters: LLMClient,
+        words: LLMClient,
+    ) -> None:
+        self.records, self.asked, self.played, self.at = records, asked, played, at
+        self.letters, self.words = letters, words
+        self.lettered = not associates(letters.client)
+        self.streams = Streams(played.seed)
+        self.rows = sampled(records.n_agents, agents, self.streams)
+        self.replies = [Replies(question, len(self.rows), self._firsts(question)) for question in asked.questions]
+        self.table = table_of(self.replies, self.streams)
+        self.done = 0
+
+    def _firsts(self, question: SurveyQuestion) -> npt.NDArray[np.int64] | None:
+        """Return for each agent which option is lettered A, or None if there are no letters."""
+        if not question.options or not self.lettered:
+            return None
+        return self.streams.integers(f"survey/letters/{question.id}", self.rows, len(question.options))
+
+    @property
+    def llm(self) -> LLMClient:
+        """Who keeps the books, which both clients share."""
+        return self.letters
+
+    @property
+    def total(self) -> int:
+        """How many answers there are to be."""
+        return len(WAVES) * len(self.rows) * len(self.replies)
+
+    @property
+    def scope(self) -> str:
+        """A name for all surveys in which the same is asked."""
+        parts = [self.asked.model_dump(mode="json"), self.rows.tolist(), self.at, self.played.seed]
+        return f"{digest64(json.dumps(parts)):016x}"
+
+    @property
+    def failures(self) -> Counter[str]:
+        """Answers that did not come, by reason."""
+        return Counter(reason for reply in self.replies for reason in reply.failures.values())
+
+    @property
+    def fault(self) -> str:
+        """Why it counts as failed although it came to its end, or an empty string; leftovers of limits are apart."""
+        failed = self.failures
+        del failed["budget"]
+        share, most = failed.total() / max(1, self.total), self.played.reasoner.max_fallback_share
+        if share <= most:
+            return ""
+        reasons = ", ".join(f"{n} {why}" for why, n in failed.items())
+        told = f"{share:.1%} of {self.total} answers did not come ({reasons})"
+        return f"{told}; reasoner.max_fallback_share allows {most:.1%}"
+
+    def ask(self, on_answers: Callable[[int, int], object]) -> None:
+        """Ask everybody everything, agent by agent, a batch at a time."""
+        for batch in batched(self._wanted(), _PER_SLOT * self.letters.slots):
+            for client in dict.fromkeys((self.letters, self.words)):
+                own = [one for one in batch if self._who(one[0]) is client]
+                for (reply, wave, place, _), answer in zip(own, client.answer([w for *_, w in own]), strict=True):
+                    if isinstance(answer, LLMFailureException):
+                        reply.failures[wave, place] = answer.reason
+                    else:
+                        reply.keep(wave, place, answer)
+            self.done += len(batch)
+            on_answers(self.done, self.total)
+
+    def _who(self, reply: Replies) -> LLMClient:
+        return self.letters if reply.question.options else self.words
+
+    def _wanted(self) -> Iterator[tuple[Replies, int, int, Wanted[Any]]]:
+        """Yield whose answer to what is wanted; its tick in the ledger is twice the question's place, plus the wave."""
+        for place, row in enumerate(self.rows.tolist()):
+            waves = [self.records.restored(row, at) for at in (-1, self.at)]
+            for number, reply in enumerate(self.replies):
+                for wave, agent in enumerate(waves):
+                    at = Place(0, row, 2 * number + wave)
+                    yield reply, wave, place, self._sheet(reply, place, agent, at)
+
+    def _sheet(self, reply: Replies, place: int, agent: Restored, at: Place) -> Wanted[Any]:
+        """Return what is wanted of an agent."""
+        question, intro = reply.question, self.asked.intro
+        if not question.options:
+            return Wanted(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
+        if reply.firsts is None:
+            likelier = Likelier(question.options, association(None, question, intro))
+            return Wanted(association(agent, question, intro), likelier, component="survey", place=at)
+        form = Lettered(question.options, int(reply.firsts[place]))
+        return Wanted(survey_prompt(agent, question, intro, form), form, component="survey", place=at)
+
+    def manifest(self) -> dict[str, Any]:
+        """Return what is known before anybody is asked."""
+        return {
+            **provenance(),
+            "system": "survey",
+            "run": str(self.records.run_dir),
+            "seed": self.played.seed,
+            "questions": self.asked.model_dump(mode="json"),
+            "agents": self.rows.tolist(),
+            "at": {"before": -1, "after": self.at},
+            "reasoner": self.played.reasoner.model_dump(mode="json"),
+            "deliberation": self.played.deliberation.model_dump(mode="json"),
+            "decided_by": self.llm.label,
+            "llm": self._llm(),
+        }
+
+    def _llm(self) -> dict[str, Any]:
+        client = self.llm.client
+        return {
+            "kind": self.llm.kind,
+            "name": client.name,
+            "digest": str(getattr(client, "digest", "")),
+            "server": str(getattr(client, "server_version", "")),
+            "decoding": {"closed": dict(client.decoding), "open": dict(self.words.client.decoding)},
+            "ledger": self.llm.params.ledger,
+        }
+
+    def finish(self, folder: RunFolder, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
+        """Write tables and manifest, and return the summary."""
+        self.table = table_of(self.replies, self.streams)
+        answers = answers_of(self.replies, self.rows)
+        kinds = {"agent": pa.int32(), "probability": pa.float64()}
+        columns = {name: pa.array(values, kinds.get(name, pa.string())) for name, values in answers.items()}
+        folder.write_whole("answers", columns)
+        folder.write_whole("table", {str(name): column.to_numpy() for name, column in self.table.items()})
+        write_csv(self.table, folder.path / "table.csv", float_format="%.6f")
+        summary = self.summary(folder.path, manifest) | watch.read() | {"notes": list(folder.notes)}
+        del summary["round_cpu_s"]
+        folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
+        return summary | {"table": json.loads(self.table.to_json(orient="records", double_precision=15))}
+
+    def result(self, run: RunResult) -> SurveyResult:
+        """Return what `survey` returns."""
+        return SurveyResult(run.run_dir, run.status, run.summary, self.table)
+
+    def summary(self, folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+        """Return what is to be said of it in short."""
+        usage = Counter[str]()
+        for client in dict.fromkeys((self.letters, self.words)):
+            usage += client.usage
+        failed = self.failures
+        told = {"folder": str(folder), "status": manifest["status"], "run": str(self.records.run_dir)}
+        told |= {"error": manifest["error"]} if manifest.get("error") else {}
+        return told | {
+            "agents": len(self.rows),
+            "of": self.records.n_agents,
+            "at": self.at,
+            "llm": self.llm.label,
+            "note": self.llm.note,
+            "answers": self.done - failed.total(),
+            "failures": dict(sorted(failed.items())),
+            "calls": usage["calls"],
+            "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
+            "questions": [self._told(reply) for reply in self.replies],
+        }
+
+    def _told(self, reply: Replies) -> dict[str, Any]:
+        told: dict[str, Any] = {"id": reply.question.id, "ask": reply.question.ask}
+        told["options"] = list(reply.question.options)
+        told["answered"] = {name: int(reply.answered(wave).sum()) for wave, name in enumerate(WAVES)}
+        if reply.question.options:
+            asked = "association" if reply.firsts is None else "letters"
+            return told | {"asked_by": asked, "by_letter": reply.by_letter()}
+        both = np.flatnonzero(reply.answered(0) & reply.answered(1))[:3].tolist()
+        return told | {
+            "asked_by": "noise" if associates(self.words.client) else "words",
+            "some": [
+                {"agent": int(self.rows[place]), "name": self.records.names[int(self.rows[place])]}
+                | {name: reply.texts[wave][place] for wave, name in enumerate(WAVES)}
+                for place in both
+            ],
+        }

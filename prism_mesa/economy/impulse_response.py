@@ -1,0 +1,64 @@
+"""How the economy answers to one shock: the difference between two paths that are the same but for it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from prism_mesa.economy.macro import Macro
+from prism_mesa.economy.nations import NationParams
+from prism_mesa.economy.observation import indicators
+from prism_mesa.economy.params import MacroParams
+from prism_mesa.economy.world import Shocks, World
+
+SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
+
+type Follows = Literal["held", "taylor"]
+
+
+def rate_response(
+    nations: Sequence[NationParams],
+    params: MacroParams | None = None,
+    *,
+    row: int = 0,
+    size: float = 1.0,
+    held: int = 4,
+    follows: Follows = "held",
+    quarters: int = 40,
+) -> pd.DataFrame:
+    """Return what a rise of one nation's policy rate does, from the long run on and without other shocks.
+
+    Args:
+        nations: The nations.
+        params: The structure of their economies; None for the defaults.
+        row: Whose rate rises.
+        size: By how much, percentage points.
+        held: For how many quarters; then it goes back.
+        follows: With `held` all rates otherwise stay; with `taylor` all banks follow Taylor's rule, and the rise is
+            on top of what it says.
+        quarters: Quarters from the rise on.
+
+    Returns:
+        Columns quarter (0: the first with the higher rate), nation, and, as differences in percent or points,
+        output_gap, inflation (mean of four quarters), unemployment, policy_rate.
+    """
+    macro = Macro(nations, params or MacroParams())
+    base, raised = macro.at_rest(), macro.at_rest()
+    resting = base.policy_rate
+    rows = []
+    for quarter in range(quarters):
+        rise = np.zeros(len(nations))
+        rise[row] = size if quarter < held else 0.0
+        base = _moved(macro, base, resting, np.zeros(len(nations)), follows)
+        raised = _moved(macro, raised, resting, rise, follows)
+        before, after = indicators(macro, base), indicators(macro, raised)
+        found = {name: after[name] - before[name] for name in SHOWN}
+        rows.append(pd.DataFrame({"quarter": quarter, "nation": macro.names, **found}))
+    return pd.concat(rows, ignore_index=True)
+
+
+def _moved(macro: Macro, world: World, resting: np.ndarray, rise: np.ndarray, follows: Follows) -> World:
+    rate = resting if follows == "held" else macro.taylor_rate(world)
+    return macro.next_quarter(replace(world, policy_rate=rate + rise), Shocks.none(len(rise)))

@@ -1,0 +1,290 @@
+"""What every Mesa agent shares that lets an LLM decide: the prompt, the question, the reasoning that is kept.
+
+Here Mesa begins. It is generic in what the LLM answers with and in what the agent sees; it knows no domain.
+"""
+
+import json
+import logging
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+import mesa
+from pydantic import BaseModel, ConfigDict, Field
+
+from prism_mesa.deliberation import (
+    AgentErrorEvent,
+    AgentTextEvent,
+    Conversation,
+    Deliberation,
+    Event,
+    Frame,
+    Limits,
+    ToolFinishedEvent,
+    ToolRegistry,
+    steps,
+    together,
+)
+from prism_mesa.errors import LLMFailureException
+from prism_mesa.llm import LLMClient, Place
+from prism_mesa.llm.clients.event_loop import run_now
+
+logger = logging.getLogger("prism_mesa.economy.llm_agent")
+
+_TASK: Final = "Decide, in the form that you are told."
+
+
+class Seen(Protocol):
+    """What an agent looks at; `turn` is the round in which it decides, from 0."""
+
+    @property
+    def turn(self) -> int:
+        """The round."""
+        ...
+
+
+class Decision(BaseModel):
+    """What an LLM answers: what is to be done, why, and how sure it is.
+
+    The lengths stand in the JSON schema only, which keeps small LLMs short: a longer answer is no fault.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    action: str = Field(min_length=1, json_schema_extra={"maxLength": 200})
+    reasoning: str = Field(min_length=1, json_schema_extra={"maxLength": 600})
+    confidence: float = Field(ge=0, le=1)
+
+
+class ReasoningChain(BaseModel):
+    """Why an agent decided as it did: what it was told and what it said to itself.
+
+    Attributes:
+        prompt: What it was told; if it thought first, what every prompt of its turn tells.
+        thoughts: What it thought, tried and proposed before it decided, in order; empty if it was asked once.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    chain_id: str
+    turn: int
+    component: str
+    agent_id: str
+    prompt: str
+    action: str
+    reasoning: str
+    confidence: float
+    thoughts: tuple[Event, ...] = ()
+
+
+class Action[D: Decision](BaseModel):
+    """What an agent wants to do, in words.
+
+    Attributes:
+        policy_decision: The decision behind it.
+        reasoning_chain_id: Names the `ReasoningChain`; empty if no LLM was asked.
+        validated: Whether a validator has accepted it; nobody else may say so.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    agent_name: str
+    action_string: str
+    policy_decision: D
+    reasoning_chain_id: str = ""
+    validated: bool = False
+
+
+class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
+    """An agent whose actions an LLM chooses, in free text.
+
+    Args:
+        model: The model it belongs to.
+        name: What it is called, in prompts too.
+        llm_client: Who is asked; needs `call_with_retry` only, with `limits` it must be an `LLMClient`.
+        response_model: The form of the answer.
+        domain: What it decides about.
+        prompt_style: How it is asked; what that means is the subclass's.
+        limits: How far it thinks, with tools, before it decides (see `deliberation`); None: it is asked once.
+
+    Attributes:
+        row: Its place among the agents of its model: in the ledger and in tables.
+        reasoning_chain: The last one; None before the first decision.
+    """
+
+    def __init__(
+        self,
+        model: mesa.Model,
+        name: str,
+        llm_client: LLMClient,
+        *,
+        response_model: type[D],
+        domain: str,
+        prompt_style: str = "chain_of_thought",
+        row: int = -1,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__(model)
+        self.name = name
+        self.llm_client = llm_client
+        self.response_model = response_model
+        self.domain = domain
+        self.prompt_style = prompt_style
+        self.row = row
+        self.limits = limits
+        self.reasoning_chain: ReasoningChain | None = None
+
+    @abstractmethod
+    def _construct_prompt(self, state: S) -> str:
+        """Return the whole prompt, system and user message, for what the agent sees."""
+
+    @abstractmethod
+    def _validate_decision(self, decision: D) -> bool:
+        """Return whether a decision is about the agent's domain at all; one that is not counts as no answer."""
+
+    def _tools(self, state: S) -> ToolRegistry:
+        """Return what the agent may call before it decides, if it thinks first."""
+        return ToolRegistry()
+
+    def _frame(self, state: S) -> Frame:
+        """Return what its turn goes by, if it thinks first: what it is told and asks itself, and its tools.
+
+        The form of the answer, limits and place are not to be set here.
+        """
+        return Frame(who=self._construct_prompt(state), task=_TASK, tools=self._tools(state))
+
+    def _asked(self, state: S) -> str:
+        """Return the words that its turn begins with, if it thinks first."""
+        return "What do you decide?"
+
+    def turn(self, state: S) -> tuple[str, Frame]:
+        """Return the words and the frame of a turn in which the agent thinks before it decides."""
+        return self._asked(state), replace(
+            self._frame(state),
+            form=self.response_model,
+            accept=self._validate_decision,
+            accepts=self.domain,
+            limits=self.limits or Limits(),
+            place=Place(state.turn, self.row),
+            must_respond=True,
+        )
+
+    async def decide_action(self, state: S) -> Action[D]:
+        """Return what the agent wants to do, as its LLM says.
+
+        The reasoning is logged at DEBUG and kept as `reasoning_chain`; nothing else of the agent changes.
+
+        Raises:
+            LLMFailureException: If no attempt brought a usable answer; the step must then be given up.
+            OracleError: If a ledger is replayed that does not hold the question.
+        """
+        thoughts: list[Event] = []
+        try:
+            if self.limits is not None:
+                text, frame = self.turn(state)
+                prompt = _told(frame)
+                decision, thoughts = await Deliberation(self.llm_client, frame).respond(text)
+            else:
+                prompt = self._construct_prompt(state)
+                decision = await self.llm_client.call_with_retry(
+                    prompt=prompt,
+                    response_model=self.response_model,
+                    accept=self._validate_decision,
+                    accepts=self.domain,
+                    component="agent",
+                    place=Place(state.turn, self.row),
+                )
+        except LLMFailureException as error:
+            logger.error("LLM_FAILURE component=agent agent_id=%s error=%s", self.name, error)
+            raise
+        return self.decided(state, prompt, decision, thoughts)
+
+    def decided(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Action[D]:
+        """Keep why the agent decided as it did, and return what it wants to do."""
+        chain = self._chain(state, prompt, decision, thoughts)
+        logger.debug(
+            "llm_reasoning_chain component=%s agent_id=%s chain_id=%s confidence=%s action=%s reasoning=%s",
+            chain.component,
+            chain.agent_id,
+            chain.chain_id,
+            chain.confidence,
+            chain.action,
+            chain.reasoning,
+        )
+        self.reasoning_chain = chain
+        return Action(
+            agent_name=self.name,
+            action_string=decision.action,
+            policy_decision=decision,
+            reasoning_chain_id=chain.chain_id,
+        )
+
+    def decide_action_sync(self, state: S) -> Action[D]:
+        """Do what `decide_action` does, for callers that cannot await, inside a running loop or not."""
+        return run_now(self.decide_action(state))
+
+    def _chain(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event]) -> ReasoningChain:
+        said: dict[str, Any] = decision.model_dump(include={"action", "reasoning", "confidence"})
+        return ReasoningChain(
+            chain_id=f"{state.turn:04d}-{self.name}",
+            turn=state.turn,
+            component="agent",
+            agent_id=self.name,
+            prompt=prompt,
+            thoughts=tuple(thoughts),
+            **said,
+        )
+
+
+def decide_together[S: Seen, D: Decision](
+    agents: Sequence[LLMAgent[S, D]], states: Sequence[S], llm_client: LLMClient
+) -> list[Action[D]]:
+    """Return what several agents want to do that think first, in their order; for callers that cannot await.
+
+    What all of them want of the LLM at a time is asked at once: who gets something of a limit does not depend on
+    which answer comes first.
+
+    Args:
+        agents: Agents of one LLM.
+        states: What each of them sees.
+        llm_client: Their LLM.
+
+    Raises:
+        LLMFailureException: If an agent got no decision of it, for the first one; the others' are lost too.
+        OracleError: As `LLMAgent.decide_action`.
+    """
+    begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
+    thoughts: list[list[Event]] = [[] for _ in begun]
+    turns = [steps(text, Conversation(), frame) for text, frame in begun]
+    said = together(llm_client, turns, lambda place, event: thoughts[place].append(event))
+    return [
+        agent.decided(state, _told(frame), decision, own)
+        for agent, state, (_, frame), decision, own in zip(agents, states, begun, said, thoughts, strict=True)
+    ]
+
+
+def _told(frame: Frame) -> str:
+    return "\n\n".join(part for part in (frame.task, frame.who, frame.situation) if part)
+
+
+def thoughts_in_json(thoughts: Iterable[Event]) -> str:
+    """Return what came before a decision as a JSON list; empty if there was nothing.
+
+    Each entry has a `kind`: `thought` with its parts, `tool` with what was called and what came of it, `proposal` with
+    the decision as it was then, `error` with its reason.
+    """
+    entries = list(_entries(thoughts))
+    return json.dumps(entries, ensure_ascii=False) if entries else ""
+
+
+def _entries(thoughts: Iterable[Event]) -> Iterator[dict[str, Any]]:
+    for event in thoughts:
+        match event:
+            case AgentTextEvent():
+                yield {"kind": "thought" if event.type == "thought" else "proposal", **json.loads(event.text)}
+            case ToolFinishedEvent():
+                called = event.model_dump(mode="json", include={"tool_name", "parameters"})
+                yield {"kind": "tool", **called, **event.result.model_dump()}
+            case AgentErrorEvent():
+                yield {"kind": "error", **event.model_dump()}

@@ -1,0 +1,231 @@
+"""What a nation sees of the world: frozen, in plain numbers, its own exactly and the others' with an error."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from prism_mesa.economy.macro import Macro
+from prism_mesa.economy.policy import Lever
+from prism_mesa.economy.policy_text import Standing
+from prism_mesa.economy.world import World
+from prism_mesa.streams import Streams
+
+INDICATORS = (
+    "gdp",
+    "gdp_growth",
+    "output_gap",
+    "inflation",
+    "unemployment",
+    "policy_rate",
+    "lending_rate",
+    "spending",
+    "taxes",
+    "deficit",
+    "debt",
+    "exports",
+    "imports",
+    "trade_balance",
+    "exchange_rate",
+)
+"""What is told of every nation and quarter, in this order."""
+
+_PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"})
+"""Indicators that everybody sees as they are: rates are quoted, trade is counted at the border."""
+
+
+class NationState(BaseModel):
+    """A nation in one quarter.
+
+    Attributes:
+        gdp: Real output a year, in the unit of `NationParams.size`.
+        gdp_growth: Of real output over the last four quarters, percent.
+        output_gap: Output beyond its potential, percent.
+        inflation: Mean of the last four quarters, percent a year.
+        unemployment: Percent.
+        policy_rate: Percent a year; `lending_rate` what borrowers pay.
+        spending: Of the government, percent of GDP; so `taxes`, `deficit` and `debt`.
+        exports: A year, in the unit of `gdp`; so `imports`. `trade_balance` is their difference, percent of GDP.
+        exchange_rate: Real, percent above its long run; up is stronger.
+        inflation_target: What its central bank has announced; `natural_unemployment` is unemployment without a gap.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    gdp: float
+    gdp_growth: float
+    output_gap: float
+    inflation: float
+    unemployment: float
+    policy_rate: float
+    lending_rate: float
+    spending: float
+    taxes: float
+    deficit: float
+    debt: float
+    exports: float
+    imports: float
+    trade_balance: float
+    exchange_rate: float
+    inflation_target: float = 2.0
+    natural_unemployment: float = 6.0
+
+
+class GlobalState(BaseModel):
+    """The world in one quarter.
+
+    Attributes:
+        interest_rate: Mean of the policy rates, weighed by output.
+        total_economic_value: Real output of all nations a year.
+        tariffs: Importer -> exporter -> tariff in percent, where there is one; so `sanctions`.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    interest_rate: float
+    total_economic_value: float
+    tariffs: Mapping[str, Mapping[str, float]] = {}
+    sanctions: Mapping[str, Mapping[str, float]] = {}
+
+
+class SimulationState(BaseModel):
+    """What one nation sees when it decides.
+
+    Attributes:
+        turn: The quarter in which it decides, from 0; all numbers are of the end of the one before.
+        quarter: Its name, such as 2009Q4.
+        agents: All nations by name; those other than the observer with an error.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    turn: int
+    quarter: str
+    agents: Mapping[str, NationState]
+    global_state: GlobalState
+
+
+@dataclass(frozen=True)
+class Past:
+    """A decision of an earlier quarter and what became of it; `reason` is empty if it was carried out.
+
+    Attributes:
+        before: Where the nation stood when it decided.
+    """
+
+    quarter: str
+    action: str
+    reason: str
+    before: NationState | None = None
+
+
+def indicators(macro: Macro, world: World) -> dict[str, np.ndarray]:
+    """Return the indicators of all nations, each of shape (n,), in the order of `INDICATORS`."""
+    values = {
+        "gdp": world.gdp,
+        "gdp_growth": macro.growth_year(world),
+        "output_gap": world.gap,
+        "inflation": world.inflation_year,
+        "unemployment": world.unemployment,
+        "policy_rate": world.policy_rate,
+        "lending_rate": world.lending_rate,
+        "spending": world.spending,
+        "taxes": world.taxes,
+        "deficit": world.deficit,
+        "debt": world.debt,
+        "exports": world.exports,
+        "imports": world.imports.sum(axis=1),
+        "trade_balance": 100 * world.trade_balance / world.gdp,
+        "exchange_rate": world.exchange,
+    }
+    return {name: values[name] for name in INDICATORS}
+
+
+def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: float) -> list[SimulationState]:
+    """Return what each nation sees, in the order of their rows.
+
+    Args:
+        macro: The laws, which know the nations' names.
+        world: The world at the end of the last quarter.
+        quarter: The name of the quarter in which they decide.
+        streams: The keyed draws of the errors: by indicator, observer, observed nation and quarter.
+        noise: Their sd in points, of GDP in percent of it.
+    """
+    n, true = len(macro.names), indicators(macro, world)
+    errors = {
+        name: np.zeros((n, n)) if name in _PUBLIC or not noise else _errors(name, n, world.quarter, streams, noise)
+        for name in INDICATORS
+    }
+    weights = world.gdp / world.gdp.sum()
+    common = GlobalState(
+        interest_rate=float(weights @ world.policy_rate),
+        total_economic_value=float(world.gdp.sum()),
+        tariffs=_between(world.tariff, macro.names),
+        sanctions=_between(world.sanction, macro.names),
+    )
+
+    def seen(observer: int, nation: int) -> NationState:
+        values = {name: float(true[name][nation] + errors[name][observer, nation]) for name in INDICATORS}
+        values["gdp"] = float(true["gdp"][nation] * (1 + errors["gdp"][observer, nation] / 100))
+        values["unemployment"] = max(values["unemployment"], 0.0)
+        return nation_state(macro, nation, values)
+
+    return [
+        SimulationState(
+            turn=world.quarter,
+            quarter=quarter,
+            agents={name: seen(observer, nation) for nation, name in enumerate(macro.names)},
+            global_state=common,
+        )
+        for observer in range(n)
+    ]
+
+
+def nation_state(macro: Macro, row: int, values: Mapping[str, float]) -> NationState:
+    """Return a nation's indicators as one state."""
+    aims = {"inflation_target": float(macro.target[row]), "natural_unemployment": float(macro.natural[row])}
+    return NationState(name=macro.names[row], **values, **aims)
+
+
+def standing_of(name: str, state: SimulationState) -> Standing:
+    """Return where a nation's own instruments stand, as it sees them, which is as they are."""
+    own, world = state.agents[name], state.global_state
+    found: dict[tuple[Lever, str | None], float] = {
+        ("policy_rate", None): own.policy_rate,
+        ("spending", None): own.spending,
+        ("taxes", None): own.taxes,
+        ("debt", None): own.debt,
+    }
+    for other in state.agents:
+        if other != name:
+            found["tariff", other] = world.tariffs.get(name, {}).get(other, 0.0)
+            found["sanction", other] = world.sanctions.get(name, {}).get(other, 0.0)
+    return found
+
+
+def _errors(indicator: str, n: int, quarter: int, streams: Streams, noise: float) -> np.ndarray:
+    """Return the errors of one indicator, shape (observers, observed); none for oneself."""
+    observer, nation = np.divmod(np.arange(n * n), n)
+    drawn = streams.normal(f"seen/{indicator}", observer, index=quarter * n + nation).reshape(n, n)
+    np.fill_diagonal(drawn, 0.0)
+    return noise * drawn
+
+
+def _between(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    for i, j in np.argwhere(matrix != 0).tolist():
+        found.setdefault(names[i], {})[names[j]] = float(matrix[i, j])
+    return found
+
+
+def quarter_name(first: str, quarter: int) -> str:
+    """Return the name of the quarter so many after the first.
+
+    >>> quarter_name("2009Q4", 1)
+    '2010Q1'
+    """
+    year, _, number = first.partition("Q")
+    total = int(year) * 4 + int(number) - 1 + quarter
+    return f"{total // 4}Q{total % 4 + 1}"

@@ -1,0 +1,36 @@
+"""Asking a language model anything: clients, forms of answers, limits, the ledger. It knows no agent and no chart."""
+
+from prism_mesa.llm.client import LLMClient
+from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient
+from prism_mesa.llm.clients.embedded import EmbeddedChatClient
+from prism_mesa.llm.clients.ollama import OllamaChatClient
+from prism_mesa.llm.clients.openai import OpenAIChatClient
+from prism_mesa.llm.clients.pool import Hosts
+from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.factory import make_llm_client
+from prism_mesa.llm.formats.request import Place, Wanted
+from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, answer_key
+from prism_mesa.llm.params import LLMParams, Source
+
+__all__ = [
+    "AskedRow",
+    "Books",
+    "ChatClient",
+    "Completion",
+    "EmbeddedChatClient",
+    "FunctionClient",
+    "Hosts",
+    "LLMClient",
+    "LLMParams",
+    "Ledger",
+    "OllamaChatClient",
+    "OpenAIChatClient",
+    "Place",
+    "Source",
+    "StoredAnswer",
+    "UselessAnswerError",
+    "Wanted",
+    "answer_key",
+    "make_llm_client",
+]

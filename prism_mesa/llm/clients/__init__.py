@@ -1,0 +1,1 @@
+"""Clients of language models, each with the same few methods."""

@@ -1,0 +1,181 @@
+"""An LLM inside this process, and an oracle that decides by what it finds likely; no event loop is ever blocked.
+
+What an LLM said belongs in the ledger: `llamacpp` says how far its answers repeat.
+"""
+
+import asyncio
+import json
+import math
+import time
+from collections.abc import Callable
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any, Final
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.llamacpp import SMOLLM2, close_engines, digest_of, embedded_fault, engine_of, gguf_of
+
+__all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
+
+SMOLLM2_NAME: Final = "SmolLM2-135M-Instruct"
+
+TOP: Final = 200
+"""Tokens whose log-probability is told apart; all others count as the last of these."""
+
+_READINGS_KEPT: Final = 64
+
+
+class EmbeddedChatClient:
+    """Asks a GGUF file in this process.
+
+    SmolLM2-135M reads 80 to 140 tokens per CPU second and says 40. What it chooses in words is no better than chance
+    (see benchmarks/embedded.py): let it decide through `PmiOracle`. A question that is given up while llama.cpp
+    works on it is worked on to its end; those that wait for their turn are dropped.
+
+    Args:
+        continues: Whether a prompt is a text to be continued up to the end of its line, not a message to be answered.
+            SmolLM2 imitates what stands in a text far better than it obeys a message.
+
+    Attributes:
+        path: The GGUF file; `digest` is its SHA-256.
+
+    Raises:
+        ConfigError: If xllamacpp or the file is missing, or a number is out of range; its line says what to do.
+    """
+
+    def __init__(
+        self,
+        model: str = SMOLLM2,
+        *,
+        temperature: float = 0.0,
+        seed: int = 0,
+        max_tokens: int = 64,
+        continues: bool = False,
+    ) -> None:
+        if not 0 <= temperature < math.inf:
+            raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
+        self.path = gguf_of(model)
+        self.name = SMOLLM2_NAME if model == SMOLLM2 else self.path.name
+        self.digest = digest_of(self.path)
+        self.label = f"embedded {self.name} (llama.cpp)"
+        self.build = f"xllamacpp {version('xllamacpp')}"
+        self.decoding: dict[str, Any] = {
+            "temperature": temperature,
+            "seed": seed,
+            "max_tokens": max_tokens,
+            "build": self.build,
+        }
+        self.continues = continues
+        if continues:
+            self.decoding["continues"] = True
+        self._weighed = lru_cache(_READINGS_KEPT)(self._weigh)
+
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
+        """Return the LLM's answer to `prompt` by the chat template of its file, held to `schema` if there is one.
+
+        Log-probabilities are those before the schema rules tokens out.
+
+        Raises:
+            OracleError: `too-long`, `empty`, or `refused-request`.
+            ConfigError: If llama.cpp cannot load the file.
+        """
+        handler, request = self._request(prompt, schema, top_logprobs)
+        request["seed"] = self.decoding["seed"] + seed_offset
+        started = time.perf_counter()
+        reply = await self.run(lambda: self.call(handler, request))
+        said, usage = reply["choices"][0], reply["usage"]
+        text = (said.get("text") if self.continues else said["message"].get("content")) or ""
+        if not text.strip():
+            raise OracleError("empty", f"{self.label}: the answer is empty")
+        latency_ms = (time.perf_counter() - started) * 1000
+        return Completion(text, usage["prompt_tokens"], usage["completion_tokens"], latency_ms, _tops(said))
+
+    def _request(self, prompt: str, schema: dict[str, Any] | None, top: int) -> tuple[str, dict[str, Any]]:
+        """Return which handler of llama.cpp is asked, and what."""
+        tokens: int = self.decoding["max_tokens"]
+        request: dict[str, Any] = {"temperature": self.decoding["temperature"]}
+        if self.continues:
+            request |= {"prompt": _tame(prompt), "n_predict": tokens, "n_probs": top}
+            return "handle_completions", request | ({"stop": ["\n"]} if schema is None else {"json_schema": schema})
+        request |= {"messages": [{"role": "user", "content": _tame(prompt)}], "max_tokens": tokens}
+        if schema is not None:
+            request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
+        return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
+
+    async def weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
+        """Return the log-probability of each text after `prompt`, and how many tokens the LLM reads and says for them.
+
+        It is that of all tokens of a text together. One reading of the prompt serves all texts (30 CPU ms for a token),
+        and the last 64 readings are kept. The digits are not those of `chat`: a prompt's last token is read alone.
+
+        Raises:
+            OracleError: `too-long`, or `refused-request`.
+            ConfigError: If llama.cpp cannot load the file.
+        """
+        return await self.run(lambda: self._weighed(prompt, texts))
+
+    def _weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
+        n_tokens = int(self.call("handle_completions", _reading(_tame(prompt), 1))["usage"]["prompt_tokens"])
+        found = []
+        for text in texts:
+            # Nothing else is asked in between, so what is reused is what was just read.
+            request = _saying(_tame(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
+            said = _places(self.call("handle_completions", request))
+            found.append(math.fsum(place["logprob"] for place in said if place["token"]))  # "" is the end
+            n_tokens += len(said)
+        return tuple(found), n_tokens
+
+    def load(self) -> None:
+        """Load the LLM now, not with the first question.
+
+        Raises:
+            ConfigError: If llama.cpp cannot load the file.
+        """
+        engine_of(self.path).thread.submit(engine_of(self.path).load).result()
+
+    async def run[T](self, work: Callable[[], T]) -> T:
+        """Return what `work` returns in the thread of this LLM, where `call` may be called."""
+        return await asyncio.get_running_loop().run_in_executor(engine_of(self.path).thread, work)
+
+    def call(self, handler: str, request: dict[str, Any]) -> dict[str, Any]:
+        """Return llama.cpp's reply to a request of its own form; only inside `run`.
+
+        Raises:
+            OracleError: If llama.cpp refuses it.
+        """
+        return engine_of(self.path).call(handler, request)
+
+
+def _tame(text: str) -> str:
+    """Return text in which nobody can write the LLM's control tokens (``<|im_end|>``), and which is valid Unicode."""
+    return text.replace("<|", "< |").encode("utf-8", "replace").decode()
+
+
+def _reading(prompt: str, top: int) -> dict[str, Any]:
+    """Return the request for the log-probabilities of the `top` likeliest tokens after `prompt`."""
+    # The grammar only keeps it from saying half a character, for which no log-probabilities are told.
+    return {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": top, "grammar": 'root ::= "a"'}
+
+
+def _saying(prompt: str, text: str, most: int) -> dict[str, Any]:
+    """Return the request that makes the LLM say `text` after `prompt`, or its first `most` tokens.
+
+    llama.cpp tells tokens only of what the LLM says: the grammar leaves nothing but beginnings of `text`, and the bias
+    prefers the one with which the tokens of `text` begin. The log-probabilities that are told are those without either.
+    """
+    grammar = f"root ::= {json.dumps(_tame(text), ensure_ascii=False)}"
+    request = {"prompt": prompt, "n_predict": most, "temperature": 0, "n_probs": 1, "grammar": grammar}
+    return request | {"logit_bias": [[_tame(text), 100.0]]}
+
+
+def _places(reply: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return what is told of each token that was said; of half a character nothing is."""
+    return (reply["choices"][0].get("logprobs") or {}).get("content") or []
+
+
+def _tops(said: dict[str, Any]) -> tuple[tuple[tuple[str, float], ...], ...]:
+    places = (said.get("logprobs") or {}).get("content") or ()
+    return tuple(tuple((top["token"], float(top["logprob"])) for top in place["top_logprobs"]) for place in places)

@@ -1,0 +1,147 @@
+"""The client for an Ollama server. It asks once and names what went wrong; it never retries and never guesses.
+
+The `ollama` package costs more than a second of CPU to import, so that happens on first use.
+"""
+
+import asyncio
+import time
+from typing import TYPE_CHECKING, Any
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.event_loop import Connections
+from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
+from prism_mesa.llm.clients.urls import check_settings, count_told, credentials, is_local, server_address
+
+if TYPE_CHECKING:
+    from ollama import AsyncClient, ChatResponse, Client
+
+_CHECK_TIMEOUT_S = 10.0
+_WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
+
+
+class OllamaChatClient:
+    """Asks one LLM on one Ollama server.
+
+    Each event loop has connections of its own (`loops.Connections`). A call takes at most `timeout_s`, however
+    slowly the server sends.
+
+    Attributes:
+        digest: Which build of the LLM the server has; empty until `check`.
+        server_version: Likewise.
+
+    Raises:
+        ConfigError: If `host` is no address, `model` is empty, or a number is out of range.
+    """
+
+    def __init__(
+        self,
+        model: str = "llama3.2",
+        host: str = "http://127.0.0.1:11434",
+        timeout_s: float = 30.0,
+        temperature: float = 0.0,
+        seed: int = 0,
+        max_tokens: int = 256,
+    ) -> None:
+        check_settings(model, timeout_s, temperature)
+        self.name = model
+        self.host = server_address(host)
+        self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
+        self.timeout_s = timeout_s
+        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        self.digest = ""
+        self.server_version = ""
+        self._connections = Connections(self._connect)
+
+    @property
+    def label(self) -> str:
+        """What a summary calls it."""
+        return f"Ollama {self.name} at {self.host}"
+
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
+        """Return the LLM's answer to `prompt`, held to `schema` where the LLM supports it.
+
+        Raises:
+            OracleError: With one of the reasons that `faults` lists.
+        """
+        client = await self._connections.client()
+        own = self.decoding
+        options = {
+            "temperature": own["temperature"],
+            "seed": own["seed"] + seed_offset,
+            "num_predict": own["max_tokens"],
+        }
+        messages = [{"role": "user", "content": prompt}]
+        probabilities = {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                response = await client.chat(self.name, messages, format=schema, options=options, **probabilities)
+        except client_faults() as error:
+            raise ollama_fault(error, self.label, self.timeout_s) from error
+        return self._completion(response, (time.perf_counter() - started) * 1000)
+
+    def _completion(self, response: "ChatResponse", latency_ms: float) -> Completion:
+        text = response.message.content or ""
+        if response.done is not True:
+            raise OracleError("partial", f"{self.label}: the answer broke off: {text[:80]!r}")
+        if not text.strip():
+            raise OracleError("empty", f"{self.label}: the answer is empty")
+        places = tuple(
+            tuple((entry.token, entry.logprob) for entry in place.top_logprobs or [place])
+            for place in response.logprobs or ()
+        )
+        return Completion(
+            text, count_told(response.prompt_eval_count), count_told(response.eval_count), latency_ms, places
+        )
+
+    def check(self) -> None:
+        """Make sure that the server answers and has the LLM; keep the LLM's digest and the server's version.
+
+        Raises:
+            ConfigError: If not; its one line says what to do.
+        """
+        from ollama import Client
+
+        timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
+        with Client(self.host, timeout=timeout_s, **self._http) as client:
+            self._find_model(client, timeout_s)
+
+    def _find_model(self, client: "Client", timeout_s: float) -> None:
+        try:
+            models = {entry.model or "": entry.digest or "" for entry in client.list().models}
+        except client_faults() as error:
+            what = connection_fault(error, timeout_s)
+            raise ConfigError(f"reasoner.host: {self.host} does not answer ({what}): {_WAY_OUT}") from error
+        full_name = self.name if ":" in self.name.rsplit("/", 1)[-1] else f"{self.name}:latest"
+        if self.name not in models and full_name not in models:
+            has = ", ".join(sorted(models)[:10]) or "none"
+            raise ConfigError(
+                f"reasoner.model: {self.name!r} is not on the server (it has: {has}): 'ollama pull {self.name}'"
+            )
+        self.digest = models.get(full_name) or models.get(self.name, "")
+        self.server_version = _server_version(self.host, timeout_s, self._http)
+
+    def _connect(self) -> "AsyncClient":
+        import httpx
+        from ollama import AsyncClient
+
+        limits = httpx.Limits(max_connections=None)
+        return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http)
+
+    async def aclose(self) -> None:
+        """Close the running loop's connections."""
+        await self._connections.aclose()
+
+
+def _server_version(host: str, timeout_s: float, http: dict[str, Any]) -> str:
+    """Return the server's version, or an empty string if it does not say."""
+    import httpx
+
+    try:
+        reply = httpx.get(f"{host}/api/version", timeout=timeout_s, **http).json()
+    except (httpx.HTTPError, ValueError):
+        return ""
+    return str(reply.get("version", "")) if isinstance(reply, dict) else ""

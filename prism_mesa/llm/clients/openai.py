@@ -1,0 +1,192 @@
+"""The client for any server that speaks OpenAI's chat protocol: vLLM, llama-server, LM Studio. It asks once.
+
+The key is read from the environment (`OPENAI_API_KEY`; many servers of one's own need none) and nowhere written down;
+a user and password in the address are sent in its place.
+The `openai` package is an extra, imported on first use.
+"""
+
+import asyncio
+import os
+import time
+from typing import TYPE_CHECKING, Any
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.extras import how_to_install
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.event_loop import Connections
+from prism_mesa.llm.clients.urls import check_settings, count_told, credentials, is_local, server_address
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types.chat import ChatCompletion
+
+KEY = "OPENAI_API_KEY"
+_NO_KEY = "none"
+_CHECK_TIMEOUT_S = 10.0
+
+
+class OpenAIChatClient:
+    """Asks one LLM on one server.
+
+    Attributes:
+        digest: Empty: the protocol does not say which build of an LLM answers.
+
+    Raises:
+        ConfigError: If `host` is no address, a setting or the key cannot be one, or the extra is not installed.
+    """
+
+    digest = ""
+    server_version = ""
+
+    def __init__(
+        self,
+        model: str,
+        host: str = "http://127.0.0.1:8000/v1",
+        timeout_s: float = 30.0,
+        temperature: float = 0.0,
+        seed: int = 0,
+        max_tokens: int = 256,
+    ) -> None:
+        check_settings(model, timeout_s, temperature)
+        _installed()
+        _key()
+        self.name = model
+        self.host = server_address(host)
+        own = credentials(host)
+        self._query = own.pop("params", {})
+        self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **own}
+        self.timeout_s = timeout_s
+        self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
+        self._connections = Connections(self._connect)
+
+    @property
+    def label(self) -> str:
+        """What a summary calls it."""
+        return f"{self.name} at {self.host}"
+
+    def _connect(self) -> "AsyncOpenAI":
+        from openai import AsyncOpenAI, DefaultAsyncHttpxClient
+
+        http = DefaultAsyncHttpxClient(**self._http)
+        return AsyncOpenAI(**self._settings(self.timeout_s), http_client=http)
+
+    def _settings(self, timeout_s: float) -> dict[str, Any]:
+        """Return how a client asks; a user and password in the address stand in for the key."""
+        own: dict[str, Any] = {"base_url": self.host, "api_key": _key(), "timeout": timeout_s, "max_retries": 0}
+        return own | {"default_query": self._query}
+
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
+        """Return the LLM's answer to `prompt`, held to `schema` where the server supports it.
+
+        Raises:
+            OracleError: With one of the reasons that `faults` lists.
+        """
+        import openai
+
+        client = await self._connections.client()
+        own = self.decoding
+        more: dict[str, Any] = {"logprobs": True, "top_logprobs": top_logprobs} if top_logprobs else {}
+        if schema is not None:
+            form = {"name": "answer", "schema": schema, "strict": True}
+            more["response_format"] = {"type": "json_schema", "json_schema": form}
+        started = time.perf_counter()
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                response = await client.chat.completions.create(
+                    model=self.name,
+                    messages=[{"role": "user", "content": prompt}],
+                    temperature=own["temperature"],
+                    seed=own["seed"] + seed_offset,
+                    max_tokens=own["max_tokens"],
+                    **more,
+                )
+        except (openai.OpenAIError, TimeoutError, ValueError, TypeError, AttributeError) as error:
+            raise self._fault(error) from error
+        return self._completion(response, (time.perf_counter() - started) * 1000)
+
+    def _completion(self, response: "ChatCompletion", latency_ms: float) -> Completion:
+        try:
+            choice = response.choices[0]
+            text = choice.message.content or ""
+            tokens = (choice.logprobs.content or []) if choice.logprobs else []
+            places = tuple(
+                tuple((str(top.token), float(top.logprob)) for top in token.top_logprobs) for token in tokens
+            )
+            empty = not text.strip()
+        except (AttributeError, LookupError, TypeError, ValueError) as error:
+            raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
+        if empty:
+            raise OracleError("empty", f"{self.label}: the answer is empty")
+        read, said = (count_told(getattr(response.usage, name, 0)) for name in ("prompt_tokens", "completion_tokens"))
+        return Completion(text, read, said, latency_ms, places)
+
+    def _fault(self, error: Exception) -> OracleError:
+        """Return a failure with the word that `faults` has for it; the key is cut out of what is told."""
+        reason, said = self._named(error)
+        return OracleError(reason, f"{self.label}: {_without_key(said)}")
+
+    def _named(self, error: Exception) -> tuple[str, str]:
+        import openai
+
+        match error:
+            case TimeoutError() | openai.APITimeoutError():
+                return "timeout", f"no answer within {self.timeout_s:g} s"
+            case openai.APIStatusError(status_code=status):
+                reason = "busy" if status == 503 else "server-error" if status >= 500 else f"http-{status}"
+                return reason, f"the server says {_without_key(str(error.message))[:200]} (status {status})"
+            case openai.APIConnectionError():
+                dropped = "Connect" not in type(error.__cause__).__name__
+                reason, what = ("dropped", "the connection broke") if dropped else ("refused", "no connection")
+                return reason, f"{what} ({error.__cause__})"
+            case openai.APIError() | ValueError():
+                return "not-json", "the answer is no JSON"
+        return "wrong-shape", "the answer is JSON, but no chat answer"
+
+    def check(self) -> None:
+        """Make sure that the server answers and, where it lists its LLMs, has this one.
+
+        Raises:
+            ConfigError: If not; its one line says what to do.
+        """
+        import openai
+
+        timeout_s = min(self.timeout_s, _CHECK_TIMEOUT_S)
+        http = openai.DefaultHttpxClient(**self._http)
+        with openai.OpenAI(**self._settings(timeout_s), http_client=http) as client:
+            try:
+                names = [str(model.id) for model in client.models.list()]
+            except openai.NotFoundError:
+                return
+            except (openai.OpenAIError, ValueError, TypeError, AttributeError) as error:
+                fault = str(self._fault(error)).removeprefix(f"{self.label}: ")
+                hint = f" (set {KEY})" if isinstance(error, openai.AuthenticationError) else ""
+                raise ConfigError(f"reasoner.host: {self.host} does not answer: {fault}{hint}") from error
+        if names and self.name not in names:
+            raise ConfigError(
+                f"reasoner.model: {self.name!r} is not on the server (it has: {', '.join(sorted(names)[:10])})"
+            )
+
+    async def aclose(self) -> None:
+        """Close the running loop's connections."""
+        await self._connections.aclose()
+
+
+def _key() -> str:
+    key = os.environ.get(KEY, "").strip() or _NO_KEY
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ConfigError(f"{KEY}: holds characters that no key has (white space, or no ASCII): set it anew")
+    return key
+
+
+def _without_key(text: str) -> str:
+    key = _key()
+    return text if key == _NO_KEY else text.replace(key, "***")
+
+
+def _installed() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("openai") is None:
+        raise ConfigError(f"reasoner.kind: openai is not installed: {how_to_install('openai', 'openai')}")

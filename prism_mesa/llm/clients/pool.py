@@ -1,0 +1,198 @@
+"""Several servers as one client: a question goes to the least busy one, and not to one that is down.
+
+A server counts as down after some failures in a row without an answer in between (a circuit breaker: Nygard 2007,
+Release It!). While others answer it is then left alone for a time that doubles, and tried again with one question.
+Where all are down there is nothing to lose: one question tries again after twice the time that a failure took, so a
+server that refuses is found soon after it is back, and one that hangs does not hold everybody up. Nothing here tries
+a question twice: whoever asked does.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.llm.clients.base import ChatClient, Completion
+
+FIRST_REST_S = 1.0
+LEAST_REST_S = 0.01
+LONGEST_REST_S = 120.0
+_POLL_S = 0.005
+UNAVAILABLE = frozenset({"refused", "timeout", "dropped", "busy", "server-error", "transport"})
+"""Reasons that say more about the server than about the question."""
+
+
+@dataclass
+class _Host:
+    client: ChatClient
+    most_failures: int
+    busy: int = 0
+    failures: int = 0
+    rest_s: float = 0.0
+    down_until: float = 0.0
+    hopeless_until: float = 0.0
+    last: str = ""
+
+    @property
+    def is_down(self) -> bool:
+        return self.failures >= self.most_failures
+
+    def worked(self) -> None:
+        self.failures, self.rest_s = 0, 0.0
+
+    def failed(self, reason: str, now: float, took_s: float) -> None:
+        """Count a failure; a server that lets one wait for its failures is left alone for longer.
+
+        Questions that were out when it went down fail too, which says nothing new.
+        """
+        self.failures += 1
+        self.last = reason
+        if self.is_down:
+            self.hopeless_until = now + min(max(2 * took_s, LEAST_REST_S), LONGEST_REST_S)
+        if self.is_down and now >= self.down_until:
+            self.rest_s = min(max(2 * self.rest_s, 2 * took_s, FIRST_REST_S), LONGEST_REST_S)
+            self.down_until = now + self.rest_s
+
+
+class Hosts:
+    """One LLM on one or more servers. It is a `ChatClient` itself.
+
+    Args:
+        clients: One for each server, all with the same name, decoding and, as far as it is known, digest.
+        failures: After how many in a row a server counts as down. More than the questions that are out at the same
+            time, so that one hiccup that takes them all does not close it.
+        grace_s: For how long after all servers went down a question should be asked again later.
+        patience_s: How long a question waits for another one that tries servers again which are all down.
+        clock: Seconds, for tests.
+
+    Raises:
+        ConfigError: If there is no client.
+    """
+
+    def __init__(
+        self,
+        clients: Sequence[ChatClient],
+        failures: int = 5,
+        grace_s: float = 5.0,
+        patience_s: float = 0.25,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not clients:
+            raise ConfigError("reasoner.host: no address; give at least one like http://127.0.0.1:11434")
+        self._hosts = [_Host(client, failures) for client in clients]
+        self._grace_s = grace_s
+        self._down_since: float | None = None
+        self._polls = round(patience_s / _POLL_S)
+        self._clock = clock
+        self.name = clients[0].name
+        self.decoding: dict[str, Any] = clients[0].decoding
+
+    @property
+    def clients(self) -> list[ChatClient]:
+        """The clients, in the order given."""
+        return [host.client for host in self._hosts]
+
+    @property
+    def digest(self) -> str:
+        """Which build of the LLM the servers have."""
+        return str(getattr(self.clients[0], "digest", ""))
+
+    @property
+    def server_version(self) -> str:
+        """The servers' versions, each once."""
+        versions = [str(getattr(client, "server_version", "")) for client in self.clients]
+        return ", ".join(dict.fromkeys(filter(None, versions)))
+
+    @property
+    def label(self) -> str:
+        """What a summary calls them."""
+        first = str(getattr(self.clients[0], "label", self.name))
+        return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
+
+    def check(self) -> None:
+        """Make sure that every server answers, and that all have the same build of the LLM.
+
+        Raises:
+            ConfigError: If not.
+        """
+        for client in self.clients:
+            check = getattr(client, "check", None)
+            if check is not None:
+                check()
+        digests = {str(getattr(client, "digest", "")): client for client in self.clients}
+        if len(digests) > 1:
+            told = "; ".join(f"{getattr(client, 'label', '')}: {digest[:12]}" for digest, client in digests.items())
+            raise ConfigError(f"reasoner.host: the servers have different builds of {self.name} ({told}): pull it anew")
+
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
+        """Return the answer of the least busy server; ties go to the first.
+
+        Raises:
+            OracleError: What the server's client raises; with all servers down `circuit-open` if nobody was asked, and
+                `still-down` if the one that was tried again did not answer; in the first `grace_s` of it `resting`.
+        """
+        host = await self._free_host()
+        host.busy += 1
+        began, tries_again = self._clock(), self._all_down
+        try:
+            said = await host.client.chat(prompt, schema, seed_offset, top_logprobs)
+        except OracleError as error:
+            if error.reason not in UNAVAILABLE:
+                self._worked(host)  # it answers, if not this question
+                raise
+            host.failed(error.reason, self._clock(), self._clock() - began)
+            if self._all_down and self._down_since is None:
+                self._down_since = self._clock()
+            if tries_again:
+                raise OracleError("resting" if self._may_come_back else "still-down", str(error)) from error
+            raise
+        finally:
+            host.busy -= 1
+        self._worked(host)
+        return said
+
+    def _worked(self, host: _Host) -> None:
+        host.worked()
+        self._down_since = None
+
+    @property
+    def _may_come_back(self) -> bool:
+        return self._down_since is None or self._clock() - self._down_since < self._grace_s
+
+    @property
+    def _all_down(self) -> bool:
+        return all(host.is_down for host in self._hosts)
+
+    async def _free_host(self) -> _Host:
+        """Return the server to ask; where all are down, wait a moment for the question that tries one again.
+
+        Raises:
+            OracleError: `resting` or `circuit-open` if that fails, or takes too long.
+        """
+        failures = self._failures
+        for poll in range(self._polls + 1):
+            host = self._least_busy()
+            if host is not None:
+                return host
+            if poll == self._polls or self._failures != failures:
+                break
+            await asyncio.sleep(_POLL_S)
+        reason = "resting" if self._may_come_back else "circuit-open"
+        raise OracleError(reason, f"{self.label}: down ({self._hosts[0].last})", sent=False)
+
+    @property
+    def _failures(self) -> int:
+        return sum(host.failures for host in self._hosts)
+
+    def _least_busy(self) -> _Host | None:
+        now = self._clock()
+        due = [host for host in self._hosts if host.is_down and not host.busy and now >= host.down_until]
+        if due and not self._all_down:
+            return due[0]
+        up = [host for host in self._hosts if not host.is_down]
+        up = up or [host for host in self._hosts if not host.busy and now >= host.hopeless_until]
+        return min(up, key=lambda host: (host.busy, host.failures), default=None)

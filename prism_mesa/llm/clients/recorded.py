@@ -1,0 +1,78 @@
+"""A language model that is known only by what a ledger says of it, for replay."""
+
+import json
+from typing import Any, Final
+
+from prism_mesa.errors import ConfigError, DataError, OracleError
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.params import LLMParams
+
+_OF_ORACLES: Final = frozenset({"answer", "method"})
+"""Options of an oracle (`ChatOracle`, `PmiOracle`): an LLM that answers in a form has neither."""
+
+
+class RecordedClient:
+    """Has the name, the digest and the decoding of the LLM that once answered; it answers nothing itself."""
+
+    def __init__(self, name: str, digest: str = "", decoding: dict[str, Any] | None = None) -> None:
+        self.name = name
+        self.digest = digest
+        self.decoding = decoding or {}
+        self.label = name
+
+    async def chat(
+        self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
+    ) -> Completion:
+        """Raise OracleError: nobody is asked in replay."""
+        raise OracleError("not-recorded", f"{self.name} is replayed and cannot be asked")
+
+
+def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
+    """Return the LLM whose answers in a form a ledger holds, the latest that was asked as `params` ask.
+
+    Where it holds none it is one that nobody knows.
+
+    Raises:
+        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
+    """
+    held = [llm for llm in _held(ledger) if not _OF_ORACLES & llm[2].keys()]
+    if not held:
+        return RecordedClient(params.model or "")
+    found = [llm for llm in held if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
+    if params.model is not None:
+        found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
+    if not found:
+        raise _other_llms(ledger, held)
+    return RecordedClient(*found[0])
+
+
+def _held(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return name, digest and decoding of the LLMs that have answered, the latest first.
+
+    Raises:
+        DataError: If the ledger is damaged.
+    """
+    return [(name, digest, _options(ledger, decoding)) for name, digest, decoding in ledger.llms()]
+
+
+def _options(ledger: Ledger, decoding: str) -> dict[str, Any]:
+    """Return the decoding options that a ledger holds as JSON.
+
+    Raises:
+        DataError: If they are none.
+    """
+    try:
+        options = json.loads(decoding)
+    except (ValueError, RecursionError):
+        options = None
+    if not isinstance(options, dict):
+        raise DataError(f"ledger {ledger.path}: is damaged: {decoding[:60]!r} are no decoding options")
+    return options
+
+
+def _other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
+    there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in held[:5])
+    return ConfigError(
+        f"reasoner.ledger: {ledger.path} holds no answers of the LLM and options that are configured (it has: {there})"
+    )

@@ -1,0 +1,1 @@
+"""Sending requests to a language model: order, retries, limits, and where answers are stored."""

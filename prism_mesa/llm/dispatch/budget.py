@@ -1,0 +1,143 @@
+"""What a run and each of its rounds may spend on an LLM. It only counts; who gets what is decided elsewhere."""
+
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from prism_mesa.llm.params import LLMParams
+
+_NO_LIMIT = math.inf
+
+
+@dataclass
+class _Purse:
+    """What is left of one set of limits. What is set aside counts as spent until it is settled."""
+
+    calls: float = _NO_LIMIT
+    tokens: float = _NO_LIMIT
+    seconds: float = _NO_LIMIT
+
+    def holds(self, tokens: int) -> bool:
+        return self.calls >= 1 and self.tokens >= tokens and self.seconds > 0
+
+    def part(self, share: float) -> "_Purse":
+        """Leave a share of what is here, whole calls and tokens, and return the rest; what has no limit keeps none."""
+        left = [math.floor(n * share) if n < _NO_LIMIT else n for n in (self.calls, self.tokens)]
+        left.append(self.seconds * share)
+        rest = [now - n if n < _NO_LIMIT else 0.0 for now, n in zip(self._all(), left, strict=True)]
+        self.calls, self.tokens, self.seconds = left
+        return _Purse(*rest)
+
+    def _all(self) -> tuple[float, float, float]:
+        return self.calls, self.tokens, self.seconds
+
+    def take(self, calls: int, tokens: int) -> None:
+        self.calls -= calls
+        self.tokens -= tokens
+
+
+def _purses(own: LLMParams) -> tuple[_Purse, _Purse]:
+    """Return full purses of a run and of a round."""
+    of_run = (own.max_calls, own.max_tokens, own.max_seconds)
+    of_round = (own.max_calls_per_round, own.max_tokens_per_round, own.max_seconds_per_round)
+    run, round_ = (
+        _Purse(*(_NO_LIMIT if limit is None else limit for limit in limits)) for limits in (of_run, of_round)
+    )
+    return run, round_
+
+
+@dataclass
+class Budget:
+    """Calls, tokens and seconds that are left.
+
+    For a call the most tokens that it can take are set aside before it goes out, and what it did not take is given back
+    afterwards: so calls that are out at the same time cannot exceed a limit together. Seconds are wall
+    time in which at least one call is out.
+
+    Attributes:
+        limited: Whether there is any limit at all.
+    """
+
+    limits: LLMParams
+    clock: Callable[[], float] = time.monotonic
+    limited: bool = field(init=False)
+    _run: _Purse = field(init=False)
+    _round: _Purse = field(init=False)
+    _now: int | None = field(default=None, init=False)
+    _out: int = field(default=0, init=False)
+    _since: float = field(default=0.0, init=False)
+
+    def __post_init__(self) -> None:
+        self.refill()
+        self.limited = (self._run, self._round) != (_Purse(), _Purse())
+
+    def refill(self) -> None:
+        """Let all limits begin anew."""
+        self._run, self._round = _purses(self.limits)
+        self._now, self._out = None, 0
+
+    @contextmanager
+    def lent(self, round_: int, of_run: float, of_round: float) -> Iterator[None]:
+        """Let no more than shares of what is left be spent in the block; nothing may be out when it begins or ends.
+
+        Args:
+            round_: Which round it is.
+            of_run: Share of the limits of the run, 0..1.
+            of_round: Share of those of the round.
+        """
+        self.at_round(round_)
+        kept = self._run.part(of_run), self._round.part(of_round)
+        try:
+            yield
+        finally:
+            for purse, rest in zip((self._run, self._round), kept, strict=True):
+                purse.calls, purse.tokens = purse.calls + rest.calls, purse.tokens + rest.tokens
+                purse.seconds += rest.seconds
+
+    def at_round(self, round_: int) -> None:
+        """Let the limits of a round begin anew when another round has begun."""
+        if round_ != self._now:
+            self._now = round_
+            _, self._round = _purses(self.limits)
+
+    def set_aside(self, tokens: int) -> bool:
+        """Take one call of at most `tokens` tokens out of the budget, if it holds that much; say whether."""
+        self._pass_time()
+        if not (self._run.holds(tokens) and self._round.holds(tokens)):
+            return False
+        for purse in (self._run, self._round):
+            purse.take(1, tokens)
+        self._out += 1
+        return True
+
+    def settle(self, aside: int, tokens: int, *, called: bool = True) -> None:
+        """Give back what a call that was set aside did not take; all of it if nobody was called."""
+        self._pass_time()
+        self._out -= 1
+        for purse in (self._run, self._round):
+            purse.take(0 if called else -1, tokens - aside)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the first limit of time is reached."""
+        self._pass_time()
+        return max(min(self._run.seconds, self._round.seconds), 0.0)
+
+    def _pass_time(self) -> None:
+        now = self.clock()
+        if self._out:
+            self._run.seconds -= now - self._since
+            self._round.seconds -= now - self._since
+        self._since = now
+
+
+_PROMPT_OVERHEAD = 256
+"""Tokens that a server may add to a prompt (its template); a token is at least one byte of text."""
+
+
+def most_tokens(prompt: str, decoding: Mapping[str, Any]) -> int:
+    """Return a number of tokens that asking `prompt` cannot exceed: what a budget sets aside for it."""
+    return len(prompt.encode("utf-8", "replace")) + _PROMPT_OVERHEAD + int(decoding.get("max_tokens", 0))

@@ -1,0 +1,132 @@
+"""Makes the client of the language model that a configuration names, and looks whether its server answers."""
+
+from collections.abc import Callable
+from typing import Final
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.llm.client import LLMClient
+from prism_mesa.llm.clients.base import ChatClient
+from prism_mesa.llm.clients.embedded import EmbeddedChatClient
+from prism_mesa.llm.clients.llamacpp import SMOLLM2, embedded_fault
+from prism_mesa.llm.clients.ollama import OllamaChatClient
+from prism_mesa.llm.clients.openai import OpenAIChatClient
+from prism_mesa.llm.clients.pool import Hosts
+from prism_mesa.llm.clients.recorded import recorded_client
+from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.params import OLLAMA_MODEL, LLMParams
+
+OLLAMA_HOST: Final = "http://127.0.0.1:11434"
+
+
+OPENAI_HOST: Final = "http://127.0.0.1:8000/v1"
+
+
+_LEAST_FAILURES: Final = 5
+
+
+def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMClient | None, str]:
+    """Return a client for answers in a form, and None with the reason where `auto` finds no LLM or `rule` wants none.
+
+    With `continues` SmolLM2 continues prompts, which should then show it how (see `EmbeddedChatClient`).
+
+    Raises:
+        ConfigError: If what is asked for is not there.
+        DataError: If the ledger cannot be opened.
+    """
+    if params.kind == "rule":
+        return None, "reasoner.kind=rule asks no LLM"
+    books = Books(params.ledger, shared_ledger(params))
+    try:
+        if books.mode == "replay" and books.shared is not None:
+            recorded = recorded_client(books.shared, params)
+            kind = "embedded" if "build" in recorded.decoding else params.kind
+            return LLMClient(recorded, params, books=books, kind=kind), ""
+        client, kind, note = find_client(params, continues=continues)
+    except BaseException:
+        books.close()
+        raise
+    if client is None:
+        books.close()
+        return None, note
+    return LLMClient(client, params, books=books, kind=kind, note=note), note
+
+
+def shared_ledger(params: LLMParams) -> Ledger | None:
+    """Return the ledger beside a run's own, opened, or None if there is to be none."""
+    if params.ledger_path is None:
+        return None
+    return Ledger(params.ledger_path, read_only=params.ledger == "replay")
+
+
+def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:
+    """Return the LLM that the parameters name, its kind, and why it is not the one that was wished for first.
+
+    With `auto` that is Ollama where it answers and has the model, else the embedded LLM where it is installed, else
+    None. For `continues` see `make_llm_client`.
+
+    Raises:
+        ConfigError: If what is asked for is not there; always, if an address is none.
+    """
+    if params.kind == "embedded":
+        return _embedded(params, continues=continues), "embedded", ""
+    if params.kind != "auto":
+        client = _MAKERS[params.kind](params)
+        client.check()
+        return client, params.kind, ""
+    hosts = _ollama(params)  # a wrong address is an error, a server that is not there is none
+    try:
+        hosts.check()
+    except ConfigError as error:
+        note = f"no Ollama: {str(error).partition(': ')[2].replace(', or set reasoner.kind=rule', '')}"
+    else:
+        return hosts, "ollama", ""
+    fault = embedded_fault(_gguf(params))
+    if fault:
+        return None, "", f"{note}; the embedded LLM {fault}"
+    return _embedded(params, continues=continues), "embedded", note
+
+
+def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> Hosts:
+    """Return an LLM on the servers of `params.host`."""
+    given = params.host or default
+    clients = [client(host) for host in ([given] if isinstance(given, str) else given)]
+    return Hosts(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
+
+
+def _ollama(params: LLMParams) -> Hosts:
+    def client(host: str) -> ChatClient:
+        return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **params.decoding)
+
+    return _served(params, client, OLLAMA_HOST)
+
+
+def _openai(params: LLMParams) -> Hosts:
+    if params.model is None:
+        raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
+    model = params.model
+
+    def client(host: str) -> ChatClient:
+        return OpenAIChatClient(model, host, params.timeout_s, **params.decoding)
+
+    return _served(params, client, OPENAI_HOST)
+
+
+def _gguf(params: LLMParams) -> str:
+    """Return the embedded LLM's file; with `auto` a name that is none is meant for a server."""
+    is_file = params.model is not None and (params.kind == "embedded" or params.model.endswith(".gguf"))
+    return params.model if is_file and params.model is not None else SMOLLM2
+
+
+def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
+    gguf, own = _gguf(params), params.decoding
+    client = EmbeddedChatClient(gguf, continues=continues and gguf == SMOLLM2, **own)
+    if gguf != SMOLLM2:
+        client.load()  # whether llama.cpp can read somebody's file is said before a run begins
+    return client
+
+
+_MAKERS: Final[dict[str, Callable[[LLMParams], Hosts]]] = {
+    "ollama": _ollama,
+    "openai": _openai,
+}

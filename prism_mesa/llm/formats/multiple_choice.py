@@ -1,0 +1,200 @@
+"""Options that an LLM names by a letter: how they are asked for, and the probability of each that is read from it.
+
+Where the LLM tells log-probabilities, the probabilities are those of the letters at the first place of what it says at
+which they have at least `LEAST_MASS` together, scaled to add up to 1; where there is none (the LLM talks, and does not
+choose) the answer is useless. Letters that are not among the `TOP_LOGPROBS` likeliest tokens count as the least likely
+of these, or as what these leave of 1 if that is less; both are at least what they have. Nothing here asks an LLM.
+"""
+
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Final
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.text import LETTERS, bare_option, one_letter
+
+TOP_LOGPROBS: Final = 20
+LEAST_MASS: Final = 0.5
+_ROUNDING: Final = 1e-3
+_NEVER: Final = -9999.0
+"""What is recorded for the logarithm of 0, for which JSON has no word; read again it is 0."""
+
+
+@dataclass(frozen=True)
+class Lettered:
+    r"""A form of answer: the probability of each of some texts, of which the LLM is to name one by its letter.
+
+    LLMs prefer some letters whatever they stand for (Zheng et al. 2024, Large Language Models Are Not Robust Multiple
+    Choice Selectors, arXiv:2309.03882). `first` says which text is lettered A; the others follow in turn, and those
+    before it come last. Give askers different ones, and the preference is spread over the texts: that takes it out of
+    their mean, not out of a single answer. What is read always has the order of `texts`.
+
+    An LLM that tells no log-probabilities (a function) may say a letter, a text, or ``{"yes": 0.7, "no": 0.3}``.
+
+    >>> form = Lettered(("yes", "no", "perhaps"), first=1)
+    >>> form.lines
+    'A. no\nB. perhaps\nC. yes'
+    >>> form.read("C"), form.read('{"yes": 3, "no": 1}')
+    ((1.0, 0.0, 0.0), (0.75, 0.25, 0.0))
+
+    Attributes:
+        texts: 2 to 26 different ones; more than 20 have letters for which the LLM may tell no number.
+        first: 0 .. their number - 1.
+
+    Raises:
+        ConfigError: If there are too few texts or too many, two are equal, or `first` is none of their places.
+    """
+
+    texts: tuple[str, ...]
+    first: int = 0
+    name: ClassVar[str] = "lettered"
+    schema: ClassVar[None] = None
+    top_logprobs: ClassVar[int] = TOP_LOGPROBS
+
+    def __post_init__(self) -> None:
+        if not 2 <= len(self.texts) <= len(LETTERS) or len(set(self.texts)) < len(self.texts):
+            raise ConfigError(f"options: needs 2 to {len(LETTERS)} different texts, not {list(self.texts)!r}")
+        if not 0 <= self.first < len(self.texts):
+            raise ConfigError(f"options: first: must be 0 to {len(self.texts) - 1}, not {self.first!r}")
+
+    @cached_property
+    def key(self) -> str:
+        """What of the form counts for a ledger's key: the texts as they are lettered."""
+        return json.dumps(self._shown)
+
+    @property
+    def lines(self) -> str:
+        """The texts with their letters, a line for each, as a prompt shows them."""
+        return "\n".join(f"{letter}. {text}" for letter, text in zip(LETTERS, self._shown, strict=False))
+
+    @property
+    def request(self) -> str:
+        """The sentence with which a prompt asks for a letter."""
+        return one_letter(len(self.texts))
+
+    def heard(self, said: Completion) -> Completion:
+        """Return what is to be recorded of what an LLM said."""
+        return recordable(said, len(self.texts))
+
+    def read(self, raw: str) -> tuple[float, ...]:
+        """Return the probability of each text, adding up to 1.
+
+        Raises:
+            UselessAnswerError: `unparsable` or `no-option`, if what was recorded names none of them.
+        """
+        place = _place(raw, len(self.texts))
+        place = bare_option(raw, self._shown) if place < 0 else place
+        if place >= 0:
+            shown: tuple[float, ...] = tuple(float(at == place) for at in range(len(self.texts)))
+        else:
+            shown = probabilities_of(raw, self._shown, "no-option")
+        back = len(self.texts) - self.first
+        return shown[back:] + shown[:back]
+
+    @property
+    def _shown(self) -> tuple[str, ...]:
+        return self.texts[self.first :] + self.texts[: self.first]
+
+
+def recordable(said: Completion, n_options: int) -> Completion:
+    """Return what was said as JSON of the text and the letters' numbers; as it is if no log-probabilities were told."""
+    if not said.top_logprobs:
+        return said
+    told = {token: _NEVER if value == -math.inf else value for token, value in _deciding(said, n_options)}
+    raw = json.dumps({"text": said.text, "top_logprobs": told})
+    return replace(said, text=raw, top_logprobs=())
+
+
+def probabilities_of(raw: str, names: Sequence[str], reason: str) -> tuple[float, ...]:
+    """Return the probability of each option that a recorded answer holds: of its letter, or under its name.
+
+    An option that is not named has none. A weight that is no finite number from 0 makes all of the answer useless, and
+    so does a log-probability that is none: what that option gets is not known, and so not what the others get.
+
+    Raises:
+        UselessAnswerError: `unparsable` if the answer is no JSON object, `reason` if it names no option, or gives one
+            what is no weight.
+    """
+    try:
+        said = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} is not JSON") from error
+    if not isinstance(said, dict):
+        raise UselessAnswerError("unparsable", f"the answer {raw[:80]!r} holds no probabilities")
+    top = said.get("top_logprobs")
+    if isinstance(top, dict):
+        _check(top, _is_logprob, "a log-probability", raw, reason)
+        weights = _weights_of_letters(top, len(names))
+    else:
+        given = {name: said[name] for name in names if name in said}
+        _check(given, _is_weight, "a finite number from 0", raw, reason)
+        weights = [float(given.get(name, 0)) for name in names]
+    total = sum(weights)
+    if not 0.0 < total < math.inf:
+        allowed = ", ".join(names)
+        raise UselessAnswerError(reason, f"the answer {raw[:80]!r} names no option (allowed: {allowed})")
+    return tuple(weight / total for weight in weights)
+
+
+def _check(given: Mapping[str, Any], is_right: Callable[[Any], bool], wanted: str, raw: str, reason: str) -> None:
+    """Raise UselessAnswerError for the first value that is not what is wanted."""
+    for name, value in given.items():
+        if not is_right(value):
+            told = f"{name[:20]!r}: {str(value)[:20]!r}"
+            raise UselessAnswerError(reason, f"the answer {raw[:80]!r} gives {told}, which is not {wanted}")
+
+
+def _deciding(said: Completion, n_options: int) -> tuple[tuple[str, Any], ...]:
+    """Return the tokens of the first place at which a letter of an option is among the likeliest.
+
+    A place at which nobody knows how likely a letter is decides too: it makes the answer useless when it is read.
+    """
+    for place in said.top_logprobs:
+        letters = [logprob for token, logprob in place if _place(token, n_options) >= 0]
+        if not all(map(_is_logprob, letters)):
+            return place
+        if sum(math.exp(min(logprob, 0.0)) for logprob in letters) >= LEAST_MASS:
+            return place
+    return ()
+
+
+def _place(token: str, n_options: int) -> int:
+    """Return the option that a token names, or -1; a small ``a`` is a word, not a letter."""
+    bare = token.strip().strip("\"'().:*")
+    return LETTERS[:n_options].find(bare) if len(bare) == 1 else -1
+
+
+def _weights_of_letters(top: Mapping[str, float], n_options: int) -> list[float]:
+    if not top:
+        return [0.0] * n_options
+    shares = [math.exp(min(logprob, 0.0)) for logprob in top.values()]
+    floor = min(*shares, max(1.0 - sum(shares), 0.0))
+    weights = [0.0] * n_options
+    for token, logprob in top.items():
+        place = _place(token, n_options)
+        if place >= 0:
+            weights[place] += math.exp(min(logprob, 0.0))
+    return [weight or floor for weight in weights] if any(weights) else weights
+
+
+def _is_weight(value: Any) -> bool:
+    """Whether `value` is a finite number from 0."""
+    return _is_number(value) and 0 <= value < math.inf
+
+
+def _is_logprob(value: Any) -> bool:
+    """Whether `value` is the logarithm of a probability, of 0 too, or by rounding a little more."""
+    return _is_number(value) and value <= _ROUNDING
+
+
+def _is_number(value: Any) -> bool:
+    """Whether `value` is a number that a float can hold, infinities included."""
+    try:
+        return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+    except OverflowError:
+        return False

@@ -1,0 +1,158 @@
+"""What is wanted of an LLM: a prompt, the form of the answer, and where in a run it belongs. Nobody is asked here."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import Any, Protocol, runtime_checkable
+
+from pydantic import BaseModel, ValidationError
+
+from prism_mesa.llm.clients.base import ChatClient, Completion
+from prism_mesa.llm.errors import UselessAnswerError
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where in a run a prompt belongs: by round, by agent (its row), and by which of the agent's questions it is."""
+
+    round: int = 0
+    agent: int = -1
+    tick: int = 0
+
+
+@cache
+def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
+    return form.model_json_schema()
+
+
+class Form[D](Protocol):
+    """What an answer must look like, where it is neither a pydantic model nor plain text: `options.Lettered` is one.
+
+    Attributes:
+        name: What the ledger calls it; `key` is what else of it counts for the ledger's key.
+        schema: The JSON schema that goes with the prompt, if any.
+        top_logprobs: For how many tokens of each place log-probabilities are asked for, 0..20.
+    """
+
+    @property
+    def name(self) -> str: ...  # noqa: D102
+    @property
+    def key(self) -> str: ...  # noqa: D102
+    @property
+    def schema(self) -> dict[str, Any] | None: ...  # noqa: D102
+    @property
+    def top_logprobs(self) -> int: ...  # noqa: D102
+
+    def heard(self, said: Completion) -> Completion:
+        """Return what is to be recorded of what an LLM said: its `text` is what `read` reads."""
+        ...
+
+    def read(self, raw: str) -> D:
+        """Return the answer that a recorded text holds.
+
+        Raises:
+            UselessAnswerError: If it holds none.
+        """
+        ...
+
+
+@runtime_checkable
+class AsksItself(Protocol):
+    """A form that asks an LLM in its own way, and not by `chat`: `likelier.Likelier` is one."""
+
+    def ask(self, client: ChatClient, prompt: str) -> Awaitable[Completion]:
+        """Return what is to be heard of it.
+
+        Raises:
+            OracleError: If there is no answer.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Wanted[D]:
+    """An answer that is wanted of an LLM: what it is told, and what the answer must look like.
+
+    Attributes:
+        prompt: The whole prompt.
+        form: A pydantic model, whose JSON schema goes with the prompt, `str` for plain text, or any `Form`.
+        accept: Whether an answer of that form is of any use; one that is not counts as none.
+        accepts: A name for what `accept` goes by, where it can differ for the same prompt.
+        narrower: A JSON schema that goes with the prompt in place of the form's, and allows less.
+        component: Who asks, for errors.
+        place: Where in the run the prompt belongs.
+        priority: What a limit is spent on first: lower comes first.
+    """
+
+    prompt: str
+    form: type[D] | Form[D]
+    accept: Callable[[D], bool] | None = None
+    accepts: str = ""
+    narrower: Mapping[str, Any] | None = None
+    component: str = "agent"
+    place: Place = Place()
+    priority: float = 0.0
+
+    @property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON schema that goes with the prompt; None for plain text."""
+        if self.narrower is not None:
+            return dict(self.narrower)
+        if not isinstance(self.form, type):
+            return self.form.schema
+        return _schema_of(self.form) if issubclass(self.form, BaseModel) else None
+
+    @property
+    def top_logprobs(self) -> int:
+        """For how many tokens of each place log-probabilities are asked for."""
+        return 0 if isinstance(self.form, type) else self.form.top_logprobs
+
+    @cached_property
+    def options(self) -> tuple[str, str]:
+        """What counts for the ledger's key."""
+        own = json.dumps(self.schema, sort_keys=True)
+        name, key = (self.form.__name__, own) if isinstance(self.form, type) else (self.form.name, self.form.key)
+        return f"{name} {self.accepts}".strip(), key
+
+    def ask(self, client: ChatClient, attempt: int) -> Awaitable[Completion]:
+        """Return what a client says to the prompt; a further attempt has the next sampling seed."""
+        if not isinstance(self.form, type) and isinstance(self.form, AsksItself):
+            return self.form.ask(client, self.prompt)
+        return client.chat(self.prompt, self.schema, seed_offset=attempt, top_logprobs=self.top_logprobs)
+
+    def heard(self, said: Completion) -> Completion:
+        """Return what is to be recorded of what an LLM said."""
+        return said if isinstance(self.form, type) else self.form.heard(said)
+
+    def read(self, raw: str) -> D:
+        """Return the answer that a text holds.
+
+        Raises:
+            UselessAnswerError: `unparsable` if it is no JSON, `wrong-shape` if it has not the form, `irrelevant` if it
+                is of no use.
+        """
+        said = self._in_form(raw)
+        if self.accept is not None and not self.accept(said):
+            raise UselessAnswerError("irrelevant", f"the answer {raw[:80]!r} is of no use here")
+        return said
+
+    def _in_form(self, raw: str) -> D:
+        if not isinstance(self.form, type):
+            return self.form.read(raw)
+        if not issubclass(self.form, BaseModel):
+            return self.form(raw.strip())  # type: ignore[call-arg]  # plain text
+        try:
+            return self.form.model_validate_json(_unfenced(raw))
+        except ValidationError as error:
+            fault = error.errors()[0]
+            reason = "unparsable" if fault["type"] == "json_invalid" else "wrong-shape"
+            path = ".".join(map(str, fault["loc"]))
+            raise UselessAnswerError(reason, f"the answer {raw[:80]!r}: {path or 'JSON'}: {fault['msg']}") from None
+
+
+def _unfenced(raw: str) -> str:
+    """Return what stands in a Markdown fence, if all of a text does: some LLMs cannot do without."""
+    found = re.fullmatch(r"\s*```(?:json)?\s*(.*?)\s*```\s*", raw, re.DOTALL)
+    return found[1] if found else raw

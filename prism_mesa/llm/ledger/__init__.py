@@ -1,0 +1,1 @@
+"""What a language model was asked and what it answered, in SQLite."""

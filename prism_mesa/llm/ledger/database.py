@@ -1,0 +1,282 @@
+"""The ledger: what was asked of an LLM and what it answered, in one SQLite file.
+
+`answers` holds each answer once, under a key made of everything that can change it; `asked` holds who
+asked for it, where and when in which run, and what came of it. A fallback stands in `asked` only: it is
+never an answer of a key. Several processes may read and write one file (WAL). Nothing here decides what is asked.
+"""
+
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from prism_mesa.errors import DataError
+from prism_mesa.llm.closing import Closing
+from prism_mesa.llm.errors import storable
+from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile, fault_of
+from prism_mesa.llm.params import Source
+
+_TABLES = """
+CREATE TABLE IF NOT EXISTS answers (
+    key TEXT PRIMARY KEY, prompt TEXT NOT NULL, options TEXT NOT NULL, llm TEXT NOT NULL, digest TEXT NOT NULL,
+    decoding TEXT NOT NULL, raw TEXT NOT NULL, choice TEXT NOT NULL, probabilities TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL, completion_tokens INTEGER NOT NULL, latency_ms REAL NOT NULL
+);
+CREATE TABLE IF NOT EXISTS asked (
+    round INTEGER NOT NULL, tick INTEGER NOT NULL, agent INTEGER NOT NULL, key TEXT NOT NULL,
+    source TEXT NOT NULL, reason TEXT NOT NULL, attempts INTEGER NOT NULL, run TEXT NOT NULL
+);
+"""
+_WAIT_S = 60.0
+
+
+def answer_key(prompt: str, options: Sequence[str], llm: str, digest: str, decoding: Mapping[str, Any]) -> str:
+    """Return the SHA-256, in hexadecimal, of everything that can change an answer.
+
+    `options` are what could be answered: states, or the name and the JSON schema of a form.
+    """
+    parts = [prompt, list(options), llm, digest, dict(decoding)]
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class StoredAnswer:
+    """A row of `answers`: an LLM's answer that could be used.
+
+    Attributes:
+        options: JSON list of the states' values, or of the name and the JSON schema of a form; `decoding` is a JSON
+            object.
+        raw: What the LLM said; `choice` the state's value that was read from it, or empty.
+        probabilities: Where the LLM did not choose: what it gave each option, a JSON list (for the agent who
+            asked first; how they are read from `raw` may depend on the agent).
+    """
+
+    key: str
+    prompt: str
+    options: str
+    llm: str
+    digest: str
+    decoding: str
+    raw: str
+    choice: str = ""
+    probabilities: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency_ms: float = 0.0
+
+
+@dataclass(frozen=True)
+class AskedRow:
+    """A row of `asked`: one question of one agent in one run, and what came of it."""
+
+    round: int
+    tick: int
+    agent: int
+    key: str
+    source: Source
+    reason: str = ""
+    attempts: int = 0
+    run: str = ""
+
+
+def _insert(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
+    names = [field.name for field in fields(row)]
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+
+
+def _values(row: StoredAnswer | AskedRow) -> tuple[Any, ...]:
+    """Return a row's values; half a surrogate pair, which SQLite cannot store, becomes a question mark."""
+    values = (getattr(row, field.name) for field in fields(row))
+    return tuple(storable(v) if isinstance(v, str) else v for v in values)
+
+
+def _select(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
+    return f"SELECT {', '.join(field.name for field in fields(row))} FROM {table}"
+
+
+_TYPES: dict[type, tuple[type, ...]] = {
+    StoredAnswer: (*[str] * 9, int, int, float),
+    AskedRow: (int, int, int, str, str, str, int, str),
+}
+"""What stands in the columns of a row."""
+_SELECT_ANSWERS = _select("answers", StoredAnswer)
+_SELECT_ASKED = _select("asked", AskedRow)
+_INSERT_ANSWER = _insert("answers", StoredAnswer) + " ON CONFLICT (key) DO NOTHING"
+_INSERT_ASKED = _insert("asked", AskedRow)
+
+
+class Ledger(Closing):
+    """A ledger file, made if missing (its folder too). Any thread may use it, and any number of processes.
+
+    Args:
+        path: The file.
+        read_only: Only look: nothing is made or changed, and a missing file is an error.
+
+    Raises:
+        DataError: If the file is missing, cannot be opened (may not be read, is locked, or damaged), or is no ledger.
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self._lock = threading.Lock()
+        if read_only and not self.path.is_file():
+            raise DataError(f"ledger {self.path}: no such file")
+        self._db: sqlite3.Connection | ReadOnlyFile
+        try:
+            self._db = ReadOnlyFile(self.path) if read_only else self._to_write()
+        except FAULTS as error:
+            raise self._fault(error, "opened") from error
+        try:
+            if isinstance(self._db, sqlite3.Connection):
+                self._prepare(self._db)
+            self._check()
+        except FAULTS as error:
+            self._db.close()
+            raise self._fault(error, "opened") from error
+        except DataError:
+            self._db.close()
+            raise
+
+    def _to_write(self) -> sqlite3.Connection:
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        return sqlite3.connect(str(self.path), _WAIT_S, isolation_level=None, check_same_thread=False)
+
+    def _fault(self, error: Exception, doing: str) -> DataError:
+        return DataError(f"ledger {self.path}: {fault_of(self.path, error, doing)}")
+
+    def _is_none(self, why: str) -> DataError:
+        return DataError(f"ledger {self.path}: not a ledger ({why}); name another file")
+
+    def _fetched(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        if isinstance(self._db, ReadOnlyFile):
+            return self._db.fetched(query, values)
+        return self._db.execute(query, values).fetchall()
+
+    def _tables(self) -> set[str]:
+        return {str(name) for (name,) in self._fetched("SELECT name FROM sqlite_master WHERE type = 'table'")}
+
+    def _prepare(self, db: sqlite3.Connection) -> None:
+        """Make the tables, again if another process does the same at that moment: SQLite does not always wait.
+
+        Raises:
+            DataError: If the file holds tables of somebody else.
+        """
+        foreign = self._tables() - {"answers", "asked"}
+        if foreign:
+            raise self._is_none(f"it holds a table {min(foreign)}")
+        until = time.monotonic() + _WAIT_S
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode = WAL")
+                db.execute("PRAGMA synchronous = NORMAL")
+                db.executescript(f"BEGIN IMMEDIATE; {_TABLES} COMMIT;")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > until:
+                    raise
+                time.sleep(0.01)
+
+    def _check(self) -> None:
+        """Check that the file has the tables of a ledger.
+
+        Raises:
+            DataError: If not.
+        """
+        tables = self._tables()  # a view of that name, which may reckon for ever, is none
+        for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
+            columns = self._fetched(f"PRAGMA table_info({table})") if table in tables else []
+            has = {column for _, column, *_ in columns}
+            missing = [field.name for field in fields(row) if field.name not in has]
+            if missing:
+                raise self._is_none(f"it has no table {table} with a column {missing[0]}")
+
+    def _rows(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+        """Return what a query finds.
+
+        Raises:
+            DataError: If the file cannot be read, as it may be damaged.
+        """
+        with self._lock:
+            try:
+                return self._fetched(query, values)
+            except FAULTS as error:
+                raise self._fault(error, "read") from error
+
+    def _typed[R: (StoredAnswer, AskedRow)](self, table: str, row: type[R], query: str, values: Any = ()) -> list[R]:
+        """Return the rows that a query finds in a table.
+
+        Raises:
+            DataError: If the file cannot be read, or a row holds what none does: SQLite keeps anything in a column.
+        """
+        found, types = self._rows(query, values), _TYPES[row]
+        for held in found:
+            if tuple(map(type, held)) != types:
+                place = next(i for i, value in enumerate(held) if type(value) is not types[i])
+                raise DataError(
+                    f"ledger {self.path}: is damaged: table {table} holds {type(held[place]).__name__} under "
+                    f"{fields(row)[place].name}, where {types[place].__name__} belongs"
+                )
+        return [row(*held) for held in found]
+
+    def write(self, answers: Iterable[StoredAnswer], asked: Iterable[AskedRow]) -> None:
+        """Store rows in one transaction: all of them or, if the process dies, none.
+
+        The first answer of a key stands: a later one is dropped.
+
+        Raises:
+            DataError: If the file cannot be written (a full disk, or another process held it for a minute).
+        """
+        db = self._db
+        if isinstance(db, ReadOnlyFile):
+            raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
+        with self._lock:
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                try:
+                    db.executemany(_INSERT_ANSWER, map(_values, answers))
+                    db.executemany(_INSERT_ASKED, map(_values, asked))
+                except BaseException:
+                    db.execute("ROLLBACK")
+                    raise
+                db.execute("COMMIT")
+            except sqlite3.IntegrityError:  # a row that is none
+                raise
+            except FAULTS as error:
+                raise self._fault(error, "written") from error
+
+    def put(self, answer: StoredAnswer) -> None:
+        """Store one answer."""
+        self.write([answer], [])
+
+    def get(self, key: str) -> StoredAnswer | None:
+        """Return the answer of a key, or None if there is none."""
+        found = self._typed("answers", StoredAnswer, f"{_SELECT_ANSWERS} WHERE key = ?", (key,))
+        return found[0] if found else None
+
+    def answers(self) -> list[StoredAnswer]:
+        """Return all answers, in the order in which they were stored."""
+        return self._typed("answers", StoredAnswer, f"{_SELECT_ANSWERS} ORDER BY rowid")
+
+    def asked(self, run: str | None = None) -> list[AskedRow]:
+        """Return the rows of `asked`, of one run or of all, in the order in which they were stored."""
+        where, values = ("", ()) if run is None else ("WHERE run = ?", (run,))
+        return self._typed("asked", AskedRow, f"{_SELECT_ASKED} {where} ORDER BY rowid", values)
+
+    def llms(self) -> list[tuple[str, str, str]]:
+        """Return name, digest and decoding (JSON) of the LLMs that have answered, the latest first."""
+        query = "SELECT llm, digest, decoding FROM answers GROUP BY 1, 2, 3 ORDER BY max(rowid) DESC"
+        return [(str(llm), str(digest), str(decoding)) for llm, digest, decoding in self._rows(query)]
+
+    def runs(self) -> list[str]:
+        """Return the runs that have rows in `asked`, the latest first."""
+        return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
+
+    def close(self) -> None:
+        """Close the file; doing it twice does no harm."""
+        with self._lock:
+            self._db.close()

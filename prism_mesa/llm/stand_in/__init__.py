@@ -1,0 +1,24 @@
+"""A stand-in for an Ollama server: for tests, benchmarks, and for trying the Ollama path without Ollama.
+
+It speaks Ollama's protocol to any client, answers from a function, and breaks on request. No simulation
+needs it.
+"""
+
+from prism_mesa.llm.stand_in.brains import Body, Brain, Said, Token, choose_by_hash, embedded_brain, prompt_text
+from prism_mesa.llm.stand_in.faults import FAULTS, Fault, FaultName, first_attempts
+from prism_mesa.llm.stand_in.server import StandIn
+
+__all__ = [
+    "FAULTS",
+    "Body",
+    "Brain",
+    "Fault",
+    "FaultName",
+    "Said",
+    "StandIn",
+    "Token",
+    "choose_by_hash",
+    "embedded_brain",
+    "first_attempts",
+    "prompt_text",
+]

@@ -1,0 +1,60 @@
+"""An LLM that is known only by what a ledger says of it: for replay, where nobody is asked."""
+
+from typing import Any
+
+from prism_mesa.errors import OracleError
+from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.recorded import _OF_ORACLES, RecordedClient, _held, _other_llms
+from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.llm.params import OLLAMA_MODEL
+from prism_mesa.reasoner.oracle import ChatOracle, Oracle
+from prism_mesa.reasoner.params import ReasonerParams, RuleParams
+from prism_mesa.reasoner.pmi import PmiOracle
+from prism_mesa.reasoner.question import Question
+from prism_mesa.reasoner.rule import RuleReasoner
+
+
+class _RecordedPmi(PmiOracle):
+    """Reads scores as `PmiOracle` does, and has no LLM to ask for one."""
+
+    def __init__(self, client: RecordedClient, params: RuleParams) -> None:
+        self.rule = RuleReasoner(params)
+        self.name, self.digest, self.label = client.name, client.digest, client.label
+        self.decoding = client.decoding
+
+    async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
+        """Raise OracleError: nobody is asked in replay."""
+        raise OracleError("not-recorded", f"{self.name} is replayed and cannot be asked")
+
+
+def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
+    """Return the oracle whose answers a ledger holds: the latest that is what `params` ask for.
+
+    Where the ledger holds no answer to a question (all of a run were fallbacks) it is one of the configured kind.
+
+    Raises:
+        ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
+    """
+    held = [llm for llm in _held(ledger) if _OF_ORACLES & llm[2].keys()]
+    if not held:
+        client = RecordedClient(params.model or "")
+        scores = params.kind == "embedded" and params.answer != "choice"
+        return _RecordedPmi(client, params.rule) if scores else ChatOracle(client, params.answer or "choice")
+    found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
+    if not found:
+        raise _other_llms(ledger, held)
+    name, digest, decoding = found[0]
+    form = decoding.pop("answer", None)
+    client = RecordedClient(name, digest, decoding)
+    return _RecordedPmi(client, params.rule) if form is None else ChatOracle(client, form)
+
+
+def _is_meant(params: ReasonerParams, name: str, decoding: dict[str, Any]) -> bool:
+    """Return whether an LLM in a ledger is the one that `params` would ask."""
+    if "answer" not in decoding:  # it gives scores
+        return params.kind in ("auto", "embedded") and params.answer != "choice"
+    expected = {**params.decoding, "answer": params.answer or "choice"}
+    if any(decoding.get(option) != value for option, value in expected.items()):
+        return False
+    default = OLLAMA_MODEL if params.kind in ("auto", "ollama") else name
+    return "build" in decoding or name == (params.model or default)

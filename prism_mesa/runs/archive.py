@@ -1,0 +1,265 @@
+"""Agents as a run left them, or as they were after a round: profile, deeds, notes, all of it read from its tables.
+
+Nothing is run again, the run's folder is only read, and nobody is asked.
+"""
+
+from collections import Counter, deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.domain import BIG_FIVE
+from prism_mesa.errors import DataError, did_you_mean
+from prism_mesa.params import whole_number
+from prism_mesa.reasoner.prompt import profile_in_words
+from prism_mesa.runs.folder import columns_of, count_rows, read_table
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.posts_table import Posts
+from prism_mesa.social.content.activity import Deed, DeedKind, in_words
+from prism_mesa.social.world.profiles import personality
+
+NOTE_CAP: Final = 200
+"""Characters of a note in what is remembered."""
+_NOTES: Final = 5
+"""Notes that are told with the deeds: the last ones."""
+_COUNTED: Final[dict[DeedKind, tuple[str, str]]] = {
+    "post": ("wrote 1 post", "wrote {} posts"),
+    "like": ("liked 1 post", "liked {} posts"),
+    "reply": ("replied 1 time", "replied {} times"),
+    "reshare": ("reshared 1 post", "reshared {} posts"),
+}
+_OF_DEEDS: Final = ("round", "tick", "post", "action")
+
+
+def counted(deeds: Sequence[Deed]) -> str:
+    """Return how many there are, by kind: ``liked 14 posts, replied 2 times``; empty if there are none."""
+    counts = Counter(deed.action for deed in deeds)
+    return ", ".join((one if n == 1 else many).format(n) for did, (one, many) in _COUNTED.items() if (n := counts[did]))
+
+
+@dataclass(frozen=True)
+class Restored:
+    """An agent as it was after a round.
+
+    Attributes:
+        at: The last round that counts; -1 before the run.
+        who: The profile as prompts tell it.
+        deeds: Oldest first; in a round own posts come first.
+        notes: What it noted down itself, oldest first.
+        likes_recorded: Whether the run recorded what it liked.
+        interests: What of the profile it is interested in, what it likes best first.
+        character: What of the profile it is like, in words.
+    """
+
+    run_dir: Path
+    row: int
+    name: str
+    at: int
+    who: str
+    deeds: tuple[Deed, ...] = ()
+    notes: tuple[str, ...] = ()
+    likes_recorded: bool = True
+    interests: tuple[str, ...] = ()
+    character: str = ""
+
+    def memory(self, most: int = 12) -> str:
+        """Return what it remembers, a line each: how much there was, the last `most` deeds, the last notes.
+
+        Its length is bounded by `most` alone. It is empty before the run.
+        """
+        if self.at < 0:
+            return ""
+        told = self.deeds[-most:] if most > 0 else ()
+        before = self.deeds[: len(self.deeds) - len(told)]
+        lines = [f"Before that you {counted(before)}."] if before else []
+        lines += [in_words(deed) for deed in told]
+        if not self.deeds:
+            lines.append("You have not posted, replied or reshared anything so far.")
+        if not self.likes_recorded:
+            lines.append("What you liked is not recorded.")
+        lines += [f"You noted: {quoted(note, NOTE_CAP)}" for note in self.notes[-_NOTES:]]
+        return "\n".join(lines)
+
+
+class RunRecords:
+    """The tables of a run of the platform, read when they are needed, each once, and only the columns that are.
+
+    Args:
+        run_dir: The run's folder.
+
+    Attributes:
+        run: The folder with its manifest; `recorded.config_to_ask` makes a configuration of it.
+
+    Raises:
+        DataError: If there is no run, it is one of nations, or no round of it was completed.
+    """
+
+    def __init__(self, run_dir: str | Path) -> None:
+        self.run_dir = Path(run_dir)
+        self.run = read_run(self.run_dir)
+        manifest = self.run.manifest
+        if manifest.system != "social":
+            what = "a run of nations" if manifest.system == "economy" else f"no run but {manifest.system!r}"
+            raise DataError(f"{run_dir}: is {what}: interviews and surveys are with agents of a platform")
+        for table in ("agents", "posts"):
+            if not (self.run_dir / f"{table}.parquet").exists():
+                raise DataError(
+                    f"{run_dir}: no table {table!r} there (status {manifest.status}): it has not come to an end"
+                )
+        self.rounds = self._completed()
+        if self.rounds == 0:
+            raise DataError(f"{run_dir}: no round of it was completed (status {manifest.status})")
+
+    def _completed(self) -> int:
+        rounds = self.run.manifest.summary.rounds
+        if rounds is not None:
+            return rounds
+        return count_rows(self.run_dir, "rounds") if (self.run_dir / "rounds.parquet").exists() else 0
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents there are."""
+        return len(self.names)
+
+    @cached_property
+    def names(self) -> list[str]:
+        """What the agents are called, by row."""
+        return [str(name) for name in self._agents["name"]]
+
+    @cached_property
+    def posts(self) -> Posts:
+        """The posts.
+
+        Raises:
+            DataError: If one is by nobody who is there, or the table cannot be read.
+        """
+        posts = Posts(self.run_dir)
+        self._must_be_below("posts", "author", posts.author, self.n_agents)
+        return posts
+
+    def _must_be_below(self, table: str, column: str, values: npt.NDArray[Any], most: int) -> None:
+        odd = np.flatnonzero((values < 0) | (values >= most))
+        if len(odd):
+            raise DataError(
+                f"{self.run_dir}: table {table!r} is damaged: row {odd[0]}, column {column!r}: there is no "
+                f"{values[odd[0]]} (0 .. {most - 1})"
+            )
+
+    @cached_property
+    def _agents(self) -> pd.DataFrame:
+        recorded = "recorded_engagements"
+        known = recorded in columns_of(self.run_dir, "agents")
+        return read_table(self.run_dir, "agents", ["id", "name", "interests", *BIG_FIVE, *[recorded] * known])
+
+    @cached_property
+    def _engagements(self) -> pd.DataFrame:
+        if not (self.run_dir / "engagements.parquet").exists():
+            return pd.DataFrame({name: [] for name in ("agent", *_OF_DEEDS)})
+        done = read_table(self.run_dir, "engagements", ["agent", *_OF_DEEDS])
+        self._must_be_below("engagements", "post", done["post"].to_numpy(), len(self.posts))
+        return done
+
+    @cached_property
+    def _notes(self) -> pd.DataFrame:
+        if not (self.run_dir / "notes.parquet").exists():
+            return pd.DataFrame({"round": [], "agent": [], "text": []})
+        return read_table(self.run_dir, "notes", ["round", "agent", "text"])
+
+    def row_of(self, agent: str) -> int:
+        """Return the row of an agent that is named by its id, its row, or its name.
+
+        Raises:
+            DataError: If there is none, or several are called so.
+        """
+        return row_of(agent, self._agents["id"].tolist(), self.names, self.run_dir)
+
+    def profile(self, row: int) -> str:
+        """Return who an agent is, as prompts tell it."""
+        return profile_in_words(self.names[row], self.interests(row), self.character(row))
+
+    def interests(self, row: int) -> tuple[str, ...]:
+        """Return what an agent is interested in, in words, what it likes best first."""
+        return tuple(filter(None, str(self._agents["interests"].iloc[row] or "").split(";")))
+
+    def character(self, row: int) -> str:
+        """Return what an agent is like, in words."""
+        return personality(self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64))
+
+    def restored(self, row: int, at: int | None = None) -> Restored:
+        """Return an agent as it was after round `at`: None is the last that was completed, -1 before the run.
+
+        Raises:
+            DataError: If there is no such row or round.
+        """
+        at = self.rounds - 1 if at is None else at
+        if not 0 <= row < self.n_agents:
+            raise DataError(f"{self.run_dir}: no agent {row} there (rows: 0 .. {self.n_agents - 1})")
+        if not -1 <= at < self.rounds:
+            raise DataError(f"{self.run_dir}: no round {at} there (rounds: 0 .. {self.rounds - 1}; -1: before the run)")
+        notes = self._notes[(self._notes["agent"] == row) & (self._notes["round"] <= at)]
+        return Restored(
+            run_dir=self.run_dir,
+            row=row,
+            name=self.names[row],
+            at=at,
+            who=self.profile(row),
+            deeds=tuple(deed for deed in self._deeds(row) if deed.round <= at),
+            notes=tuple(str(note) for note in notes["text"]),
+            likes_recorded=bool(self._agents.get("recorded_engagements", pd.Series([True] * self.n_agents)).iloc[row]),
+            interests=self.interests(row),
+            character=self.character(row),
+        )
+
+    def _deeds(self, row: int) -> list[Deed]:
+        """Return what an agent did: what it wrote stands among the posts, what it liked among the engagements.
+
+        A reply or a reshare has what it is about as its parent.
+        """
+        posts, done = self.posts, self._engagements[self._engagements["agent"] == row]
+        ticks: dict[tuple[int, str, int], deque[int]] = {}
+        deeds = []
+        for round_, tick, post, action in zip(*(done[c].tolist() for c in _OF_DEEDS), strict=True):
+            if action == "like":
+                deeds.append(self._deed(round_, tick, "like", post))
+            ticks.setdefault((round_, action, post), deque()).append(tick)
+        for post in np.flatnonzero(posts.author == row).tolist():
+            kind, round_, parent = posts.kind[post], int(posts.written[post]), int(posts.parent[post])
+            if kind == "post":
+                deeds.append(Deed(round_, "post", post, text=posts.says(post)))
+            else:
+                known = ticks.get((round_, kind, parent))
+                deeds.append(self._deed(round_, known.popleft() if known else -1, kind, parent, posts.words(post)))
+        return sorted(deeds, key=lambda deed: (deed.round, deed.tick))
+
+    def _deed(self, round_: int, tick: int, action: DeedKind, post: int, words: str = "") -> Deed:
+        author = self.names[self.posts.author[post]]
+        return Deed(round_, action, post, author, self.posts.says(post), words, tick)
+
+
+def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:
+    """Return the row of an agent that is named by its id, its row, or its name; `where` is for errors.
+
+    Raises:
+        DataError: If there is none, or several are called so.
+    """
+    if agent in ids:
+        return ids.index(agent)
+    given = whole_number(agent)
+    if given is not None and given < len(ids):
+        return given
+    found = [row for row, name in enumerate(names) if name.lower() == agent.lower()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        rows = ", ".join(map(str, found[:10]))
+        raise DataError(f"{where}: {len(found)} agents are called {agent!r}: give a row ({rows})")
+    alike = [f"{name} ({row})" for row, name in enumerate(names) if agent.lower() in name.lower().split()]
+    hint = f" There are: {', '.join(alike[:5])}." if alike else did_you_mean(agent, names)
+    raise DataError(f"{where}: no agent {agent!r} there (rows: 0 .. {len(ids) - 1}, or an id, or a name).{hint}")

@@ -1,0 +1,91 @@
+"""The configuration of a run: one model composed of the packages' own parameters, YAML, and overrides."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import Field
+
+from prism_mesa.economy.params import EconomyParams
+from prism_mesa.errors import ConfigError, printable
+from prism_mesa.params import Params, merged, nested, validated
+from prism_mesa.runs.yaml_text import fault_of, parsed, read_yaml
+from prism_mesa.social.params import SocialParams
+
+INPUT_FILES = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
+"""The keys, group and name, that hold paths of files to read."""
+
+
+class Config(SocialParams):
+    """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
+
+    name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
+
+
+class EconomyConfig(EconomyParams):
+    """Everything that decides a run of nations. ``EconomyConfig()`` is the default, decided by Taylor's rule."""
+
+    name: str = Field("economy", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
+
+
+def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
+    """Return nested values as a `Config`.
+
+    Raises:
+        ConfigError: One line that names the key, what was given and what is allowed.
+    """
+    return validated(Config, nested(values), where)
+
+
+def load_config(
+    path: str | Path | None, overrides: Sequence[str] = (), *, below: Mapping[str, Any] | None = None
+) -> Config:
+    """Return the configuration of a YAML file with overrides ``a.b=c`` on top; see `load` for the arguments."""
+    return load(Config, path, overrides, below=below)
+
+
+def load[C: Params](
+    kind: type[C],
+    path: str | Path | None,
+    overrides: Sequence[str] = (),
+    *,
+    below: Mapping[str, Any] | None = None,
+) -> C:
+    """Return a configuration of some kind, `Config` or `EconomyConfig`, with overrides ``a.b=c`` on top.
+
+    Args:
+        kind: What is configured.
+        path: The YAML file; None for the defaults.
+        overrides: ``key=value``, the value in YAML.
+        below: Nested values that count where the file says nothing.
+
+    Raises:
+        ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
+    """
+    values = merged(below or {}, {} if path is None else read_yaml(Path(path)))
+    where = str(path or "config")
+    validated(kind, nested(values), where)  # so that a fault of the file is not put down to an override
+    return overridden(kind, values, overrides) if overrides else validated(kind, nested(values), where)
+
+
+def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:
+    """Return nested values as a configuration of some kind, with overrides ``a.b=c`` on top.
+
+    Raises:
+        ConfigError: If one is not written like that, or a key or value is not allowed.
+    """
+    top = nested(dict(_override(text) for text in overrides))
+    return validated(kind, merged(nested(values), top), "override")
+
+
+def _override(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ConfigError(f"{text!r}: an override is written key=value, for example agents.n=100")
+    try:
+        return key.strip(), parsed(value)
+    except (yaml.scanner.ScannerError, yaml.parser.ParserError):  # it is no YAML, so it is a text: @name, 100%, a: b: c
+        return key.strip(), value
+    except yaml.YAMLError as error:
+        raise ConfigError(f"override: {printable(key.strip())}: {fault_of(error)}") from None

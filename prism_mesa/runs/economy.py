@@ -1,0 +1,241 @@
+"""One run of nations: the model is stepped, its records are kept, and a summary is made of them."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prism_mesa.economy.decisions import OUTCOMES
+from prism_mesa.economy.impulse_response import Follows, rate_response
+from prism_mesa.economy.model import EconomyModel
+from prism_mesa.economy.observation import quarter_name
+from prism_mesa.llm import Ledger, LLMClient
+from prism_mesa.params import nested, validated
+from prism_mesa.runs.config import EconomyConfig
+from prism_mesa.runs.folder import LEDGER, RunFolder, read_table
+from prism_mesa.runs.lifecycle import RunResult, Watch, as_before, carried_out, provenance, wall_clock
+from prism_mesa.runs.summary import peak_memory_mb
+from prism_mesa.streams import digest64, fresh_seed
+
+BASELINES = ("taylor", "nothing")
+"""Policies that every run is compared with, under the same shocks."""
+
+_RESPONSES: tuple[Follows, ...] = ("held", "taylor")
+
+
+def run_economy(
+    config: EconomyConfig | Mapping[str, Any] | None = None,
+    *,
+    out: str | Path = "results",
+    llm: Any = None,
+    on_round: Callable[[int], None] | None = None,
+) -> RunResult:
+    """Run nations and keep their records in ``out/<run-id>``.
+
+    Args:
+        config: An `EconomyConfig`, nested values for one, or None for the default run.
+        out: Parent folder of the run's folder; made if missing.
+        llm: Who is asked, as for `EconomyModel`; None: what the configuration names.
+        on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
+
+    Raises:
+        BadInputError: If input is bad; no folder is made.
+        RunError: If an LLM gave no usable answer, or the run cannot go on for another reason; its folder says so, and
+            keeps what was recorded. The same holds for KeyboardInterrupt.
+    """
+    watch = Watch()
+    if not isinstance(config, EconomyConfig):
+        config = validated(EconomyConfig, nested(config or {}), "config")
+    model = EconomyModel(config, llm=llm)
+    manifest = _manifest(config, model)
+    folder = RunFolder(Path(out), config.name)
+
+    def work() -> str:
+        _run_quarters(model, config.rounds, folder, watch, on_round)
+        return ""
+
+    def where() -> str:
+        return quarter_name(config.economy.first_quarter, model.world.quarter)
+
+    return carried_out(folder, manifest, work, lambda told: _finish(folder, model, told, watch), where)
+
+
+def _run_quarters(
+    model: EconomyModel, quarters: int, folder: RunFolder, watch: Watch, on_round: Callable[[int], None] | None
+) -> None:
+    model.recorder = folder
+    with Ledger(folder.path / LEDGER) as ledger, closing(model):
+        if model.llm is not None:
+            model.llm.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
+        if on_round is not None:
+            on_round(0)
+        for done in range(1, quarters + 1):
+            with watch.round(folder):
+                model.step()
+            folder.round_done()
+            if on_round is not None:
+                on_round(done)
+
+
+_WITHOUT_EFFECT = set("kind model host timeout_s max_concurrency attempts backoff_s ledger ledger_path".split())
+"""Parameters of the LLM that two runs may differ in whose tables are to be the same."""
+
+
+def _scope(model: EconomyModel) -> str:
+    """Return a name for all runs in which the same happens, if the LLM's answers are the same."""
+    values = model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT})
+    return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
+
+
+def _manifest(config: EconomyConfig, model: EconomyModel) -> dict[str, Any]:
+    return {
+        **provenance(),
+        "system": "economy",
+        "seed": config.seed,
+        "config": config.model_dump(mode="json"),
+        "decided_by": model.label,
+        "note": model.note,
+        "notes": list(model.notes),
+        "llm": None if model.llm is None else _llm(model.llm, model),
+    }
+
+
+def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
+    """Return who is asked and how."""
+    styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
+    return {
+        "kind": llm.kind,
+        "name": llm.client.name,
+        "digest": str(getattr(llm.client, "digest", "")),
+        "server": str(getattr(llm.client, "server_version", "")),
+        "decoding": dict(llm.client.decoding),
+        "prompt_style": next(iter(styles)),
+        "ledger": llm.params.ledger,
+    }
+
+
+def _finish(folder: RunFolder, model: EconomyModel, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
+    """Write the last tables and the manifest, and return the summary."""
+    folder.close()
+    seen = read_table(folder.path, "indicators") if (folder.path / "indicators.parquet").exists() else pd.DataFrame()
+    quarters = int(seen["round"].nunique()) if len(seen) else 0
+    baselines = {name: _baseline(model, name, quarters) for name in BASELINES}
+    folder.write_whole("nations", _nations(model))
+    folder.write_whole("responses", _columns(_responses(model)))
+    folder.write_whole("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
+    summary = {"run_dir": str(folder.path), "status": manifest["status"]}
+    summary |= {"error": manifest["error"]} if manifest.get("error") else {}
+    summary |= summarised_economy(model, seen, baselines) | watch.read()
+    summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
+    summary["notes"] += folder.notes
+    folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
+    return summary
+
+
+def _columns(table: pd.DataFrame) -> dict[str, Any]:
+    return {str(name): table[name].to_numpy() for name in table.columns}
+
+
+def _nations(model: EconomyModel) -> dict[str, Any]:
+    """Return the table of nations: their parameters, with what null stands for, and who decides."""
+    start = model.macro.start()
+    told = pd.DataFrame([nation.model_dump(exclude={"policy"}) for nation in model.macro.nations])
+    told["unemployment"], told["policy_rate"] = start.unemployment, start.policy_rate
+    told["inflation"] = start.inflation
+    told["policy"] = [getattr(nation, "rule", "llm") for nation in model.nations]
+    return _columns(told)
+
+
+def _responses(model: EconomyModel) -> pd.DataFrame:
+    """Return what a rise of the first nation's rate by a point for a year does, without other shocks."""
+    found = [
+        rate_response(model.macro.nations, model.macro.params, follows=follows).assign(follows=follows)
+        for follows in _RESPONSES
+    ]
+    return pd.concat(found, ignore_index=True)
+
+
+@as_before()
+def _baseline(model: EconomyModel, policy: str, quarters: int) -> pd.DataFrame:
+    """Return the indicators of the same nations and shocks under another policy."""
+    own = model.params.economy
+    nations = [nation.model_copy(update={"policy": None}) for nation in own.nations]
+    settings = own.model_copy(update={"policy": policy, "nations": tuple(nations)})
+    other = EconomyModel(model.params.model_copy(update={"economy": settings}))
+    rows = []
+    for _ in range(quarters):
+        other.step()
+        rows.append(pd.DataFrame({"round": other.world.quarter - 1, "nation": other.macro.names, **other.seen}))
+    columns = ["round", "nation", *other.seen]
+    table = pd.concat(rows, ignore_index=True) if rows else pd.DataFrame(columns=columns)
+    return table.assign(policy=policy)
+
+
+def summarised_economy(
+    model: EconomyModel, table: pd.DataFrame, baselines: Mapping[str, pd.DataFrame]
+) -> dict[str, Any]:
+    """Return what a run of nations comes to, in numbers: what ``prism economy --json`` prints.
+
+    Args:
+        model: The model, for what was decided and asked.
+        table: The table `indicators`; empty if no quarter was completed.
+        baselines: The same under other policies.
+    """
+    own, quarters = model.params.economy, int(table["round"].nunique()) if len(table) else 0
+    usage, sources = (model.llm.usage, model.llm.counts) if model.llm is not None else ({}, {})
+    return {
+        "seed": model.params.seed,
+        "nations": list(model.macro.names),
+        "rounds": quarters,
+        "quarters": [own.first_quarter, quarter_name(own.first_quarter, quarters - 1)] if quarters else [],
+        "policy": own.policy,
+        "decided_by": model.label,
+        "note": model.note,
+        "notes": list(model.notes),
+        "decisions": {
+            "made": sum(model.totals.values()),
+            **{name: model.totals[name] for name in OUTCOMES},
+            "read_by": dict(sorted(model.read_by.items())),
+            "by_source": dict(sorted(sources.items())),
+            "failures": dict(sorted(model.llm.reasons.items())) if model.llm is not None else {},
+            "llm": {"calls": usage.get("calls", 0), "tokens": _tokens(usage)},
+        },
+        "indicators": _by_nation(table),
+        "loss": _losses(table, model),
+        "baseline_loss": {name: _losses(of, model) for name, of in baselines.items()},
+    }
+
+
+def _tokens(usage: Mapping[str, int]) -> int:
+    return usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+
+
+_TOLD = ("gdp_growth", "output_gap", "inflation", "unemployment", "policy_rate", "debt", "trade_balance")
+
+
+def _by_nation(table: pd.DataFrame) -> dict[str, dict[str, dict[str, float]]]:
+    """Return mean, standard deviation and last value of some indicators by nation."""
+    if table.empty:
+        return {}
+    return {
+        str(nation): {
+            name: {"mean": float(of[name].mean()), "sd": float(of[name].std(ddof=0)), "last": float(of[name].iloc[-1])}
+            for name in _TOLD
+        }
+        for nation, of in table.groupby("nation", sort=False, observed=True)
+    }
+
+
+def _losses(table: pd.DataFrame, model: EconomyModel) -> float | None:
+    """Return the mean over nations and quarters of squared inflation beyond target plus squared output gap.
+
+    The quadratic loss of Svensson (1997, doi:10.1016/S0014-2921(96)00055-4) with equal weights, in points squared.
+    """
+    if table.empty:
+        return None
+    targets = dict(zip(model.macro.names, model.macro.target, strict=True))
+    beyond = table["inflation"] - table["nation"].astype(str).map(targets)
+    return float((beyond**2 + table["output_gap"] ** 2).mean())

@@ -1,0 +1,115 @@
+"""The tables that a run ends with, in blocks: posts, cascades, agents. Nothing here changes the model they are of."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.runs.folder import PART_ROWS, named
+from prism_mesa.social.state.posts import NO_TEXT, POST, REPLY, RESHARE
+from prism_mesa.social.state.sampling import SAMPLED
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+type Columns = Mapping[str, npt.NDArray[Any] | pa.Array]
+
+_OF_AGENTS = ("engagement_threshold", "timeout_threshold", "activity", "post_rate")
+_OF_POSTS = ("likes", "replies", "reshares", "impressions", "velocity")
+
+
+def post_blocks(model: "SocialModel") -> Iterator[Columns]:
+    """Yield the table of posts."""
+    return _blocks(len(model.posts), lambda rows: _posts(model, rows))
+
+
+def cascade_blocks(model: "SocialModel", trees: pd.DataFrame) -> Iterator[Columns]:
+    """Yield the table of cascades, with the kind of the post that each began with."""
+    kind = model.posts.kind[trees["root"]].astype(np.int8)
+
+    def block(rows: slice) -> Columns:
+        columns = {name: trees[name].to_numpy()[rows] for name in trees.columns}
+        return {**columns, "kind": named(kind[rows], POST_KINDS)}
+
+    return _blocks(len(trees), block)
+
+
+def agent_blocks(model: "SocialModel") -> Iterator[Columns]:
+    """Yield the table of agents."""
+    network, n = model.network, len(model.population)
+    own = np.bincount(model.posts.author[model.posts.kind == POST], minlength=n)
+    counts: dict[str, npt.NDArray[np.integer[Any]]] = {
+        "followers": network.n_followers,
+        "followees": network.n_followees,
+        "posts": own,
+    }
+    return _blocks(n, lambda rows: _agents(model, rows, counts))
+
+
+def _blocks(n: int, block: Callable[[slice], Columns]) -> Iterator[Columns]:
+    """Yield blocks of `PART_ROWS` rows, at least one, so that a table without rows has its columns."""
+    for first in range(0, max(n, 1), PART_ROWS):
+        yield block(slice(first, min(n, first + PART_ROWS)))
+
+
+def _posts(model: "SocialModel", rows: slice) -> Columns:
+    posts = model.posts
+    kind = posts.kind[rows].astype(np.int8)
+    columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
+    columns["written"] = posts.written[rows]
+    columns |= {"author": posts.author[rows], "kind": named(kind, POST_KINDS)}
+    columns |= {name: getattr(posts, name)[rows] for name in ("parent", "root", *_OF_POSTS)}
+    words = posts.words[rows]
+    says = posts.says(np.arange(rows.start, rows.stop))
+    own = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # without words a reply has no text of its own
+    used, place = _used(own)
+    media = [posts.media(i) for i in used]
+    columns["text"] = _texts([posts.texts[i] for i in used], place)
+    comments, own = _used(np.where(kind == RESHARE, words, NO_TEXT))
+    columns["comment"] = _texts([posts.texts[i] for i in comments], own)
+    columns["media_type"] = _texts([type_ for type_, _ in media], place)
+    columns["media_description"] = _texts([description for _, description in media], place)
+    return columns
+
+
+def _used(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
+    """Return the different ids of texts, and the place of each one among them, -1 for `NO_TEXT`."""
+    used, place = np.unique(text_id, return_inverse=True)
+    none = int(len(used) > 0 and used[0] == NO_TEXT)
+    return used[none:].tolist(), (place - none).astype(np.int32)
+
+
+def _texts(texts: Sequence[str], place: npt.NDArray[np.integer[Any]]) -> pa.DictionaryArray:
+    """Return the text of each place as codes, equal texts as one; -1 is a blank."""
+    codes, distinct = pd.factorize(np.array(texts, dtype=object))
+    codes = np.append(codes, -1).astype(np.int32)  # what the place -1 finds
+    return named(codes[place], list(distinct))
+
+
+def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[np.integer[Any]]]) -> Columns:
+    people, agents = model.population, range(rows.start, rows.stop)
+    columns: dict[str, Any] = {"agent": np.arange(rows.start, rows.stop)}
+    columns["id"] = pa.array([people.ids[i] for i in agents], pa.string())
+    columns["name"] = pa.array([people.names[i] for i in agents], pa.string())
+    columns["interests"] = _joined_words(model.topics.names, model.topics.nearest_names(people.interests[rows]))
+    columns |= {trait: people.traits[rows, i] for i, trait in enumerate(BIG_FIVE)}
+    columns |= {name: getattr(people, name)[rows] for name in _OF_AGENTS}
+    columns |= {action: people.propensities[rows, i] for i, action in enumerate(ACTIONS)}
+    columns |= {name: count[rows] for name, count in counts.items()}
+    columns |= {"scripted": people.scripted[rows], "present": people.present[rows]}
+    for table in SAMPLED:
+        mask = model.recorded[table]
+        columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
+    return columns
+
+
+def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:
+    """Return the words of each row as one text; `nearest` holds indices of names, -1 for none, shape (rows, most)."""
+    digits = (len(names) + 1) ** np.arange(nearest.shape[1], dtype=np.int64)
+    _, first, place = np.unique((nearest + np.int64(1)) @ digits, return_index=True, return_inverse=True)
+    texts = [";".join(names[i] for i in row if i >= 0) for row in nearest[first].tolist()]
+    return pa.array(texts, pa.string()).take(pa.array(place))

@@ -1,0 +1,103 @@
+"""What a run's manifest says, checked once, when it is read. It decides nothing."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
+
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.params import Params, validated
+from prism_mesa.runs.folder import MANIFEST, manifest_and_origin
+from prism_mesa.runs.trust import Origin
+
+
+class _Facts(Params):
+    """Facts of a manifest; it may hold others, which nobody reads."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class RecordedLLM(_Facts):
+    """Who was asked in a run, and how; see `experiments.run` and `experiments.economy`, which write it."""
+
+    kind: StrictStr | None = None
+    name: StrictStr = ""
+    digest: StrictStr = ""
+    decoding: dict[str, Any] = Field(default_factory=dict)
+    answer: Literal["choice", "probabilities"] | None = None
+    persona: Literal["individual", "archetype"] | None = None
+    prompt_style: StrictStr | None = None
+
+
+class KeptModel(_Facts):
+    """The distilled model that a run used: the SHA-256 of its file."""
+
+    digest: StrictStr
+
+
+class Ending(_Facts):
+    """How far a run came: rounds or quarters that were completed; None where it does not say."""
+
+    rounds: StrictInt | None = Field(None, ge=0, le=10**9)
+
+
+class Manifest(_Facts):
+    """What readers of a run's folder use of its manifest.
+
+    Attributes:
+        system: `social`, `economy`, `survey`, or `interview`.
+        config: The configuration, not checked: see `experiments.recorded`, which alone makes one of it.
+        says_who_was_asked: Whether it has everything that is needed to repeat it.
+    """
+
+    system: StrictStr = "social"
+    status: StrictStr = "not known"
+    error: StrictStr = ""
+    seed: StrictInt | None = None
+    config: dict[StrictStr, Any] | None = None
+    decided_by: StrictStr = "nobody"
+    llm: RecordedLLM | None = None
+    distilled: KeptModel | None = None
+    made_in_python: list[StrictBool] = Field(default_factory=list)
+    working_directory: StrictStr = "."
+    summary: Ending = Field(default_factory=Ending)
+
+    @property
+    def says_who_was_asked(self) -> bool:
+        """Whether it says of whom open choices were asked, or that nobody was."""
+        known = {"llm", "config", "status"} <= self.model_fields_set
+        return known and (self.llm is None or self.llm.kind is not None)
+
+    @property
+    def planned(self) -> int | None:
+        """Rounds or quarters that the run was to have, or None if it does not say."""
+        rounds = (self.config or {}).get("rounds")
+        return rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """A run's folder, its manifest, and whose it is."""
+
+    folder: Path
+    manifest: Manifest
+    whose: Origin
+
+
+def read_run(run_dir: str | Path) -> RecordedRun:
+    """Return a run's folder with its manifest, read and checked.
+
+    Raises:
+        DataError: If there is no run, or its manifest cannot be read, or holds what none does.
+    """
+    folder = Path(run_dir)
+    values, whose = manifest_and_origin(folder)
+    try:
+        manifest = validated(Manifest, values, str(folder / MANIFEST))
+    except ConfigError as error:
+        raise DataError(f"{error} (it is damaged, or another version wrote it)") from None
+    done, planned = manifest.summary.rounds, manifest.planned
+    if done is not None and planned is not None and done > planned:
+        raise DataError(f"{folder / MANIFEST}: summary.rounds: {done} of {planned} rounds cannot have been completed")
+    return RecordedRun(folder, manifest, whose)

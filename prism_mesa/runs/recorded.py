@@ -1,0 +1,211 @@
+"""The configuration of a run from its folder: to repeat it, to ask its agents, to run it anew. It is made here only.
+
+A folder comes from anybody. What it names outside of itself (a module, a server, a file) is in the configurations that
+are returned here only if the user made the run, or trusts it, or named the same (see `trust`).
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.llm import LLMParams
+from prism_mesa.llm.clients.llamacpp import SMOLLM2
+from prism_mesa.params import Params, merged, nested, validated
+from prism_mesa.reasoner.distilled import FILE, kept_copy
+from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
+from prism_mesa.runs.folder import LEDGER, check_within
+from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
+from prism_mesa.runs.trust import Named, is_inside, require_trust
+
+_OWN_PACKAGE = "prism_mesa."
+_RUNS = "a module, which would be imported and run"
+_READS = "a file outside of its folder"
+_ASKS = "a server, which would be sent prompts and keys"
+_LOADS = "a model file, which would be loaded"
+_NOBODY: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
+"""What of a reasoner nobody needs who asks nobody, and reads no ledger but the run's own."""
+
+
+def recorded_rounds(run_dir: Path) -> int:
+    """Return the rounds or quarters that a run was to have.
+
+    Raises:
+        DataError: If there is no run, or its manifest does not say.
+    """
+    rounds = read_run(run_dir).manifest.planned
+    if rounds is None:
+        raise DataError(f"{run_dir}: manifest.json does not say how many rounds it has: another version wrote it")
+    return rounds
+
+
+def is_economy(run_dir: Path) -> bool:
+    """Return whether a run is one of nations.
+
+    Raises:
+        DataError: If there is no run.
+    """
+    return read_run(run_dir).manifest.system == "economy"
+
+
+def recorded_economy(run_dir: Path) -> EconomyConfig:
+    """Return the configuration with which the completed quarters of a run of nations are repeated from its ledger.
+
+    It names nothing outside of the folder.
+
+    Raises:
+        DataError: If no quarter was completed.
+    """
+    manifest = read_run(run_dir).manifest
+    done, llm = manifest.summary.rounds, manifest.llm
+    if not done:
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest.status}): nothing to repeat")
+    values = manifest_values(run_dir, manifest)
+    as_config(EconomyConfig, values, run_dir)
+    own: dict[str, Any] = {**_NOBODY, "kind": "rule"}
+    if llm is not None:
+        own = {**_NOBODY, "ledger": "replay", "ledger_path": str(_own_ledger(run_dir))}
+        values = merged(values, {"economy": {"prompt_style": llm.prompt_style}} if llm.prompt_style else {})
+    return as_config(EconomyConfig, merged(values, {"rounds": done, "reasoner": own}), run_dir)
+
+
+def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
+    """Return the configuration with which a run of a platform is repeated from its own ledger. Nobody is asked in it.
+
+    Args:
+        run_dir: The run's folder.
+        trust: Whether a module and files that only the folder names may be used.
+
+    Raises:
+        DataError: If there is no run, it was given things in Python, it has no ledger, or it is not trusted.
+    """
+    run = read_run(run_dir)
+    manifest = run.manifest
+    if manifest.system == "economy":
+        raise DataError(f"{run_dir}: is a run of nations, not of a platform")
+    if not manifest.says_who_was_asked:
+        raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")
+    if any(manifest.made_in_python):
+        raise DataError(
+            f"{run_dir}: was given a chart, agents or a reasoner in Python, which its folder does not hold: run it "
+            f"from there, with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
+        )
+    whole = as_config(Config, manifest_values(run_dir, manifest), run_dir)
+    values = _with_paths_of(manifest_values(run_dir, manifest), Path(manifest.working_directory))
+    require_trust(run_dir, run.whose, _code_and_files(run, whole), trust=trust)
+    if whole.content == "llm" and manifest.llm is None:  # auto found no LLM that could write
+        values = merged(values, {"content": "template"})
+    return as_config(Config, merged(values, {"reasoner": _as_recorded(run)}), run_dir)
+
+
+def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
+    """Return the configuration of a run of a platform with its LLM to be asked anew.
+
+    Raises:
+        DataError: If `recorded_config` does, its LLM was given in Python, or it is not trusted.
+    """
+    run, recorded = read_run(run_dir), recorded_config(run_dir, trust=trust)
+    llm, before = run.manifest.llm, as_config(Config, manifest_values(run_dir, run.manifest), run_dir).reasoner
+    if llm is None or llm.kind not in ("ollama", "embedded", "openai"):
+        raise DataError(
+            f"{run_dir}: its LLM was given in Python ({llm.kind if llm else None}): it cannot be asked again from here"
+        )
+    own: dict[str, Any] = {**_NOBODY, "kind": llm.kind, "host": before.host}
+    own["max_fallback_share"] = before.max_fallback_share
+    if llm.kind == "embedded":  # its recorded name is none that it is loaded by
+        own["model"] = before.model
+    config = as_config(Config, merged(recorded.model_dump(), {"reasoner": own}), run_dir)
+    require_trust(run_dir, run.whose, asked_places(config.reasoner), trust=trust)
+    return config
+
+
+def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:
+    """Return the configuration that a manifest holds, as it was written.
+
+    Raises:
+        DataError: If it holds none.
+    """
+    if manifest.config is None:
+        raise DataError(f"{run_dir}: manifest.json holds no configuration: another version wrote it")
+    return manifest.config
+
+
+def as_config[C: Params](kind: type[C], values: Mapping[str, Any], run_dir: Path) -> C:
+    """Return values of a run's folder as a configuration.
+
+    Raises:
+        DataError: If this version does not know them.
+    """
+    try:
+        return validated(kind, nested(values), str(run_dir))
+    except ConfigError as error:
+        raise DataError(f"{error} (another version wrote it)") from None
+
+
+def _own_ledger(run_dir: Path) -> Path:
+    """Return the ledger in a run's folder.
+
+    Raises:
+        DataError: If it is missing, or a link to elsewhere.
+    """
+    file = run_dir / LEDGER
+    if not file.is_file():
+        raise DataError(f"{run_dir}: {LEDGER} is missing: without its answers this run cannot be repeated")
+    check_within(run_dir, file)
+    return file
+
+
+def _as_recorded(run: RecordedRun) -> dict[str, Any]:
+    """Return what of a reasoner differs when a run is repeated: whoever was asked is known by the ledger only."""
+    folder, llm, distilled = run.folder, run.manifest.llm, run.manifest.distilled
+    own: dict[str, Any] = {**_NOBODY, "distilled": None}
+    if llm is None:
+        own |= {"kind": "rule", "llm_share": 1.0}
+    else:
+        own |= {"kind": llm.kind, "model": llm.name, "answer": llm.answer, "persona": llm.persona}
+        own |= {"ledger": "replay", "ledger_path": str(_own_ledger(folder)), "max_fallback_share": 1.0}
+    if distilled is not None:
+        if (folder / FILE).exists():
+            check_within(folder, folder / FILE)
+        own |= {"distilled": str(kept_copy(folder, distilled.digest))} | (
+            {} if llm is not None else {"kind": "distilled"}
+        )
+    return own
+
+
+def _with_paths_of(values: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """Return configuration values whose input files are those of the folder in which the run was started."""
+    paths = {(group, key): values.get(group, {}).get(key) for group, key in INPUT_FILES}
+    there = {(group, key): str(folder / path) for (group, key), path in paths.items() if path is not None}
+    return merged(values, nested({f"{group}.{key}": path for (group, key), path in there.items()}))
+
+
+def _code_and_files(run: RecordedRun, config: Config) -> list[Named]:
+    """Return which modules, and which files outside of the folder, a run uses when it is repeated."""
+    named = []
+    chart = config.statechart.chart
+    if chart is not None and not chart.startswith(_OWN_PACKAGE):
+        named.append(Named("statechart.chart", chart, _RUNS))
+    for group, key in INPUT_FILES:
+        path = getattr(getattr(config, group), key)
+        if path is not None and not is_inside(run.folder, Path(run.manifest.working_directory) / path):
+            named.append(Named(f"{group}.{key}", str(Path(run.manifest.working_directory) / path), _READS))
+    return named
+
+
+def asked_places(params: LLMParams) -> list[Named]:
+    """Return which servers and which model file of one's own are used when somebody is asked."""
+    if params.ledger == "replay" or params.kind in ("rule", "distilled"):
+        return []
+    named = []
+    if params.host is not None and params.kind != "embedded":
+        hosts = [params.host] if isinstance(params.host, str) else params.host
+        named.append(Named("reasoner.host", ",".join(hosts), _ASKS))
+    file = _file_of(params)
+    return named if file is None else [*named, Named("reasoner.model", file, _LOADS)]
+
+
+def _file_of(params: LLMParams) -> str | None:
+    """Return the embedded LLM's file, if it is one of somebody's own (see `reasoner.choosing`)."""
+    is_file = params.kind == "embedded" or (params.kind == "auto" and (params.model or "").endswith(".gguf"))
+    return params.model if is_file and params.model != SMOLLM2 else None

@@ -1,0 +1,188 @@
+"""Repeating a run from its folder, without any LLM, and comparing every table. It changes nothing in that folder."""
+
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prism_mesa.errors import DataError, RunError
+from prism_mesa.llm import Books, Ledger, LLMClient
+from prism_mesa.llm.clients.recorded import RecordedClient
+from prism_mesa.runs.config import EconomyConfig
+from prism_mesa.runs.economy import run_economy
+from prism_mesa.runs.folder import (
+    ECONOMY_TABLES,
+    LEDGER,
+    TABLES,
+    WRITTEN_TABLES,
+    count_rows,
+    files_of,
+    read_table,
+)
+from prism_mesa.runs.lifecycle import RunResult, as_before
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.recorded import is_economy, recorded_config, recorded_economy
+from prism_mesa.runs.social import run
+from prism_mesa.runs.trust import unsigned
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What came of repeating a run.
+
+    Attributes:
+        run_dir: Where the repetition is; None if it was not kept.
+        differences: Table -> where it differs, in words; empty if all tables are equal.
+        rows: Table -> its rows.
+        answered: Open choices, or decisions of nations, that were answered from the ledger (fallbacks and leftovers of
+            limits among them).
+        reckoned: Those that a rule or a distilled model decided again.
+        texts: Thoughts and texts that were answered from the ledger, what did not come among them.
+        calls: Calls of an LLM, which is 0.
+    """
+
+    run_dir: Path | None
+    differences: dict[str, str]
+    rows: dict[str, int]
+    answered: int
+    reckoned: int
+    texts: int
+    calls: int
+
+    @property
+    def equal(self) -> bool:
+        """Whether every table has the same bytes, or at least the same values."""
+        return not self.differences
+
+
+def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
+    """Return the LLM of a run of nations as its folder knows it, or None if none was asked."""
+    llm = read_run(run_dir).manifest.llm
+    if llm is None:
+        return None
+    client = RecordedClient(llm.name, llm.digest, dict(llm.decoding))
+    books = Books("replay", Ledger(run_dir / LEDGER, read_only=True))
+    return LLMClient(client, config.reasoner, books=books, kind=llm.kind or "")
+
+
+def replay(
+    run_dir: str | Path,
+    *,
+    out: str | Path | None = None,
+    on_round: Callable[[int], None] | None = None,
+    trust: bool = False,
+) -> Replay:
+    """Run a run again from its configuration and its ledger, asking nobody, and compare every table.
+
+    Args:
+        run_dir: The run's folder.
+        out: Parent folder for the repetition, which is then kept. That of a run from elsewhere is not signed, so what
+            its configuration names is not trusted there either.
+        on_round: As in `run`.
+        trust: Whether a module, and files outside of the folder, that only the folder names may be used; those of runs
+            made here may be.
+
+    Raises:
+        DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
+        RunError: If the ledger lacks an answer; the message names the question.
+    """
+    run_dir = Path(run_dir)
+    with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
+        if out is None:
+            with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
+                return _replayed(run_dir, Path(folder), on_round, keep=False, trust=trust)
+        return _replayed(run_dir, Path(out), on_round, keep=True, trust=trust)
+
+
+@as_before()
+def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, *, keep: bool, trust: bool) -> Replay:
+    if is_economy(run_dir):
+        nations = recorded_economy(run_dir)
+        llm = _recorded_llm(run_dir, nations)
+
+        def told(done: int) -> None:
+            if done and on_round is not None:
+                on_round(done)
+
+        return _repeated(
+            run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=told), ECONOMY_TABLES, keep=keep
+        )
+    config = recorded_config(run_dir, trust=trust)
+    manifest = read_run(run_dir).manifest
+    status, rounds = manifest.status, manifest.summary.rounds
+    if rounds != config.rounds:
+        done = "none" if rounds is None else str(rounds)
+        raise DataError(
+            f"{run_dir}: has not come to its end (status {status}, {done} of {config.rounds} rounds): "
+            "there is nothing to compare"
+        )
+    tables = (*TABLES, *WRITTEN_TABLES)
+    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), tables, keep=keep)
+
+
+def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Sequence[str], *, keep: bool) -> Replay:
+    try:
+        result = repeat()
+    except RunError as error:
+        raise RunError(f"{run_dir}: cannot be repeated: {error.__cause__}") from error
+    differences, rows = {}, {}
+    for table in tables:
+        if not any((folder / f"{table}.parquet").exists() for folder in (run_dir, result.run_dir)):
+            continue
+        rows[table], difference = _compared(run_dir, result.run_dir, table)
+        if difference:
+            differences[table] = difference
+    decisions, writing = result.summary["decisions"], result.summary.get("writing") or {"by_source": {}, "calls": 0}
+    calls = int(decisions["llm"]["calls"]) + int(writing["calls"])
+    counts = _counted(decisions, writing["by_source"])
+    return Replay(result.run_dir if keep else None, differences, rows, *counts, calls)
+
+
+def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
+    """Return how many decisions were answered from the ledger and reckoned again, and the answers for texts."""
+    if "made" in decisions:
+        reckoned = int(decisions["read_by"].get("rule", 0))
+        answered = int(decisions["made"]) - reckoned
+        return answered, reckoned, sum(decisions["by_source"].values()) - answered
+    reckoned = sum(decisions["by_source"].get(source, 0) for source in ("rule", "distilled"))
+    return int(decisions["open"]) - reckoned, reckoned, sum(texts.values())
+
+
+def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
+    """Return the rows of a table in the first run, and where it differs in the second: by bytes, then by values."""
+    for folder, where in ((first, "in the run"), (second, "when repeated")):
+        if not (folder / f"{table}.parquet").exists():
+            return 0, f"there is none {where}"
+    rows = count_rows(first, table)
+    if _bytes_of(first, table) == _bytes_of(second, table):
+        return rows, ""
+    return rows, _first_difference(read_table(first, table), read_table(second, table))
+
+
+def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
+    """Return the SHA-256 of each file of a table."""
+    files = files_of(run_dir / f"{table}.parquet")
+    return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
+
+
+def _first_difference(before: pd.DataFrame, after: pd.DataFrame) -> str:
+    """Return in words where two tables differ; an empty string if only their files do (another version of pyarrow)."""
+    if list(before.columns) != list(after.columns):
+        return f"its columns are {', '.join(after.columns)}"
+    if len(before) != len(after):
+        return f"{len(before)} rows in the run, {len(after)} when repeated"
+    for column in before.columns:
+        same = (before[column].astype(object) == after[column].astype(object)) | (
+            before[column].isna() & after[column].isna()
+        )
+        if not same.all():
+            row = int((~same).to_numpy().argmax())
+            return (
+                f"row {row}, {column}: {before[column].iloc[row]} in the run, {after[column].iloc[row]} when repeated"
+            )
+    return ""

@@ -1,0 +1,129 @@
+"""What a run comes to, in numbers: what ``prism run --json`` prints. It reads a model's columns and changes nothing."""
+
+import re
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.reasoner import Reasoner
+from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.posts import POST
+from prism_mesa.statechart import STATES
+
+
+def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
+    """Return the summary of a model after `rounds` rounds.
+
+    Args:
+        model: The model.
+        trees: Its cascades (`social.cascades.cascades`).
+        rounds: Rounds that came to their end.
+    """
+    shares = model.agent_ticks / max(1, int(model.agent_ticks.sum()))
+    totals, kind = model.totals, model.posts.kind
+    own = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
+    return {
+        "seed": model.params.seed,
+        "agents": int(model.population.present.sum()),
+        "follows": model.network.n_edges,
+        "direction": model.params.network.direction if model.params.network.edges is not None else None,
+        "most_followers": _first(model, "followers", model.network.n_followers),
+        "follows_most": _first(model, "follows", model.network.n_followees),
+        "rounds": rounds,
+        "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
+        "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
+        "impressions": totals["impressions"],
+        "cascades": cascade_summary(trees[kind[trees["root"]] == POST]),
+        "activity": activity_summary(own + model.recorded.n_engaged),
+        "attention": attention_summary(model.outcomes.attention),
+        "decisions": {
+            "open": totals["open"],
+            "by_source": dict(sorted(model.sources.items())),
+            "rates": _rates(model, rounds),
+            "fallback_reasons": dict(sorted(getattr(model.reasoner, "reasons", {}).items())),
+            "llm": _spent(model, rounds),
+            "fallback": model.reasoner.params.fallback if isinstance(model.reasoner, Reasoner) else None,
+            "decided_by": model.reasoner.label,
+            "note": model.reasoner.note,
+        },
+        "content": model.params.content,
+        "writing": _writing(model),
+        "guard_errors": dict(model.chart.guard_errors),
+        "guards_by_row": sorted(model.rowwise),
+        "notes": [*model.notes, *_repeated(model)],
+        "recorded": model.recorded.told(),
+    }
+
+
+def _repeated(model: SocialModel) -> list[str]:
+    """Return in words what the chart entered an engaging state for without anything coming of it, if it did."""
+    n = model.totals["repeated"]
+    once = "an agent likes and reshares a root once, and answers a post once a round"
+    return [f"{n} moves to an engaging state did not count: {once}"] if n else []
+
+
+def _first(model: SocialModel, what: str, counts: npt.NDArray[np.int32]) -> dict[str, Any]:
+    """Return the agent with the highest count, the first one of several: its row, its id, and the count."""
+    row = int(counts.argmax())
+    return {"agent": row, "id": model.population.ids[row], what: int(counts[row])}
+
+
+def peak_memory_mb() -> float | None:
+    """Return the most memory that this process has held since it began, in MB of 2**20 bytes; None where not told."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    own = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text()) if _STATUS.is_file() else None
+    if own:  # Linux counts the process that started this one into what getrusage tells
+        return int(own[1]) / 2**10
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+_STATUS = Path("/proc/self/status")
+
+
+def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
+    """Return calls and tokens of the LLM, and how many that is for 1,000 agent-rounds."""
+    usage = getattr(model.reasoner, "usage", Counter())
+    tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+    thousands = max(1, len(model.population) * rounds) / 1000
+    return {
+        "calls": usage["calls"],
+        "tokens": tokens,
+        "calls_per_1000_agent_rounds": usage["calls"] / thousands,
+        "tokens_per_1000_agent_rounds": tokens / thousands,
+    }
+
+
+def _writing(model: SocialModel) -> dict[str, Any] | None:
+    """Return what came of the texts that an LLM was to write, and what it cost; None where none was."""
+    if model.writer is None:
+        return None
+    usage, written = model.writer.usage, model.written
+    return {
+        "by": model.writer.label,
+        **{name: written[name] for name in ("written", "failed", "budget")},
+        "reasons": dict(sorted(model.writer.reasons.items())),
+        "by_source": dict(sorted(model.writer.counts.items())),
+        "calls": usage["calls"],
+        "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
+    }
+
+
+def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
+    """Return open choices per agent and round, and the shares of them that were fallbacks, known, or beyond a limit."""
+    asked = max(1, model.totals["open"])
+    return {
+        "open": model.totals["open"] / max(1, len(model.population) * rounds),
+        "fallback": model.totals["fallback"] / asked,
+        "cache": model.sources["cache"] / asked,
+        "budget": model.sources["budget"] / asked,
+    }

@@ -1,0 +1,1 @@
+"""What agents write, and what an agent can look up and do while it thinks."""

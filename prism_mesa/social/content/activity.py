@@ -1,0 +1,130 @@
+"""What an agent did, as prompts and people are told it. Nothing here changes an agent, and no LLM is asked."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+import numpy as np
+
+from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.domain import POST_KINDS
+from prism_mesa.social.behavior import ENGAGING
+from prism_mesa.social.state.population import NO_POST, unpacked_move
+from prism_mesa.social.state.posts import NO_PARENT, NO_TEXT
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+type DeedKind = Literal["post", "like", "reply", "reshare"]
+
+TEXT_TOLD: Final = 200
+"""Characters of a text in what is told of a deed."""
+_LEAST_TOLD: Final = 60
+NAME_TOLD: Final = 80
+LIKES_KEPT: Final = 12
+"""Likes by a tool that are kept of an agent: they are no change of state, so its history does not hold them."""
+ROUNDS_BACK: Final = 50
+"""How far an agent looks back on a platform: rounds."""
+_LIKES: Final = ENGAGING["like"]
+
+
+@dataclass(frozen=True)
+class Deed:
+    """Something that an agent did to a post, or a post of its own.
+
+    Attributes:
+        round: When it was done.
+        post: The post that it was done to; for a post of its own, that one.
+        author: The name of that post's author; empty for an own one.
+        text: What that post says.
+        words: What the agent said itself, in a reply or a comment.
+        tick: When in the round; -1 where that is not known.
+    """
+
+    round: int
+    action: DeedKind
+    post: int
+    author: str = ""
+    text: str = ""
+    words: str = ""
+    tick: int = -1
+
+
+_DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you reshared"}
+
+
+def in_words(deed: Deed) -> str:
+    """Return a deed in one line, texts and names as data.
+
+    >>> print(in_words(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
+    Round 3: you replied to <<< Ada Lopez >>>'s post <<< Rain again. >>> with <<< It suits me. >>>
+    """
+    text = quoted(deed.text, TEXT_TOLD)
+    if deed.action == "post":
+        return f"Round {deed.round}: you posted {text}"
+    how = f" {'with' if deed.action == 'reply' else 'saying'} {quoted(deed.words, TEXT_TOLD)}" if deed.words else ""
+    return f"Round {deed.round}: {_DID[deed.action]} {quoted(deed.author, NAME_TOLD)}'s post {text}{how}"
+
+
+def deeds_of(model: "SocialModel", row: int, most: int) -> list[Deed]:
+    """Return the last deeds of an agent, at most `most`, oldest first: before this round, and its posts that are there.
+
+    Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
+    rest for `ROUNDS_BACK` rounds.
+    """
+    found = [*_published(model, row, most), *_likes(model, row, most)]
+    return sorted(found, key=lambda deed: (deed.round, deed.tick, deed.post))[-most:] if most else []
+
+
+def _published(model: "SocialModel", row: int, most: int) -> list[Deed]:
+    posts = model.posts
+    first = posts.first_visible(model.round, ROUNDS_BACK)
+    own = (first + np.flatnonzero(posts.author[first : posts.n_there(model.round)] == row))[-most:]
+    found = []
+    for post in own.tolist():
+        kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
+        if kind == "post":
+            found.append(Deed(written, "post", post, text=posts.texts[posts.text_id[post]]))
+        else:
+            parent, words = int(posts.parent[post]), int(posts.words[post])
+            said = "" if words == NO_TEXT else posts.texts[words]
+            found.append(Deed(written, kind, parent, *said_by(model, parent), said))
+    return found
+
+
+def _likes(model: "SocialModel", row: int, most: int) -> list[Deed]:
+    ticks = model.params.ticks_per_round + 2
+    found = []
+    for move, clock, post in model.history.entries(row):
+        if unpacked_move(move)[2] is _LIKES and post != NO_POST and clock // ticks < model.round:
+            found.append(Deed(clock // ticks, "like", post, *said_by(model, post), tick=clock % ticks))
+    by_tool = [liked for liked in model.liked.get(row, ()) if liked[0] < model.round]
+    found += [Deed(round_, "like", post, *said_by(model, post), tick=tick) for round_, tick, post in by_tool]
+    return sorted(found, key=lambda deed: (deed.round, deed.tick))[-most:]
+
+
+def said_by(model: "SocialModel", post: int) -> tuple[str, str]:
+    """Return the name of a post's author, and what the post says itself."""
+    posts = model.posts
+    [text] = posts.says(np.array([post])).tolist()
+    return model.population.names[posts.author[post]], posts.texts[text]
+
+
+def described(model: "SocialModel", posts: Sequence[int]) -> list[str]:
+    """Return posts as an agent reads them: number, author, when, what, counts; a line each, shorter in a long list."""
+    own, lines = model.posts, []
+    cap = max(_LEAST_TOLD, 2 * TEXT_TOLD // max(1, len(posts) - 2))
+    for post in posts:
+        author = int(own.author[post])
+        name = quoted(model.population.names[author], NAME_TOLD)
+        root = int(own.root[post])
+        counts = [(int(getattr(own, column)[root]), column) for column in ("likes", "replies", "reshares")]
+        counted = ", ".join(f"{n} {what}" for n, what in counts if n)
+        kind = POST_KINDS[own.kind[post]]
+        about = f" ({kind} to post {own.parent[post]})" if own.parent[post] != NO_PARENT else ""
+        text = quoted(own.texts[own.text_id[post]], cap)
+        lines.append(
+            f"post {post} by {name} (agent {author}), round {own.round[post]}{about}: {text}"
+            + (f" [{counted}]" if counted else "")
+        )
+    return lines

@@ -1,0 +1,221 @@
+"""What an LLM writes for agents: replies, comments, and posts of their own, each in a turn of thinking and writing.
+
+All turns of a moment go on side by side, in the order of ticks and agents, so that neither that order nor the order
+of the LLM's answers changes what is written. What does not come is left out, counted, and nothing stands in for it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from prism_mesa.deliberation import (
+    AgentErrorEvent,
+    AgentTextEvent,
+    Conversation,
+    Event,
+    Example,
+    Frame,
+    Limits,
+    ReasoningResult,
+    ToolFinishedEvent,
+    ToolStartedEvent,
+    steps,
+    together,
+)
+from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.domain import ACTIONS
+from prism_mesa.llm import LLMClient, Place
+from prism_mesa.reasoner import Reasoner
+from prism_mesa.reasoner.prompt import profile_in_words
+from prism_mesa.social.content.activity import NAME_TOLD, deeds_of, in_words, said_by
+from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.content.tools import PlatformTools, recalled
+from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.world.profiles import personality
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+_SHORT: Final = "one or two short sentences in your own voice"
+TASKS: Final = {
+    "reply": f"Write your reply to the post: {_SHORT}, nothing but the reply.",
+    "reshare": f"You pass the post on. Write the comment that goes with it: {_SHORT}, nothing but the comment.",
+    "post": f"Write a post about what people talk about: {_SHORT}, nothing but the post.",
+}
+_PARTS: Final = ("understanding", "needs", "plan")
+_THOUGHTS: Final = (
+    ("They are proud of a marathon.", "They want to be cheered on.", "Congratulate them."),
+    ("They make fun of the late tram.", "They want somebody to laugh with.", "Agree, and joke."),
+)
+_SAID: Final = (
+    "Finally ran my first marathon, 42 kilometres in the rain.",
+    "The new tram line opens on Monday, three years late.",
+    "Does anyone still read printed newspapers?",
+)
+_RESPONSES: Final = {
+    "reply": (
+        "Congratulations, and in the rain too! How are your legs today?",
+        "Better late than never. I will believe it when I sit in it.",
+        "Every Sunday, with coffee. The screen is for the other six days.",
+    ),
+    "reshare": (
+        "This is the kind of news that I like to wake up to.",
+        "Three years. My grandmother's garden shed went up faster.",
+        "Good question. I would like to know what all of you think.",
+    ),
+    "post": (
+        "Everybody runs marathons now. I am happy with five kilometres before breakfast.",
+        "Three years for one tram line! Who planned that?",
+        "I miss the sound of a newspaper at breakfast. A phone does not rustle.",
+    ),
+}
+EXAMPLES: Final = {
+    action: tuple(
+        Example(said, response, ReasoningResult(**dict(zip(_PARTS, thought, strict=True))) if thought else None)
+        for said, response, thought in zip_longest(_SAID, responses, _THOUGHTS)
+    )
+    for action, responses in _RESPONSES.items()
+}
+"""How others have thought and written, for prompts."""
+DEEDS_TOLD: Final = 3
+"""Last deeds of an agent that its prompts tell."""
+AT_A_TIME: Final = 4
+"""Drafts that are written side by side where there are limits: a number that no replay could see differently."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """What an agent is to write, and when: about a post, or (`action` "post") about a text of the corpus.
+
+    Attributes:
+        post: The post that it answers or passes on, or `NO_POST`.
+        about: What that post says, or the text that is talked about.
+    """
+
+    tick: int
+    agent: int
+    post: int
+    action: str
+    about: str
+
+
+def drafted(model: "SocialModel", writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows) -> list[str]:
+    """Return words for replies and reshares, an empty text where none came; all arguments have one length."""
+    columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
+    drafts = [Draft(t, a, p, ACTIONS[code], said_by(model, p)[1]) for t, a, p, code in columns]
+    return _written(model, writer, drafts)
+
+
+def drafted_posts(model: "SocialModel", writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
+    """Return what authors post about texts of the corpus, an empty text where nothing came."""
+    about = [model.posts.texts[text] for text in texts.tolist()]
+    drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
+    return _written(model, writer, drafts)
+
+
+def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
+    """Let turns for all drafts go on side by side, and return their words.
+
+    Where there are limits, few go on at a time, in the order in which a limit is spent: what is left of it then goes
+    into whole turns, and not into thoughts that nobody lives to put into words.
+    """
+    told: list[list[Event]] = [[] for _ in drafts]
+    words = [""] * len(drafts)
+    for places in _groups(model, writer, drafts):
+        turns = [steps(drafts[i].about, Conversation(), _frame(model, drafts[i])) for i in places]
+        own = [told[i] for i in places]
+        responses = together(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
+        for i, response in zip(places, responses, strict=True):
+            words[i] = "" if response is None else cleaned(response)
+    for text, events in zip(words, told, strict=True):
+        reasons = [event.reason for event in events if isinstance(event, AgentErrorEvent)]
+        model.written["written" if text else "budget" if reasons[-1:] == ["budget"] else "failed"] += 1
+    _record(model, drafts, told)
+    return words
+
+
+def _groups(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
+    """Return which drafts are written side by side."""
+    places = list(range(len(drafts)))
+    if not writer.budget.limited:
+        return [places] if places else []
+    places.sort(key=lambda i: (_priority(model, drafts[i].agent), drafts[i].tick, drafts[i].agent))
+    return [places[i : i + AT_A_TIME] for i in range(0, len(places), AT_A_TIME)]
+
+
+def _priority(model: "SocialModel", row: int) -> float:
+    reasoner = model.reasoner
+    followed = isinstance(reasoner, Reasoner) and reasoner.params.spend_on == "followed"
+    return -float(model.network.n_followers[row]) if followed else 0.0
+
+
+def _frame(model: "SocialModel", draft: Draft) -> Frame:
+    row, own = draft.agent, model.params.deliberation
+    tools = PlatformTools(model, row, tick=draft.tick)
+    people = model.population
+    [interests] = model.topics.words_of(people.interests[[row]])
+    return Frame(
+        tools=tools.registry(acts=draft.action != "post"),
+        who=profile_in_words(people.names[row], interests, personality(people.traits[row])),
+        situation=_situation(model, draft),
+        task=TASKS[draft.action],
+        examples=EXAMPLES[draft.action],
+        accept=lambda text: _is_of_use(text, draft.about),
+        accepts="own words",
+        recall=lambda text: recalled(model, row, text),
+        limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens),
+        place=Place(model.round, row, draft.tick),
+        priority=_priority(model, row),
+    )
+
+
+def _situation(model: "SocialModel", draft: Draft) -> str:
+    """Return what an agent knows when it writes: what it did last, and what is before it."""
+    did = [in_words(deed) for deed in deeds_of(model, draft.agent, DEEDS_TOLD)]
+    parts = ["What you did last:\n" + "\n".join(did)] if did else []
+    if draft.post == NO_POST:
+        parts.append("You are about to write a post. This is what people talk about.")
+    else:
+        author = int(model.posts.author[draft.post])
+        whose = f"post {draft.post} by {quoted(model.population.names[author], NAME_TOLD)} (agent {author})"
+        what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
+        parts.append(f"You are about to {what} of round {model.posts.round[draft.post]}.")
+    return "\n\n".join(parts)
+
+
+def _is_of_use(text: str, about: str) -> bool:
+    """Return whether words are more than what they are about, said again."""
+    words = cleaned(text).casefold()
+    return any(char.isalnum() for char in words) and words != cleaned(about).casefold()
+
+
+def _record(model: "SocialModel", drafts: Sequence[Draft], told: Sequence[Sequence[Event]]) -> None:
+    """Give what agents thought, called and said to the recorder: a row for each event."""
+    if model.recorder is None:
+        return
+    rows = [(draft, *_row(event)) for draft, events in zip(drafts, told, strict=True) for event in events]
+    rows = [row for row in rows if row[1]]
+    if not rows:
+        return
+    columns = {"round": np.full(len(rows), model.round, np.int32)}
+    for name in ("tick", "agent", "post"):
+        columns[name] = np.array([getattr(draft, name) for draft, _, _ in rows], np.int32)
+    texts = {"action": [draft.action for draft, _, _ in rows], "event": [event for _, event, _ in rows]}
+    texts["text"] = [text for _, _, text in rows]
+    model.recorder.write("thoughts", columns | {name: np.array(values, object) for name, values in texts.items()})
+
+
+def _row(event: Event) -> tuple[str, str]:
+    """Return the kind of an event and what it says; nothing for a call that is told when it has ended."""
+    match event:
+        case AgentTextEvent():
+            return event.type, event.text
+        case ToolFinishedEvent():
+            return "tool", event.model_dump_json(include={"tool_name", "parameters", "result"})
+        case ToolStartedEvent():
+            return "", ""
+        case AgentErrorEvent():
+            return "error", f"{event.reason}: {event.text}"

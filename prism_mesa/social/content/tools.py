@@ -1,0 +1,245 @@
+"""What an agent can look up and do on the platform while it thinks: typed tools for one turn.
+
+They see the platform as it stood when the round opened. What they do is noted in the round's `Events`, for the commit:
+nobody sees it before the next round, so a round stays free of order.
+"""
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from prism_mesa.deliberation import Note, ToolRegistry
+from prism_mesa.deliberation.conversation import quoted
+from prism_mesa.domain import ACTIONS, ActionName
+from prism_mesa.errors import AgentError
+from prism_mesa.llm.text import plain
+from prism_mesa.social.content.activity import LIKES_KEPT, NAME_TOLD, TEXT_TOLD, deeds_of, described, in_words
+from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.round.effects import note_engagement
+from prism_mesa.social.round.engagements import has_engaged
+from prism_mesa.social.state.population import NO_POST, Rows
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+FOUND: Final = 5
+"""Posts that a search or a thread brings at most."""
+NOTE_CAP: Final = 200
+"""Characters of a note."""
+
+
+class PlatformTools:
+    """The tools of one agent in one turn; its methods are what the LLM may call.
+
+    Args:
+        model: The platform.
+        row: Who thinks.
+        tick: When; what it does counts then, or when it reads the post, if that is later.
+    """
+
+    def __init__(self, model: "SocialModel", row: int, *, tick: int) -> None:
+        self.model = model
+        self.row = row
+        self.tick = tick
+
+    def registry(self, *, acts: bool) -> ToolRegistry:
+        """Return the tools as a loop knows them.
+
+        Args:
+            acts: Whether there is a feed to read and to act on: not when a round opens, before feeds are ranked.
+        """
+        looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
+        deeds = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
+        return ToolRegistry((*looks, *deeds), timeout_s=None, result_cap=self.model.params.deliberation.result_chars)
+
+    def read_feed(self) -> str:
+        """Read all posts that your feed shows in this round."""
+        self._read_rest()
+        return "\n".join(described(self.model, self._feed())) or "Your feed is empty."
+
+    def read_thread(self, post: int) -> str:
+        """Read a post, what it answers, and the latest replies to it.
+
+        Args:
+            post: The number of the post.
+        """
+        posts = self.model.posts
+        there = posts.n_there(self.model.round)
+        if not 0 <= post < there:
+            known = f" (posts: 0 .. {there - 1})" if there else ": there are none yet"
+            raise AgentError(f"there is no post {post}{known}")
+        above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
+        recent = self._recent()
+        below = recent[posts.parent[recent] == post]
+        return "\n".join(described(self.model, [*above, post, *below[-FOUND:].tolist()]))
+
+    def look_at_profile(self, agent: int) -> str:
+        """Look at another user: name, interests, followers, what they posted last.
+
+        Args:
+            agent: The number of the user.
+        """
+        model = self.model
+        if not 0 <= agent < len(model.population) or not model.population.present[agent]:
+            raise AgentError(f"there is no user {agent} (users: 0 .. {len(model.population) - 1})")
+        recent = self._recent()
+        own = recent[model.posts.author[recent] == agent]
+        name = quoted(model.population.names[agent], NAME_TOLD)
+        [interests] = model.topics.words_of(model.population.interests[[agent]])
+        likes = quoted(", ".join(interests), TEXT_TOLD)
+        head = f"{name} (agent {agent}) likes {likes}; {model.network.n_followers[agent]} followers."
+        return "\n".join([head, *described(model, own[-FOUND:].tolist())])
+
+    def search_posts(self, words: str) -> str:
+        """Search the posts of the last rounds for what is nearest to some words.
+
+        Args:
+            words: What to look for.
+        """
+        posts = self.model.posts
+        ids = self._recent()
+        towards = self.model.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
+        nearness = posts.vectors(ids).astype(np.int64) @ towards
+        wanted = words.casefold().strip()
+        if wanted:
+            texts = posts.text_id[ids]
+            used, place = np.unique(texts, return_inverse=True)
+            holds = np.array([wanted in posts.texts[i].casefold() for i in used.tolist()], np.bool_)[place]
+            nearness[holds] += np.int64(2) ** 32  # whoever says them comes first
+        best = np.lexsort((-ids, -nearness))[:FOUND]
+        return "\n".join(described(self.model, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
+
+    def recall(self, about: str = "") -> str:
+        """Recall your notes, and what you did on the platform, latest first.
+
+        Args:
+            about: What the notes should be about.
+        """
+        lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.model, self.row, about)]
+        lines += [in_words(deed) for deed in deeds_of(self.model, self.row, 2 * FOUND)[::-1]]  # the end may be cut
+        return "\n".join(lines) or "You have done nothing yet."
+
+    def remember(self, note: str, importance: int) -> str:
+        """Write a note to yourself, which you will remember later.
+
+        Args:
+            note: What to remember, in one sentence.
+            importance: From 1 (trivial) to 10 (changes a life).
+        """
+        text = plain(note, NOTE_CAP)
+        if not text:
+            raise AgentError("note: is empty: say what to remember")
+        if not 1 <= importance <= 10:
+            raise AgentError(f"importance: {importance} is not in 1..10")
+        self.model.events.notes.append((self.tick, self.row, text, importance))
+        return "You will remember it from the next round on."
+
+    def like(self, post: int) -> str:
+        """Like a post of your feed.
+
+        Args:
+            post: The number of the post.
+        """
+        self._act("like", post)
+        kept = self.model.liked.setdefault(self.row, deque(maxlen=LIKES_KEPT))
+        kept.append((self.model.round, self.tick, post))
+        return f"You like post {post}."
+
+    def reply(self, post: int, text: str) -> str:
+        """Reply to a post of your feed.
+
+        Args:
+            post: The number of the post.
+            text: What you say.
+        """
+        self._act("reply", post, self._words(text))
+        return f"You reply to post {post}; others see it in the next round."
+
+    def reshare(self, post: int, comment: str = "") -> str:
+        """Reshare a post of your feed.
+
+        Args:
+            post: The number of the post.
+            comment: What you add, if anything.
+        """
+        self._act("reshare", post, self._words(comment) if comment else "")
+        return f"You reshare post {post}; others see it in the next round."
+
+    def post(self, text: str) -> str:
+        """Write a post of your own.
+
+        Args:
+            text: What you say.
+        """
+        words = self._words(text)
+        if (self.row, words) in self.model.events.written:
+            raise AgentError("you have posted that already")
+        self.model.events.written.append((self.row, words))
+        return "You have written a post; others see it in the next round."
+
+    def _recent(self) -> Rows:
+        """Return the posts that feeds can show in this round; ids ascend."""
+        model, posts = self.model, self.model.posts
+        return np.arange(posts.first_visible(model.round, model.params.feed.window), posts.n_there(model.round))
+
+    def _feed(self) -> list[int]:
+        population = self.model.population
+        feed: list[int] = population.feed[self.row, : population.n_feed[self.row]].tolist()
+        return feed
+
+    def _read_rest(self) -> None:
+        """Count the posts of the feed that the agent had not read as read: impressions like any other."""
+        population, row = self.model.population, self.row
+        unread = population.feed[row, population.n_read[row] : population.n_feed[row]]
+        if len(unread):
+            n = len(unread)
+            columns = np.full(n, self.tick, np.int32), np.full(n, row, np.int32), unread.astype(np.int32)
+            self.model.events.impressions.append(columns)
+            population.n_read[row] = population.n_feed[row]
+
+    def _words(self, text: str) -> str:
+        words = cleaned(text)
+        if not words:
+            raise AgentError("text: is empty: say something")
+        return words
+
+    def _act(self, action: ActionName, post: int, words: str = "") -> None:
+        """Note an engagement with a post of the feed: a root is liked and reshared, a post answered, once."""
+        feed = self._feed()
+        if post not in feed:
+            raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
+        code = ACTIONS.index(action)
+        if has_engaged(self.model, self.row, post, code):
+            raise AgentError(f"you have done that to post {post} already")
+        self._read_rest()
+        note_engagement(self.model, self.row, post, code, words, tick=max(self.tick, self._read_at(post)))
+
+    def _read_at(self, post: int) -> int:
+        """Return when the agent read a post in this round: it may have, after what it writes about."""
+        found = (tick[(agent == self.row) & (seen == post)] for tick, agent, seen in self.model.events.impressions)
+        return min((int(ticks.min()) for ticks in found if len(ticks)), default=0)
+
+
+def recalled(model: "SocialModel", row: int, about: str) -> list[str]:
+    """Return the notes of an agent that come to mind of a text, best first."""
+    most = model.params.deliberation.notes_told
+    if not most or not model.notebook.of(row):
+        return []
+    towards = model.topics.place([about])[0].astype(np.float64) if about.strip() else None
+    return [note.text for note in model.notebook.recalled(row, towards, model.hours, most)]
+
+
+def keep_notes(model: "SocialModel") -> None:
+    """Let what agents wrote down in this round become notes, by tick and agent, which they have from now on."""
+    noted = sorted(model.events.notes, key=lambda note: note[:2])  # stable: each agent's in its own order
+    if not noted:
+        return
+    vectors = model.topics.place([text for _, _, text, _ in noted])
+    for (_, row, text, importance), vector in zip(noted, vectors, strict=True):
+        model.notebook.add(row, Note(text, model.hours, importance, tuple(vector.tolist())))
+    if model.recorder is not None:
+        kinds = {"tick": np.int32, "agent": np.int32, "text": object, "importance": np.int32}
+        columns = zip(kinds.items(), zip(*noted, strict=True), strict=True)
+        told = {name: np.array(values, kind) for (name, kind), values in columns}
+        model.recorder.write("notes", {"round": np.full(len(noted), model.round, np.int32)} | told)

@@ -1,0 +1,134 @@
+"""Who words what agents publish: nobody, sentences from a table, or an LLM. It decides no action, publishes nothing.
+
+The words of replies and reshares are noted in the round's `Events`, for the commit; those of agents' own posts are
+texts of the table of posts.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS
+from prism_mesa.errors import ConfigError
+from prism_mesa.llm import LLMClient
+from prism_mesa.llm.text import plain
+from prism_mesa.reasoner import AnyReasoner, make_writer
+from prism_mesa.social.content.drafts import drafted, drafted_posts
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.round.engagements import counted, engagement_keys
+from prism_mesa.social.state.events import Stock
+from prism_mesa.social.state.population import Rows
+from prism_mesa.social.state.posts import WORDS_CAP
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+TEXTS_SHARE: Final = 0.5
+"""Share of what the reasoner's limits have left that texts may take while choices are still to be made."""
+
+SENTENCES: Final[dict[tuple[str, str], tuple[str, ...]]] = {
+    ("reply", "doubting"): (
+        "I doubt that, {topic} is not that simple.",
+        "Where did you read this about {topic}?",
+        "That is not my experience with {topic} at all.",
+        "There is more to {topic} than that.",
+    ),
+    ("reply", "friendly"): (
+        "I feel the same about {topic}.",
+        "Well said, {topic} matters to me too.",
+        "Thank you, I needed to hear that about {topic}.",
+        "Good point about {topic}, tell us more.",
+    ),
+    ("reshare", "doubting"): (
+        "Look what people say about {topic} now.",
+        "I am not so sure that this is right about {topic}.",
+        "Judge for yourselves whether {topic} is like that.",
+        "Is this really where {topic} is going?",
+    ),
+    ("reshare", "friendly"): (
+        "Worth reading if you care about {topic}.",
+        "This is what I like about {topic}.",
+        "More of this about {topic}, please.",
+        "Passing this on to everyone who likes {topic}.",
+    ),
+}
+"""What `content: template` lets agents say about a topic, by action and by how agreeable they are."""
+
+_TABLE: Final = [sentence for sentences in SENTENCES.values() for sentence in sentences]
+_EACH: Final = len(_TABLE) // len(SENTENCES)
+_NO_TOPIC: Final = "this"
+_AGREEABLE: Final = BIG_FIVE.index("agreeableness")
+
+
+def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[LLMClient | None, str]:
+    """Return the LLM that writes, if one is to, and why it is not there although one was asked for, in words.
+
+    Raises:
+        ConfigError: If `content` is llm and the parameters name no LLM, or limit a turn's seconds.
+    """
+    if params.content != "llm":
+        return None, ""
+    own = params.deliberation
+    if own.max_seconds is not None:
+        raise ConfigError(
+            "deliberation.max_seconds: a run with content: llm is to repeat, which clocks do not; set "
+            "deliberation.max_tokens, and seconds for an interview of the run"
+        )
+    temperature, most = own.temperature, own.max_answer_tokens
+    return make_writer(params.reasoner, reasoner, temperature=temperature, max_answer_tokens=most)
+
+
+def write(model: "SocialModel") -> None:
+    """Give words to the replies and reshares of the round; what a script has worded itself stays as it is."""
+    if model.params.content == "none":
+        return
+    left = model.events.unwritten(*counted(model))
+    if model.writer is None:
+        model.events.stock = _from_templates(model, *left)
+        return
+    with model.writer.budget.lent(model.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
+        words = drafted(model, model.writer, *left)
+    keys = zip(*(column.tolist() for column in left[1:]), strict=True)
+    model.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
+
+
+def own_posts(model: "SocialModel", authors: Rows, texts: Rows) -> Rows:
+    """Return what agents post of themselves, as ids of texts: with an LLM its words, where it finds some.
+
+    Args:
+        model: The platform.
+        authors: Who posts.
+        texts: The text of the corpus that each has drawn: what it would post, and what it writes about.
+    """
+    if model.writer is None or not len(authors):
+        return texts
+    with model.writer.budget.lent(model.round, TEXTS_SHARE, TEXTS_SHARE):
+        words = drafted_posts(model, model.writer, authors, texts)
+    some = np.flatnonzero(np.array([bool(text) for text in words]))
+    own = texts.astype(np.int64)
+    if len(some):
+        own[some] = model.posts.add_texts([words[i] for i in some.tolist()], texts[some].tolist())
+    return own
+
+
+def _from_templates(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: Rows) -> Stock:
+    """Return a sentence for each engagement, by a draw of its agent and tick, about the topic nearest to the post."""
+    agreeable = model.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
+    kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
+    sentence = kind * _EACH + model.streams.integers("template", agent, _EACH, round_=model.round, tick=tick)
+    names = [plain(name, WORDS_CAP) for name in model.topics.names] + [_NO_TOPIC]
+    code, place = np.unique(sentence * len(names) + _topics_of(model, post), return_inverse=True)
+    texts = [plain(_TABLE[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in code.tolist()]
+    keys = engagement_keys(agent, post, action)
+    order = np.argsort(keys)
+    return Stock(texts, keys[order], place[order].astype(np.int32))
+
+
+def _topics_of(model: "SocialModel", post: Rows) -> Rows:
+    """Return the name nearest to what each post says, as a place in `Topics.names`; their number where none is near."""
+    texts, place = np.unique(model.posts.text_id[post], return_inverse=True)
+    none = len(model.topics.names)
+    if not none:
+        return np.zeros(len(post), np.int64)
+    nearest = model.topics.nearest_names(model.posts.text_vectors[texts], 1)[:, 0].astype(np.int64)
+    return np.where(nearest < 0, none, nearest)[place]

@@ -1,0 +1,114 @@
+"""The population and the posts before it, as what guard expressions read. Columns are gathered when asked for."""
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
+from prism_mesa.social.state.population import NO_POST, STATE_NAMES, Categories, Population, Rows
+from prism_mesa.social.state.posts import COUNTED, relevance_of
+
+if TYPE_CHECKING:
+    from prism_mesa.social.agent import SocialAgent
+    from prism_mesa.social.model import SocialModel
+
+_PLAIN: Final = (
+    "engagement_threshold",
+    "timeout_threshold",
+    "activity",
+    "post_rate",
+    "ticks_in_state",
+    "scripted",
+)
+_DERIVED: Final[dict[str, Callable[[Population, Rows], Any]]] = {
+    "n_unread": lambda p, rows: p.n_feed[rows].astype(np.int64) - p.n_read[rows],
+    "state": lambda p, rows: Categories(p.state[rows], STATE_NAMES),
+    "pending_action": lambda p, rows: Categories(p.pending_action[rows], ACTIONS),
+}
+
+_BAND: Final = ("low_threshold", "high_threshold")
+FIELDS: Final = frozenset(
+    [f"agent.{name}" for name in (*_PLAIN, *_DERIVED, *_BAND, *BIG_FIVE)]
+    + [f"post.{field.name}" for field in fields(Post)]
+    + ["post.has_media"]
+)
+"""What guard expressions can read of every agent and post."""
+
+
+class AgentColumns:
+    """The agents of some rows; a row is a `SocialAgent`."""
+
+    def __init__(self, model: "SocialModel", rows: Rows) -> None:
+        self.model = model
+        self.rows = rows
+
+    def take(self, rows: Rows) -> Self:
+        """Return these of the rows."""
+        return type(self)(self.model, self.rows[rows])
+
+    def overridden(self) -> npt.NDArray[np.bool_]:
+        """Return which agents' own class may tell otherwise than the columns: plain guards ask these by row."""
+        return self.model.population.scripted[self.rows]
+
+    def row(self, i: int) -> "SocialAgent":
+        """Return the agent of row `i`."""
+        return self.model.agent(int(self.rows[i]))
+
+    def column(self, name: str) -> Any:
+        """Return a field; AttributeError if only the agent itself knows it."""
+        population = self.model.population
+        if name in _PLAIN:
+            return getattr(population, name)[self.rows]
+        if name in _DERIVED:
+            return _DERIVED[name](population, self.rows)
+        if name in _BAND:
+            half = self.model.params.agents.band / 2
+            middle = population.engagement_threshold[self.rows].astype(np.float64)
+            return middle - half if name == "low_threshold" else middle + half
+        if name in BIG_FIVE:
+            return population.traits[self.rows, BIG_FIVE.index(name)]
+        raise AttributeError(f"agents have no column {name!r}")
+
+
+class PostColumns:
+    """The posts before some agents; a row is a `Post`, or None where there is none."""
+
+    def __init__(self, model: "SocialModel", readers: Rows, posts: Rows) -> None:
+        self.model = model
+        self.readers = readers
+        self.posts = posts
+
+    def take(self, rows: Rows) -> Self:
+        """Return these of the rows."""
+        return type(self)(self.model, self.readers[rows], self.posts[rows])
+
+    def row(self, i: int) -> Post | None:
+        """Return the post of row `i`."""
+        return self.model.post(int(self.posts[i]), int(self.readers[i]))
+
+    def column(self, name: str) -> Any:
+        """Return a field; AttributeError if a row has no post, or posts no such column."""
+        table = self.model.posts
+        if not len(self.posts) or self.posts.min() == NO_POST:
+            raise AttributeError(f"no post to read {name!r} of")
+        if name == "relevance":
+            return relevance_of(self._matches())
+        if name == "post_id":
+            return self.posts
+        if name == "kind":
+            return Categories(table.kind[self.posts], POST_KINDS)
+        if name in COUNTED:
+            return getattr(table, name)[table.root[self.posts]]
+        if name in ("round", "author", "root"):
+            return getattr(table, name)[self.posts]
+        raise AttributeError(f"posts have no column {name!r}")
+
+    def _matches(self) -> npt.NDArray[np.int16]:
+        """Return the similarities; those of the posts at hand are known."""
+        population = self.model.population
+        if (population.current_post[self.readers] == self.posts).all():
+            return population.current_match[self.readers]
+        return self.model.matches(self.readers, self.posts)

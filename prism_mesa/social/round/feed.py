@@ -1,0 +1,133 @@
+"""Feeds: which posts an agent is shown in a round, and in what order. Ranking only reads the platform.
+
+Weights and keys are declared here; `kernels.feed` ranks for all readers, as `tests/plain_feed.py` does for one. A score
+counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.feed import (
+    CHRONOLOGICAL,
+    PREFERENCE,
+    RANDOM,
+    X_ALGO,
+    Outbox,
+    Scoring,
+    fill_outbox,
+    rank,
+)
+from prism_mesa.social.params import FeedParams, XAlgoParams
+from prism_mesa.social.state.chunks import in_threads
+from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.posts import REPLY, Posts
+from prism_mesa.social.state.topics import UNIT
+from prism_mesa.streams import Streams
+
+type Ids = npt.NDArray[np.integer[Any]]
+type Scores = npt.NDArray[np.float64]
+
+BLOCK: Final = 1 << 14
+"""Readers that one thread takes at a time; not the result's business."""
+
+_MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE, "x_algo": X_ALGO}
+_NONE: Final = np.zeros(0)
+
+
+def rank_feeds(
+    agents: Ids,
+    population: Population,
+    posts: Posts,
+    seen: Seen,
+    network: FollowNetwork,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+    *,
+    threads: int = 1,
+    block: int | None = None,
+) -> None:
+    """Write this round's feed of each of `agents` (row numbers, each once) into the population.
+
+    A feed holds up to `params.size` posts, best first: of the last `params.window` rounds, not the
+    agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy).
+    """
+    population.n_read[agents] = 0
+    population.n_feed[agents] = 0
+    outbox = outbox_of(posts, params, len(population), now)
+    if not outbox.n or not len(agents):
+        return
+    scoring = _scoring(outbox, population, posts, params, streams, now)
+    readers = np.ascontiguousarray(agents, np.int32)
+    known, size = (seen.start, seen.roots), block or BLOCK
+
+    def rank_block(first: int) -> None:
+        part = readers[first : first + size]
+        rank(part, network.indptr, network.indices, outbox, scoring, *known, population.feed, population.n_feed)
+
+    in_threads(rank_block, range(0, len(readers), size), threads)
+
+
+def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
+    """Return the posts that can be shown in a round, by author."""
+    first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
+    wrote, writers = np.zeros(words, np.uint64), np.zeros(words, np.int32)
+    n = len(posts) - first
+    start, item = np.zeros(n_agents + 2, np.int32), np.zeros(n + 1, np.uint64)
+    if n:
+        fill_outbox(posts.author[first:], posts.root[first:], start, wrote, writers, item)
+    return Outbox(first, n, wrote, writers, start, item)
+
+
+def _scoring(
+    outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
+) -> Scoring:
+    own, is_x = params.x_algo, params.mode == "x_algo"
+    visible = np.arange(outbox.first, len(posts))
+    good, bad = predicted(visible, posts, own) if is_x else (_NONE, 0.0)
+    return Scoring(
+        mode=_MODES[params.mode],
+        key=streams.key("feed order", now, 0),
+        post_key=posts.key,
+        interests=population.interests,
+        text_id=posts.text_id,
+        vectors=posts.text_vectors,
+        unit_length=float(UNIT * UNIT),
+        outsiders=own.out_of_network if is_x else 0,
+        outsider_key=streams.key("out of network", now, 0),
+        good=good,
+        bad=bad,
+        factor=np.where(posts.kind[outbox.first :] == REPLY, own.reply_factor, 1.0) if is_x else _NONE,
+        outsider_factor=own.out_of_network_factor,
+        diversity=diversity(own),
+        author=posts.author,
+    )
+
+
+def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
+    """Return each post's weighted predictions that grow with relevance, and those that shrink with it.
+
+    A probability is the observed rate per impression, held to the prior rate by `prior_impressions`. A score is
+    ``2 * (relevance * the first + (1 - relevance) * the second)``.
+    """
+    root = posts.root[ids]
+    prior = params.prior_impressions
+    shown = posts.impressions[root] + prior
+    like = (posts.likes[root] + params.rate_like * prior) / shown
+    reply = (posts.replies[root] + params.rate_reply * prior) / shown
+    reshare = (posts.reshares[root] + params.rate_reshare * prior) / shown
+    good = params.weight_like * like + params.weight_reshare * reshare
+    good = good + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
+    good = good + params.weight_good_click * params.rate_good_click
+    good = good + params.weight_profile_click * params.rate_profile_click
+    return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
+
+
+def diversity(params: XAlgoParams) -> Scores:
+    """Return the factor of a post's score with 0, 1, 2, ... better-ranked posts of its author in one feed."""
+    before = np.arange(256)
+    return np.asarray((1.0 - params.author_floor) * params.author_decay**before + params.author_floor)

@@ -1,0 +1,127 @@
+"""What can be wrong with the guards of a chart on this platform: fields that nobody has, and guards that raise."""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.errors import ChartError, did_you_mean
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import FIRED
+from prism_mesa.social.round.columns import FIELDS
+from prism_mesa.social.state.population import STATE_NAMES
+from prism_mesa.social.state.posts import COUNTED
+from prism_mesa.social.warnings import warn
+from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
+
+FEW_TIMES: Final = 5
+"""A guard that was asked less often than this and raised each time does not end a run as failed."""
+
+_SHARE: Final = Values(0, 1)
+_COUNT: Final = Values(0, whole=True)
+_EITHER: Final = Values(names=(False, True))
+_VALUES: Final = {
+    **dict.fromkeys(("agent.engagement_threshold", "agent.activity", "agent.post_rate", "post.relevance"), _SHARE),
+    "agent.low_threshold": Values(-0.5, 1),
+    "agent.high_threshold": Values(0, 1.5),
+    **dict.fromkeys([f"agent.{trait}" for trait in BIG_FIVE], Values(1, 5)),
+    "agent.timeout_threshold": Values(1, whole=True),
+    **dict.fromkeys(("agent.ticks_in_state", "agent.n_unread", "agent.row"), _COUNT),
+    **dict.fromkeys(("agent.scripted", "post.has_media"), _EITHER),
+    "agent.state": Values(names=STATE_NAMES),
+    "agent.pending_action": Values(names=(*ACTIONS, None)),
+    **dict.fromkeys([f"post.{name}" for name in ("post_id", "author", "round", "root", *COUNTED)], _COUNT),
+    "post.kind": Values(names=POST_KINDS),
+}
+
+READABLE: Final = {name: _VALUES.get(name, Values()) for name in sorted(FIELDS)} | {
+    f"agent.{name}": _VALUES.get(f"agent.{name}", Values())
+    for name in (*dir(SocialAgent), "row", "model", "unique_id")
+    if not name.startswith("_")
+}
+"""What guard expressions can read of every agent and post, over columns or by row, and the values of each."""
+
+
+def checked(chart: Statechart) -> Statechart:
+    """Return `chart`, if its static check finds no error; `require_agent_fields` looks at the fields of agents later.
+
+    Raises:
+        ChartError: With the first error found.
+    """
+    fields = READABLE | {name: Values() for _, name in agent_fields(chart)}
+    for finding in chart.check(FIRED, fields):
+        if finding.level == "error":
+            raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
+    return chart
+
+
+def agent_fields(chart: Statechart) -> Iterator[tuple[Transition, str]]:
+    """Yield the fields of agents that guards of a chart read and not every agent has, each with its transition."""
+    for transition in chart.transitions:
+        if isinstance(transition.guard, Expression):
+            for name in sorted(transition.guard.fields - READABLE.keys()):
+                if name.startswith("agent."):
+                    yield transition, name
+
+
+def require_agent_fields(chart: Statechart, agents: Iterable[object], *, has_scripts: bool) -> None:
+    """Raise if a guard reads a field of agents that none can have.
+
+    An action or a script may give agents new fields while they act: then nothing is known beforehand, and a guard that
+    finds none is counted as raising.
+
+    Args:
+        chart: Whose guards.
+        agents: The agents that were made so far; those of classes of a user's own are among them.
+        has_scripts: Whether any of them acts by a script.
+
+    Raises:
+        ChartError: For the first such guard.
+    """
+    if has_scripts or any(t.action is not None for t in chart.transitions):
+        return
+    made = list(agents)
+    for transition, name in agent_fields(chart):
+        if not any(hasattr(agent, name.removeprefix("agent.")) for agent in made):
+            raise ChartError(
+                f"chart {chart.name}: {transition}: no agent has a field {name!r}.{did_you_mean(name, READABLE)} "
+                "(agents of a class of your own that have it are to be made before the first round)"
+            )
+
+
+class GuardWarnings:
+    """Says which guards of a chart raised, in one Python warning for each."""
+
+    def __init__(self) -> None:
+        self._said: set[Transition] = set()
+        self._held = 0
+
+    def say(self, chart: Statechart) -> None:
+        """Warn of the guards that raised and were not spoken of yet; not while `held`."""
+        for guard in [] if self._held else chart.failing_guards():
+            if guard.transition not in self._said:
+                self._said.add(guard.transition)
+                warn(_told(guard))
+
+    @contextlib.contextmanager
+    def held(self, chart: Statechart) -> Iterator[None]:
+        """Keep warnings back until the block ends, for the counts of all of it."""
+        self._held += 1
+        try:
+            yield
+        finally:
+            self._held -= 1
+            self.say(chart)
+
+
+def _told(guard: FailingGuard) -> str:
+    return (
+        f"{guard} and counts as false there (model.chart.guard_errors goes on counting; "
+        "statechart.strict=true lets it raise)"
+    )
+
+
+def guards_that_always_fail(chart: Statechart) -> str:
+    """Return in words which guards raised each time that they were asked, at least `FEW_TIMES`; empty if none did."""
+    found = [guard for guard in chart.failing_guards() if guard.every_time and guard.times >= FEW_TIMES]
+    return "; ".join(map(str, found))

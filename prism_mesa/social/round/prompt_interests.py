@@ -1,0 +1,90 @@
+"""Which interests a question tells of an agent, and how near a post is to them. It asks nobody.
+
+What an LLM reads of an agent is a few names of interests (its own, or those of its kind), not the numbers behind
+them; how near a post is to the nearest of these names says more about the LLM's answer than the relevance, which is
+what the agent itself goes by.
+"""
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.matching import best_matches
+from prism_mesa.reasoner import Question
+from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.topics import UNIT
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+type Names = npt.NDArray[np.int16]
+
+_BLOCK: Final = 1 << 16
+"""Agents whose kind is found at a time."""
+
+
+class Told:
+    """The interests that are told of the agents of a model, as places in `Topics.names`; found when first needed."""
+
+    def __init__(self, model: "SocialModel") -> None:
+        self._model = model
+        self._names: Names = np.zeros((0, 1), np.int16)
+        self._interests = model.population.interests[:0]
+        self._traits = model.population.traits[:0]
+
+    def matches(self, rows: Rows, posts: Rows) -> npt.NDArray[np.float64]:
+        """Return the cosine of each agent's post and the nearest of its told interests; 0 where one is missing."""
+        self._refresh(rows)
+        return self._cosines(self._names[rows], posts)
+
+    def match(self, question: Question) -> float:
+        """Return the same for a question: by the words in it, whoever put them there."""
+        if question.post is None or not 0 <= question.post.post_id < len(self._model.posts):
+            return 0.0
+        place = {name: i for i, name in enumerate(self._model.topics.names)}
+        names = [place[word] for word in question.persona.interests if word in place]
+        return float(self._cosines(np.array([names], np.int16).reshape(1, -1), np.array([question.post.post_id]))[0])
+
+    def _cosines(self, names: Names, posts: Rows) -> npt.NDArray[np.float64]:
+        model = self._model
+        texts = np.where(posts == NO_POST, -1, model.posts.text_id[np.maximum(posts, 0)]) if len(model.posts) else posts
+        found = np.zeros(len(posts), np.int32)
+        best_matches(names, texts.astype(np.int64), model.topics.name_vectors, model.posts.text_vectors, found)
+        return found / float(UNIT * UNIT)
+
+    def _refresh(self, rows: Rows) -> None:
+        """Find the names of those that are new, or whose interests or, where kinds are told, traits have changed."""
+        people, by_kind = self._model.population, self._model.archetypes is not None
+        known = len(self._names)
+        if known < len(people):
+            new = np.arange(known, len(people))
+            names = self._found(new)
+            self._names = np.concatenate([self._names, names]) if known else names
+            self._interests = np.concatenate([self._interests, people.interests[new]])
+            self._traits = np.concatenate([self._traits, people.traits[new]]) if by_kind else self._traits
+        has_changed = (self._interests[rows] != people.interests[rows]).any(axis=1)
+        if by_kind:
+            has_changed |= (self._traits[rows] != people.traits[rows]).any(axis=1)
+        changed = rows[has_changed]
+        if len(changed):
+            self._names[changed] = self._found(changed)
+            self._interests[changed] = people.interests[changed]
+            if by_kind:
+                self._traits[changed] = people.traits[changed]
+
+    def _found(self, rows: Rows) -> Names:
+        topics, people, archetypes = self._model.topics, self._model.population, self._model.archetypes
+        if archetypes is None:
+            return topics.nearest_names(people.interests[rows])
+        blocks = [rows[first : first + _BLOCK] for first in range(0, len(rows), _BLOCK)]
+        kinds = np.concatenate([archetypes.of(people.interests[block], people.traits[block]) for block in blocks])
+        return np.asarray(_places(archetypes.interests, topics.names)[kinds])
+
+
+def _places(told: list[tuple[str, ...]], names: list[str]) -> Names:
+    """Return the places of words among `names`, -1 where there are no more; one row for each of `told`."""
+    place = {name: i for i, name in enumerate(names)}
+    most = max(map(len, told), default=0)
+    padded = [[place[word] for word in words] + [-1] * (most - len(words)) for words in told]
+    return np.array(padded, np.int16).reshape(len(told), most)

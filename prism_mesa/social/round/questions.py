@@ -1,0 +1,109 @@
+"""Open choices written out as questions, one for each agent. Nothing here asks or changes an agent."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from prism_mesa.domain import Post
+from prism_mesa.reasoner import Persona, Question
+from prism_mesa.social.round.columns import AgentColumns, PostColumns
+from prism_mesa.social.state.population import NO_POST, Rows, unpacked_move
+from prism_mesa.social.world.profiles import personality
+from prism_mesa.statechart import STATES, AgentState
+
+if TYPE_CHECKING:
+    from prism_mesa.social.model import SocialModel
+
+MOST_HISTORY: Final = 5
+
+
+def questions(
+    agents: AgentColumns, posts: PostColumns, triggers: Sequence[str], options: Sequence[tuple[AgentState, ...]]
+) -> list[Question]:
+    """Return what each of `agents` has to decide; all arguments have one length.
+
+    It is what `reasoner.question_of` reads from each `SocialAgent`, from columns: some twenty times faster. Where
+    `reasoner.persona` is `archetype` the persona is that of the agent's kind, with the agent's own numbers.
+    """
+    model = agents.model
+    states = [STATES[code] for code in model.population.state[agents.rows].tolist()]
+    kinds = _kinds(model, agents.rows)
+    whole = kinds is None
+    histories = _histories(model, agents.rows) if whole else [()] * len(states)
+    matches = model.told.matches(agents.rows, posts.posts).tolist()
+    columns = (_personas(agents, kinds), states, triggers, options, _posts(posts, whole=whole), histories, matches)
+    return [Question(*row) for row in zip(*columns, strict=True)]
+
+
+def as_archetype(question: Question, agents: AgentColumns) -> Question:
+    """Return a question of one agent (`agents` of length 1) as its kind puts it, where kinds are what is asked."""
+    told = agents.model.told
+    kinds = _kinds(agents.model, agents.rows)
+    if kinds is None:
+        return replace(question, match=told.match(question))
+    [persona] = _personas(agents, kinds)
+    own = question.persona
+    numbers = {name: getattr(own, name) for name in ("traits", "propensities", "low", "high")}
+    question = replace(question, persona=replace(persona, **numbers), history=())
+    return replace(question, match=told.match(question))
+
+
+def _kinds(model: "SocialModel", rows: Rows) -> list[int] | None:
+    if model.archetypes is None:
+        return None
+    kinds: list[int] = model.archetypes.of(model.population.interests[rows], model.population.traits[rows]).tolist()
+    return kinds
+
+
+def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
+    model, rows = agents.model, agents.rows
+    population = model.population
+    traits = population.traits[rows]
+    columns = (
+        map(tuple, traits.tolist()),
+        map(tuple, population.propensities[rows].tolist()),
+        agents.column("low_threshold").tolist(),
+        agents.column("high_threshold").tolist(),
+    )
+    if kinds is not None and model.archetypes is not None:
+        own = model.archetypes
+        words = [own.interests[kind] for kind in kinds]
+        characters = [own.personality[kind] for kind in kinds]
+        names = [f"a user of kind {kind}" for kind in kinds]
+    else:
+        words = model.topics.words_of(population.interests[rows])
+        characters = [personality(row) for row in traits]
+        names = [population.names[row] for row in rows.tolist()]
+        kinds = [-1] * len(rows)
+    return [Persona(*row) for row in zip(names, words, characters, *columns, kinds, strict=True)]
+
+
+def _posts(posts: PostColumns, *, whole: bool) -> list[Post | None]:
+    """Return the posts as their readers see them; without the words around a reply's text unless `whole`."""
+    model = posts.model
+    found: list[Post | None] = [None] * len(posts.posts)
+    there = np.flatnonzero(posts.posts != NO_POST)
+    at_hand = posts.take(there)
+    if not len(there):
+        return found
+    authors = [model.population.names[author] for author in model.posts.author[at_hand.posts].tolist()]
+    views = model.posts.views(at_hand.posts, authors, at_hand.column("relevance").tolist())
+    texts = None if whole else [model.posts.texts[i] for i in model.posts.text_id[at_hand.posts].tolist()]
+    for place, (i, view) in enumerate(zip(there.tolist(), views, strict=True)):
+        found[i] = view if texts is None else replace(view, text=texts[place])
+    return found
+
+
+def _histories(model: "SocialModel", rows: Rows) -> list[tuple[str, ...]]:
+    told: dict[int, str] = {}
+    histories = []
+    for row in rows.tolist():
+        moves = model.history.last_moves(row, MOST_HISTORY)
+        for move in moves:
+            if move not in told:
+                trigger, source, target = unpacked_move(move)
+                told[move] = f"{source.value} -> {target.value} ({model.chart.triggers[trigger]})"
+        histories.append(tuple(told[move] for move in moves))
+    return histories

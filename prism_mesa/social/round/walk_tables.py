@@ -1,0 +1,122 @@
+"""A chart and the trigger rules as tables for the walk. They say the same as the chart, which alone makes the rules."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import ACTIONS, POST_KINDS
+from prism_mesa.kernels.programs import Programs
+from prism_mesa.kernels.walk import FIELD_NAMES, FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
+from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, SEES_POST, TRIGGER_RULES
+from prism_mesa.social.round.effects import LETS_GO
+from prism_mesa.social.state.population import STATE_NAMES
+from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
+from prism_mesa.statechart.bytecode import Field, Programmer
+from prism_mesa.statechart.selection import Cell, Outcome
+
+_CATEGORIES: Final = {"agent.state": STATE_NAMES, "agent.pending_action": ACTIONS, "post.kind": POST_KINDS}
+_NUMBERS: Final = frozenset(
+    "engagement_threshold activity post_rate low_threshold high_threshold relevance extraversion agreeableness "
+    "conscientiousness neuroticism openness".split()
+)
+_FIELDS: Final = {
+    name: Field(place, _CATEGORIES.get(name, ()), whole=name.partition(".")[2] not in _NUMBERS)
+    for place, name in enumerate(FIELD_NAMES)
+}
+_MOST_GUARDS: Final = 10
+
+type OptionSets = tuple[tuple[AgentState, ...], ...]
+
+
+class WalkTables:
+    """What the walk goes by.
+
+    Attributes:
+        chart: The tables of chart and rules.
+        programs: The guards.
+        option_sets: What an open choice is between.
+        is_whole: Whether the walk never has to ask the chart itself.
+    """
+
+    def __init__(self, chart: Statechart) -> None:
+        self._chart = chart
+        self._triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
+        self._programmer = Programmer(_FIELDS)
+        self._guards: dict[int, tuple[Cell, Transition]] = {}
+        self._sets: dict[tuple[AgentState, ...], int] = {}
+        self._arms: list[list[int]] = []
+        self._outcomes: list[list[int]] = []
+        cell = np.full((len(chart.triggers), len(STATES)), NOTHING, np.int32)
+        for trigger, by_state in chart.cells.items():
+            for state, own in by_state.items():
+                cell[self._triggers[trigger], state.code] = len(self._arms)
+                self._add(own)
+        rules = [[rule for rule in TRIGGER_RULES if rule.state is state] for state in STATES]
+        flat = [rule for of_state in rules for rule in of_state]
+        conditions = [NOTHING if rule.when is None else self._programmer.add(rule.when) for rule in flat]
+        by_cell = [
+            outcomes[0] if not arms else GUARDED for arms, outcomes in zip(self._arms, self._outcomes, strict=True)
+        ]
+        self.chart = ChartTables(
+            timeout=_ints([chart.timeouts.get(state, 0) for state in STATES]),
+            timeout_trigger=self._triggers.get(TIMEOUT, NOTHING),
+            sees_trigger=self._triggers.get(SEES_POST, NOTHING),
+            rule_start=_starts(rules),
+            rule_program=_ints(conditions),
+            rule_trigger=_ints([self._triggers.get(rule.trigger, NOTHING) for rule in flat]),
+            cell=cell,
+            arm_start=_starts(self._arms),
+            arm_program=_ints([program for arms in self._arms for program in arms]),
+            outcome_start=_starts(self._outcomes),
+            outcome=_ints([outcome for outcomes in self._outcomes for outcome in outcomes]),
+            fixed=np.array([*by_cell, NOTHING], np.int32)[cell],
+            composes=np.array([state is COMPOSING for state in STATES], np.uint8),
+            engages=_ints([_action(state) for state in STATES]),
+            lets_go=LETS_GO.astype(np.uint8),
+            idle=IDLE.code,
+        )
+        self.programs: Programs = self._programmer.programs()
+        self.option_sets: OptionSets = tuple(self._sets)
+        self.is_whole = UNDECIDED not in self.chart.outcome
+
+    def note_values(self, gave_value: npt.NDArray[np.uint8]) -> None:
+        """Note which guards have given a value in the walk: those whose programs are marked."""
+        for program in [program for program in self._guards if gave_value[program]]:
+            cell, transition = self._guards.pop(program)
+            cell.gave_values([transition])
+
+    def _add(self, cell: Cell) -> None:
+        """Add a cell; one with a guard that has no program, or too many guards, is undecided whatever they say."""
+        programs = [self._programmer.add(guard) if isinstance(guard, Expression) else None for _, _, guard in cell.arms]
+        known = [program for program in programs if program is not None]
+        if len(known) < len(programs) or len(programs) > _MOST_GUARDS:
+            self._arms.append([])
+            self._outcomes.append([UNDECIDED])
+            return
+        weights = [weight for weight, _, _ in cell.arms]
+        keys = [sum(w for i, w in enumerate(weights) if bits >> i & 1) for bits in range(2 ** len(weights))]
+        self._arms.append(known)
+        self._guards.update((program, (cell, t)) for program, (_, t, _) in zip(known, cell.arms, strict=True))
+        self._outcomes.append([self._code(cell.outcomes[key]) for key in keys])
+
+    def _code(self, outcome: Outcome) -> int:
+        if outcome is None:
+            return NOTHING
+        if isinstance(outcome, Transition):
+            return UNDECIDED if outcome.action is not None or outcome.target is None else outcome.target.code
+        acts = any(t.action is not None for t in self._chart.transitions)  # which one is taken then matters
+        return UNDECIDED if acts else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
+
+
+def _action(state: AgentState) -> int:
+    return next((ACTIONS.index(action) for action, entered in ENGAGING.items() if entered is state), -1)
+
+
+def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.array([NOTHING if value is None else value for value in values], np.int32)
+
+
+def _starts(groups: Sequence[Sequence[object]]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
+    return np.cumsum([0, *map(len, groups)]).astype(np.int32)

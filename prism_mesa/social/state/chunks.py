@@ -1,0 +1,52 @@
+"""Large arrays in parts: a block of rows at a time, parts shared between threads, and the freed heap trimmed."""
+
+import ctypes
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+BLOCK: Final = 1 << 14
+"""Rows in a block. No row's value depends on it."""
+
+
+def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
+    """Yield slices that cover rows 0 .. n-1 in turn."""
+    for first in range(0, n, size):
+        yield slice(first, min(first + size, n))
+
+
+def filled[T: np.generic](
+    out: npt.NDArray[T], rows: npt.NDArray[np.integer[Any]], made: Callable[[npt.NDArray[np.integer[Any]]], Any]
+) -> npt.NDArray[T]:
+    """Return `out` with ``made(rows)`` in it, which is called with a block of rows at a time."""
+    for part in blocks(len(rows)):
+        out[part] = made(rows[part])
+    return out
+
+
+def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> list[B]:
+    """Return what `work` makes of each part, in their order; kernels let several threads run at a time."""
+    if threads == 1 or len(parts) < 2:
+        return [work(part) for part in parts]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(work, parts))
+
+
+def trim_heap() -> None:
+    """Let the C library return what freed arrays have left in its heap, where it can (glibc); else do nothing.
+
+    By itself it keeps blocks of up to 32 MB for reuse, which after some rounds of a million agents is a fifth of all.
+    """
+    trim = _malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _malloc_trim() -> Any:
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

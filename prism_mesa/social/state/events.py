@@ -1,0 +1,108 @@
+"""What happened in a round so far, before it is committed."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.social.round.engagements import engagement_keys
+from prism_mesa.social.state.population import Rows
+
+if TYPE_CHECKING:
+    pass
+from prism_mesa.social.round.effects import _LIKE
+
+type Int32 = npt.NDArray[np.int32]
+
+
+type Int64 = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Stock:
+    """Words that many engagements share: that of ``keys[i]`` says ``texts[places[i]]``.
+
+    Attributes:
+        keys: What `engagement_keys` makes of the engagements, ascending.
+    """
+
+    texts: list[str]
+    keys: Int64
+    places: Int32
+
+
+@dataclass
+class Events:
+    """What happened in a round and is not yet committed: lists of column tuples.
+
+    Attributes:
+        impressions: (tick, agent, post).
+        engagements: Those of the columns: (tick, agent, post, action code); agents ascend in each tuple.
+        beside: All others, each that counts once: `engagement_key` -> tick, agent, post, action code.
+        written: Extra posts, by agents' own scripts or a tool: (agent, text).
+        moves: Transitions for the records: (tick, agent, packed move, post, was open).
+        texts: The words of replies and reshares: (agent, post, action code) -> one line.
+        notes: What agents wrote down for themselves: (tick, agent, text, importance).
+        stock: Words of those that are not among `texts`, if they were given in columns.
+    """
+
+    impressions: list[tuple[Rows, ...]] = field(default_factory=list)
+    engagements: list[tuple[Rows, ...]] = field(default_factory=list)
+    beside: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
+    written: list[tuple[int, str]] = field(default_factory=list)
+    moves: list[tuple[Rows, ...]] = field(default_factory=list)
+    texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
+    notes: list[tuple[int, int, str, int]] = field(default_factory=list)
+    stock: Stock | None = None
+
+    def seen(self) -> tuple[Int32, Int32, Int32]:
+        """Take the impressions: tick, agent, post."""
+        tick, agent, post = _taken(self.impressions, 3)
+        return tick, agent, post
+
+    def engaged(self) -> list[Int32]:
+        """Return all engagements: tick, agent, post, action; `social.engaged` says which of them count."""
+        beside = tuple(np.array(list(self.beside.values()), np.int32).reshape(-1, 4).T)
+        return _joined([beside, *self.engagements], 4)
+
+    def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
+        """Return the replies and reshares among engagements that nobody gave words to, in their order."""
+        left = action != _LIKE
+        left[list(self._given(agent, post, action))] = False
+        return tick[left], agent[left], post[left], action[left]
+
+    def words(self, agent: Rows, post: Rows, action: Rows) -> tuple[list[str], Int32]:
+        """Return different words, and which of them each of the engagements has, -1 for none."""
+        said: list[str] = []
+        places = np.full(len(agent), -1, np.int32)
+        if self.stock is not None and len(self.stock.keys):
+            keys = engagement_keys(agent, post, action)
+            at = np.minimum(np.searchsorted(self.stock.keys, keys), len(self.stock.keys) - 1)
+            said += self.stock.texts
+            np.copyto(places, self.stock.places[at], where=self.stock.keys[at] == keys)
+        for i, text in self._given(agent, post, action).items():
+            places[i] = len(said)
+            said.append(text)
+        return said, places
+
+    def _given(self, agent: Rows, post: Rows, action: Rows) -> dict[int, str]:
+        """Return which of the engagements stand in `texts`, and their words."""
+        if not self.texts:
+            return {}
+        own = np.flatnonzero(np.isin(agent, [row for row, _, _ in self.texts]))
+        keys = zip(agent[own].tolist(), post[own].tolist(), action[own].tolist(), strict=True)
+        return {i: self.texts[key] for i, key in zip(own.tolist(), keys, strict=True) if key in self.texts}
+
+
+def _joined(parts: list[tuple[Rows, ...]], columns: int) -> list[Int32]:
+    """Return the columns of all parts."""
+    none = (np.zeros(0, np.int32),) * columns
+    return [np.concatenate(column) for column in zip(none, *parts, strict=True)]
+
+
+def _taken(parts: list[tuple[Rows, ...]], columns: int) -> list[Int32]:
+    """Return the columns of all parts, and empty their list."""
+    joined = _joined(parts, columns)
+    parts.clear()
+    return joined

@@ -1,0 +1,95 @@
+"""The follow network: who sees whose posts, as compressed sparse rows. It is never changed during a round."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
+
+type Ints = npt.NDArray[np.integer[Any]]
+type Int32s = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class FollowNetwork:
+    """Who follows whom among agents 0 .. n-1.
+
+    Attributes:
+        indptr: Shape (n + 1,): agent i follows ``indices[indptr[i]:indptr[i + 1]]``, ascending.
+        indices: Followed agents, int32.
+        dropped: What a file held that could not be used, in words -> count.
+        notes: How the file was read, where that may surprise, in words.
+    """
+
+    indptr: npt.NDArray[np.int64]
+    indices: Int32s
+    dropped: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_agents(self) -> int:
+        """Number of agents."""
+        return len(self.indptr) - 1
+
+    @property
+    def n_edges(self) -> int:
+        """Number of follows."""
+        return len(self.indices)
+
+    @cached_property
+    def n_followers(self) -> Int32s:
+        """Followers of each agent."""
+        return np.bincount(self.indices, minlength=self.n_agents).astype(np.int32)
+
+    @property
+    def n_followees(self) -> Int32s:
+        """How many each agent follows."""
+        return np.diff(self.indptr).astype(np.int32)
+
+    def followees(self, agent: int) -> Int32s:
+        """Return whom `agent` follows, ascending."""
+        return self.indices[self.indptr[agent] : self.indptr[agent + 1]]
+
+    def edges(self) -> tuple[Int32s, Int32s]:
+        """Return all follows as (src, dst): dst follows src."""
+        return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
+
+    def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
+        """Return the network with one more agent, the last one."""
+        new = self.n_agents
+        own, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
+        more = np.append(np.bincount(fans, minlength=new), len(own))
+        indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the last number: rows stay ascending
+        indptr = np.append(self.indptr, self.indptr[-1])
+        indptr[1:] += np.cumsum(more)
+        return FollowNetwork(indptr, np.append(indices, own).astype(np.int32), self.dropped, self.notes)
+
+
+def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:
+    """Return the network in which each `dst` follows its `src`; order and repetitions do not matter.
+
+    Follows of oneself and repeated follows are left out and counted.
+    """
+    return from_parts([(src, dst)], n)
+
+
+def from_parts(parts: Sequence[tuple[Ints, Ints]], n: int) -> FollowNetwork:
+    """Return the network of several lists of edges, (src, dst), together; see `from_edges`."""
+    edges = [(np.asarray(src, np.int32), np.asarray(dst, np.int32)) for src, dst in parts]
+    indptr = np.zeros(n + 1, np.int64)
+    for src, dst in edges:
+        count_rows(src, dst, indptr)
+    np.cumsum(indptr, out=indptr)
+    indices, cursor = np.empty(int(indptr[-1]), np.int32), indptr[:-1].copy()
+    for src, dst in edges:
+        place_rows(src, dst, cursor, indices)
+    given, kept = sum(len(src) for src, _ in edges), tidy_rows(indptr, indices)
+    loops, repeats = given - len(indices), len(indices) - kept
+    dropped = tuple((what, count) for what, count in (("self-follows", loops), ("repeated follows", repeats)) if count)
+    if repeats:
+        indices = indices[:kept].copy()
+    return FollowNetwork(indptr, indices, dropped)

@@ -1,0 +1,177 @@
+"""All agents' fields, one array per field; row i is agent i. Nothing here fires a trigger."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import ACTIONS, ActionName
+from prism_mesa.social.state.ids import Ids, Names
+from prism_mesa.statechart import STATES, AgentState
+
+type Rows = npt.NDArray[np.integer[Any]]
+
+NO_POST: Final = -1
+NO_ACTION: Final = 255
+
+STATE_BITS: Final = 3
+"""A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""
+
+
+@dataclass
+class Population:
+    """Columns of n agents.
+
+    Attributes:
+        ids: The users' ids of the agents, as text.
+        names: What prompts call them.
+        interests: Shape (n, n_topics), int8, of length about 127.
+        traits: Big Five on 1..5, shape (n, 5).
+        engagement_threshold: Middle of the band, 0..1.
+        timeout_threshold: Ticks, above 0.
+        activity: Probability of coming online in a round.
+        post_rate: Probability of posting in a round.
+        propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
+        present: False once an agent has left the platform.
+        scripted: True for agents whose class overrides `step`; Mesa schedules them.
+        state: State codes.
+        ticks_in_state: Ticks since the last transition.
+        pending_action: Index into `ACTIONS`, or `NO_ACTION`.
+        current_post: The post under evaluation, or `NO_POST`; `current_match` is its similarity.
+        feed: This round's posts, best first, shape (n, feed size).
+        n_feed: Posts in the feed; `n_read` how many of them the agent has read.
+    """
+
+    ids: Ids
+    names: Names
+    interests: npt.NDArray[np.int8]
+    traits: npt.NDArray[np.float32]
+    engagement_threshold: npt.NDArray[np.float64]
+    timeout_threshold: npt.NDArray[np.int32]
+    activity: npt.NDArray[np.float64]
+    post_rate: npt.NDArray[np.float64]
+    propensities: npt.NDArray[np.float32]
+    present: npt.NDArray[np.bool_]
+    scripted: npt.NDArray[np.bool_]
+    state: npt.NDArray[np.uint8]
+    ticks_in_state: npt.NDArray[np.int32]
+    pending_action: npt.NDArray[np.uint8]
+    current_post: npt.NDArray[np.int32]
+    current_match: npt.NDArray[np.int16]
+    feed: npt.NDArray[np.int32]
+    n_feed: npt.NDArray[np.uint8]
+    n_read: npt.NDArray[np.uint8]
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def state_counts(self, without: Sequence[int] = ()) -> dict[AgentState, int]:
+        """Return the number of present agents in each state, but for some rows."""
+        counted = self.present.copy()
+        counted[list(without)] = False
+        counts = np.bincount(self.state[counted], minlength=len(STATES))
+        return dict(zip(STATES, counts.tolist(), strict=True))
+
+    def append(self, more: "Population") -> None:
+        """Add the agents of another population below the own ones."""
+        for column in fields(self):
+            mine, theirs = getattr(self, column.name), getattr(more, column.name)
+            if isinstance(mine, np.ndarray):
+                setattr(self, column.name, np.concatenate([mine, theirs]))
+            else:
+                mine.extend(theirs)
+
+
+class Categories:
+    """A column of codes that compares with texts, as its rows do.
+
+    >>> (Categories(np.array([0, 2]), ("like", "reply", "reshare")) == "reshare").tolist()
+    [False, True]
+    """
+
+    def __init__(self, codes: npt.NDArray[np.integer[Any]], names: tuple[str, ...]) -> None:
+        self._codes = codes
+        self._names = names
+
+    def __eq__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        code = self._names.index(other) if isinstance(other, str) and other in self._names else -1
+        return np.asarray(self._codes == code)
+
+    def __ne__(self, other: object) -> npt.NDArray[np.bool_]:  # type: ignore[override]
+        return ~(self == other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+STATE_NAMES: Final = tuple(state.value for state in STATES)
+
+
+class History:
+    """The last changes of state of every agent, as rings; 10 bytes an entry.
+
+    Attributes:
+        ring: Shape (n, depth), with the fields `move` (packed trigger, source and target), `clock` (when, as
+            `Clock.number`) and `post` (the post at hand, or `NO_POST`): written together, so one place in
+            memory is touched for each entry.
+        count: Changes so far, shape (n,).
+    """
+
+    ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
+
+    def __init__(self, n: int, depth: int) -> None:
+        self.depth = depth
+        self.ring = np.zeros((n, depth), self.ENTRY)
+        self.count = np.zeros(n, np.int64)
+
+    def grow(self, more: int) -> None:
+        """Make room for `more` agents."""
+        self.ring = np.concatenate([self.ring, np.zeros((more, self.depth), self.ENTRY)])
+        self.count = np.concatenate([self.count, np.zeros(more, np.int64)])
+
+    def record(
+        self,
+        rows: Rows,
+        moves: npt.NDArray[np.uint16],
+        clock: npt.NDArray[np.int32] | int,
+        posts: Rows,
+    ) -> None:
+        """Append one entry to each of `rows` (each once)."""
+        if not self.depth:
+            return
+        entries = np.empty(len(rows), self.ENTRY)
+        entries["move"], entries["clock"], entries["post"] = moves, clock, posts
+        count = self.count[rows]
+        self.ring.reshape(-1)[rows * self.depth + count % self.depth] = entries  # one index is faster than two
+        self.count[rows] = count + 1
+
+    def last_moves(self, row: int, most: int) -> list[int]:
+        """Return the packed moves of one agent's last changes, at most `most`, oldest first."""
+        count = int(self.count[row])
+        kept = np.arange(max(0, count - min(most, self.depth)), count)
+        moves: list[int] = self.ring["move"][row, kept % max(self.depth, 1)].tolist()
+        return moves
+
+    def entries(self, row: int) -> list[tuple[int, int, int]]:
+        """Return (move, clock, post) of one agent, oldest first."""
+        count = int(self.count[row])
+        kept: list[tuple[int, int, int]] = [
+            self.ring[row, i % self.depth].item() for i in range(max(0, count - self.depth), count)
+        ]
+        return kept
+
+
+def packed_move(trigger: int, source: int, target: int) -> int:
+    """Return a transition as one number below 2**16 (up to 1,023 triggers)."""
+    return trigger << 2 * STATE_BITS | source << STATE_BITS | target
+
+
+def unpacked_move(move: int) -> tuple[int, AgentState, AgentState]:
+    """Return the trigger's index, the source and the target."""
+    return move >> 2 * STATE_BITS, STATES[move >> STATE_BITS & 7], STATES[move & 7]
+
+
+def action_name(code: int) -> ActionName | None:
+    """Return the name of a pending action, or None."""
+    return None if code == NO_ACTION else ACTIONS[code]

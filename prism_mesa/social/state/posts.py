@@ -1,0 +1,310 @@
+"""The posts of a run in columns, their counters and velocity. A post is added once and never moves."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import POST_KINDS, Post
+from prism_mesa.social.state.topics import UNIT, Topics
+from prism_mesa.social.world.corpus import Corpus
+
+type Ids = npt.NDArray[np.integer[Any]]
+
+POST, REPLY, RESHARE = range(3)
+NO_PARENT: Final = -1
+NO_TEXT: Final = -1
+WORDS_CAP: Final = 280
+"""Characters of a reply, a comment, or a post that an LLM writes; longer ones are cut."""
+
+_COLUMNS: Final[dict[str, type[np.generic]]] = {
+    "author": np.int32,
+    "text_id": np.int32,
+    "words": np.int32,
+    "round": np.int32,
+    "written": np.int32,
+    "kind": np.uint8,
+    "parent": np.int32,
+    "root": np.int32,
+    "likes": np.int32,
+    "replies": np.int32,
+    "reshares": np.int32,
+    "impressions": np.int32,
+    "velocity": np.int32,
+    "key": np.uint64,
+}
+
+
+_SHOWN: Final = ("author", "round", "kind", "parent", "root", "text_id", "words")
+COUNTED: Final = ("likes", "replies", "reshares", "impressions", "velocity")
+_HOW: Final = {REPLY: "in reply to", RESHARE: "resharing"}
+
+
+def relevance_of(match: npt.NDArray[np.integer[Any]] | int) -> Any:
+    """Return the relevance, 0..1, of an integer similarity of two int8 vectors: (1 + cosine) / 2."""
+    return np.clip((np.asarray(match, np.float64) / (UNIT * UNIT) + 1.0) / 2.0, 0.0, 1.0)
+
+
+def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
+    """Return the similarity of each pair of rows: their exact integer product.
+
+    Sums of products of int8 fit float32's 24 bits, so any order of adding gives the same number.
+    """
+    return np.asarray(np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)), np.int16)
+
+
+@dataclass(repr=False)
+class Posts:
+    """All posts so far; the id is the row, and ids grow with time.
+
+    Column `text_id` is what readers see and what the topics are of. Column `words` is what the author of a reply or a
+    reshare adds, `NO_TEXT` where that is nothing. Both point into `texts`. Column `written` is the round of writing,
+    `round` the one in which a post appears.
+
+    Attributes:
+        corpus: Where the first texts come from; `topics` what they are about.
+        window: Rounds over which engagements make velocity.
+        texts: All texts, those written during the run too: what `text_id` points into.
+    """
+
+    corpus: Corpus
+    topics: Topics
+    window: int
+    texts: list[str] = field(init=False)
+    n: int = 0
+    _columns: dict[str, npt.NDArray[Any]] = field(init=False)
+    _recent: deque[Ids] = field(init=False)
+    _vectors: npt.NDArray[np.int8] = field(init=False)
+    _written: dict[tuple[str, int, int], int] = field(init=False)
+    _about: list[int] = field(init=False)
+    _shows: list[int] = field(init=False)
+    _with_media: npt.NDArray[np.bool_] = field(init=False)
+    _has_labels: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._columns = {name: np.zeros(1024, kind) for name, kind in _COLUMNS.items()}
+        self._recent = deque()
+        self.texts = list(self.corpus.texts)
+        self._vectors = self.topics.vectors
+        self._written, self._about, self._shows = {}, [], []
+        self._with_media = np.array([bool(self.media(i)[0]) for i in range(len(self.texts))], np.bool_)
+        self._has_labels = any(self.corpus.labels)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __repr__(self) -> str:
+        return f"<Posts: {self.n}>"
+
+    def __getattr__(self, name: str) -> npt.NDArray[Any]:
+        if name not in _COLUMNS:
+            raise AttributeError(f"posts have no column {name!r}")
+        return self._columns[name][: self.n]
+
+    def add(
+        self,
+        author: Ids,
+        text_id: Ids,
+        round_: int,
+        kind: Ids | int,
+        parent: Ids | int,
+        root: Ids | None,
+        key: npt.NDArray[np.uint64] | int = 0,
+        words: Ids | int = NO_TEXT,
+        *,
+        written: int | None = None,
+    ) -> Ids:
+        """Append posts and return their ids.
+
+        A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that
+        draws about it do not depend on how many posts there are. They appear in `round_`, and were `written` then
+        too, unless told otherwise.
+        """
+        first, self.n = self.n, self.n + len(author)
+        ids = np.arange(first, self.n)
+        self._make_room(first)
+        rows = slice(first, self.n)
+        own_root = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
+        given = {
+            "author": author,
+            "text_id": text_id,
+            "words": words,
+            "round": round_,
+            "written": round_ if written is None else written,
+            "kind": kind,
+            "parent": parent,
+            "root": own_root,
+            "key": key,
+        }
+        for name, values in given.items():
+            self._columns[name][rows] = values
+        return ids
+
+    def _make_room(self, used: int) -> None:
+        """Double the columns where they are too short; memory that nobody has written to is not taken yet."""
+        size = len(self._columns["author"])
+        while size < self.n:
+            size *= 2
+        if size > len(self._columns["author"]):
+            for name, column in self._columns.items():
+                self._columns[name] = np.zeros(size, column.dtype)
+                self._columns[name][:used] = column[:used]
+
+    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
+        """Keep texts written during the run and return their ids; equal texts about the same are kept once.
+
+        Args:
+            texts: What was written.
+            about: For each of them the text that it is about, `NO_TEXT` for none: where the corpus has topic labels,
+                it has that one's.
+            with_media: Whether each shows the media of what it is about.
+        """
+        about = [NO_TEXT] * len(texts) if about is None else about
+        labels = [self._origin(i) if self._has_labels else NO_TEXT for i in about]
+        shows = [i if with_media and i < len(self.corpus.texts) else NO_TEXT for i in about]
+        keys = list(zip(texts, labels, shows, strict=True))
+        new = [key for key in dict.fromkeys(keys) if key not in self._written]
+        if new:
+            first = len(self.texts)
+            self._written.update((key, first + i) for i, key in enumerate(new))
+            self.texts += [text for text, _, _ in new]
+            self._about += [origin for _, origin, _ in new]
+            self._shows += [shown for _, _, shown in new]
+            more = np.array([bool(self.media(first + i)[0]) for i in range(len(new))], np.bool_)
+            self._with_media = np.concatenate([self._with_media, more])
+            shared = (self._about[-len(new) :],) if self._has_labels else ()
+            self._keep_vectors(first, self.topics.place(self.texts[first:], *shared))
+        return np.array([self._written[key] for key in keys], np.int64)
+
+    def _origin(self, text_id: int) -> int:
+        """Return the text of the corpus that a text is about, by way of others; `NO_TEXT` for none."""
+        own = len(self.corpus.texts)
+        return text_id if text_id < own else self._about[text_id - own]
+
+    def _keep_vectors(self, first: int, vectors: npt.NDArray[np.int8]) -> None:
+        """Write the vectors of the texts from `first` on; the room for them doubles when it is full."""
+        needed = first + len(vectors)
+        if needed > len(self._vectors):
+            before = self._vectors
+            self._vectors = np.zeros((max(needed, 2 * len(before)), before.shape[1]), np.int8)
+            self._vectors[:first] = before[:first]
+        self._vectors[first:needed] = vectors
+
+    def says(self, ids: Ids) -> Ids:
+        """Return which text posts say themselves.
+
+        A reply says its own words, or without any what it answers; a reshare says what its root says.
+        """
+        root = self.root[ids]
+        words = self.words[root]
+        return np.asarray(np.where(words == NO_TEXT, self.text_id[root], words))
+
+    def worded(self, parent: Ids, kind: Ids, said: Sequence[str], place: Ids) -> tuple[Ids, Ids]:
+        """Return columns `text_id` and `words` of replies and reshares that are to be added.
+
+        With words readers see these and, in brackets, what the parent says itself, so that nothing nests. A reply
+        without any is seen as that alone, a reshare as its root.
+
+        Args:
+            parent: The posts that are answered or passed on.
+            kind: `REPLY` or `RESHARE`.
+            said: Different words.
+            place: Which of them each one says, `NO_TEXT` for none.
+        """
+        core = self.says(parent)
+        text_id = np.where(kind == RESHARE, self.text_id[self.root[parent]], core)
+        words = np.full(len(parent), NO_TEXT, np.int64)
+        some = np.flatnonzero(place != NO_TEXT)
+        if len(some):
+            parts, which = np.unique(np.stack([place[some], core[some], kind[some]]), axis=1, return_inverse=True)
+            own = [said[i] for i in parts[0].tolist()]
+            about = parts[1].tolist()
+            heads = [_HOW[code] for code in parts[2].tolist()]
+            seen = [f"{w} ({how}: {self.texts[c]})" for w, how, c in zip(own, heads, about, strict=True)]
+            words[some] = self.add_texts(own, about)[which]
+            text_id[some] = self.add_texts(seen, about, with_media=True)[which]
+        return text_id, words
+
+    def media(self, text_id: int) -> tuple[str, str]:
+        """Return type and description of a text's media, empty if it has none."""
+        own = len(self.corpus.texts)
+        shows = text_id if text_id < own else self._shows[text_id - own]
+        if not 0 <= shows < len(self.corpus.media_types):
+            return "", ""
+        return self.corpus.media_types[shows], self.corpus.media_descriptions[shows]
+
+    def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
+        """Return which posts have media, as `Post.has_media` says of each."""
+        return np.asarray(self._with_media[self.text_id[ids]])
+
+    def n_there(self, now: int) -> int:
+        """Return how many posts have appeared up to a round, this one included: those with lower ids."""
+        return int(np.searchsorted(self.round, np.int32(now), side="right"))
+
+    def first_visible(self, now: int, window: int) -> int:
+        """Return the first id that appeared in the last `window` rounds, this one included."""
+        return int(np.searchsorted(self.round, np.int32(max(now - window + 1, 0))))
+
+    @property
+    def text_vectors(self) -> npt.NDArray[np.int8]:
+        """Topic vectors of all texts, shape (len(texts), n_topics)."""
+        return self._vectors[: len(self.texts)]
+
+    def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
+        """Return the topic vectors of posts, shape (len(ids), n_topics)."""
+        return np.asarray(self._vectors[self.text_id[ids]])
+
+    def count(self, column: str, roots: Ids, step: int = 1) -> None:
+        """Add `step` to a counter for each entry of `roots` (repetitions count)."""
+        if len(roots):
+            first = int(roots.min())
+            added = np.bincount(roots - first).astype(np.int32)
+            self._columns[column][first : first + len(added)] += step * added
+
+    def count_velocity(self, roots: Ids) -> None:
+        """Add this round's engagements to the velocity, and let go of those that left its window."""
+        self.count("velocity", roots)
+        self._recent.append(roots)
+        if len(self._recent) > self.window:
+            self.count("velocity", self._recent.popleft(), -1)
+
+    def views(self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float]) -> list[Post]:
+        """Return posts as readers see them to whom they have these relevances; all arguments have one length."""
+        return [
+            self._view(post, name, relevance, counts)
+            for post, name, relevance, counts in zip(
+                zip(*(self._columns[name][ids].tolist() for name in _SHOWN), ids.tolist(), strict=True),
+                author_names,
+                relevances,
+                zip(*(self._columns[name][self.root[ids]].tolist() for name in COUNTED), strict=True),
+                strict=True,
+            )
+        ]
+
+    def _view(self, post: tuple[int, ...], author_name: str, relevance: float, counts: tuple[int, ...]) -> Post:
+        author, round_, code, parent, root, text_id, words, post_id = post
+        likes, replies, reshares, impressions, velocity = counts
+        kind, text = POST_KINDS[code], self.texts[text_id]
+        media_type, media_description = self.media(text_id)
+        return Post(
+            post_id=post_id,
+            text=f"({_HOW[REPLY]}: {text})" if code == REPLY and words == NO_TEXT else text,
+            author=author,
+            author_name=author_name,
+            relevance=relevance,
+            round=round_,
+            kind=kind,
+            parent=None if parent == NO_PARENT else parent,
+            root=root,
+            likes=likes,
+            replies=replies,
+            reshares=reshares,
+            impressions=impressions,
+            velocity=velocity,
+            media_type=media_type,
+            media_description=media_description,
+            words="" if words == NO_TEXT else self.texts[words],
+        )

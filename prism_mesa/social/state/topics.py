@@ -1,0 +1,226 @@
+"""Texts and what they are about: the corpus of a run, and its topic vectors. Embedders only read texts."""
+
+import logging
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from os import environ
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.extras import how_to_install
+from prism_mesa.social.params import PostsParams
+from prism_mesa.social.world.corpus import Corpus
+
+type Embedder = Callable[[Sequence[str]], npt.NDArray[np.float64]]
+"""Texts to vectors: shape (n texts, any number of dimensions)."""
+
+UNIT = 127
+"""Length of a topic vector: vectors are int8, so every similarity is an exact integer."""
+
+_WORDLLAMA_DIMENSIONS = 256
+_WORD = re.compile(r"[^\W\d_]{2,}")
+STOP_WORDS = frozenset(
+    "the and for that with this from are was not have has had but you your all can its it's our out one get got "
+    "will who how what when where why into about more than then they them their there been were would could should "
+    "just like over after before some any own off too very her his him she let's don't i'm it is in on of to at by "
+    "be as an or if we my me so do no up us he vs via am did does only still every again back new now".split()
+)
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Topic vectors of a corpus and names for directions among them.
+
+    Attributes:
+        vectors: Shape (n texts, n_topics), int8, of length about `UNIT` (or 0 for a text without words).
+        names: Words for some directions: the labels, or the commonest words along each dimension.
+        name_vectors: Their directions, shape (n names, n_topics), int8.
+        place: Texts to vectors, as the corpus was placed; for texts that are written during a run. A second argument
+            may name for each the text of the corpus whose labels it shares, -1 for none.
+    """
+
+    vectors: npt.NDArray[np.int8]
+    names: list[str]
+    name_vectors: npt.NDArray[np.int8]
+    place: Callable[..., npt.NDArray[np.int8]]
+
+    def words_of(self, interests: npt.NDArray[np.int8], most: int = 3) -> list[tuple[str, ...]]:
+        """Return, for each row of `interests`, the nearest names, nearest first; ties in order of names."""
+        nearest = self.nearest_names(interests, most).tolist()
+        return [tuple(self.names[i] for i in row if i >= 0) for row in nearest]
+
+    def nearest_names(self, interests: npt.NDArray[np.int8], most: int = 3) -> npt.NDArray[np.int16]:
+        """Return the same as indices of `names`, shape (n, `most` or the number of names); -1 where none is near."""
+        most, axes = min(most, len(self.names)), self.name_vectors.astype(np.float32).T
+        found = np.full((len(interests), most), -1, np.int16)
+        for first in range(0, len(interests), _ROWS):
+            nearness = interests[first : first + _ROWS].astype(np.float32) @ axes  # exact: far below 2**24
+            rows = np.arange(len(nearness))
+            for column in found[first : first + _ROWS].T:
+                best = nearness.argmax(axis=1)
+                np.copyto(column, best, where=nearness[rows, best] > 0, casting="same_kind")
+                nearness[rows, best] = -np.inf
+        return found
+
+
+_ROWS = 1 << 16
+"""Agents whose nearness to all names is in memory at a time."""
+
+
+def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
+    """Return the topics of a corpus.
+
+    A text's vector is its embedding in `n_topics` dimensions, mixed with the axes of its labels where
+    the file has labels, less the corpus mean, scaled to length `UNIT`.
+
+    Raises:
+        ConfigError: If there are more labels than topics, or the embedder is not installed.
+    """
+    k = params.n_topics
+    embed = _embedder(params.embedder, corpus.texts, k)
+    raw = _unit(embed(corpus.texts))
+    labels = sorted({label for labels in corpus.labels for label in labels})
+    if len(labels) > k:
+        raise ConfigError(f"posts.n_topics: {k} is fewer than the {len(labels)} topic labels in posts.file")
+    by_label = np.zeros((0, k))
+    if labels:
+        by_label = params.label_weight * _label_axes(corpus, labels, k)
+        raw = by_label + (1 - params.label_weight) * raw
+    centre = raw.mean(axis=0)
+    own_words = 1 - params.label_weight if labels else 1.0
+    vectors = quantised(raw - centre)
+
+    def place(texts: Sequence[str], about: Sequence[int] = ()) -> npt.NDArray[np.int8]:
+        placed = own_words * _unit(embed(texts))
+        if labels and len(about):
+            shared = np.asarray(about)
+            placed += np.where(shared[:, None] < 0, 0.0, by_label[shared])
+        return quantised(placed - centre)
+
+    if labels:
+        means = [vectors[[label in own for own in corpus.labels]].mean(axis=0) for label in labels]
+        return Topics(vectors, labels, quantised(np.array(means)), place)
+    names, axes = _word_axes(corpus.texts, embed, k)
+    return Topics(vectors, names, axes, place)
+
+
+def quantised(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
+    """Return vectors scaled to length `UNIT` and rounded; a zero vector stays zero."""
+    return np.rint(_unit(vectors) * UNIT).astype(np.int8)
+
+
+def _unit(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    length = np.sqrt((vectors * vectors).sum(axis=-1, keepdims=True))
+    return vectors / np.where(length > 1e-12, length, 1.0)
+
+
+def _label_axes(corpus: Corpus, labels: list[str], k: int) -> npt.NDArray[np.float64]:
+    axes = np.zeros((len(corpus.texts), k))
+    place = {label: i for i, label in enumerate(labels)}
+    for row, own in enumerate(corpus.labels):
+        axes[row, [place[label] for label in own]] = 1.0
+    return _unit(axes)
+
+
+def _word_axes(texts: Sequence[str], embed: Embedder, k: int) -> tuple[list[str], npt.NDArray[np.int8]]:
+    """Return names for the 2 k directions along the axes: the commonest words that point there."""
+    counts = Counter(word for text in texts for word in set(words_of(text)) if word not in STOP_WORDS and len(word) > 2)
+    common = [word for word, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:2000]]
+    vectors = _unit(embed(common))
+    names, axes = [], []
+    for axis in range(k):
+        for sign in (1.0, -1.0):
+            nearest = [word for word, v in zip(common, vectors[:, axis] * sign, strict=True) if v > 0.5][:2]
+            if nearest:
+                names.append(" and ".join(nearest))
+                axes.append(sign * np.eye(k)[axis])
+    return names, quantised(np.array(axes).reshape(-1, k))
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words of a text, lowercase."""
+    return _WORD.findall(text.lower())
+
+
+def _embedder(name: str, texts: Sequence[str], k: int) -> Embedder:
+    return _hashing(texts, k) if name == "hashing" else _wordllama(texts, k)
+
+
+def _hashing(texts: Sequence[str], k: int) -> Embedder:
+    """Return signed feature hashing of words, weighted by inverse document frequency.
+
+    Weinberger et al. 2009, doi:10.1145/1553374.1553516.
+    """
+    documents = Counter(word for text in texts for word in set(words_of(text)))
+
+    @cache
+    def place(word: str) -> tuple[int, float]:
+        bits = zlib.crc32(word.encode())
+        weight = np.log((1 + len(texts)) / (1 + documents[word]))
+        return (bits >> 1) % k, float(weight if bits & 1 else -weight)
+
+    def embed(batch: Sequence[str]) -> npt.NDArray[np.float64]:
+        vectors = np.zeros((len(batch), k))
+        for row, text in enumerate(batch):
+            for word in words_of(text):
+                axis, weight = place(word)
+                vectors[row, axis] += weight
+        return vectors
+
+    return embed
+
+
+def _wordllama(texts: Sequence[str], k: int) -> Embedder:
+    """Return WordLlama's 256 dimensions on the `k` principal axes of `texts`, whose own are cached."""
+    if k > _WORDLLAMA_DIMENSIONS:
+        raise ConfigError(f"posts.n_topics: {k} is more than the {_WORDLLAMA_DIMENSIONS} dimensions of wordllama")
+    known = cached_vectors("wordllama", texts, _wordllama_vectors)
+    mean = known.mean(axis=0)
+    _, axes = np.linalg.eigh(np.cov(known.T))
+    axes = axes[:, ::-1][:, :k]
+    axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
+    return lambda batch: ((known if batch is texts else _wordllama_vectors(batch)) - mean) @ axes
+
+
+def _wordllama_vectors(texts: Sequence[str]) -> npt.NDArray[np.float64]:
+    return np.asarray(_wordllama_model().embed(list(texts)), np.float64)
+
+
+@cache
+def _wordllama_model() -> Any:
+    root = logging.getLogger()
+    before = root.level, root.handlers[:]
+    try:
+        import wordllama
+    except ImportError:
+        raise ConfigError(
+            f"posts.embedder: wordllama is not installed: {how_to_install('embeddings', 'wordllama')}; or use hashing"
+        ) from None
+    root.setLevel(before[0])  # importing it sends everybody's logging to the terminal
+    root.handlers[:] = before[1]
+    return wordllama.WordLlama.load(cache_dir=Path(wordllama.__file__).parent, disable_download=True)
+
+
+def cached_vectors(name: str, texts: Sequence[str], embed: Embedder) -> npt.NDArray[np.float64]:
+    """Return ``embed(texts)``, from the user's cache folder if it was computed before."""
+    digest = blake2b("\x1e".join([name, *texts]).encode(), digest_size=16).hexdigest()
+    folder = Path(environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "prism-mesa" / "embeddings"
+    file = folder / f"{name}-{digest}.npy"
+    if file.is_file():
+        return np.asarray(np.load(file, allow_pickle=False), np.float64)
+    vectors = embed(texts)
+    folder.mkdir(parents=True, exist_ok=True)
+    part = file.with_name(f".{file.name}")
+    with part.open("wb") as handle:
+        np.save(handle, vectors, allow_pickle=False)
+    part.replace(file)
+    return vectors

@@ -1,0 +1,1 @@
+"""What a model starts with: users' files, networks, profiles, and texts."""

@@ -1,0 +1,104 @@
+"""Kinds of users: agents clustered by what they like and how they are, so that one answer can serve many of them.
+
+k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five, from a start that is
+spread out and depends on the agents alone. Nothing here asks anyone.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.social.state.chunks import blocks
+from prism_mesa.social.state.topics import UNIT, Topics, quantised
+from prism_mesa.social.world.profiles import personality
+
+type Floats = npt.NDArray[np.float64]
+
+TRAIT_WEIGHT: Final = 0.1
+"""Of one standard deviation of a trait, against interests, which have length 1: interests come first."""
+
+MOST_SAMPLED: Final = 100_000
+ITERATIONS: Final = 20
+_INTERESTS_NAMED: Final = 3
+_CACHED: Final = 1 << 11
+
+
+@dataclass(frozen=True)
+class Archetypes:
+    """The kinds of users of a platform.
+
+    Attributes:
+        centres: Shape (k, features).
+        interests: What each kind likes, names of topics, nearest first.
+        personality: The mean Big Five of each kind in words.
+    """
+
+    centres: Floats
+    interests: list[tuple[str, ...]]
+    personality: list[str]
+
+    def of(self, interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int64]:
+        """Return the kind of each row: the nearest centre, ties to the first."""
+        own = np.empty(len(interests), np.int64)
+        for part in blocks(len(interests)):
+            own[part] = _nearest(_features(interests[part], traits[part]), self.centres)
+        return own
+
+
+def make_archetypes(
+    interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]], k: int, topics: Topics
+) -> Archetypes:
+    """Return at most `k` kinds of the agents whose interests, shape (n, n_topics), and traits, (n, 5), these are.
+
+    Of more than `MOST_SAMPLED` agents every m-th is looked at.
+    """
+    step = -(-len(interests) // MOST_SAMPLED)
+    features = _features(interests[::step], traits[::step])
+    centres = _spread_out(features, k)
+    for _ in range(ITERATIONS):
+        own = _nearest(features, centres)
+        size = np.bincount(own, minlength=len(centres))
+        total = np.stack([np.bincount(own, column, len(centres)) for column in features.T], axis=1)
+        means = np.where(size[:, None] > 0, total / np.maximum(size, 1)[:, None], centres)
+        if np.array_equal(means, centres):
+            break
+        centres = means
+    n_topics = interests.shape[1]
+    means = centres[:, n_topics:] / TRAIT_WEIGHT * TRAIT_SDS + TRAIT_MEANS
+    words = topics.words_of(quantised(centres[:, :n_topics]), _INTERESTS_NAMED)
+    return Archetypes(centres, words, [personality(row) for row in means])
+
+
+def _features(interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]]) -> Floats:
+    standard = (traits.astype(np.float64) - TRAIT_MEANS) / TRAIT_SDS
+    return np.concatenate([interests / float(UNIT), TRAIT_WEIGHT * standard], axis=1)
+
+
+def _spread_out(features: Floats, k: int) -> Floats:
+    """Return up to k rows: that nearest to the mean, then always that farthest from all chosen ones (Gonzalez 1985)."""
+    chosen = [int(_distances(features, features.mean(axis=0)).argmin())]
+    distance = _distances(features, features[chosen[0]])
+    while len(chosen) < k and distance.max() > 0:
+        chosen.append(int(distance.argmax()))
+        distance = np.minimum(distance, _distances(features, features[chosen[-1]]))
+    return features[chosen]
+
+
+def _distances(features: Floats, centre: Floats) -> Floats:
+    return np.asarray(((features - centre) ** 2).sum(axis=1), np.float64)
+
+
+def _nearest(features: Floats, centres: Floats) -> npt.NDArray[np.int64]:
+    """Return the nearest centre of each row, ties to the first; by blocks that stay in the processor's cache."""
+    own = np.zeros(len(features), np.int64)
+    for part in blocks(len(features), _CACHED):
+        rows, nearest = features[part], np.full(part.stop - part.start, np.inf)
+        for k, centre in enumerate(centres):
+            distance = _distances(rows, centre)
+            closer = distance < nearest
+            own[part][closer] = k
+            nearest[closer] = distance[closer]
+    return own

@@ -1,0 +1,195 @@
+"""Making the world that a model starts with: network, texts, population, and the schedule of posts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import DataError
+from prism_mesa.kernels.network import add_up
+from prism_mesa.params import said_of
+from prism_mesa.social.params import NetworkParams, SocialParams
+from prism_mesa.social.state.chunks import blocks
+from prism_mesa.social.state.ids import Ids, examples
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.population import Population
+from prism_mesa.social.state.topics import Topics, quantised, topics_of
+from prism_mesa.social.world.corpus import Corpus, load_corpus
+from prism_mesa.social.world.follows import load_network
+from prism_mesa.social.world.profiles import draw_interests, draw_profiles, read_profiles
+from prism_mesa.social.world.random_networks import generate_network
+from prism_mesa.streams import Streams
+
+type Rows = npt.NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """Posts that the corpus brings: text i is posted by row ``author[i]`` in round ``round[i]``; rounds ascend."""
+
+    author: npt.NDArray[np.int64]
+    text_id: npt.NDArray[np.int64]
+    round: npt.NDArray[np.int64]
+
+    def of_round(self, round_: int) -> tuple[Rows, Rows]:
+        """Return authors and texts of one round."""
+        first, last = np.searchsorted(self.round, [round_, round_ + 1])
+        return self.author[first:last], self.text_id[first:last]
+
+
+@dataclass(frozen=True)
+class World:
+    """What a model starts with.
+
+    Attributes:
+        notes: How the input was taken, where that may surprise, in words.
+        misfits: Those of them about what did not fit: what was left out, taken otherwise than it may have been meant,
+            or is more than there can be.
+        profiled: What the file of profiles gives for every agent: its columns.
+    """
+
+    network: FollowNetwork
+    corpus: Corpus
+    topics: Topics
+    population: Population
+    schedule: Schedule
+    notes: tuple[str, ...]
+    misfits: tuple[str, ...] = ()
+    profiled: frozenset[str] = frozenset()
+
+
+def make_world(params: SocialParams, streams: Streams) -> World:
+    """Return the world of `params`.
+
+    Raises:
+        ConfigError: If parameters contradict each other.
+        DataError: If a file cannot be used.
+    """
+    if params.network.edges is not None:
+        network, ids = load_network(params.network.edges, params.network.direction, params.files)
+    else:
+        network = generate_network(_possible(params), params.agents.n, streams)
+        ids = Ids(range(network.n_agents))
+    corpus = load_corpus(params.posts.file, params.files)
+    topics = topics_of(corpus, params.posts)
+    schedule, unmatched = _schedule(corpus, network, ids, params)
+    agents = np.arange(network.n_agents)
+    interests = draw_interests(agents, topics, streams)
+    without = 0
+    if len(schedule.author):
+        interests, without = _observed_interests(interests, schedule, topics, network)
+    population = draw_profiles(agents, ids, interests, params, streams)
+    notes = [*network.notes, *corpus.notes]
+    profiled: frozenset[str] = frozenset()
+    if params.agents.profiles is not None:
+        profiled, told = read_profiles(params.agents.profiles, population, topics, params.files)
+        notes += told
+    misfits = [f"network.edges: {said}" for said in ids.doubts()]
+    misfits += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
+    misfits += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
+    misfits += _beyond(params, len(corpus.texts))
+    asked, made = params.network.mean_degree, network.n_edges / network.n_agents
+    if params.network.edges is None and abs(made / asked - 1) > 0.05:
+        notes.append(f"network.mean_degree: {asked:g} was asked for, {made:.3g} came out")
+    notes += misfits
+    if without:
+        notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
+    return World(network, corpus, topics, population, schedule, tuple(notes), tuple(misfits), profiled)
+
+
+def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:
+    """Yield in words what was set to more than there can be, and counts as that; any higher number does the same."""
+    said, others = said_of(params), params.agents.n - 1
+    if "network.mean_degree" in said and params.network.edges is None and params.network.mean_degree > others:
+        yield f"network.mean_degree: {params.network.mean_degree:g} is more than the {others} others that there are"
+    if "posts.circulating" in said and params.posts.circulating > n_texts:
+        yield f"posts.circulating: {params.posts.circulating:,} is more than the {n_texts:,} texts that there are"
+
+
+def _possible(params: SocialParams) -> NetworkParams:
+    """Return the network's parameters with a mean degree that so few agents can have."""
+    most = min(params.network.mean_degree, params.agents.n - 1)
+    return params.network.model_copy(update={"mean_degree": most})
+
+
+def _schedule(
+    corpus: Corpus, network: FollowNetwork, ids: Ids, params: SocialParams
+) -> tuple[Schedule, tuple[tuple[str, int], ...]]:
+    """Return who posts which text when, and what found no place."""
+    none = np.zeros(0, np.int64)
+    if corpus.authors is None:
+        return Schedule(none, none, none), ()
+    by_rank = params.posts.authors == "rank"
+    rows = _by_rank(corpus.authors, network) if by_rank else ids.rows_of(corpus.authors)
+    matched = rows >= 0
+    if not matched.any():
+        raise DataError(f"posts.file: {params.posts.file}: {_no_match(list(dict.fromkeys(corpus.authors)), ids)}")
+    text_id = np.flatnonzero(matched)
+    if corpus.rounds is None:
+        rounds = np.arange(len(text_id)) * params.rounds // len(text_id)
+    else:
+        rounds = corpus.rounds[text_id]
+    late = int((rounds >= params.rounds).sum())
+    unmatched = (("posts whose author is no agent", int((~matched).sum())), ("posts after the last round", late))
+    return Schedule(rows[text_id], text_id, rounds), unmatched
+
+
+def _no_match(authors: list[str], ids: Ids) -> str:
+    """Return why none of the authors is an agent, and what to do."""
+    alike = ids.otherwise(authors)
+    why = "they name others"
+    if alike:
+        why = f"ids are compared as text, and {alike[0]!r} is not {alike[1]!r}: write them alike in both files"
+    elif ids.is_range:
+        why = "without network.edges agents are called by their numbers"
+    return (
+        f"none of its {len(authors)} authors is an agent of the network; give posts.authors=rank to match them by "
+        f"activity and followers. Authors are {examples(authors)}; ids of the network are {examples(ids)}: {why}"
+    )
+
+
+def _by_rank(authors: list[str], network: FollowNetwork) -> npt.NDArray[np.int64]:
+    """Return the author's row of each text, -1 for none.
+
+    The author with the most posts is the agent with the most followers, and so on.
+    """
+    _, first, inverse, counts = np.unique(np.array(authors), return_index=True, return_inverse=True, return_counts=True)
+    by_posts = np.lexsort((first, -counts))
+    by_followers = np.argsort(-network.n_followers, kind="stable")
+    row = np.full(len(first), -1)
+    n = min(len(first), network.n_agents)
+    row[by_posts[:n]] = by_followers[:n]
+    return row[inverse]
+
+
+def _observed_interests(
+    drawn: npt.NDArray[np.int8], schedule: Schedule, topics: Topics, network: FollowNetwork
+) -> tuple[npt.NDArray[np.int8], int]:
+    """Return each agent's mean topics of what it and those it follows post, and how many have none of these."""
+    n, k = drawn.shape
+    authors, place = np.unique(schedule.author, return_inverse=True)
+    own = np.empty((len(authors), k + 1), np.int64)  # the last column counts posts
+    for column in range(k):
+        own[:, column] = np.bincount(place, topics.vectors[schedule.text_id, column], len(authors))
+    own[:, k] = np.bincount(place, minlength=len(authors))
+    place_of = np.full(n, -1, np.int32)
+    place_of[authors] = np.arange(len(authors))
+    observed, without = drawn.copy(), 0
+    for part in blocks(n):
+        found = _topics_read(part, own, place_of, network)
+        some = np.abs(found).max(axis=1) > 0
+        observed[part][some] = found[some]
+        without += int((~some).sum())
+    return observed, without
+
+
+def _topics_read(
+    part: slice, own: npt.NDArray[np.int64], place_of: npt.NDArray[np.int32], network: FollowNetwork
+) -> npt.NDArray[np.int8]:
+    """Return the mean topics of the posts of each agent of a block and of those it follows."""
+    place = place_of[part]
+    total = np.where(place[:, None] >= 0, own[place], 0)
+    add_up(part.start, network.indptr, network.indices, place_of, own, total)
+    return quantised(total[:, :-1] / np.maximum(total[:, -1:], 1))

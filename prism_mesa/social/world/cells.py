@@ -1,0 +1,183 @@
+"""What the cells of users' tables say: ids, texts, numbers, times. A fault is a ValueError that names the column."""
+
+import warnings
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from prism_mesa.social.world.csv_files import whole_numbers
+
+type Floats = npt.NDArray[np.float64]
+
+_EXACT: Final = 2.0**53
+"""Below it floats tell all whole numbers apart."""
+_NO_NUMBER: Final = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
+"""How others write that there is no number."""
+_ANOTHER_DAY: Final = frozenset({"now", "today"})
+"""What pandas would take for the time of reading."""
+
+
+def ids_of(columns: dict[str, pa.ChunkedArray]) -> list[pa.ChunkedArray]:
+    """Return columns of ids: all as int64, or all as texts; blank cells as nulls.
+
+    Whole numbers stand for their decimal digits, whatever they are kept as: a blank cell makes pandas keep them as
+    floats. Texts are as they stand.
+
+    Raises:
+        ValueError: If a column holds lists or the like, or floats too large to be told apart.
+    """
+    plain = {name: _plain(column, name, "ids") for name, column in columns.items()}
+    plain = {name: _without_nan(column) for name, column in plain.items()}
+    floats = [column for column in plain.values() if pa.types.is_floating(column.type)]
+    whole = all(pc.all(pc.equal(column, pc.round(column))).as_py() is not False for column in floats)
+    ids = [_digits(column, name, whole=whole) for name, column in plain.items()]
+    if all(pa.types.is_int64(column.type) for column in ids):
+        return ids
+    return [column if _is_text(column.type) else column.cast(pa.string()) for column in ids]
+
+
+def labels_of(column: pa.ChunkedArray, name: str) -> list[str | None]:
+    """Return the ids of a column as texts without blanks around them, None where there is none."""
+    [ids] = ids_of({name: column})
+    labels = (None if id_ is None else str(id_).strip() for id_ in ids.to_pylist())
+    return [label or None for label in labels]
+
+
+def distinct_ids(texts: pa.Array) -> "pd.Series[Any]":
+    """Return different texts as ids, in their order: as whole numbers if all are written so, without blanks around."""
+    trimmed = pc.utf8_trim_whitespace(texts)
+    numbers = whole_numbers(trimmed)
+    return pd.Series(trimmed.to_pylist(), dtype=object) if numbers is None else numbers.to_pandas()
+
+
+def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pa.types.is_floating(column.type):
+        return column
+    column = column.cast(pa.float64())
+    return pc.if_else(pc.is_nan(column), pa.scalar(None, pa.float64()), column)
+
+
+def _digits(column: pa.ChunkedArray, name: str, *, whole: bool) -> pa.ChunkedArray:
+    """Return ids as int64 where they are whole numbers, else as texts."""
+    kind = column.type
+    if pa.types.is_floating(kind):
+        if not whole:
+            return pa.chunked_array(
+                [pa.array([None if x is None else repr(x) for x in column.to_pylist()], pa.string())]
+            )
+        if (pc.max(pc.abs(column)).as_py() or 0) >= _EXACT:
+            raise ValueError(
+                f"column {name!r} holds ids as floats that are too large to be told apart: write them as text"
+            )
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        try:
+            return column.cast(pa.int64())
+        except pa.ArrowInvalid:
+            pass  # beyond 64 bits, or decimals
+    return column if _is_text(kind) else column.cast(pa.string())
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _plain(column: pa.ChunkedArray, name: str, what: str) -> pa.ChunkedArray:
+    """Return a column, its codes decoded where they stand for anything but texts, and bytes as texts."""
+    kind = column.type
+    if pa.types.is_nested(kind):
+        raise ValueError(f"column {name!r} holds {kind}, not {what}")
+    try:
+        if pa.types.is_dictionary(kind) and not _is_text(kind):
+            column = column.cast(kind.value_type)
+        binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+        return column.cast(pa.string()) if binary or pa.types.is_null(column.type) else column
+    except pa.ArrowException:
+        raise ValueError(f"column {name!r} holds {kind}, not {what}") from None
+
+
+def texts_of(column: pa.ChunkedArray, name: str) -> list[str]:
+    """Return what stands in the cells, without blanks around it; an empty text where nothing does.
+
+    Raises:
+        ValueError: If they hold no texts.
+    """
+    plain = _plain(column, name, "texts")
+    return ["" if text is None or text != text else str(text).strip() for text in plain.to_pylist()]
+
+
+def numbers_of(column: pa.ChunkedArray, name: str) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return numbers, NaN where there is none, and which cells are not blank; a number without bounds is infinite.
+
+    Raises:
+        ValueError: If they hold lists or the like.
+    """
+    plain = _plain(column, name, "numbers")
+    if not _is_text(plain.type):
+        try:
+            numbers = np.asarray(plain.cast(pa.float64(), safe=False).to_numpy(), np.float64)
+        except pa.ArrowException:
+            raise ValueError(f"column {name!r} holds {plain.type}, not numbers") from None
+        return numbers, ~np.isnan(numbers)
+    texts = texts_of(column, name)
+    given = np.array([text != "" and text.lower() not in _NO_NUMBER for text in texts], np.bool_)
+    return np.array([_number(text) for text in texts], np.float64), given
+
+
+def _number(text: str) -> float:
+    """Return the number of a text as it is written in tables, NaN if it is none."""
+    try:
+        return float(text) if "_" not in text else np.nan
+    except ValueError:
+        return np.nan
+
+
+def times_of(column: pa.ChunkedArray, name: str) -> tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Return times as numbers to sort by, and which cells hold one.
+
+    Texts are dates and times of any format, in UTC where they name no zone; or numbers, all of them (seconds since
+    1970, years, ...).
+
+    Raises:
+        ValueError: If they hold no times.
+    """
+    plain = _plain(column, name, "times")
+    if pa.types.is_temporal(plain.type) and not (pa.types.is_duration(plain.type) or pa.types.is_time(plain.type)):
+        width = pa.int32() if pa.types.is_date32(plain.type) else pa.int64()
+        return np.asarray(plain.cast(width).fill_null(0).to_numpy(), np.int64), np.asarray(plain.is_valid().to_numpy())
+    numbers, given = numbers_of(plain, name)
+    if np.isfinite(numbers[given]).all():
+        return np.nan_to_num(numbers), given
+    times = _parsed(texts_of(plain, name))
+    is_time = ~np.isnat(times)
+    return np.where(is_time, times.view(np.int64), 0), is_time
+
+
+def _parsed(texts: Sequence[str]) -> npt.NDArray[np.datetime64]:
+    """Return times in UTC, NaT where a text is none: all in the format of the first one, or each in its own."""
+    values = pd.Series([None if text.lower() in _ANOTHER_DAY else text for text in texts], dtype=object)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that no one format fits; then each is tried by itself
+        times = _stamps(values)
+        rest = np.flatnonzero(np.isnat(times) & values.notna().to_numpy())
+        times[rest] = _stamps(values[rest], format="mixed")
+    return times
+
+
+def _stamps(values: "pd.Series[Any]", **how: str) -> npt.NDArray[np.datetime64]:
+    """Return times, NaT where there is none; pandas gives up on all where one is beyond what it can hold."""
+    if not len(values):
+        return np.zeros(0, "datetime64[us]")
+    try:
+        times = pd.to_datetime(values, errors="coerce", utc=True, **how)
+        return np.array(times.dt.tz_localize(None), "datetime64[us]")
+    except (ValueError, ArithmeticError, NotImplementedError, TypeError):
+        if len(values) == 1:
+            return np.array(["NaT"], "datetime64[us]")
+        half = len(values) // 2
+        return np.concatenate([_stamps(values[:half], **how), _stamps(values[half:], **how)])

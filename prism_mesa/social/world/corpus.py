@@ -1,0 +1,139 @@
+"""The corpus: the texts that agents post, from a file or the one that comes with PRISM."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.errors import DataError
+from prism_mesa.social.params import FilesParams
+from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of, times_of
+from prism_mesa.social.world.readers import DEFAULT, Table, read_table, told
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Texts to post, in order of time where the file has one.
+
+    Attributes:
+        authors: The file's author ids, or None: then agents draw what they post.
+        rounds: The file's rounds, or None: then scheduled posts are spread evenly.
+        labels: Topic labels of each text; empty tuples where the file has none.
+        dropped: What could not be used, in words -> count.
+        notes: How the file was read, where that may surprise, in words.
+    """
+
+    texts: list[str]
+    authors: list[str] | None = None
+    rounds: npt.NDArray[np.int64] | None = None
+    labels: list[tuple[str, ...]] = field(default_factory=list)
+    media_types: list[str] = field(default_factory=list)
+    media_descriptions: list[str] = field(default_factory=list)
+    dropped: tuple[tuple[str, int], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
+    """Read posts from a file, or the corpus that comes with PRISM.
+
+    Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are
+    sorted by it), `topic` (labels, separated by ;), `media_type`, `media_description`. A row that is equal to
+    another in all of these is left out; but where authors post in the order of rows, it is a later post.
+
+    Raises:
+        DataError: If the file is missing, has no column `text`, or no usable row.
+    """
+    if path is None:
+        with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
+            return load_corpus(str(inside))
+    table = read_table(path, _KEY, needs=("text",), may=_COLUMNS, files=files)
+    with told(path, _KEY):
+        cells = _cells(table)
+    usable, dropped = _usable(cells)
+    if not usable.any():
+        raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({_said(dropped)})")
+    cells, repeats, notes = _in_order(cells[usable])
+    dropped["repeated posts"] = repeats
+    columns = {name: cells[name].tolist() for name in cells}
+    blank = [""] * len(cells)
+    return Corpus(
+        texts=columns["text"],
+        authors=columns.get("author"),
+        rounds=cells["round"].to_numpy(np.int64) if "round" in cells else None,
+        labels=[tuple(filter(None, map(str.strip, value.split(";")))) for value in columns.get("topic", blank)],
+        media_types=columns.get("media_type", blank),
+        media_descriptions=columns.get("media_description", blank),
+        dropped=tuple((what, count) for what, count in dropped.items() if count),
+        notes=table.notes + notes,
+    )
+
+
+_KEY: Final = "posts.file"
+
+
+_COLUMNS: Final = ("author", "round", "created_at", "topic", "media_type", "media_description")
+
+
+def _cells(table: Table) -> pd.DataFrame:
+    """Return what the rows of a table say: `round` and `time` as numbers, NaN where they are none; else texts."""
+    cells: dict[str, object] = {name: _objects(texts_of(table[name], name)) for name in _TEXTS if name in table}
+    if "author" in table:
+        cells["author"] = _objects(labels_of(table["author"], "author"))
+    if "round" in table:
+        cells["round"], _ = numbers_of(table["round"], "round")
+    if "created_at" in table:
+        times, is_time = times_of(table["created_at"], "created_at")
+        cells["time"], cells["is_time"] = times, is_time
+    return pd.DataFrame(cells)
+
+
+_TEXTS: Final = ("text", "topic", "media_type", "media_description")
+
+
+def _objects(values: Sequence[str | None]) -> npt.NDArray[np.object_]:
+    return np.array([*values, None], object)[:-1]
+
+
+def _usable(cells: pd.DataFrame) -> tuple[npt.NDArray[np.bool_], dict[str, int]]:
+    """Return which rows can be used, and how many cannot for which reason, the first one of each."""
+    fine = {"rows without text": cells["text"] != ""}
+    if "is_time" in cells:
+        fine["rows whose created_at is no time"] = cells["is_time"]
+    if "round" in cells:
+        whole = cells["round"].between(0, 2**31 - 1) & (cells["round"] == cells["round"].round())
+        fine["rows whose round is no whole number from 0"] = whole
+    if "author" in cells:
+        fine["rows without author"] = cells["author"].notna()
+    usable, dropped = np.ones(len(cells), np.bool_), {}
+    for why, column in fine.items():
+        dropped[why] = int((usable & ~column.to_numpy(bool)).sum())
+        usable &= column.to_numpy(bool)
+    return usable, dropped
+
+
+def _in_order(cells: pd.DataFrame) -> tuple[pd.DataFrame, int, tuple[str, ...]]:
+    """Return rows in order of time, without those that repeat another; how many these were, and what else to say.
+
+    Where authors post in the order of rows, that order is time, and a row that looks like another is a later post.
+    """
+    times = [cells[name] for name in ("time", "round") if name in cells]
+    if times:
+        cells = cells.iloc[np.lexsort(times)]
+    again = cells.duplicated().to_numpy()
+    if not again.any():
+        return cells, 0, ()
+    if "author" in cells and not times:
+        return (
+            cells,
+            0,
+            (f"{_KEY}: {again.sum()} rows repeat another; without round or created_at they are posted too",),
+        )
+    return cells[~again], int(again.sum()), ()
+
+
+def _said(dropped: dict[str, int]) -> str:
+    return ", ".join(f"{count} {what}" for what, count in dropped.items() if count)

@@ -1,0 +1,174 @@
+"""CSV files as columns of text: nothing is taken for a number, a date or a blank that the file does not say."""
+
+import csv
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+
+from prism_mesa.social.params import FilesParams
+from prism_mesa.social.world.unpacking import opened
+
+MOST_COLUMNS: Final = 10_000
+_LONGEST_HEADER: Final = 1_000_000
+_STREAM_BLOCK: Final = 1 << 22
+_DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
+
+
+class NoHeader(ValueError):  # noqa: N818 - what there is not
+    """A file without any line."""
+
+
+@dataclass(frozen=True)
+class Header:
+    """The first line of a CSV.
+
+    Attributes:
+        names: The columns, without blanks around them.
+        delimiter: What stands between them.
+        exact: Whether the names stand there as they are here.
+    """
+
+    names: tuple[str, ...]
+    delimiter: str
+    exact: bool
+
+    @property
+    def separated(self) -> str:
+        """What it is separated by, in words."""
+        return _DELIMITERS[self.delimiter]
+
+
+def read_header(file: Path, needs: Sequence[str], files: FilesParams) -> Header:
+    """Return the header of a CSV, separated by what gives the columns that it needs, or else most columns.
+
+    Raises:
+        NoHeader: If nothing stands in it.
+        ValueError: If its first line is no header of a table, or as `opened`.
+    """
+    with opened(file, files) as stream:
+        line = _first_line(stream)
+    found = [_split(line, delimiter) for delimiter in _DELIMITERS]
+    fitting = [header for header in found if set(needs) <= set(header.names)]
+    header = fitting[0] if fitting else max(found, key=lambda header: len(header.names))
+    if len(header.names) > MOST_COLUMNS:
+        raise ValueError(f"its first line names {len(header.names):,} columns, and {MOST_COLUMNS:,} are the most")
+    return header
+
+
+def _first_line(stream: BinaryIO) -> str:
+    """Return the first line that is not empty; lines may end as on any system."""
+    head = stream.read(_LONGEST_HEADER + 1).lstrip(b"\r\n")
+    line = head.replace(b"\r", b"\n").partition(b"\n")[0]
+    if not line.strip() and len(head) <= _LONGEST_HEADER:
+        raise NoHeader
+    if len(line) > _LONGEST_HEADER - 1:
+        raise ValueError(
+            f"its first line is longer than {_LONGEST_HEADER:,} bytes: the names of the columns belong there"
+        )
+    return line.decode()
+
+
+def _split(line: str, delimiter: str) -> Header:
+    try:
+        names = next(csv.reader([line], delimiter=delimiter))
+    except csv.Error as error:
+        raise ValueError(f"its first line is no header of a table: {error}") from None
+    stripped = tuple(name.strip() for name in names)
+    return Header(stripped, delimiter, stripped == tuple(names))
+
+
+def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
+    """Return columns of a CSV as texts, empty cells as nulls. Rows longer than the header are a fault, not an index.
+
+    Raises:
+        ValueError: If rows do not fit the header, or as `opened`.
+    """
+    with warnings.catch_warnings(), opened(file, files) as stream:
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        frame = pd.read_csv(
+            stream,
+            sep=header.delimiter,
+            index_col=False,
+            dtype=str,
+            keep_default_na=False,
+            na_values=[""],
+            encoding="utf-8",
+        )
+    if len(frame.columns) != len(header.names):
+        raise ValueError(f"its first line names {len(header.names)} columns, its rows have {len(frame.columns)}")
+    cells = {name: frame.iloc[:, header.names.index(name)] for name in columns}
+    return pa.table({name: pa.array(column, pa.large_string(), from_pandas=True) for name, column in cells.items()})
+
+
+def read_csv_ids(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
+    """Return columns of ids: whole numbers if they all are written as such, else texts; blank cells as nulls.
+
+    Raises:
+        ValueError: As `read_csv`.
+    """
+    for numbers in (True, False):
+        table = _streamed(file, header, columns, files, numbers=numbers)
+        if table is not None:
+            return table
+    table = read_csv(file, header, columns, files)  # takes rows that are shorter, or end in a comma
+    return pa.table({name: _trimmed(table[name].combine_chunks()) for name in columns})
+
+
+def _streamed(
+    file: Path, header: Header, columns: Sequence[str], files: FilesParams, *, numbers: bool
+) -> pa.Table | None:
+    """Return the columns, a block at a time; None if they are not such, or anything is wrong."""
+    if not header.exact:
+        return None
+    kinds = pa.csv.ConvertOptions(
+        include_columns=columns,
+        column_types=dict.fromkeys(columns, pa.string()),
+        strings_can_be_null=True,
+        null_values=[""],
+    )
+    batches = []
+    try:
+        with opened(file, files) as stream:
+            reader = pa.csv.open_csv(
+                pa.PythonFile(stream, mode="r"),
+                pa.csv.ReadOptions(block_size=_STREAM_BLOCK),
+                pa.csv.ParseOptions(delimiter=header.delimiter, newlines_in_values=True),
+                kinds,
+            )
+            for batch in reader:
+                cells = [whole_numbers(column) if numbers else _trimmed(column) for column in batch.columns]
+                if any(column is None for column in cells):
+                    return None
+                batches.append(pa.record_batch(cells, names=list(columns)))
+    except (ValueError, KeyError, pa.ArrowException):
+        return None
+    return pa.Table.from_batches(batches) if batches else None
+
+
+def whole_numbers(texts: pa.Array) -> pa.Array | None:
+    """Return texts as int64 if each is written as a whole number is: no zeros or plus in front, no blanks around.
+
+    >>> whole_numbers(pa.array(["7", None, "-12"])).to_pylist(), whole_numbers(pa.array(["7", "007"]))
+    ([7, None, -12], None)
+    """
+    try:
+        numbers = texts.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return None
+    return numbers if numbers.cast(texts.type).equals(texts) else None
+
+
+def _trimmed(texts: pa.Array) -> pa.DictionaryArray:
+    """Return texts without blanks around them, as codes; what is blank then is null."""
+    coded = texts.dictionary_encode()
+    values = pc.utf8_trim_whitespace(coded.dictionary.cast(pa.string()))
+    blank = pc.index_in(coded.indices, value_set=pc.indices_nonzero(pc.equal(values, "")).cast(coded.indices.type))
+    indices = pc.if_else(pc.is_null(blank), coded.indices, pa.scalar(None, coded.indices.type))
+    return pa.DictionaryArray.from_arrays(indices, values)

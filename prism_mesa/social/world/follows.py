@@ -1,0 +1,89 @@
+"""Follow networks read from files of edges."""
+
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from prism_mesa.errors import DataError
+from prism_mesa.kernels.network import number_keys
+from prism_mesa.social.params import FilesParams
+from prism_mesa.social.state.chunks import blocks
+from prism_mesa.social.state.ids import Ids
+from prism_mesa.social.state.network import FollowNetwork, Int32s, from_edges
+from prism_mesa.social.world.cells import distinct_ids, ids_of
+from prism_mesa.social.world.readers import DEFAULT, read_ids, told
+
+_SLOTS = 1 << 12
+"""Of the first table in which ids are looked up; it grows."""
+
+
+_KEYS = 1 << 17
+"""Ids that are looked up at a time."""
+
+
+def load_network(
+    path: str,
+    direction: Literal["dst_follows_src", "src_follows_dst"] = "dst_follows_src",
+    files: FilesParams = DEFAULT,
+) -> tuple[FollowNetwork, Ids]:
+    """Read an edge list and return the network and the agents' ids, sorted; row i of the network is id i.
+
+    Ids are what the file says, as text; they are sorted as numbers if all are written as whole numbers are.
+
+    Raises:
+        DataError: If the file is missing, lacks a column, or has no usable row.
+    """
+    key = "network.edges"
+    read = read_ids(path, key, ("src", "dst"), files)
+    with told(path, key):
+        table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
+    rows, table = len(read), table.drop_null()
+    blank, notes = rows - table.num_rows, read.notes
+    del read
+    if blank == rows:
+        raise DataError(f"{key}: {path}: no row has both src and dst")
+    src, dst, ids = _by_number(table["src"], table["dst"]) or _by_hash(table["src"], table["dst"])
+    del table
+    network = from_edges(*((src, dst) if direction == "dst_follows_src" else (dst, src)), len(ids))
+    if not network.n_edges:
+        raise DataError(f"{key}: {path}: every row is an agent that follows itself")
+    dropped = network.dropped + ((("rows without src or dst", blank),) if blank else ())
+    return FollowNetwork(network.indptr, network.indices, dropped, notes), ids
+
+
+def _by_number(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids] | None:
+    """Return the rows of both columns and the ids of the rows; None if not all are whole numbers."""
+    if not (pa.types.is_signed_integer(src.type) and pa.types.is_signed_integer(dst.type)):
+        return None
+    slots, count = np.zeros((_SLOTS, 2), np.int64), 0
+    codes = [np.empty(len(column), np.int32) for column in (src, dst)]
+    for column, own in zip((src, dst), codes, strict=True):
+        for part in blocks(len(column), _KEYS):
+            keys = column.slice(part.start, part.stop - part.start).to_numpy().astype(np.int64)
+            slots, count = number_keys(keys, slots, count, own[part])
+    used = slots[slots[:, 1] > 0]
+    used = used[np.argsort(used[:, 0])]
+    rows = np.empty(count, np.int32)
+    rows[used[:, 1] - 1] = np.arange(count, dtype=np.int32)
+    return rows[codes[0]], rows[codes[1]], Ids(used[:, 0].copy())
+
+
+def _by_hash(src: pa.ChunkedArray, dst: pa.ChunkedArray) -> tuple[Int32s, Int32s, Ids]:
+    """Return the rows of both columns of texts and the ids of the rows."""
+    (src_codes, src_ids), (dst_codes, dst_ids) = _coded(src), _coded(dst)
+    places, ids = pd.factorize(distinct_ids(pa.concat_arrays([src_ids, dst_ids])), sort=True)
+    rows, numbers = places.astype(np.int32), np.asarray(ids)
+    kept = numbers if numbers.dtype == np.int64 else pa.array(list(ids), pa.string())
+    return rows[: len(src_ids)][src_codes], rows[len(src_ids) :][dst_codes], Ids(kept)
+
+
+def _coded(column: pa.ChunkedArray) -> tuple[Int32s, pa.Array]:
+    """Return the place of each text among the distinct ones, and these."""
+    coded = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
+    coded = coded.unify_dictionaries().combine_chunks()
+    codes = coded.indices.to_numpy()
+    used = np.bincount(codes, minlength=len(coded.dictionary)) > 0  # dropped rows may have left some without use
+    place = (np.cumsum(used) - 1).astype(np.int32)
+    return place[codes], coded.dictionary.filter(pa.array(used)).cast(pa.string())

@@ -1,0 +1,93 @@
+"""Columns of Parquet files, whose size is read off their ends before anything is unpacked."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from prism_mesa.social.world.csv_files import MOST_COLUMNS
+from prism_mesa.social.world.unpacking import too_large
+
+_LONGEST_FOOTER: Final = 64_000_000
+
+
+def parquet_columns(file: Path) -> tuple[list[str], list[str]]:
+    """Return the names of all columns, and of those that pandas has kept an index in.
+
+    Raises:
+        ValueError, OSError, pa.ArrowException: If it is no Parquet file, or has more columns than a table may.
+    """
+    schema = _schema(file)
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return list(schema.names), [name for name in index if isinstance(name, str)]
+
+
+def _schema(file: Path) -> pa.Schema:
+    with file.open("rb") as source:
+        source.seek(-min(8, file.stat().st_size), 2)
+        end = source.read()
+    if end[4:] != b"PAR1":
+        raise ValueError("it is no Parquet file: its end is missing")
+    if int.from_bytes(end[:4], "little") > _LONGEST_FOOTER:
+        raise ValueError(f"what it says of its columns is longer than {_LONGEST_FOOTER:,} bytes: take fewer columns")
+    described = pq.read_metadata(file)
+    if described.num_columns > MOST_COLUMNS:
+        raise ValueError(f"it has {described.num_columns:,} columns, and {MOST_COLUMNS:,} are the most")
+    return described.schema.to_arrow_schema()
+
+
+def read_parquet(file: Path, columns: Sequence[str], most: int, what: str) -> pa.Table:
+    """Return columns as they are typed; texts are checked to be UTF-8. `what` they should hold is for errors.
+
+    Raises:
+        ValueError: If a column holds lists or the like, or they unpack to more than `most` bytes.
+        OSError, pa.ArrowException: If the file is damaged.
+    """
+    schema = _schema(file)
+    kinds = {name: schema.field(name).type for name in columns}
+    for name, kind in kinds.items():
+        if pa.types.is_nested(kind):
+            raise ValueError(f"column {name!r} holds {kind}, not {what}")
+    texts = [name for name, kind in kinds.items() if _has_own_length(kind)]
+    with pq.ParquetFile(file, memory_map=True, pre_buffer=False, read_dictionary=texts) as source:
+        size = _declared_size(source.metadata, kinds)
+        if size > most:
+            raise too_large(f"{size:,} bytes", most)
+        table = source.read(list(columns))  # texts as codes: those that stand there often are small so far
+    if sum(_size(part) for name in texts for part in table[name].chunks) > most:
+        raise too_large(f"more than {most:,} bytes", most)
+    table.validate(full=True)
+    return table
+
+
+def _has_own_length(kind: pa.DataType) -> bool:
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))
+
+
+def _declared_size(described: pq.FileMetaData, kinds: dict[str, pa.DataType]) -> int:
+    """Return how many bytes columns take at least: as the file says, and with their width in memory."""
+    groups = [described.row_group(i) for i in range(described.num_row_groups)]
+    pages = sum(
+        column.total_uncompressed_size
+        for group in groups
+        for column in map(group.column, range(group.num_columns))
+        if column.path_in_schema in kinds
+    )
+    width = sum((kind.bit_width + 7) // 8 if _has_width(kind) else 4 for kind in kinds.values())
+    return int(max(pages, described.num_rows * width))
+
+
+def _has_width(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_primitive(kind) or pa.types.is_decimal(kind) or pa.types.is_fixed_size_binary(kind))
+
+
+def _size(column: pa.Array) -> int:
+    """Return the bytes of texts, each counted as often as it stands there."""
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = pc.binary_length(column.dictionary).cast(pa.int64())
+    return int(pc.sum(lengths.take(column.indices)).as_py() or 0)

@@ -1,0 +1,281 @@
+"""Who the agents are: profiles drawn from the seed (agent i's depend on i only), or read from a file."""
+
+from collections.abc import Callable, Sequence
+from functools import cache
+from math import log
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.errors import DataError, did_you_mean
+from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
+from prism_mesa.social.state.chunks import filled
+from prism_mesa.social.state.ids import Ids, Names, examples, shortened
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population
+from prism_mesa.social.state.topics import Topics, quantised
+from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
+from prism_mesa.social.world.readers import DEFAULT, read_table, told
+from prism_mesa.statechart import AgentState
+from prism_mesa.streams import Streams
+
+type Rows = npt.NDArray[np.integer[Any]]
+
+# Of the same persons as records.TRAIT_MEANS.
+TRAIT_CORRELATIONS: Final = (
+    (1.0, 0.32, 0.37, -0.44, 0.45),
+    (0.32, 1.0, 0.38, -0.44, 0.26),
+    (0.37, 0.38, 1.0, -0.52, 0.19),
+    (-0.44, -0.44, -0.52, 1.0, -0.2),
+    (0.45, 0.26, 0.19, -0.2, 1.0),
+)
+_ADJECTIVES: Final = (
+    ("outgoing", "reserved"),
+    ("kind", "blunt"),
+    ("organised", "spontaneous"),
+    ("easily worried", "calm"),
+    ("curious", "down-to-earth"),
+)
+_FIRST: Final = (
+    "Ada Amir Ana Ben Bo Carla Chidi Dana Dmitri Elif Emil Fatima Finn Gita Hana Hugo Ines Ivan Jana Jon Kai Keiko "
+    "Lars Leila Lucia Malik Mei Mina Nadia Noor Omar Pia Priya Rafa Rosa Sami Sven Tariq Uma Vera Wen Yara Yusuf Zoe"
+).split()
+_LAST: Final = (
+    "Abe Adler Bauer Bello Castro Chen Costa Cruz Dahl Diaz Eze Farah Fischer Gupta Haas Hill Ito Jensen Kaya Khan "
+    "Kim Klein Kovac Lam Lopez Mbeki Meyer Moreau Nagy Nair Novak Okafor Olsen Park Petrov Quinn Rao Rossi Sato Silva "
+    "Singh Sosa Tanaka Torres Vogel Wagner Weber Yilmaz Zhang"
+).split()
+_NAMES: Final = tuple(f"{first} {last}" for first in _FIRST for last in _LAST)
+
+_NUMBERS: Final[dict[str, tuple[float, float]]] = {
+    "engagement_threshold": (0.0, 1.0),
+    "timeout_threshold": (1, 2**31 - 1),
+    "activity": (0.0, 1.0),
+    "post_rate": (0.0, 1.0),
+    **dict.fromkeys(ACTIONS, (0.0, 1.0)),
+    **dict.fromkeys(BIG_FIVE, (1.0, 5.0)),
+}
+_WHOLE: Final = frozenset({"timeout_threshold"})
+
+
+def draw_profiles(
+    agents: Rows, ids: Sequence[str], interests: npt.NDArray[np.int8], params: SocialParams, streams: Streams
+) -> Population:
+    """Return the population of `agents` (their row numbers key the draws), all idle.
+
+    Draws are rounded to float32, which hides the last digits of exp and log that differ between machines;
+    what a user sets is kept as given.
+    """
+    own, n = params.agents, len(agents)
+
+    def column(made: Callable[[Rows], Any], dtype: type[Any] = np.float64, width: tuple[int, ...] = ()) -> Any:
+        return filled(np.empty((n, *width), dtype), agents, made)
+
+    return Population(
+        ids=ids if isinstance(ids, Ids) else Ids(ids),
+        names=Names(column(lambda rows: _name_codes(rows, streams), np.uint16), _NAMES),
+        interests=interests,
+        traits=column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
+        engagement_threshold=column(lambda rows: _thresholds(rows, own, streams)),
+        timeout_threshold=np.full(n, params.statechart.default_timeout_ticks, np.int32),
+        activity=column(lambda rows: _rates(rows, own.activity, own, streams)),
+        post_rate=column(lambda rows: _rates(rows, own.post_rate, own, streams)),
+        propensities=column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
+        present=np.ones(n, np.bool_),
+        scripted=np.zeros(n, np.bool_),
+        **_empty(n, params),
+    )
+
+
+def _empty(n: int, params: SocialParams) -> dict[str, Any]:
+    size = params.feed.size
+    return {
+        "state": np.full(n, AgentState.IDLE.code, np.uint8),
+        "ticks_in_state": np.zeros(n, np.int32),
+        "pending_action": np.full(n, NO_ACTION, np.uint8),
+        "current_post": np.full(n, NO_POST, np.int32),
+        "current_match": np.zeros(n, np.int16),
+        "feed": np.full((n, size), NO_POST, np.int32),
+        "n_feed": np.zeros(n, np.uint8),
+        "n_read": np.zeros(n, np.uint8),
+    }
+
+
+def draw_traits(agents: Rows, streams: Streams) -> npt.NDArray[np.float32]:
+    """Return Big Five scores, shape (n, 5), clipped to 1..5, with the measured means and correlations."""
+    lower = np.linalg.cholesky(np.array(TRAIT_CORRELATIONS))
+    normal = np.stack([streams.normal("traits", agents, index=k) for k in range(5)], axis=1)
+    mixed = (normal[:, None, :] * lower).sum(axis=2)  # not a matrix product: rows must not depend on n
+    return np.clip(TRAIT_MEANS + mixed * TRAIT_SDS, 1, 5).astype(np.float32)
+
+
+def personality(traits: npt.NDArray[np.floating[Any]]) -> str:
+    """Return Big Five scores in words: what is half a standard deviation or more off the mean.
+
+    >>> personality(np.array([4.5, 3.86, 3.64, 1.0, 3.91]))
+    'outgoing and calm'
+    """
+    words = []
+    for score, mean, sd, (high, low) in zip(traits.tolist(), TRAIT_MEANS, TRAIT_SDS, _ADJECTIVES, strict=True):
+        if abs(score - mean) >= sd / 2:
+            words.append(high if score > mean else low)
+    return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words) or "average in every respect"
+
+
+def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArray[np.int8]:
+    """Return interests: the mean of the topics of three texts that each agent likes best, drawn from the corpus."""
+    weights, k = np.array([1.0, 0.6, 0.3])[:, None], topics.vectors.shape[1]
+
+    def drawn(rows: Rows) -> npt.NDArray[np.int8]:
+        places = np.tile([0, 1, 2], len(rows))
+        texts = streams.integers("interests", np.repeat(rows, 3), len(topics.vectors), index=places)
+        chosen = topics.vectors[texts].astype(np.float64).reshape(len(rows), 3, -1)
+        return quantised((chosen * weights).sum(axis=1))
+
+    return filled(np.empty((len(agents), k), np.int8), agents, drawn)
+
+
+def _name_codes(agents: Rows, streams: Streams) -> npt.NDArray[np.int64]:
+    first = streams.integers("first name", agents, len(_FIRST))
+    return first * len(_LAST) + streams.integers("last name", agents, len(_LAST))
+
+
+def _thresholds(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    drawn = own.threshold_mean + own.threshold_sd * streams.normal("threshold", agents)
+    return np.clip(drawn, 0, 1).astype(np.float32)
+
+
+def _rates(agents: Rows, mean: float, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    """Return probabilities with the given mean: lognormal between agents, capped at 1.
+
+    The same draw serves being online and posting: who is often there also writes more.
+    """
+    sigma = own.activity_sigma
+    drawn = np.exp(sigma * streams.normal("activity", agents) - sigma * sigma / 2)
+    return np.minimum(drawn * capped_scale(mean, sigma), 1).astype(np.float32)
+
+
+@cache
+def capped_scale(mean: float, sigma: float) -> float:
+    """Return the factor c with which min(1, c X) has the given mean, for lognormal X of mean 1.
+
+    >>> round(capped_scale(0.5, 0.01), 6)  # no cap is felt
+    0.5
+    """
+    if sigma == 0 or mean == 0:
+        return mean
+    normal = NormalDist()
+    low, high = 0.0, 1e60  # beyond any factor that sigma <= 5 calls for
+    for _ in range(300):
+        c = (low + high) / 2
+        below = normal.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
+        above = 1 - normal.cdf((-log(c) + sigma * sigma / 2) / sigma)
+        low, high = (c, high) if c * below + above < mean else (low, c)
+    return high
+
+
+def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
+    means = np.array([own.like, own.reply, own.reshare])
+    noise = np.stack([streams.normal("propensity", agents, index=k) for k in range(3)], axis=1)
+    drawn = means * np.exp(own.propensity_sigma * noise)
+    return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float32)
+
+
+def read_profiles(
+    path: str, population: Population, topics: Topics, files: FilesParams = DEFAULT
+) -> tuple[frozenset[str], tuple[str, ...]]:
+    """Write the profiles of a file over the drawn ones.
+
+    Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by
+    ;), engagement_threshold, timeout_threshold, activity, post_rate, like, reply, reshare, and the Big
+    Five. A blank cell keeps what was drawn.
+
+    Returns:
+        The columns that it gives for every agent, and how it was read, where that may surprise.
+
+    Raises:
+        DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
+    """
+    key = "agents.profiles"
+    table = read_table(path, key, ("agent",), ("name", "interests", *_NUMBERS), files, others=False)
+    with told(path, key):
+        rows = _rows_of(labels_of(table["agent"], "agent"), path, population)
+        numbers = {
+            column: _numbers(table[column], column, f"{key}: {path}", low, high)
+            for column, (low, high) in _NUMBERS.items()
+            if column in table
+        }
+        names, words = (texts_of(table[c], c) if c in table else [] for c in ("name", "interests"))
+    for column, values in numbers.items():
+        _write(column, values, rows, population)
+    for row, name in zip(rows.tolist(), names, strict=False):
+        if name:
+            population.names[row] = name
+    for row, own in zip(rows.tolist(), words, strict=False):
+        if own:
+            population.interests[row] = _interests(own, topics, f"{key}: {path}: agent {population.ids[row]}")
+    shares = population.propensities.sum(axis=1, keepdims=True)
+    if (shares <= 0).any():
+        agent = population.ids[int(np.flatnonzero(shares <= 0)[0])]
+        raise DataError(f"{key}: {path}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
+    population.propensities /= shares
+    given = {column for column, values in numbers.items() if not np.isnan(values).any()}
+    return frozenset(given if len(table) == len(population) else ()), table.notes
+
+
+def _rows_of(agents: Sequence[str | None], path: str, population: Population) -> npt.NDArray[np.int64]:
+    where = f"agents.profiles: {path}"
+    named = [agent for agent in agents if agent is not None]
+    if len(named) < len(agents):
+        raise DataError(f"{where}: line {list(agents).index(None) + 2}: the cell 'agent' is blank")
+    rows = population.ids.rows_of(named)
+    if (rows < 0).any():
+        agent = shortened(named[int(np.flatnonzero(rows < 0)[0])])
+        raise DataError(
+            f"{where}: agent {agent!r} is not in the network ({len(population)} agents). Ids are compared as text; "
+            f"there they are {examples(population.ids)}"
+        )
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    if len(first) < len(rows):
+        twice = rows[np.flatnonzero(first[inverse] < np.arange(len(rows)))[0]]
+        raise DataError(f"{where}: agent {population.ids[twice]!r} is named twice")
+    return rows
+
+
+def _numbers(cells: pa.ChunkedArray, column: str, where: str, low: float, high: float) -> npt.NDArray[np.float64]:
+    numbers, given = numbers_of(cells, column)
+    whole = column in _WHOLE
+    bad = given & ~((numbers >= low) & (numbers <= high))
+    if whole:
+        bad |= given & (numbers != np.round(numbers))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        value = shortened(str(cells[row].as_py()))
+        kind = f"{'whole ' * whole}number in {low:g} .. {high:g}"
+        raise DataError(f"{where}: {column}: line {row + 2}: {value} is not a {kind}")
+    return numbers
+
+
+def _write(column: str, values: npt.NDArray[np.float64], rows: Rows, population: Population) -> None:
+    given = ~np.isnan(values)
+    where = rows[given]
+    if column in BIG_FIVE:
+        population.traits[where, BIG_FIVE.index(column)] = values[given]
+    elif column in ACTIONS:
+        population.propensities[where, ACTIONS.index(column)] = values[given]
+    else:
+        getattr(population, column)[where] = values[given]
+
+
+def _interests(words: str, topics: Topics, where: str) -> npt.NDArray[np.int8]:
+    total = np.zeros(topics.name_vectors.shape[1])
+    for word in filter(None, map(str.strip, words.split(";"))):
+        if word not in topics.names:
+            near = did_you_mean(word, topics.names)
+            known = shortened(", ".join(topics.names), 200)
+            raise DataError(f"{where}: no topic is called {shortened(word)!r} (topics: {known}).{near}")
+        total += topics.name_vectors[topics.names.index(word)]
+    return quantised(total)

@@ -1,0 +1,149 @@
+"""Networks drawn from the seed, of each kind that a configuration can name. Files are read in `network`."""
+
+from collections.abc import Callable
+from math import inf, lgamma, log1p
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.kernels.network import attach, draw_rows, rewire, toss_rows
+from prism_mesa.social.params import NetworkParams
+from prism_mesa.social.state.chunks import blocks, filled
+from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
+from prism_mesa.streams import Streams
+
+ATTEMPTS: Final = 8
+"""Draws for each follow, on average, after which the rest of an agent's follows is drawn without replacement."""
+
+
+def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
+    """Return a network of `n` agents of the kind that `params` names.
+
+    Raises:
+        ConfigError: If `mean_degree` is not possible among `n` agents, or within and between their blocks.
+    """
+    degree = params.mean_degree
+    if degree > n - 1:
+        raise ConfigError(
+            f"network.mean_degree: {degree} is more than the {n - 1} others that one of {n} agents can follow: "
+            f"give network.mean_degree={n - 1} or less, or more agents"
+        )
+    kinds: dict[str, Callable[[NetworkParams, int, Streams], FollowNetwork]] = {
+        "configuration": _configuration,
+        "erdos_renyi": _erdos_renyi,
+        "stochastic_block": _blocks,
+        "watts_strogatz": _watts_strogatz,
+        "barabasi_albert": _barabasi_albert,
+    }
+    return kinds[params.kind](params, n, streams)
+
+
+def _erdos_renyi(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
+    """Everybody follows everybody else with the same probability (Gilbert 1959, doi:10.1214/aoms/1177706098)."""
+    return _tossed(np.array([0, n]), params.mean_degree / (n - 1), 0.0, streams)
+
+
+def _blocks(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
+    """Directed stochastic block model: `within` of an agent's follows stay inside its block."""
+    if params.blocks > n:
+        raise ConfigError(f"network.blocks: {params.blocks} is more than the {n} agents")
+    small, longer = divmod(n, params.blocks)
+    large = small + bool(longer)
+    share = params.within if params.blocks > 1 else 1.0
+    p_in = params.mean_degree * share / max(1, small - 1)
+    p_out = params.mean_degree * (1.0 - share) / max(1, n - large)
+    if p_in > 1.0 or p_out > 1.0:
+        raise ConfigError(
+            f"network.within: {share:g} of {params.mean_degree:g} follows do not fit: a block of {small} agents has "
+            f"{small - 1} others inside and {n - large} outside; change it, network.blocks or network.mean_degree"
+        )
+    bounds = np.arange(params.blocks + 1) * small + np.minimum(np.arange(params.blocks + 1), longer)
+    return _tossed(bounds, p_in, p_out, streams)
+
+
+def _tossed(bounds: npt.NDArray[np.int64], inside: float, outside: float, streams: Streams) -> FollowNetwork:
+    """Return a network in which each follow is there with its probability, by whether it stays in its block."""
+    n, key = int(bounds[-1]), streams.key("follow")
+    log_in, log_out = (log1p(-chance) if chance < 1.0 else -inf for chance in (inside, outside))
+    indptr, none = np.zeros(n + 1, np.int64), np.zeros(0, np.int32)
+    toss_rows(0, n, key, bounds, log_in, log_out, indptr, none)
+    np.cumsum(indptr, out=indptr)
+    indices = np.empty(int(indptr[-1]), np.int32)
+    toss_rows(0, n, key, bounds, log_in, log_out, indptr, indices)
+    return FollowNetwork(indptr, indices)
+
+
+def _watts_strogatz(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
+    """Neighbours on a ring follow each other, and `rewire` of these pairs is somebody and anybody else instead."""
+    half = max(1, round(params.mean_degree / 2))
+    if 2 * half >= n:
+        return _tossed(np.array([0, n]), 1.0, 0.0, streams)
+    agents = np.arange(n, dtype=np.int32)
+    others = np.empty((n, half), np.int32)
+    for place in range(half):
+        others[:, place] = (agents + place + 1) % n
+    rewire(streams.key("rewired to"), streams.key("rewire"), params.rewire, others)
+    one, other = np.repeat(agents, half), others.reshape(-1)
+    return from_parts([(one, other), (other, one)], n)
+
+
+def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
+    """Newcomers follow the popular (Barabasi and Albert 1999), and a share of them is followed back."""
+    m = min(n - 1, max(1, round(params.mean_degree / (1 + params.reciprocity))))
+    old = np.empty(m * (n - m), np.int32)
+    attach(streams.key("attach"), n, m, old)
+    new = np.append(np.arange(1, m + 1, dtype=np.int32), np.repeat(np.arange(m + 1, n, dtype=np.int32), m))
+    back = np.empty(len(old), np.bool_)
+    for part in blocks(len(old)):
+        back[part] = streams.uniform("follow back", new[part], index=old[part]) < params.reciprocity
+    return from_parts([(old, new), (new[back], old[back])], n)
+
+
+def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
+    """Directed configuration model: popularity is lognormal, follows are drawn in proportion to it.
+
+    Each agent has a Poisson number of followees and follows whom it draws, once; what a repetition cost is
+    drawn again, and at last drawn without replacement. Popularity is rounded to float32, which hides the last
+    digits of exp that differ between machines.
+    """
+    agents, sigma = np.arange(n), params.follower_sigma
+    popularity = filled(
+        np.empty(n, np.float32), agents, lambda rows: np.exp(sigma * streams.normal("popularity", rows))
+    )
+    ladder = _poisson(params.mean_degree)
+    wanted = filled(
+        np.empty(n, np.int32), agents, lambda rows: np.searchsorted(ladder, streams.uniform("followees", rows), "right")
+    )
+    indptr = np.zeros(n + 1, np.int64)
+    np.cumsum(np.minimum(wanted, n - 1), out=indptr[1:])
+    indices, found = np.empty(int(indptr[-1]), np.int32), np.empty(n, np.int32)
+    cumulative = np.cumsum(popularity, dtype=np.float64)
+    cumulative /= cumulative[-1]
+    guide = np.searchsorted(cumulative, agents / n, side="right").astype(np.int32)
+    draw_rows(0, n, streams.key("follow"), cumulative, guide, ATTEMPTS, indptr, indices, found)
+    for row in np.flatnonzero(found < np.diff(indptr)).tolist():
+        _complete(row, indices[indptr[row] : indptr[row + 1]], int(found[row]), popularity, streams)
+    return FollowNetwork(indptr, indices)
+
+
+def _poisson(mean: float) -> npt.NDArray[np.float64]:
+    """Return the cumulative probabilities of 0, 1, 2, ..., as far as they matter."""
+    k = np.arange(int(mean + 12 * np.sqrt(mean) + 12))
+    logs = k * np.log(mean) - mean - np.array([lgamma(i + 1) for i in k])
+    return np.cumsum(np.exp(logs))
+
+
+def _complete(row: int, follows: Int32s, found: int, popularity: npt.NDArray[np.float32], streams: Streams) -> None:
+    """Fill ``follows[found:]``: with the smallest of exponential draws with rates of popularity.
+
+    Efraimidis and Spirakis 2006, doi:10.1016/j.ipl.2005.11.003.
+    """
+    u = streams.uniform("follow at last", row, index=np.arange(len(popularity)))
+    rank = -np.log1p(-u) / popularity
+    rank[follows[:found]] = np.inf
+    rank[row] = np.inf
+    missing = len(follows) - found
+    follows[found:] = np.argpartition(rank, missing - 1)[:missing]
+    follows.sort()

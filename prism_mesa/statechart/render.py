@@ -1,0 +1,297 @@
+"""A chart as a figure for a paper: boxes, arrows, and labels that do not overlap. Nothing is fired here."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.statechart.mermaid import ASKED, CODE, DISABLED, OVERLAP, Choice, arrow_words, open_choices
+from prism_mesa.statechart.statechart import TIMEOUT, Statechart
+from prism_mesa.statechart.states import STATES, AgentState
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+type Array = npt.NDArray[np.float64]
+type Nodes = dict[str, Array]
+"""Boxes by name: x, y, half the width, half the height, in inches."""
+
+_INK, _GREY, _ACCENT = "#222222", "#6f6f6f", "#d1610d"
+_FILLS: Final = {ASKED: _ACCENT, OVERLAP: "#f7d3b5", CODE: "white", DISABLED: "#e3e3e3"}
+_FONT: Final = 8.0
+_PLACES: Final = {
+    AgentState.IDLE: (0.0, 6.8),
+    AgentState.SCROLLING: (0.0, 5.6),
+    AgentState.EVALUATING: (0.0, 3.8),
+    AgentState.COMPOSING: (0.0, 2.2),
+    AgentState.ENGAGING_LIKE: (-2.35, 0.5),
+    AgentState.ENGAGING_REPLY: (0.0, 0.5),
+    AgentState.ENGAGING_RESHARE: (2.35, 0.5),
+    AgentState.RESTING: (0.0, -1.1),
+}
+_SIZES: Final = (*np.arange(0.25, 2, 0.25), *np.arange(2, 6.5, 0.5))
+_BENDS: Final = (0.0, *(sign * size for size in _SIZES for sign in (1, -1)))
+_T: Final = np.linspace(0, 1, 401)[:, None]
+_BEZIER: Final = np.hstack([(1 - _T) ** 3, 3 * _T * (1 - _T) ** 2, 3 * _T**2 * (1 - _T), _T**3])
+_SPACING: Final = 0.05  # inches between the points of a curve
+_STEP: Final = 3  # of which every third is looked at
+_WIDE: Final = 7.0  # inches from which the legend has two columns
+
+
+@dataclass
+class _Arrow:
+    """An arrow of the picture; `size` is half the label's width and height, `points` the curve."""
+
+    source: str
+    target: str
+    color: str = _INK
+    label: str = ""
+    size: Array = field(default_factory=lambda: np.zeros(2))
+    points: Array = field(default_factory=lambda: np.zeros((0, 2)))
+    label_at: Array = field(default_factory=lambda: np.full(2, np.inf))
+
+
+def _arrows(chart: Statechart, choices: dict[tuple[str, AgentState], Choice]) -> list[_Arrow]:
+    """Return the arrows of the picture; those of one color between the same two nodes are one, with all labels."""
+    merged: dict[tuple[str, str, str], _Arrow] = {}
+
+    def add(source: str, target: str, color: str, *words: str) -> None:
+        arrow = merged.setdefault((source, target, color), _Arrow(source, target, color))
+        label = "\n".join(re.sub(r" (and|or) ", r"\n\1 ", w) if len(w) > 44 else w for w in words if w)
+        if label not in arrow.label.split("\nor "):
+            arrow.label += f"\nor {label}" if arrow.label else label
+
+    notes = _notes(chart)
+    add("initial", chart.initial.value, _INK)
+    for t in chart.transitions:
+        choice = choices.get((t.trigger, t.source))
+        trigger, guard = arrow_words(chart, t)
+        if choice is not None and (choice.is_fork or t.target is None):
+            add(t.source.value, choice.node, _ACCENT, trigger, "" if choice.is_fork else guard)
+            if t.target is not None:
+                add(choice.node, t.target.value, _ACCENT, guard)
+        elif t.target is not None and t.trigger not in notes:
+            add(t.source.value, t.target.value, _GREY if t.trigger == TIMEOUT else _INK, trigger, guard)
+    for choice in choices.values():
+        for option in () if choice.is_fork else choice.options:
+            add(choice.node, option.value, _ACCENT)
+    return list(merged.values())
+
+
+def _notes(chart: Statechart) -> dict[str, str]:
+    """Return the triggers that lead, unguarded, from many states to one, and what to say of them."""
+    notes = {}
+    for trigger, row in chart.cells.items():
+        targets = {t.target for cell in row.values() for t in cell.candidates}
+        target = targets.pop()
+        if trigger == TIMEOUT or targets or target is None or any(cell.arms for cell in row.values()):
+            continue
+        names = ", ".join(state.value for state in STATES if state in row)
+        if set(row) == chart.states - {target}:
+            names = "any active state" if target is AgentState.IDLE else f"any state but {target.value}"
+        if len(row) > 3 or (len(row) == 3 and names.startswith("any ")):
+            notes[trigger] = fill(f"{trigger}: {names} \u2192 {target.value}", 60)
+    return notes
+
+
+def _nodes(chart: Statechart, choices: dict[tuple[str, AgentState], Choice], arrows: list[_Arrow]) -> Nodes:
+    """Return where everything is: a fixed place for most of the eight states, else layers from the initial one."""
+    places: dict[AgentState, tuple[float, float]] = _PLACES
+    if len(chart.states) < 6 or chart.initial is not min(chart.states, key=STATES.index):
+        places = _layers(chart, max(2.35, 0.5 + 2 * max(arrow.size[0] for arrow in arrows)))
+    nodes = {state.value: np.array([*places[state], 0.76, 0.22]) for state in STATES if state in chart.states}
+    x, y = places[chart.initial]
+    nodes["initial"] = np.array([x, y + 0.7, 0.07, 0.07])
+    for (_, state), choice in choices.items():
+        nodes[choice.node] = np.array([*_free_place(choice, nodes[state.value], nodes, arrows), 0.26, 0.26])
+    return nodes
+
+
+def _layers(chart: Statechart, gap: float) -> dict[AgentState, tuple[float, float]]:
+    layers, left = [[chart.initial]], [s for s in STATES if s in chart.states - {chart.initial}]
+    while left:
+        after = {t.target for t in chart.transitions if t.source in layers[-1]}
+        layers.append([s for s in left if s in after] or left)
+        left = [s for s in left if s not in layers[-1]]
+    return {
+        state: ((i - (len(layer) - 1) / 2) * gap, -1.9 * depth)
+        for depth, layer in enumerate(layers)
+        for i, state in enumerate(layer)
+    }
+
+
+def _free_place(choice: Choice, source: Array, nodes: Nodes, arrows: list[_Arrow]) -> Array:
+    """Return a place near the source and the options, off the boxes and the short straight lines between them."""
+    ends = np.array([source[:2], *(nodes[option.value][:2] for option in choice.options)])
+    pairs = [(nodes[a.source], nodes[a.target]) for a in arrows if {a.source, a.target} <= set(nodes)]
+    lines = [(start + (end - start) * _T[::8])[:, :2] for start, end in pairs if np.hypot(*(end - start)[:2]) < 3]
+    taken = np.vstack([*lines, ends])
+
+    def cost(at: Array) -> float:
+        far = np.hypot(*(ends - at).T)
+        crowded = (np.hypot(*(taken - at).T) < 0.7).sum()
+        return float(
+            far.max() + 0.1 * far.sum() + 0.3 * crowded + 9 * _hits(at[None], _stack(nodes.values()), 0.5).sum()
+        )
+
+    angles = np.arange(12) * np.pi / 6
+    return min((source[:2] + r * np.array([np.cos(a), np.sin(a)]) for r in (0.95, 1.8, 2.2) for a in angles), key=cost)
+
+
+def _curve(nodes: Nodes, arrow: _Arrow, bend: float) -> Array:
+    """Return an arrow's points outside its ends; it swings out by `bend` inches, to its left if above 0."""
+    ends = nodes[arrow.source], nodes[arrow.target]
+    start, chord = ends[0][:2], (ends[1] - ends[0])[:2]
+    loop = [(bend, 0.7), (bend, -0.7)] if bend > 0 else [(-0.7, bend / 2), (0.7, bend / 2)]
+    steps = np.array([(0, 0), *loop, (0, 0)])
+    if chord.any():
+        side, along = bend * np.array([-chord[1], chord[0]]) / np.hypot(*chord), (0.25 - 0.09 * abs(bend)) * chord
+        steps = np.array([0 * chord, along + side, chord - along + side, chord])
+    points = np.asarray(start + _BEZIER @ steps)
+    for name, box in zip((arrow.source, arrow.target), ends, strict=True):
+        scaled = np.abs(points - box[:2]) / box[2:]
+        points = points[(scaled.max(1) if name in AgentState else scaled.sum(1)) > 1]  # a box or a diamond
+    if len(points) < 2:
+        return points
+    length = np.append(0, np.hypot(*np.diff(points, axis=0).T).cumsum())
+    even = np.linspace(0, length[-1], int(length[-1] / _SPACING) + 2)
+    return np.column_stack([np.interp(even, length, points[:, 0]), np.interp(even, length, points[:, 1])])
+
+
+def _route(arrows: list[_Arrow], nodes: Nodes) -> None:
+    """Give each arrow in turn the curve, and its label the place, that fit best beside all the others."""
+    for arrow in arrows * 3:
+        others = [a for a in arrows if a is not arrow]
+        lines = np.pad(np.vstack([np.zeros((0, 2)), *(a.points[::_STEP] for a in others)]), ((0, 0), (0, 2)))
+        labels = _stack(np.append(a.label_at, a.size) for a in others if a.label)
+        ends = np.array([nodes[arrow.source], nodes[arrow.target]])
+        foreign = _stack(box for name, box in nodes.items() if name not in (arrow.source, arrow.target))
+        best, stiff = np.inf, 5 / (1 + np.hypot(*(ends[0] - ends[1])[:2]))
+        for bend in _BENDS:
+            points = _curve(nodes, arrow, bend)
+            if len(points) < 4 or stiff * abs(bend) > best:
+                continue
+            free = points[::_STEP][~_hits(points[::_STEP], ends, 0.3).any(1)]
+            cost = stiff * abs(bend) + 6 * _hits(free, lines, 0.14).any(1).sum()
+            cost += 8 * _hits(points[::_STEP], labels, 0.06).sum() + 16 * _hits(free, foreign, 0.12).sum()
+            ats = points[np.linspace(len(points) * 0.12, len(points) * 0.8, 12).astype(int)]
+            costs = cost + _label_costs(ats, arrow.size, points, lines, np.vstack([labels, foreign, ends]))
+            if costs.min() < best:
+                best, arrow.points, arrow.label_at = costs.min(), points, ats[costs.argmin()]
+
+
+def _label_costs(ats: Array, size: Array, points: Array, lines: Array, boxes: Array) -> Array:
+    if not size.any():
+        return np.zeros(len(ats))
+    hidden = _hits(ats, np.pad(points, ((0, 0), (0, 2))), size).mean(1)
+    off_centre = np.hypot(*(ats - points[len(points) // 2]).T)
+    taken = 100 * _hits(ats, boxes, size + np.array([0.15, 0.06])).sum(1) + 8 * _hits(ats, lines, size + 0.06).sum(1)
+    return np.asarray(taken + 40 * np.maximum(0, hidden - 0.5) + off_centre)
+
+
+def _hits(points: Array, boxes: Array, margin: float | Array = 0.0) -> npt.NDArray[np.bool_]:
+    """Return, per point and box, whether the one lies in the other widened by `margin`."""
+    reach = boxes[:, 2:] + margin
+    in_x = np.abs(points[:, :1] - boxes[:, 0]) < reach[:, 0]
+    return np.asarray(in_x & (np.abs(points[:, 1:] - boxes[:, 1]) < reach[:, 1]))
+
+
+def _stack(boxes: Iterable[Array]) -> Array:
+    return np.array([*boxes]).reshape(-1, 4)
+
+
+def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
+    """Return the chart as a picture: boxes, labelled arrows, dashed timeouts, a diamond where the oracle is asked.
+
+    Arrows of a kind between the same two boxes are one. Where guards overlap, or are code and may do so, they lead
+    from the diamond. An unguarded trigger from many states to one is a note in the legend.
+
+    Args:
+        chart: What to draw.
+        figure: What to draw into; it is emptied first, and the picture scaled to it. Default: a new figure.
+    """
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+    choices = open_choices(chart)
+    arrows = _arrows(chart, choices)
+    scratch = Figure(dpi=100)
+    for arrow in arrows:
+        text = scratch.text(0, 0, arrow.label, fontsize=_FONT, linespacing=1.1, parse_math=False)
+        arrow.size = np.array(text.get_window_extent().size) / 200 * bool(arrow.label)
+    nodes = _nodes(chart, choices, arrows)
+    _route(arrows, nodes)
+    legend = _legend(chart, {c.asks for c in choices.values()}, has_timeouts=any(a.color == _GREY for a in arrows))
+    low, high = _frame(arrows, nodes, "\n".join(legend).count("\n") + 1)
+    figure = Figure(figsize=tuple(high - low)) if figure is None else figure
+    figure.clear()
+    scale = float(min(figure.get_size_inches() / (high - low)))
+    axes = figure.add_axes((0, 0, 1, 1), xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")
+    axes.axis("off")
+    for arrow in arrows:
+        _draw_arrow(axes, arrow, scale)
+    fills = {choice.node: _FILLS[choice.asks] for choice in choices.values()}
+    for name, box in nodes.items():
+        _draw_node(axes, name, box, fills.get(name, _INK), scale)
+    handles = [Line2D([], [], label=label, **{"ls": "none"} | style) for label, style in legend.items()]
+    columns = 1 if high[0] - low[0] < _WIDE else 2
+    axes.legend(handles=handles, loc="lower center", ncols=columns, fontsize=_FONT * scale, frameon=False)
+    return figure
+
+
+def _frame(arrows: list[_Arrow], nodes: Nodes, n_rows: int) -> tuple[Array, Array]:
+    """Return the lower left and the upper right corner, with room for the legend below."""
+    labels = [np.append(arrow.label_at, arrow.size) for arrow in arrows if arrow.label]
+    lines = [np.pad(arrow.points, ((0, 0), (0, 2))) for arrow in arrows]
+    boxes = np.vstack([_stack(nodes.values()), *labels, *lines])
+    low, high = (boxes[:, :2] - boxes[:, 2:]).min(0) - 0.15, (boxes[:, :2] + boxes[:, 2:]).max(0) + 0.15
+    spare = max(0.0, 4.4 - (high - low)[0]) / 2
+    rows = n_rows if high[0] - low[0] < _WIDE else (n_rows + 1) // 2
+    return low - np.array([spare, 0.3 + 0.2 * rows]), high + np.array([spare, 0])
+
+
+def _legend(chart: Statechart, asks: set[str], *, has_timeouts: bool) -> dict[str, dict[str, Any]]:
+    """Return the entries of the legend, each with the style of its sign."""
+    entries: dict[str, dict[str, Any]] = {"initial state": {"marker": "o", "color": _INK}}
+    if has_timeouts:
+        entries["timeout, after agent.timeout_threshold ticks unless given"] = {"ls": "--", "color": _GREY}
+    for ask in sorted(asks):
+        entries[ask] = {"marker": "D", "markerfacecolor": _FILLS[ask], "markeredgecolor": _ACCENT}
+    return entries | {note: {} for note in _notes(chart).values()}
+
+
+def _draw_arrow(axes: "Axes", arrow: _Arrow, scale: float) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    color, points = arrow.color, arrow.points
+    axes.plot(*points[:-1].T, color=color, lw=1.1 * scale, ls="--" if color == _GREY else "-", zorder=2)
+    head = FancyArrowPatch(tuple(points[-4]), tuple(points[-1]), arrowstyle="-|>", shrinkA=0, shrinkB=0, color=color)
+    head.set(linewidth=0, mutation_scale=11 * scale)
+    axes.add_patch(head)
+    if arrow.label:
+        (x, y), box = arrow.label_at, {"facecolor": "white", "edgecolor": "none", "pad": scale}
+        words = axes.text(x, y, arrow.label, ha="center", va="center", color=color, bbox=box, parse_math=False)
+        words.set(fontsize=_FONT * scale, linespacing=1.1, zorder=3)
+
+
+def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: float) -> None:
+    from matplotlib.patches import Circle, FancyBboxPatch, Polygon
+
+    x, y, w, h = box
+    if name == "initial":
+        axes.add_patch(Circle((x, y), w, color=_INK, zorder=4))
+        return
+    color, words, corners = "#14304d", name, "round,pad=0,rounding_size=0.14"
+    shape: Patch = FancyBboxPatch((x - w, y - h), 2 * w, 2 * h, corners, fc="#eaf1f8", ec="#2f5d8a")
+    if name not in AgentState:
+        shape = Polygon([(x - w, y), (x, y + h), (x + w, y), (x, y - h)], fc=fill_color, ec=_ACCENT)
+        color, words = "white" if fill_color == _ACCENT else _ACCENT, "?"
+    shape.set(linewidth=1.2 * scale, zorder=4)
+    axes.add_patch(shape)
+    axes.text(x, y, words, fontsize=9.5 * scale, color=color, ha="center", va="center", weight="bold", zorder=5)

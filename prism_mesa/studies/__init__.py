@@ -1,0 +1,1 @@
+"""Studies: many runs of one question. Still empty; designs, statistics and validation come here."""

@@ -1,0 +1,1 @@
+"""What people look at: pictures, the browser page, summaries, and the talk in the terminal."""

@@ -17,7 +17,7 @@ from numba.core.dispatcher import Dispatcher
 
 from prism_mesa.cli import app as cli
 from prism_mesa.llm import Hosts
-from prism_mesa.reasoner import llamacpp
+from prism_mesa.llm.clients import llamacpp
 
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=50)

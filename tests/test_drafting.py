@@ -12,9 +12,8 @@ from worlds import differing, ran, small
 from prism_mesa.analysis.distill.dataset import blocks_of, lessons_of
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.llm import Ledger
+from prism_mesa.llm import Ledger, factory
 from prism_mesa.llm.stand_in import StandIn, choose_by_hash, prompt_text
-from prism_mesa.reasoner import choosing
 from prism_mesa.runs.folder import read_manifest
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
@@ -536,7 +535,7 @@ def test_no_llm_named_is_an_error_that_says_what_to_set(tmp_path):
 
 
 def test_where_auto_finds_no_llm_the_words_are_templates_the_run_says_so_and_can_be_repeated(tmp_path, monkeypatch):
-    monkeypatch.setattr(choosing, "embedded_fault", lambda gguf: "needs xllamacpp")
+    monkeypatch.setattr(factory, "embedded_fault", lambda gguf: "needs xllamacpp")
     nobody = {"kind": "auto", "host": "http://127.0.0.1:9"}
     result = run(WORLD | {"reasoner": nobody}, out=tmp_path)
     posts = result.table("posts").query("kind == 'reply'")

@@ -14,11 +14,10 @@ from prism_mesa import Config, Reasoner, load_config, run
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
 from prism_mesa.errors import ConfigError, PrismWarning
-from prism_mesa.llm import LLMClient, LLMParams
+from prism_mesa.llm import LLMClient, LLMParams, factory
 from prism_mesa.llm.clients.embedded import embedded_fault
 from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.params import leaves, nested, said_of
-from prism_mesa.reasoner import choosing
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
 from prism_mesa.runs.config import EconomyConfig, load
 from prism_mesa.runs.folder import read_manifest
@@ -220,7 +219,7 @@ def says(prompt):
 def without_embedded(monkeypatch, world):
     with monkeypatch.context() as patch:
         if "there" in world or world == "distilled in its place":
-            patch.setattr(choosing, "embedded_fault", lambda path: "is not there")
+            patch.setattr(factory, "embedded_fault", lambda path: "is not there")
         yield
 
 

@@ -203,7 +203,7 @@ def everything_in(folder):
 def killed(path):
     """Leave a ledger as a process does that is killed while it writes: its rows are in the log beside it."""
     code = (
-        "import os, sys\nfrom prism_mesa.reasoner import AskedRow, Ledger\n"
+        "import os, sys\nfrom prism_mesa.llm import AskedRow, Ledger\n"
         "ledger = Ledger(sys.argv[1])\nledger.write([], [AskedRow(1, 2, 3, 'k', 'llm', run='a/1')])\nos._exit(0)"
     )
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, timeout=60)

@@ -31,10 +31,11 @@ from prism_mesa.llm import (
     OllamaChatClient,
     Place,
     StoredAnswer,
+    factory,
     make_llm_client,
 )
 from prism_mesa.llm.clients.event_loop import run_now
-from prism_mesa.reasoner import ReasonerParams, choosing
+from prism_mesa.reasoner import ReasonerParams
 from prism_mesa.reasoner.replayed import recorded_oracle
 
 
@@ -668,7 +669,7 @@ def test_with_kind_rule_no_llm_is_wanted():
 
 
 def test_auto_with_nobody_there_says_why_of_both(closed_port, monkeypatch):
-    monkeypatch.setattr(choosing, "embedded_fault", lambda gguf: "needs xllamacpp")
+    monkeypatch.setattr(factory, "embedded_fault", lambda gguf: "needs xllamacpp")
     client, note = make_llm_client(AdvisorParams(host=closed_port))
     assert client is None
     assert re.search(f"no Ollama: {re.escape(closed_port)} does not answer.*; the embedded LLM needs xllamacpp$", note)

@@ -12,9 +12,9 @@ import pytest
 from ollama_server import as_json, chat_answer, drip, drop, late, models, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm import Ledger, OllamaChatClient
+from prism_mesa.llm import Ledger, OllamaChatClient, factory
 from prism_mesa.llm.clients.embedded import embedded_fault
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, ReasonerParams, RuleReasoner, choosing, make_reasoner
+from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, ReasonerParams, RuleReasoner, make_reasoner
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -282,7 +282,7 @@ def test_auto_takes_the_embedded_llm_where_ollama_is_not_and_notes_why(nobody):
 
 
 def test_auto_takes_the_rule_where_neither_ollama_nor_the_embedded_llm_is_and_notes_why(nobody, monkeypatch, tmp_path):
-    monkeypatch.setattr(choosing, "embedded_fault", lambda *model: "needs xllamacpp: uv sync --extra embedded")
+    monkeypatch.setattr(factory, "embedded_fault", lambda *model: "needs xllamacpp: uv sync --extra embedded")
     reasoner = make_reasoner(ReasonerParams(kind="auto", host=nobody, ledger_path=str(tmp_path / "shared.sqlite")))
     assert isinstance(reasoner, RuleReasoner)
     assert reasoner.label == "rule-based reasoner"

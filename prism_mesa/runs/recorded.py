@@ -206,6 +206,6 @@ def asked_places(params: LLMParams) -> list[Named]:
 
 
 def _file_of(params: LLMParams) -> str | None:
-    """Return the embedded LLM's file, if it is one of somebody's own (see `reasoner.choosing`)."""
+    """Return the embedded LLM's file, if it is one of somebody's own (see `llm.factory`)."""
     is_file = params.kind == "embedded" or (params.kind == "auto" and (params.model or "").endswith(".gguf"))
     return params.model if is_file and params.model != SMOLLM2 else None

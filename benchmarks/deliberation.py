@@ -4,7 +4,7 @@ A turn here is a thought that proposes two calls, the two calls out of ten tools
 order:
 
 1. CPU of a turn in a talk (`Deliberation.chat_stream`), with a ledger on disk;
-2. CPU of a turn where many run side by side (`together`), with a ledger on disk;
+2. CPU of a turn where many run side by side (`run_turns`), with a ledger on disk;
 3. whether anything grows with the length of a talk: prompts, the conversation, the notes.
 
 It asserts results: the events of each turn, what the ledger holds, and that nothing grows. Targets are printed as met
@@ -28,15 +28,15 @@ from prism_mesa.deliberation import (
     Conversation,
     Deliberation,
     Event,
-    Frame,
     Limits,
     Note,
     Notebook,
     ToolRegistry,
+    TurnContext,
+    run_turns,
     steps,
-    together,
 )
-from prism_mesa.llm import FunctionClient, Ledger, LLMClient, Place
+from prism_mesa.llm import FunctionClient, Ledger, LLMClient, RunPosition
 
 TURN_MS: Final = 2.0
 N_TOOLS: Final = 10
@@ -107,7 +107,7 @@ def one_talk(turns: int, ledger: Ledger, timeout_s: float | None = None) -> None
     """Talk with an agent for some turns."""
     with recorded(ledger, "talk") as client:
         for place in range(turns):
-            frame = Frame(tools=tools(timeout_s), who="You are Ada Kaya.", limits=Limits(iterations=1))
+            frame = TurnContext(tools=tools(timeout_s), who="You are Ada Kaya.", limits=Limits(iterations=1))
             agent = Deliberation(client, frame)
             check(list(agent.chat_stream(f"Is the library open on Saturday {place}?")))
 
@@ -115,16 +115,18 @@ def one_talk(turns: int, ledger: Ledger, timeout_s: float | None = None) -> None
 def side_by_side(turns: int, ledger: Ledger) -> None:
     """Let many agents think and write at the same time."""
     events: list[list[Event]] = [[] for _ in range(turns)]
-    with recorded(ledger, "together") as client:
+    with recorded(ledger, "run_turns") as client:
         begun = [
             steps(
                 f"Is the library open on Saturday {agent}?",
                 Conversation(),
-                Frame(tools=tools(), who="You are Ada Kaya.", limits=Limits(iterations=1), place=Place(1, agent)),
+                TurnContext(
+                    tools=tools(), who="You are Ada Kaya.", limits=Limits(iterations=1), place=RunPosition(1, agent)
+                ),
             )
             for agent in range(turns)
         ]
-        responses = together(client, begun, lambda turn, event: events[turn].append(event))
+        responses = run_turns(client, begun, lambda turn, event: events[turn].append(event))
     assert all(responses)
     for own in events:
         check(own)
@@ -155,7 +157,7 @@ def nothing_grows(turns: int) -> None:
     def recall(text: str) -> list[str]:
         return [note.text for note in notebook.recalled(1, None, hour=place, most=3)]
 
-    frame = Frame(tools=tools(), recall=recall, limits=Limits(iterations=2))
+    frame = TurnContext(tools=tools(), recall=recall, limits=Limits(iterations=2))
     with Deliberation(noting, frame) as agent:
         for place in range(turns):
             for _ in agent.chat_stream(f"Saturday {place:05}: " + "is the library open? " * 10):

@@ -29,7 +29,7 @@ from measuring import machine, verdict
 from prism_mesa.domain import Post
 from prism_mesa.llm import OllamaChatClient
 from prism_mesa.llm.stand_in import choose_by_hash
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, answer_schema, question_prompt
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, answer_schema, question_prompt
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import AgentState
 
@@ -41,14 +41,14 @@ FULL, FULL_RUN, OWN_MS, KNOWN_MS = 1.08, 1.5, 1.0, 0.1
 MOST_INDIVIDUAL, MOST_ARCHETYPE = 200, 20
 
 
-def asks(n: int, first: int = 0) -> list[Ask]:
+def asks(n: int, first: int = 0) -> list[PlacedQuestion]:
     """Return `n` questions that differ in what the post says."""
     posts = (
         Post(text=f"Post number {first + i}: the library stays open on Saturdays, says the council") for i in range(n)
     )
     who = Persona("Ada Kaya", ("politics", "cooking"), "curious and calm")
     questions = (Question(who, AgentState.EVALUATING, "decides", OPTIONS, post) for post in posts)
-    return [Ask(question, agent=i, tick=1) for i, question in enumerate(questions)]
+    return [PlacedQuestion(question, agent=i, tick=1) for i, question in enumerate(questions)]
 
 
 @contextmanager
@@ -65,11 +65,11 @@ def stand_in(slots: int, latency_ms: float) -> Iterator[str]:
         server.wait()
 
 
-async def bare_calls(client: OllamaChatClient, asked: list[Ask], at_once: int) -> None:
+async def bare_calls(client: OllamaChatClient, asked: list[PlacedQuestion], at_once: int) -> None:
     """Ask with nothing of ours but the client, and no more at once than it does with us."""
     slots = asyncio.Semaphore(at_once)
 
-    async def call(ask: Ask) -> None:
+    async def call(ask: PlacedQuestion) -> None:
         async with slots:
             await client.chat(question_prompt(ask.question), answer_schema(OPTIONS))
 

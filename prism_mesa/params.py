@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, Valida
 from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
 from prism_mesa.streams import fresh_seed
 
-CONFIGURED: Final = object()
+FROM_PARAMS: Final = object()
 """What a model's `rng` is where nobody gives one: the seed of the parameters counts."""
 
 
@@ -68,7 +68,7 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
         path = ".".join(str(part) for part in fault["loc"])
         said = _key(path)
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise ConfigError(f"{where}: {said}: {_told(kind, path, fault)}{more}") from None
+        raise ConfigError(f"{where}: {said}: {_fault_text(kind, path, fault)}{more}") from None
 
 
 def _key(name: object) -> str:
@@ -76,7 +76,7 @@ def _key(name: object) -> str:
     return printable(shortened(str(name), _LONGEST_KEY))
 
 
-def _told(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
+def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
     """Return what is wrong with the value at `path`, what was given, and what is allowed."""
     given = _shown.repr(fault["input"])
     match fault["type"]:
@@ -224,7 +224,7 @@ def model_params[P: Params](
         kind: What they are.
         config: All of them, or nested values; None for the defaults.
         scenario: A Mesa scenario, whose attributes are parameters, or None.
-        rng: The seed (Mesa's name for it), or `CONFIGURED`; an explicit None draws a fresh one, as Mesa does.
+        rng: The seed (Mesa's name for it), or `FROM_PARAMS`; an explicit None draws a fresh one, as Mesa does.
         given: Parameters by name, dots written as _.
         where: The model's name, for errors.
 
@@ -233,7 +233,7 @@ def model_params[P: Params](
     """
     of_scenario = dict(scenario.to_dict()) if scenario is not None else {}
     named = {name: v for name, v in of_scenario.items() if name not in ("model", "rng", "_scenario_id")} | dict(given)
-    seed = getattr(scenario, "rng", None) if rng is CONFIGURED else fresh_seed() if rng is None else rng
+    seed = getattr(scenario, "rng", None) if rng is FROM_PARAMS else fresh_seed() if rng is None else rng
     if not isinstance(config, Params):
         config = validated(kind, nested(config or {}), where)
     paths = {key.replace(".", "_"): key for key, _ in leaves(kind)}

@@ -16,7 +16,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
 from prism_mesa.cli import app as cli
-from prism_mesa.llm import Hosts
+from prism_mesa.llm import HostPool
 from prism_mesa.llm.clients import llamacpp
 
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
@@ -61,7 +61,7 @@ Dispatcher.compile = _in_turn
 @pytest.fixture
 def hurried(monkeypatch):
     """Give servers that are all down half a second to come back, and not five, which tests/test_hosts.py looks at."""
-    monkeypatch.setattr(Hosts, "__init__", partialmethod(Hosts.__init__, grace_s=0.5))
+    monkeypatch.setattr(HostPool, "__init__", partialmethod(HostPool.__init__, grace_s=0.5))
 
 
 @pytest.fixture

@@ -154,8 +154,8 @@ def test_history_keeps_the_last_entries_first_in_first_out(depth):
     for length in range(1, 8):
         assert len(agent.state_history) == min(depth, length)
         agent.fire("round_ends" if agent.state is SCROLLING else "feed_ready")
-    walked = [(IDLE, SCROLLING), (SCROLLING, IDLE)] * 4
-    assert [(e.from_state, e.to_state) for e in agent.state_history] == walked[:8][-depth:]
+    walk_agents = [(IDLE, SCROLLING), (SCROLLING, IDLE)] * 4
+    assert [(e.from_state, e.to_state) for e in agent.state_history] == walk_agents[:8][-depth:]
 
 
 def test_history_of_depth_0_keeps_nothing_and_agents_move_all_the_same():

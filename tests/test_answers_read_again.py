@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.domain import Post
-from prism_mesa.llm import Books, Completion, Ledger, OllamaChatClient, UselessAnswerError
+from prism_mesa.llm import AnswerStore, Completion, Ledger, OllamaChatClient, UselessAnswerError
 from prism_mesa.llm.formats.multiple_choice import probabilities_of, recordable
 from prism_mesa.llm.stand_in import StandIn
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.reasoner.replayed import recorded_oracle
 from prism_mesa.statechart import AgentState
@@ -28,7 +28,8 @@ weights = st.floats(0, 1e6, allow_nan=False) | st.integers(0, 10**6) | odd
 def asks(n):
     persona = Persona("Ann", ("tea",))
     return [
-        Ask(Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text=f"t{i}")), agent=i) for i in range(n)
+        PlacedQuestion(Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text=f"t{i}")), agent=i)
+        for i in range(n)
     ]
 
 
@@ -105,7 +106,7 @@ def test_whatever_a_function_says_is_read_from_the_ledger_as_it_was_read_first(t
         json.loads(stored.probabilities) if stored.probabilities else [float(name == stored.choice) for name in NAMES]
     )
     assert list(first.probabilities) == pytest.approx(told)
-    with Reasoner(function, answer=form, books=Books("replay", Ledger(file, read_only=True))) as again:
+    with Reasoner(function, answer=form, books=AnswerStore("replay", Ledger(file, read_only=True))) as again:
         [replayed] = again.answer(asks(1))
     assert (replayed.choice, replayed.probabilities) == (first.choice, first.probabilities)
 
@@ -139,7 +140,7 @@ def test_what_another_version_recorded_and_nobody_can_read_is_a_fallback_not_a_c
     with Ledger(tmp_path / "old.sqlite") as ledger:
         values = {**vars(row), "raw": '{"composing": true, "scrolling": 3}'}
         ledger.put(type(row)(**values))
-    books = Books("cache", Ledger(tmp_path / "old.sqlite"))
+    books = AnswerStore("cache", Ledger(tmp_path / "old.sqlite"))
     with Reasoner(good, answer="probabilities", books=books) as reasoner:
         [answer] = reasoner.answer(asks(1))
     assert (answer.choice, answer.source, answer.reason) == (C, "fallback", "invalid-state")

@@ -12,7 +12,7 @@ import pytest
 from minds import SPEAKS, THINKS, thought, words_of
 
 from prism_mesa import SocialAgent, SocialModel
-from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, _most_telling, why
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Ledger
@@ -336,7 +336,7 @@ def test_why_explains_a_reshare_with_guards_prompt_answer_and_draws(tmp_path):
         agent, round_ = int(reshares.iloc[0]["agent"]), int(reshares.iloc[0]["round"])
         explanation = why(result.run_dir, str(agent), round_)
         assert server.n_requests == asked
-    text = "\n".join(told(explanation))
+    text = "\n".join(report_lines(explanation))
     for part in (
         f"(agent {agent}) likes",
         f"Round {round_}: it came online",
@@ -377,7 +377,7 @@ def test_why_names_fallbacks_leftovers_and_the_rule(tmp_path, caplog):
     texts = []
     for folder in (result.run_dir, by_rule.run_dir):
         agents = result.table("transitions").query("open and round == 0")["agent"].unique()[:6]
-        texts.append("\n".join(line for agent in agents for line in told(why(folder, str(agent), 0))))
+        texts.append("\n".join(line for agent in agents for line in report_lines(why(folder, str(agent), 0))))
     assert "No limit was left to ask the LLM; the fallback 'first' stood in: composing." in texts[0]
     assert "Decided by the rule: no LLM was asked in this run." in texts[1]
 
@@ -402,17 +402,17 @@ def test_why_tells_what_an_agent_did_by_tools(tmp_path):
     agent = int(likes["agent"].mode()[0])
     by_round = likes[likes["agent"] == agent].groupby("round").size()
     times = [f"{r} ({n} times)" if n > 1 else str(r) for r, n in by_round.items()]
-    lines = list(told(why(result.run_dir, str(agent))))
+    lines = list(report_lines(why(result.run_dir, str(agent))))
     assert f"  liked by a tool in round {', '.join(times)}" in lines
     assert any(line.startswith("  posted by a tool in round ") for line in lines)
     shown = why(result.run_dir, str(agent)).shown
     own = likes.query("agent == @agent and round == @shown.round")
-    assert sorted(deed.post for deed in shown.by_tool if deed.action == "like") == sorted(own["post"])
+    assert sorted(activity.post for activity in shown.by_tool if activity.action == "like") == sorted(own["post"])
     posts = result.table("posts")
-    for deed in shown.by_tool:
-        of = 'posts "Hear me".' if deed.action == "post" else f"post {deed.post} by "
+    for activity in shown.by_tool:
+        of = 'posts "Hear me".' if activity.action == "post" else f"post {activity.post} by "
         assert any(line.startswith("      By this tool it ") and of in line for line in lines)
-        assert deed.action == "post" or posts["author"][deed.post] != agent
+        assert activity.action == "post" or posts["author"][activity.post] != agent
 
 
 def test_why_shows_the_round_in_which_most_was_done_even_if_all_of_it_by_tools():

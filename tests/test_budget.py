@@ -17,7 +17,7 @@ from prism_mesa.domain import Post
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import Completion, Ledger
 from prism_mesa.llm.dispatch.budget import Budget
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, RuleReasoner, question_prompt
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, RuleReasoner, question_prompt
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.statechart import AgentState
 
@@ -29,7 +29,7 @@ FREE = ("refused", "busy", "http-400")
 
 def ask(name, *, relevance=0.5, low=0.4, high=0.6, **place):
     persona = Persona(name, low=low, high=high)
-    return Ask(
+    return PlacedQuestion(
         Question(persona, AgentState.EVALUATING, "decides", (C, S), Post(text="x", relevance=relevance)), **place
     )
 

@@ -229,8 +229,8 @@ def test_a_fault_of_the_file_is_not_put_down_to_an_override(written):
 
 
 def test_what_lies_below_counts_where_the_file_is_silent(written):
-    below = {"reasoner": {"kind": "auto", "model": "tiny"}}
-    config = load_config(written("reasoner: {kind: rule}\n"), below=below)
+    defaults = {"reasoner": {"kind": "auto", "model": "tiny"}}
+    config = load_config(written("reasoner: {kind: rule}\n"), defaults=defaults)
     assert (config.reasoner.kind, config.reasoner.model) == ("rule", "tiny")
 
 

@@ -12,7 +12,7 @@ from test_economy_runs import served
 from prism_mesa import draw_economy, draw_run, read_manifest, read_table, run
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.economy import why_nation
-from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import why
 from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
@@ -68,7 +68,7 @@ def uses(run_dir, server, out):
     host = ("reasoner.kind=ollama", f"reasoner.host={server.url}")
     return {
         "replay": lambda: replay(run_dir),
-        "why an agent": lambda: list(told(why(run_dir, "3"))),
+        "why an agent": lambda: list(report_lines(why(run_dir, "3"))),
         "why a nation": lambda: list(why_nation(run_dir, "0")),
         "interview": lambda: talked_with(run_dir, host, out),
         "survey": lambda: survey(run_dir, QUESTIONS, host, agents=2, out=out),

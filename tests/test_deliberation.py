@@ -21,7 +21,6 @@ from prism_mesa.deliberation import (
     Deliberation,
     DeliberationParams,
     Event,
-    Frame,
     Limits,
     Message,
     ReasoningResult,
@@ -33,13 +32,14 @@ from prism_mesa.deliberation import (
     ToolRegistry,
     ToolResult,
     ToolStartedEvent,
+    TurnContext,
     as_llm_client,
     reason_about_text,
+    run_turns,
     steps,
-    together,
 )
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException, OracleError
-from prism_mesa.llm import Books, FunctionClient, Ledger, LLMClient, LLMParams, Place
+from prism_mesa.llm import AnswerStore, FunctionClient, Ledger, LLMClient, LLMParams, RunPosition
 
 # -- who plays the LLM, and what it can call -----------------------------------------------------------
 
@@ -462,10 +462,10 @@ def test_callers_that_await_and_callers_of_many_turns_get_the_same(name):
         assert asyncio.run(agent.respond("What grows here?")) == ((response or [None])[0], expected)
         by_respond = agent.conversation.messages
     events, conversation = [], Conversation()
-    frame = Frame(tools=Garden().tools, limits=Limits(**limits))
+    frame = TurnContext(tools=Garden().tools, limits=Limits(**limits))
     with quick(scripted(*answers)) as client:
         turn = steps("What grows here?", conversation, frame)
-        assert together(client, [turn], lambda place, event: events.append(event)) == (response or [None])
+        assert run_turns(client, [turn], lambda place, event: events.append(event)) == (response or [None])
     assert (events, conversation.messages) == (expected, by_respond)
 
 
@@ -492,10 +492,10 @@ def test_when_the_time_is_up_it_calls_nothing_thinks_no_further_and_responds(gar
         return "tomatoes"
 
     llm = scripted(thought("Hm.", LOOK, OTHER, MEND), "Tomatoes.")
-    events, frame = [], Frame(tools=slow, limits=Limits(seconds=4))
+    events, frame = [], TurnContext(tools=slow, limits=Limits(seconds=4))
     with quick(llm) as client:
         turn = steps("Well?", Conversation(), frame, clock=lambda: now[0])
-        assert together(client, [turn], lambda place, event: events.append(event)) == ["Tomatoes."]
+        assert run_turns(client, [turn], lambda place, event: events.append(event)) == ["Tomatoes."]
     assert events == [
         thinks("Hm.", LOOK, OTHER, MEND),
         started("reasoning_1_1", "look", bed=1),
@@ -1030,7 +1030,8 @@ def by_prompt(prompt):
 
 def turns_of(n, **options):
     frames = [
-        Frame(tools=Garden().tools, place=Place(1, i), limits=Limits(iterations=1 + i % 4), **options) for i in range(n)
+        TurnContext(tools=Garden().tools, place=RunPosition(1, i), limits=Limits(iterations=1 + i % 4), **options)
+        for i in range(n)
     ]
     conversations = [Conversation([Message.of("user", f"I am {i}.")]) for i in range(n)]
     return [
@@ -1041,7 +1042,7 @@ def turns_of(n, **options):
 
 def run_together(client, turns):
     events = [[] for _ in turns]
-    responses = together(client, turns, lambda place, event: events[place].append(event))
+    responses = run_turns(client, turns, lambda place, event: events[place].append(event))
     return events, responses
 
 
@@ -1069,7 +1070,7 @@ def test_equal_prompts_are_asked_once():
 
     prompts = []
     with LLMClient(llm) as client:
-        turns = [steps("Well?", Conversation(), Frame()) for _ in range(5)]
+        turns = [steps("Well?", Conversation(), TurnContext()) for _ in range(5)]
         events, responses = run_together(client, turns)
     assert events == [[thinks("Hm."), says("Yes."), thinks("Hm.")]] * 5
     assert (responses, len(prompts), client.counts) == (["Yes."] * 5, 3, {"llm": 3, "cache": 12})
@@ -1097,13 +1098,14 @@ def test_a_limit_is_spent_in_the_order_of_priority_then_agents_whichever_answer_
         ([5, 4, 3, 2, 1], [none] + [thought_only] * 4),
     ):
         frames = [
-            Frame(place=Place(1, i), priority=float(p), limits=Limits(iterations=1)) for i, p in enumerate(priorities)
+            TurnContext(place=RunPosition(1, i), priority=float(p), limits=Limits(iterations=1))
+            for i, p in enumerate(priorities)
         ]
         turns = [steps(f"Number {i}?", Conversation(), frame) for i, frame in enumerate(frames)]
         with quick(llm, max_calls=4) as client:
             assert run_together(client, turns)[0] == expected
             assert client.usage["calls"] == 4
-    frames = [Frame(place=Place(1, i), limits=Limits(iterations=1)) for i in range(2)]
+    frames = [TurnContext(place=RunPosition(1, i), limits=Limits(iterations=1)) for i in range(2)]
     with quick(llm, max_calls=3) as client:
         turns = [steps(f"Number {i}?", Conversation(), frame) for i, frame in enumerate(frames)]
         assert run_together(client, turns)[0] == [answered, thought_only]
@@ -1126,20 +1128,20 @@ def test_a_listener_that_fails_ends_all_turns():
 
     turns, _ = turns_of(3)
     with quick(by_prompt) as client, pytest.raises(RuntimeError, match="the listener's own"):
-        together(client, turns, fails)
+        run_turns(client, turns, fails)
     assert [list(turn) for turn in turns] == [[], [], []]
 
 
 def test_no_turns_are_no_responses():
     with LLMClient(nobody) as client:
-        assert together(client, []) == []
+        assert run_turns(client, []) == []
 
 
 # -- the ledger ----------------------------------------------------------------------------------------
 
 
 def replaying(path):
-    client = LLMClient(toy(nobody), books=Books("replay", Ledger(path)))
+    client = LLMClient(toy(nobody), books=AnswerStore("replay", Ledger(path)))
     client.books.run = "scope/again"
     return client
 
@@ -1204,7 +1206,7 @@ def test_a_prompt_that_was_not_recorded_is_an_error_and_the_agent_can_go_on(tmp_
         with pytest.raises(OracleError, match="holds no answer"):
             asyncio.run(agent.respond("Another?"))
         with pytest.raises(OracleError, match="holds no answer"):
-            together(client, [steps("Another?", Conversation(), Frame())])
+            run_turns(client, [steps("Another?", Conversation(), TurnContext())])
         agent.conversation.messages.clear()
         assert list(agent.chat_stream("Recorded?")) == events
 

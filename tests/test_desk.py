@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prism_mesa.errors import OracleError
 from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger
 from prism_mesa.reasoner import Reasoner
-from prism_mesa.reasoner.question import Ask, Persona, Question
+from prism_mesa.reasoner.question import Persona, PlacedQuestion, Question
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -20,7 +20,7 @@ SCROLL = json.dumps({"next_state": "scrolling"})
 
 def asks(n, **place):
     return [
-        Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), **({"agent": i} | place))
+        PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), **({"agent": i} | place))
         for i in range(n)
     ]
 
@@ -29,7 +29,7 @@ def name_in(prompt):
     return prompt.split("You are <<< ")[1].split(" >>>")[0]
 
 
-class Slots:
+class PrioritySemaphore:
     """An LLM that takes a while and knows how many questions were out at once, and for how long."""
 
     def __init__(self, seconds=lambda prompt: 0.002):
@@ -57,7 +57,7 @@ class Slots:
     limited=st.booleans(),
 )
 def test_no_more_than_max_concurrency_are_ever_out_and_no_fewer_if_there_are_as_many(slots, n, waits, fails, limited):
-    llm = Slots(lambda prompt: 0.001 * waits[int(name_in(prompt)[1:]) % len(waits)] + 0.0005)
+    llm = PrioritySemaphore(lambda prompt: 0.001 * waits[int(name_in(prompt)[1:]) % len(waits)] + 0.0005)
     failed = set()
 
     async def once_failing(prompt):

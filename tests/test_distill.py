@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
-from prism_mesa.analysis.distill.dataset import Lesson, Lessons, blocks_of
+from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, blocks_of
 from prism_mesa.analysis.distill.distill import model_of
 from prism_mesa.analysis.distill.fit import fitted
 from prism_mesa.analysis.distill.scores import auc, calibration, js_divergence, log_loss
 from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.reasoner import (
-    Ask,
     DistilledReasoner,
     Persona,
+    PlacedQuestion,
     Question,
     Reasoner,
     ReasonerParams,
@@ -46,7 +46,7 @@ def asks(n, options=(C, S), seed=0):
     draw = Streams(seed)
     u = {name: draw.uniform(name, np.arange(n)).tolist() for name in ("match", "relevance", "low", "draw", "trait")}
     return [
-        Ask(
+        PlacedQuestion(
             Question(
                 Persona(
                     f"p{i % 12}",
@@ -79,17 +79,17 @@ def known_rule(ask):
     return 1 / (1 + np.exp(-(-0.5 + 2 * ask.question.match + 1.5 * (ask.question.persona.traits[0] - 3.1) / 0.78)))
 
 
-def lessons(n=1500, chance=known_rule):
+def examples(n=1500, chance=known_rule):
     found = [
-        Lesson(ask, (chance(ask), 1 - chance(ask)), str(i), ask.question.persona.name, ask.question.post.text)
+        TrainingExample(ask, (chance(ask), 1 - chance(ask)), str(i), ask.question.persona.name, ask.question.post.text)
         for i, ask in enumerate(asks(n))
     ]
-    return Lessons({(C, S): found}, "individual", 8, {"llm": "a test"}, RuleParams())
+    return TrainingSet({(C, S): found}, "individual", 8, {"llm": "a test"}, RuleParams())
 
 
 @pytest.fixture(scope="module")
 def model():
-    return model_of(lessons(), "logistic")
+    return model_of(examples(), "logistic")
 
 
 def a_file(folder, model, **changed):
@@ -119,7 +119,7 @@ def test_what_follows_a_rule_beats_the_rule_and_the_majority_on_what_was_held_ou
 
 def test_an_llm_that_is_pure_chance_is_said_not_to_be_beaten_and_why():
     noise = Streams(3).uniform("noise", np.arange(400))
-    found = model_of(lessons(400, lambda ask: noise[ask.agent] ** 4), "logistic").report["verdict"]
+    found = model_of(examples(400, lambda ask: noise[ask.agent] ** 4), "logistic").report["verdict"]
     assert found.startswith("does not beat both")
     assert "does not carry over" in found
 
@@ -135,7 +135,7 @@ def test_trees_say_what_scikit_learn_says_and_a_third_option_has_its_share():
 
 
 def test_no_persona_and_no_post_that_is_tried_was_fitted_to():
-    rows = lessons(700).by_options[C, S]
+    rows = examples(700).by_options[C, S]
     blocks = blocks_of(rows)
     assert sorted(np.concatenate([tried for _, tried in blocks]).tolist()) == list(range(700))
     for known, tried in blocks:
@@ -145,7 +145,7 @@ def test_no_persona_and_no_post_that_is_tried_was_fitted_to():
 
 
 def test_one_persona_cannot_be_held_out():
-    alone = [replace(lesson, persona="p") for lesson in lessons(50).by_options[C, S]]
+    alone = [replace(example, persona="p") for example in examples(50).by_options[C, S]]
     with pytest.raises(DataError, match="too few personas"):
         blocks_of(alone)
 

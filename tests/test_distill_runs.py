@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa.analysis.distill.dataset import lessons_of
+from prism_mesa.analysis.distill.dataset import training_set_of
 from prism_mesa.analysis.distill.distill import distill
-from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import why
 from prism_mesa.cli import app as cli
 from prism_mesa.errors import DataError, PrismWarning
@@ -56,7 +56,7 @@ def prism(monkeypatch, capsys):
 
 
 def test_a_lesson_is_every_decision_of_the_llm_and_says_what_was_asked(asked):
-    found = lessons_of([asked.run_dir])
+    found = training_set_of([asked.run_dir])
     by_source = asked.summary["decisions"]["by_source"]
     [rows] = found.by_options.values()
     assert len(rows) == by_source["llm"] + by_source.get("cache", 0)
@@ -84,7 +84,7 @@ def test_a_run_with_a_share_is_repeated_and_told_and_refuses_another_model(serve
     assert by_source["distilled"] > by_source["llm"] + by_source.get("cache", 0) > 10
     assert replay(result.run_dir).equal
     agents = result.table("transitions").query("open")["agent"].unique()[:8]
-    lines = [line for agent in agents for line in told(why(result.run_dir, str(agent)))]
+    lines = [line for agent in agents for line in report_lines(why(result.run_dir, str(agent)))]
     assert any("no LLM was asked. The post and the nearest interest told" in line for line in lines)
     copy = result.run_dir / "distilled.json"
     copy.write_text(copy.read_text() + " ")

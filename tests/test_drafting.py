@@ -9,7 +9,7 @@ import pytest
 from minds import SPEAKS, THINKS, Mind, asked, busy, published, thought, whim, words_of
 from worlds import differing, ran, small
 
-from prism_mesa.analysis.distill.dataset import blocks_of, lessons_of
+from prism_mesa.analysis.distill.dataset import blocks_of, training_set_of
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.llm import Ledger, factory
@@ -555,7 +555,7 @@ def test_no_text_of_the_corpus_is_in_rows_to_fit_and_in_rows_that_are_held_out(c
     with StandIn(slots=8) as server:
         result = run(asking(server, world, agents={"n": 40, "band": 0.4}), out=tmp_path)
     posts = result.table("posts")
-    found = lessons_of([result.run_dir])
+    found = training_set_of([result.run_dir])
     [rows] = found.by_options.values()
     assert any("(in reply to: " in row.ask.question.post.text for row in rows)
     began = posts["text"].astype(str).where(posts["kind"] == "post").to_dict()

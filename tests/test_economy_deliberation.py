@@ -16,7 +16,7 @@ from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Limits, ToolFinishedEvent
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.economy.agent import EconLLMAgent
-from prism_mesa.economy.llm_agent import Decision, LLMAgent, decide_together, thoughts_in_json
+from prism_mesa.economy.llm_agent import Decision, LLMAgent, decide_all, thoughts_in_json
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.errors import ConfigError, LLMFailureException, PrismWarning, RunError
@@ -429,7 +429,7 @@ def test_any_agent_of_an_llm_can_think_first_with_nothing_but_its_limits(caplog)
     with client:
         agent = minimal(client)
         assert asyncio.run(agent.decide_action(Rain())).action_string == "Sell an umbrella"
-        [beside] = decide_together([agent], [Rain()], client)
+        [beside] = decide_all([agent], [Rain()], client)
     assert all("You are a shopkeeper. It rains." in prompt for prompt in client.prompts)
     assert beside.reasoning_chain_id == agent.reasoning_chain.chain_id == "0003-Ada"
     assert "llm_reasoning_chain component=agent agent_id=Ada" in caplog.text

@@ -45,7 +45,7 @@ def test_the_datacollector_holds_every_indicator_of_every_nation_and_quarter():
     assert found["nation"].iloc[:5].tolist() == list(NATIONS)
     assert len(found) == 6 * 5
     world = model.datacollector.get_model_vars_dataframe()
-    assert (world[["accepted", "held", "rejected", "refused"]].sum(axis=1) == 5).all()
+    assert (world[["accepted", "no_change", "rejected", "not_understood"]].sum(axis=1) == 5).all()
     weights = found["gdp"].to_numpy().reshape(6, 5)
     mean = (found["inflation"].to_numpy().reshape(6, 5) * weights).sum(axis=1) / weights.sum(axis=1)
     assert world["inflation"].to_numpy() == pytest.approx(mean)
@@ -75,7 +75,7 @@ def test_doing_nothing_leaves_every_instrument_where_it_was():
     start = EconomyModel().world
     assert (model.world.policy_rate == start.policy_rate).all()
     assert (model.world.spending == start.spending).all()
-    assert model.totals == {"held": 40}
+    assert model.totals == {"no_change": 40}
 
 
 def test_random_policies_are_mostly_possible_and_the_same_for_the_same_seed():
@@ -125,7 +125,7 @@ def test_an_llm_and_a_rule_can_share_a_world():
     nations = ["United States", {**NATIONS["Sweden"].model_dump(), "policy": "taylor"}]
     model = ran(3, economy_policy="llm", economy_nations=nations, llm=llm)
     assert [type(nation) for nation in model.nations] == [EconLLMAgent, RuleAgent]
-    assert model.totals == {"held": 3, "accepted": 3}
+    assert model.totals == {"no_change": 3, "accepted": 3}
     assert model.label.endswith("llm for United States; Taylor's rule (1993) for Sweden")
     model.close()
 

@@ -83,9 +83,9 @@ def test_every_decision_is_recorded_with_what_became_of_it(run_of_llm):
     decisions, summary = run_of_llm.table("decisions"), run_of_llm.summary["decisions"]
     assert len(decisions) == 8 * 5 == summary["made"]
     counts = decisions["outcome"].value_counts()
-    for outcome in ("accepted", "held", "rejected", "refused"):
+    for outcome in ("accepted", "no_change", "rejected", "not_understood"):
         assert counts.get(outcome, 0) == summary[outcome] > 0
-    assert (decisions["reason"] != "").equals(decisions["outcome"].isin(["rejected", "refused"]))
+    assert (decisions["reason"] != "").equals(decisions["outcome"].isin(["rejected", "not_understood"]))
     chains = run_of_llm.table("reasoning")
     assert sorted(chains["chain_id"]) == sorted(decisions["reasoning_chain_id"])
     assert chains["prompt"].str.contains("Think step-by-step").all()
@@ -130,13 +130,13 @@ def test_the_same_configuration_and_answers_give_the_same_bytes(run_of_llm, tmp_
 
 def test_a_replay_asks_nobody_and_every_table_is_equal(run_of_llm):
     found = replay(run_of_llm.run_dir)
-    assert (found.differences, found.answered, found.reckoned, found.calls) == ({}, 40, 0, 0)
+    assert (found.differences, found.answered, found.recomputed, found.calls) == ({}, 40, 0, 0)
     assert set(found.rows) == set(ECONOMY_TABLES)
 
 
 def test_a_replay_of_rules_is_equal_too(tmp_path):
     found = replay(run_economy({"rounds": 4}, out=tmp_path).run_dir)
-    assert (found.equal, found.answered, found.reckoned) == (True, 0, 20)
+    assert (found.equal, found.answered, found.recomputed) == (True, 0, 20)
 
 
 def test_a_changed_answer_in_the_ledger_is_found_by_the_replay(run_of_llm, tmp_path):

@@ -19,7 +19,7 @@ from prism_mesa.social.behavior import build_chart
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.content.writer import write
-from prism_mesa.social.round.engagements import Engaged
+from prism_mesa.social.round.engagements import Engagements
 from prism_mesa.social.state.posts import RESHARE
 from prism_mesa.statechart import AgentState, Statechart, Transition
 
@@ -302,11 +302,11 @@ def test_the_first_tick_counts_whoever_waits_for_an_answer_meanwhile(delay_s):
 # -- tools
 
 
-def with_tools(monkeypatch, deed):
-    """Let `deed(model)` be done at the end of the ticks of every round, as turns of thinking are."""
+def with_tools(monkeypatch, activity):
+    """Let `activity(model)` be done at the end of the ticks of every round, as turns of thinking are."""
 
     def then_write(model):
-        deed(model)
+        activity(model)
         write(model)
 
     monkeypatch.setattr(model_module, "write", then_write)
@@ -315,7 +315,7 @@ def with_tools(monkeypatch, deed):
 def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_about(monkeypatch):
     results = []
 
-    def deed(model):
+    def activity(model):
         for row in range(30):
             box = PlatformTools(model, row, tick=3).registry(acts=True)
             feed = model.population.feed[row, : model.population.n_feed[row]].tolist()
@@ -324,7 +324,7 @@ def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_
     model = small(chart=always(LIKING), **ALL_ONLINE)
     model.step()
     own = [model.agent(row).like(model.post(post, row)) for row in range(30) for post in range(len(model.posts))]
-    with_tools(monkeypatch, deed)
+    with_tools(monkeypatch, activity)
     ran(model, 2)
     done = [result for _, _, result in results if result.text.startswith("you have done that to post")]
     assert True in own
@@ -377,7 +377,7 @@ def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happe
     st.lists(st.lists(st.integers(0, 300), max_size=40), max_size=12), st.lists(st.booleans(), min_size=12, max_size=12)
 )
 def test_what_was_remembered_is_found_whenever_it_is_looked_for(rounds, looks):
-    engaged, known = Engaged(), set()
+    engaged, known = Engagements(), set()
     for keys, looks_now in zip(rounds, looks, strict=False):
         engaged.add(np.array(sorted(set(keys) - known), np.int64))
         known |= set(keys)

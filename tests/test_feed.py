@@ -10,7 +10,7 @@ from worlds import ran, small
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
 from prism_mesa.social.round import feed
-from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import Topics
@@ -48,7 +48,9 @@ def ranked(model, now):
     """Rank anew for everybody, as at the opening of round `now`, and return all feeds."""
     population = model.population
     agents = np.arange(len(population))
-    feed.rank_feeds(agents, population, model.posts, model.seen, model.network, model.params.feed, model.streams, now)
+    feed.rank_feeds(
+        agents, population, model.posts, model.exposure, model.network, model.params.feed, model.streams, now
+    )
     return [population.feed[i, : population.n_feed[i]].tolist() for i in agents]
 
 
@@ -126,7 +128,7 @@ def by_hand(posts, params, follows=(1, 2, 3), interest=EAST, n=6, now=0, **count
     interests = np.array([interest] * n, np.int8)
     people = draw_profiles(np.arange(n), list("abcdefgh"[:n]), interests, SocialParams(feed=params), streams)
     network = from_edges(np.array(follows, int), np.zeros(len(follows), int), n)
-    seen = Seen(n)
+    seen = Exposure(n)
     seen.add(table.author, np.arange(len(table)))  # what one wrote counts as read
     feed.rank_feeds(np.arange(n), people, table, seen, network, params, streams, now)
     return people.feed[0, : people.n_feed[0]].tolist()

@@ -8,7 +8,7 @@ from plain_feed import plain_feed
 
 from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
 from prism_mesa.social.round.feed import rank_feeds
-from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.topics import UNIT, Topics
@@ -51,7 +51,7 @@ class Platform:
         self.read = [set(old[read[readers == i]].tolist()) for i in range(n_agents)]
         own = np.flatnonzero(self.posts.root == np.arange(n_posts))  # what an agent wrote counts as read
         readers, read = np.append(readers, self.posts.author[own]), np.append(old[read], own)
-        self.seen = Seen(n_agents)
+        self.seen = Exposure(n_agents)
         for part in np.array_split(draw.permutation(len(read)), 3):  # as if over three rounds
             self.seen.add(readers[part], read[part])
 
@@ -179,7 +179,7 @@ steps = st.tuples(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 19)), max
 @settings(max_examples=60, deadline=None)
 @given(st.lists(steps, max_size=4))
 def test_what_was_read_is_kept_as_sets_would_keep_it(steps):
-    seen, sets = Seen(5), [set() for _ in range(5)]
+    seen, sets = Exposure(5), [set() for _ in range(5)]
     for pairs, gone in steps:
         agents, roots = np.array(pairs, np.int64).reshape(-1, 2).T
         seen.add(agents, roots)

@@ -463,8 +463,8 @@ def test_of_several_transitions_to_the_answer_the_first_that_is_left_runs_its_ac
 
 def test_the_arrow_to_an_answer_is_told_without_being_taken():
     chart, agent = a_chart((COMPOSING, no), (COMPOSING, yes), (SCROLLING, yes, broken)), an_agent()
-    assert chart.arrow_to(agent, "decides", COMPOSING) is chart.transitions[1]
-    assert chart.arrow_to(agent, "decides", SCROLLING) is chart.transitions[2]
+    assert chart.resolve(agent, "decides", COMPOSING) is chart.transitions[1]
+    assert chart.resolve(agent, "decides", SCROLLING) is chart.transitions[2]
     assert as_it_was(agent)
 
 

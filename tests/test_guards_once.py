@@ -138,7 +138,7 @@ def test_what_the_guards_said_tells_the_way_to_an_answer_without_asking_again():
     agent = an_agent()
     options, said = chart.selected(agent, "decides")
     assert options == (COMPOSING, SCROLLING)
-    chart.take(chart.arrow_of(EVALUATING, "decides", COMPOSING, said), agent)
+    chart.take(chart.resolve_key(EVALUATING, "decides", COMPOSING, said), agent)
     assert (agent.state, did) == (COMPOSING, ["second"])
     assert [guard.asked for guard in guards] == [1, 1, 1]
     assert chart.guard_errors.total() == 1

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm import Completion, Hosts
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner
+from prism_mesa.llm import Completion, HostPool
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -62,7 +62,9 @@ def reason_of(hosts):
 
 
 def asks(n):
-    return [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(n)]
+    return [
+        PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(n)
+    ]
 
 
 # -- who is asked --------------------------------------------------------------------------------------
@@ -70,7 +72,7 @@ def asks(n):
 
 def test_a_question_goes_to_the_least_busy_and_of_equals_to_the_first():
     servers = [Server("one", seconds=0.01), Server("two", seconds=0.01)]
-    hosts = Hosts(servers)
+    hosts = HostPool(servers)
 
     async def five_at_once():
         await asyncio.gather(*(hosts.chat("?") for _ in range(5)))
@@ -83,7 +85,7 @@ def test_a_question_goes_to_the_least_busy_and_of_equals_to_the_first():
 
 def test_a_slow_server_gets_fewer_questions_than_a_quick_one():
     slow, quick = Server("slow", seconds=0.05), Server("quick", seconds=0.002)
-    with Reasoner(Hosts([slow, quick]), max_concurrency=4) as reasoner:
+    with Reasoner(HostPool([slow, quick]), max_concurrency=4) as reasoner:
         answers = reasoner.answer(asks(24))
     assert {answer.choice for answer in answers} == {S}
     assert slow.asked < quick.asked
@@ -93,7 +95,7 @@ def test_a_slow_server_gets_fewer_questions_than_a_quick_one():
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=6), st.integers(1, 12))
 def test_no_server_is_ever_two_questions_busier_than_another_when_all_are_equally_quick(waits, n):
     servers = [Server(f"{i}", seconds=0.0) for i, _ in enumerate(waits)]
-    hosts = Hosts(servers)
+    hosts = HostPool(servers)
 
     async def at_once():
         await asyncio.gather(*(hosts.chat("?") for _ in range(n)))
@@ -106,7 +108,7 @@ def test_no_server_is_ever_two_questions_busier_than_another_when_all_are_equall
 
 def test_a_question_that_is_given_up_no_longer_makes_a_server_busy():
     servers = [Server("one", seconds=5), Server("two")]
-    hosts = Hosts(servers)
+    hosts = HostPool(servers)
 
     async def given_up():
         with pytest.raises(TimeoutError):
@@ -125,7 +127,7 @@ def test_a_question_that_is_given_up_no_longer_makes_a_server_busy():
 @pytest.mark.parametrize("fault", ["refused", "timeout", "dropped", "busy", "server-error", "transport"])
 def test_a_server_that_fails_n_times_in_a_row_is_left_alone_and_tried_again_soon(fault):
     clock, server = Clock(), Server(fault=fault)
-    hosts = Hosts([server], failures=3, grace_s=0, patience_s=0, clock=clock)
+    hosts = HostPool([server], failures=3, grace_s=0, patience_s=0, clock=clock)
     assert [reason_of(hosts) for _ in range(5)] == [fault] * 3 + ["circuit-open"] * 2
     assert server.asked == 3
     clock.now += 0.02
@@ -138,7 +140,7 @@ def test_a_server_that_fails_n_times_in_a_row_is_left_alone_and_tried_again_soon
 
 def test_while_others_answer_the_rest_of_a_server_doubles_up_to_two_minutes():
     clock, dead = Clock(), Server("dead", fault="refused")
-    hosts = Hosts([dead, Server("alive")], failures=1, grace_s=0, patience_s=0, clock=clock)
+    hosts = HostPool([dead, Server("alive")], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "refused"
     rests = []
     for _ in range(10):
@@ -158,7 +160,7 @@ def test_a_server_that_lets_one_wait_for_its_failures_is_left_alone_twice_as_lon
         raise OracleError("timeout", "nothing")
 
     server.chat = slow
-    hosts = Hosts([server], failures=1, grace_s=0, patience_s=0, clock=clock)
+    hosts = HostPool([server], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "timeout"
     clock.now += 59
     assert reason_of(hosts) == "circuit-open"
@@ -168,7 +170,7 @@ def test_a_server_that_lets_one_wait_for_its_failures_is_left_alone_twice_as_lon
 
 def test_questions_that_were_out_when_a_server_went_down_do_not_lengthen_its_rest():
     clock, server = Clock(), Server(fault="dropped", seconds=0.001)
-    hosts = Hosts([server], failures=3, grace_s=0, patience_s=0, clock=clock)
+    hosts = HostPool([server], failures=3, grace_s=0, patience_s=0, clock=clock)
 
     async def at_once():
         await asyncio.gather(*(hosts.chat("?") for _ in range(12)), return_exceptions=True)
@@ -182,7 +184,7 @@ def test_questions_that_were_out_when_a_server_went_down_do_not_lengthen_its_res
 
 def test_an_answer_in_between_starts_the_count_anew():
     server = Server()
-    hosts = Hosts([server], failures=3)
+    hosts = HostPool([server], failures=3)
     for fault in ("busy", "busy", "", "busy", "busy", "", "busy"):
         server.fault = fault
         assert reason_of(hosts) == fault
@@ -190,13 +192,13 @@ def test_an_answer_in_between_starts_the_count_anew():
 
 @pytest.mark.parametrize("fault", ["http-404", "empty", "partial", "not-json", "wrong-shape"])
 def test_what_says_more_about_the_question_than_about_the_server_does_not_bring_it_down(fault):
-    hosts = Hosts([Server(fault=fault)], failures=2)
+    hosts = HostPool([Server(fault=fault)], failures=2)
     assert [reason_of(hosts) for _ in range(6)] == [fault] * 6
 
 
 def test_while_one_is_down_the_other_gets_all_questions():
     clock, dead, alive = Clock(), Server("dead", fault="refused"), Server("alive")
-    hosts = Hosts([dead, alive], failures=5, grace_s=0, patience_s=0, clock=clock)
+    hosts = HostPool([dead, alive], failures=5, grace_s=0, patience_s=0, clock=clock)
     reasons = [reason_of(hosts) for _ in range(30)]
     assert reasons.count("refused") <= 5
     assert reasons[-20:] == [""] * 20
@@ -205,7 +207,7 @@ def test_while_one_is_down_the_other_gets_all_questions():
 
 def test_a_dead_server_costs_no_more_than_its_first_failures_and_no_fallback_while_another_works(caplog):
     dead, alive = Server("dead", fault="refused"), Server("alive", seconds=0.001)
-    with Reasoner(Hosts([dead, alive], failures=5, clock=Clock()), backoff_s=0, attempts=6) as reasoner:
+    with Reasoner(HostPool([dead, alive], failures=5, clock=Clock()), backoff_s=0, attempts=6) as reasoner:
         answers = reasoner.answer(asks(60))
     assert {answer.source for answer in answers} == {"llm"}
     assert dead.asked <= 5 + reasoner.params.max_concurrency
@@ -215,7 +217,7 @@ def test_a_dead_server_costs_no_more_than_its_first_failures_and_no_fallback_whi
 
 def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
     clock, server = Clock(), Server(fault="refused")
-    hosts = Hosts([server], failures=1, grace_s=0, patience_s=0, clock=clock)
+    hosts = HostPool([server], failures=1, grace_s=0, patience_s=0, clock=clock)
     assert reason_of(hosts) == "refused"
     clock.now += 1
     server.fault, server.seconds = "", 0.005
@@ -231,7 +233,7 @@ def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
 def test_with_all_servers_down_the_message_says_how_they_failed():
     clock = Clock()
     servers = [Server("one", fault="refused"), Server("two", fault="refused")]
-    hosts = Hosts(servers, failures=1, grace_s=0, patience_s=0, clock=clock)
+    hosts = HostPool(servers, failures=1, grace_s=0, patience_s=0, clock=clock)
     assert [reason_of(hosts) for _ in range(3)] == ["refused", "refused", "circuit-open"]
     with pytest.raises(OracleError, match=r"one and 1 more: down \(refused\)"):
         asyncio.run(hosts.chat("?"))
@@ -239,7 +241,7 @@ def test_with_all_servers_down_the_message_says_how_they_failed():
 
 def test_a_dead_server_ends_in_fallbacks_that_are_counted_and_not_waited_for():
     server = Server(fault="refused")
-    with Reasoner(Hosts([server], failures=5, grace_s=0, clock=Clock()), backoff_s=0, max_concurrency=4) as reasoner:
+    with Reasoner(HostPool([server], failures=5, grace_s=0, clock=Clock()), backoff_s=0, max_concurrency=4) as reasoner:
         answers = reasoner.answer(asks(40))
     assert {answer.source for answer in answers} == {"fallback"}
     assert sum(reasoner.reasons.values()) == 40
@@ -251,20 +253,20 @@ def test_a_dead_server_ends_in_fallbacks_that_are_counted_and_not_waited_for():
 
 
 def test_hosts_are_one_client_with_the_name_decoding_digest_and_versions_of_theirs():
-    hosts = Hosts([Server("one"), Server("two", version="0.98"), Server("three")])
+    hosts = HostPool([Server("one"), Server("two", version="0.98"), Server("three")])
     assert (hosts.name, hosts.decoding, hosts.digest) == ("tiny", {"temperature": 0}, "d1")
     assert (hosts.label, hosts.server_version) == ("one and 2 more", "0.99, 0.98")
-    assert Hosts([Server("one")]).label == "one"
+    assert HostPool([Server("one")]).label == "one"
 
 
 def test_a_check_looks_at_every_server():
     servers = [Server("one"), Server("two")]
-    Hosts(servers).check()
+    HostPool(servers).check()
     assert [server.checked for server in servers] == [1, 1]
 
 
 def test_different_builds_of_the_llm_are_an_error_that_names_both():
-    hosts = Hosts([Server("one", "aaaaaaaaaaaaaaaa"), Server("two", "b"), Server("three", "b")])
+    hosts = HostPool([Server("one", "aaaaaaaaaaaaaaaa"), Server("two", "b"), Server("three", "b")])
     said = r"^reasoner.host: the servers have different builds of tiny \(one: aaaaaaaaaaaa; three: b\): pull it anew$"
     with pytest.raises(ConfigError, match=said):
         hosts.check()
@@ -272,12 +274,12 @@ def test_different_builds_of_the_llm_are_an_error_that_names_both():
 
 def test_no_server_at_all_is_an_error():
     with pytest.raises(ConfigError, match=r"^reasoner\.host: no address; give at least one"):
-        Hosts([])
+        HostPool([])
 
 
 def test_questions_wait_for_the_one_that_finds_a_server_back_and_none_is_lost():
     server = Server(fault="refused")
-    hosts = Hosts([server], failures=1)
+    hosts = HostPool([server], failures=1)
     assert reason_of(hosts) == "refused"
     server.fault, server.seconds = "", 0.005
 
@@ -289,7 +291,7 @@ def test_questions_wait_for_the_one_that_finds_a_server_back_and_none_is_lost():
 
 def test_questions_that_waited_for_one_that_found_it_still_down_are_given_up_together():
     server = Server(fault="refused")
-    hosts = Hosts([server], failures=1, grace_s=0)
+    hosts = HostPool([server], failures=1, grace_s=0)
     assert reason_of(hosts) == "refused"
 
     async def at_once():
@@ -301,7 +303,7 @@ def test_questions_that_waited_for_one_that_found_it_still_down_are_given_up_tog
 
 def test_for_some_seconds_after_all_went_down_questions_are_put_off_and_not_given_up():
     clock, server = Clock(), Server(fault="refused")
-    hosts = Hosts([server], failures=1, grace_s=5, patience_s=0, clock=clock)
+    hosts = HostPool([server], failures=1, grace_s=5, patience_s=0, clock=clock)
     assert [reason_of(hosts), reason_of(hosts)] == ["refused", "resting"]
     clock.now += 4.9
     assert [reason_of(hosts), reason_of(hosts)] == ["resting", "resting"]  # tried again, and not asked
@@ -311,7 +313,7 @@ def test_for_some_seconds_after_all_went_down_questions_are_put_off_and_not_give
 
 def test_a_server_that_comes_back_within_seconds_costs_no_fallback():
     server = Server(fault="refused")
-    with Reasoner(Hosts([server], failures=5), backoff_s=0.05, max_concurrency=4) as reasoner:
+    with Reasoner(HostPool([server], failures=5), backoff_s=0.05, max_concurrency=4) as reasoner:
         threading.Timer(0.6, lambda: setattr(server, "fault", "")).start()
         answers = reasoner.answer(asks(30))
     assert {answer.source for answer in answers} == {"llm"}

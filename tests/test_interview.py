@@ -7,16 +7,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from prism_mesa.analysis.interview.constrained import first_person, recollection_of
+from prism_mesa.analysis.interview.constrained import constrained_recall_of, first_person
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
-from prism_mesa.analysis.interview.interview import DEEDS_TOLD, Interview
-from prism_mesa.analysis.interview.tools import LookingBack
+from prism_mesa.analysis.interview.interview import ACTIVITIES_SHOWN, Interview
+from prism_mesa.analysis.interview.tools import RecallTools
 from prism_mesa.deliberation import AgentErrorEvent
 from prism_mesa.errors import AgentError, DataError
 from prism_mesa.llm import Ledger, LLMClient
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.social import run
-from prism_mesa.social.content.activity import Deed, in_words
+from prism_mesa.social.content.activity import Activity, in_words
 
 THOUGHT = '{"understanding": "They ask about me.", "verdict": "complete"}'
 
@@ -30,7 +30,7 @@ def run_dir(tmp_path_factory):
 @pytest.fixture(scope="module")
 def busiest(run_dir):
     records = RunRecords(run_dir)
-    return max((records.restored(row) for row in range(40)), key=lambda own: len(own.deeds))
+    return max((records.snapshot(row) for row in range(40)), key=lambda own: len(own.activities))
 
 
 class Player:
@@ -63,8 +63,8 @@ def test_prompts_hold_profile_and_deeds_and_the_talk_so_far(run_dir, busiest):
     assert kinds == ["thought", "text"]
     for prompt in llm.prompts:
         assert busiest.who in prompt
-        for deed in busiest.deeds[-DEEDS_TOLD:]:
-            assert in_words(deed) in prompt
+        for activity in busiest.activities[-ACTIVITIES_SHOWN:]:
+            assert in_words(activity) in prompt
     assert "<<< What did you do? >>>" in llm.prompts[0]
     assert "You said: <<< First answer. >>>" in llm.prompts[-1]
 
@@ -84,15 +84,15 @@ def test_before_the_run_nothing_is_told_and_a_round_cuts_history(run_dir, busies
         llm = Player(thought='{"understanding": "x", "proposed_tools": [{"tool_name": "what_i_did"}]}')
         with Interview(run_dir, str(busiest.row), at=at, llm=llm) as talk:
             list(talk.chat_stream("What did you do?"))
-        later = [deed for deed in busiest.deeds if deed.round > at]
+        later = [activity for activity in busiest.activities if activity.round > at]
         assert later
-        assert not any(in_words(deed) in prompt for deed in later for prompt in llm.prompts)
+        assert not any(in_words(activity) in prompt for activity in later for prompt in llm.prompts)
         assert ("You have not been on the platform yet" in llm.prompts[0]) == (at < 0)
 
 
 def test_what_is_kept_can_be_read_again(run_dir, busiest, tmp_path):
-    deed = next(deed for deed in busiest.deeds if deed.action == "reply")
-    llm = Player(f"I replied to {deed.author}, and in round 77 I slept.")
+    activity = next(activity for activity in busiest.activities if activity.action == "reply")
+    llm = Player(f"I replied to {activity.author}, and in round 77 I slept.")
     with Interview(run_dir, str(busiest.row), at=4, llm=llm, out=tmp_path) as talk:
         list(talk.chat_stream("Whom did you talk to?"))
         folder = talk.save()
@@ -100,7 +100,7 @@ def test_what_is_kept_can_be_read_again(run_dir, busiest, tmp_path):
     [answer] = kept["answers"]
     assert (kept["agent"], kept["at"], kept["run"]) == ({"row": busiest.row, "name": busiest.name}, 4, str(run_dir))
     assert (answer["question"], answer["text"]) == ("Whom did you talk to?", llm.said[0])
-    assert deed.words in [found["words"] for found in answer["refers_to"]]
+    assert activity.words in [found["words"] for found in answer["refers_to"]]
     assert answer["not_in_records"] == ["round 77"]
     text = (folder / "transcript.md").read_text().replace("\\", "")
     for said in (f"> {busiest.name}\n", f"run: {run_dir}", "after round 4", talk.llm.label, f"> {llm.said[0]}\n"):
@@ -162,7 +162,7 @@ def test_who_or_when_is_not_there_is_said_before_anything_is_asked(run_dir, agen
 
 def test_tools_show_the_platform_as_it_stood(run_dir, busiest):
     records = RunRecords(run_dir)
-    back = LookingBack(records, records.restored(busiest.row, 2))
+    back = RecallTools(records, records.snapshot(busiest.row, 2))
     late = next(i for i, round_ in enumerate(records.posts.round) if round_ > 2)
     with pytest.raises(AgentError, match=f"there is no post {late} "):
         back.read_thread(late)
@@ -178,14 +178,14 @@ def test_tools_show_the_platform_as_it_stood(run_dir, busiest):
     assert back.look_at_profile(4).startswith(f"<<< {records.names[4]} >>> (agent 4) likes <<< ")
     with pytest.raises(AgentError, match=r"there is no user 40 \(users: 0 \.\. 39\)"):
         back.look_at_profile(40)
-    deed = records.restored(busiest.row, 2).deeds[0]
-    assert in_words(deed) in back.what_i_did(f"{deed.author} {deed.text}")
+    activity = records.snapshot(busiest.row, 2).activities[0]
+    assert in_words(activity) in back.what_i_did(f"{activity.author} {activity.text}")
     assert back.what_i_did("zzz") == "You did nothing of the kind."
 
 
 def test_before_the_run_there_is_nothing_to_look_up(run_dir):
     records = RunRecords(run_dir)
-    back = LookingBack(records, records.restored(3, -1))
+    back = RecallTools(records, records.snapshot(3, -1))
     assert (back.what_i_did(), back.search_posts("the cooking")) == (
         "You did nothing of the kind.",
         "Nothing was found.",
@@ -197,9 +197,9 @@ def test_before_the_run_there_is_nothing_to_look_up(run_dir):
 # -- what an answer refers to ------------------------------------------------------------------------
 
 DEEDS = (
-    Deed(1, "like", 4, "Ada Lopez", "Curry leaves in garlic butter"),
-    Deed(2, "reply", 5, "Bo Ito", "Rain again", "Thunder without umbrellas yesterday"),
-    Deed(7, "post", 6, "", "Trains"),
+    Activity(1, "like", 4, "Ada Lopez", "Curry leaves in garlic butter"),
+    Activity(2, "reply", 5, "Bo Ito", "Rain again", "Thunder without umbrellas yesterday"),
+    Activity(7, "post", 6, "", "Trains"),
 )
 
 
@@ -221,31 +221,31 @@ def test_an_answer_refers_to_deeds_by_names_rounds_and_shared_words(answer, plac
 
 
 def test_rounds_and_users_of_which_there_is_no_record_are_named():
-    own = SimpleNamespace(deeds=DEEDS, notes=("Cy Park is nice, since round 4",), name="Me Self")
+    own = SimpleNamespace(activities=DEEDS, notes=("Cy Park is nice, since round 4",), name="Me Self")
     names = ["Ada Lopez", "Bo Ito", "Cy Park", "Di Quinn", "Me Self", "42"]
     said = "Me Self met Ada Lopez, Cy Park and Di Quinn 42 times in round 1, round 4 and round 9."
     assert not_in_records(said, own, names) == ["round 9", "Di Quinn"]
 
 
 def test_the_small_llm_can_say_nothing_but_deeds():
-    form = recollection_of(DEEDS)
-    assert form.model_json_schema()["properties"]["what"]["enum"] == [first_person(deed) for deed in DEEDS]
-    assert recollection_of([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]
+    form = constrained_recall_of(DEEDS)
+    assert form.model_json_schema()["properties"]["what"]["enum"] == [first_person(activity) for activity in DEEDS]
+    assert constrained_recall_of([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]
 
 
 def test_the_small_llm_chooses_among_the_deeds_that_fit_a_question_best(run_dir, busiest):
-    deed = next(deed for deed in busiest.deeds if deed.action == "reply")
-    llm = Player(json.dumps({"what": first_person(deed)}))
+    activity = next(activity for activity in busiest.activities if activity.action == "reply")
+    llm = Player(json.dumps({"what": first_person(activity)}))
     with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
         talk.held = True
-        events = list(talk.chat_stream(f"Did you reply to {deed.author} in round {deed.round}?"))
-        assert first_person(deed) in talk.frame.form.model_json_schema()["properties"]["what"]["enum"]
-    assert events[1].text == talk.transcript[0].text == first_person(deed)
-    assert deed in talk.transcript[0].refers_to
+        events = list(talk.chat_stream(f"Did you reply to {activity.author} in round {activity.round}?"))
+        assert first_person(activity) in talk.frame.form.model_json_schema()["properties"]["what"]["enum"]
+    assert events[1].text == talk.transcript[0].text == first_person(activity)
+    assert activity in talk.transcript[0].refers_to
 
 
 def test_the_small_llm_follows_no_talk_so_its_prompts_do_not_grow(run_dir, busiest):
-    said = json.dumps({"what": first_person(busiest.deeds[0])})
+    said = json.dumps({"what": first_person(busiest.activities[0])})
     llm = Player(said)
     with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
         talk.held = True
@@ -280,7 +280,7 @@ def test_a_piped_session_answers_line_by_line_until_quit(talk, busiest, tmp_path
     assert "thoughts are shown from now on" in out
     assert "    thinks: They ask about me." in shown
     assert shown.index("    thinks: They ask about me.") > shown.index("you> /thoughts")
-    assert sum(line.startswith("Round ") for line in shown) == min(len(busiest.deeds), 40)
+    assert sum(line.startswith("Round ") for line in shown) == min(len(busiest.activities), 40)
     assert "/nope: no such command" in out
     assert "never asked" not in out
     assert "\x1b" not in out

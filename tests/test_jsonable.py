@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel, field_serializer
 
-from prism_mesa.deliberation.text import error_told, shown, told
+from prism_mesa.deliberation.text import error_text, shown, told
 from prism_mesa.deliberation.tools import ToolRegistry
 
 TOPICS = frozenset({"jazz", "tea", "chess", "rain", "Oslo"})
@@ -74,7 +74,7 @@ def lines() -> list[str]:
     """Return what this process tells of all values, and of tools that return or raise them."""
     found = [f"{name}: {told(value)}" for name, value in VALUES.items()]
     found += [f"{name}: {shown(value)}" for name, value in VALUES.items()]
-    found += [error_told(KeyError(TOPICS)), error_told(ValueError(f"no {Plain()}")), shown({1, "a", TOPICS})]
+    found += [error_text(KeyError(TOPICS)), error_text(ValueError(f"no {Plain()}")), shown({1, "a", TOPICS})]
 
     def tag(post: int, tags: set[str] = set(TOPICS)) -> object:  # noqa: B006
         """Tag a post."""
@@ -166,8 +166,8 @@ def test_a_generator_that_fails_is_a_tool_that_fails():
 
 
 def test_an_error_of_a_set_is_told_in_order():
-    assert error_told(KeyError(TOPICS)) == f"KeyError: {SORTED}"
-    assert error_told(ValueError("no", TOPICS)).startswith("ValueError: ('no', ")
+    assert error_text(KeyError(TOPICS)) == f"KeyError: {SORTED}"
+    assert error_text(ValueError("no", TOPICS)).startswith("ValueError: ('no', ")
 
 
 def test_calls_with_the_same_set_come_to_the_same():

@@ -20,16 +20,16 @@ from pydantic import BaseModel
 from prism_mesa.economy.params import AdvisorParams
 from prism_mesa.errors import ConfigError, LLMFailureException, OracleError
 from prism_mesa.llm import (
+    AnswerStore,
     AskedRow,
-    Books,
     Completion,
     FunctionClient,
-    Hosts,
+    HostPool,
     Ledger,
     LLMClient,
     LLMParams,
     OllamaChatClient,
-    Place,
+    RunPosition,
     StoredAnswer,
     factory,
     make_llm_client,
@@ -265,7 +265,7 @@ def test_a_bug_in_a_function_that_plays_the_llm_is_named_and_not_asked_again():
 
 def test_a_failure_is_logged_as_an_error_with_who_asked_and_why(caplog):
     with LLMClient(lambda prompt: "Sure!", quick()) as client:
-        failure(client, component="reading", place=Place(3, 7))
+        failure(client, component="reading", place=RunPosition(3, 7))
     [record] = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert record.message.startswith("LLM_FAILURE component=reading agent=7 (unparsable: the answer 'Sure!'")
 
@@ -285,7 +285,7 @@ def test_the_time_limit_holds_for_each_attempt_of_a_function_that_never_answers(
 def test_the_next_attempt_goes_to_another_server_if_the_first_does_not_answer():
     with serving(always=late) as hangs, serving(always=chat_answer(says("yes"))) as works:
         clients = [OllamaChatClient("llama3.2", server.url, 1.0) for server in (hangs, works)]
-        with LLMClient(Hosts(clients), quick(timeout_s=1.0)) as client:
+        with LLMClient(HostPool(clients), quick(timeout_s=1.0)) as client:
             assert ask(client).word == "yes"
         assert (len(hangs.sent), len(works.sent)) == (1, 1)
 
@@ -415,7 +415,7 @@ def test_another_form_or_another_name_for_what_is_accepted_is_another_question()
 def test_what_a_limit_leaves_over_fails_as_budget_without_being_asked():
     with LLMClient(says, quick(max_calls=2)) as client:
         assert [ask(client, prompt).word for prompt in "ab"] == ["a", "b"]
-        failed = failure(client, "c", place=Place(1))
+        failed = failure(client, "c", place=RunPosition(1))
         assert (failed.reason, failed.attempts, client.usage["calls"]) == ("budget", 0, 2)
         assert "None" not in str(failed)
         assert ask(client, "a").word == "a"  # what is known costs nothing
@@ -423,9 +423,9 @@ def test_what_a_limit_leaves_over_fails_as_budget_without_being_asked():
 
 def test_a_limit_of_rounds_begins_anew_with_each_round():
     with LLMClient(says, quick(max_calls_per_round=1)) as client:
-        assert ask(client, "a", place=Place(1)).word == "a"
-        assert failure(client, "b", place=Place(1)).reason == "budget"
-        assert ask(client, "b", place=Place(2)).word == "b"
+        assert ask(client, "a", place=RunPosition(1)).word == "a"
+        assert failure(client, "b", place=RunPosition(1)).reason == "budget"
+        assert ask(client, "b", place=RunPosition(2)).word == "b"
 
 
 def test_a_limit_is_spent_by_place_whichever_answer_comes_first():
@@ -434,7 +434,9 @@ def test_a_limit_is_spent_by_place_whichever_answer_comes_first():
         return says(prompt)
 
     async def all_at_once():
-        work = (client.call_with_retry(prompt, Said, place=Place(1, agent)) for agent, prompt in enumerate("0abcde"))
+        work = (
+            client.call_with_retry(prompt, Said, place=RunPosition(1, agent)) for agent, prompt in enumerate("0abcde")
+        )
         return await asyncio.gather(*work, return_exceptions=True)
 
     with LLMClient(llm, quick(max_calls=4)) as client:
@@ -510,7 +512,7 @@ def rows_of(path):
 
 def answered(function, mode, path, prompts, *, own=None, run="scope/run", form=Said, accept=None, **given):
     """Ask some prompts as a run of its own, one after the other; return words or failures, and the client."""
-    books = Books(mode, None if path is None else Ledger(path))
+    books = AnswerStore(mode, None if path is None else Ledger(path))
     found = []
     with LLMClient(toy(function), quick(**given), books=books) as client:
         if own is not None:
@@ -519,7 +521,7 @@ def answered(function, mode, path, prompts, *, own=None, run="scope/run", form=S
             client.books.run = run
         for agent, prompt in enumerate(prompts):
             try:
-                place = Place(2, agent, tick=1)
+                place = RunPosition(2, agent, tick=1)
                 found.append(ask(client, prompt, form, accept=accept, place=place, component="policy").word)
             except LLMFailureException as error:
                 found.append((error.reason, error.attempts, error.component))
@@ -552,11 +554,11 @@ def test_a_later_attempt_that_brings_an_answer_is_counted_in_the_ledger(own):
 
 
 def test_tokens_and_latency_are_written_down(own):
-    class Told(FunctionClient):
+    class PromptInterests(FunctionClient):
         async def chat(self, prompt, schema=None, seed_offset=0, top_logprobs=0):
             return Completion(says("yes"), 120, 7, 33.5)
 
-    with LLMClient(Told(str)) as client:
+    with LLMClient(PromptInterests(str)) as client:
         client.record(own, "scope/run")
         ask(client)
         [row] = own.answers()
@@ -605,9 +607,9 @@ def test_a_replay_repeats_answers_and_failures_and_asks_nobody(path, own):
 def test_a_replay_repeats_the_failures_of_a_run_that_was_never_answered(path):
     """Such a ledger does not even say which LLM was asked."""
     before, _ = answered(good_and_bad, "live", path, ["bad"])
-    with LLMClient(FunctionClient(nobody, "unknown"), books=Books("replay", Ledger(path))) as client:
+    with LLMClient(FunctionClient(nobody, "unknown"), books=AnswerStore("replay", Ledger(path))) as client:
         client.books.run = "scope/again"
-        failed = failure(client, "bad", place=Place(2, 0, tick=1))
+        failed = failure(client, "bad", place=RunPosition(2, 0, tick=1))
     assert [(failed.reason, failed.attempts, "policy")] == before
 
 
@@ -621,11 +623,11 @@ def test_a_replay_can_itself_be_replayed(path, tmp_path):
 def test_what_failed_once_and_was_answered_later_is_replayed_in_that_order(path):
     llm = one_after_another("Sure!", "Sure!", says("at last"))
     for mode, function in (("live", llm), ("replay", nobody)):
-        with LLMClient(toy(function), quick(), books=Books(mode, Ledger(path))) as client:
+        with LLMClient(toy(function), quick(), books=AnswerStore(mode, Ledger(path))) as client:
             client.books.run = "scope/run"
-            failed = failure(client, "a", place=Place(1, 2))
+            failed = failure(client, "a", place=RunPosition(1, 2))
             assert (failed.reason, failed.attempts) == ("unparsable", 2)
-            assert ask(client, "a", place=Place(1, 2)).word == "at last"
+            assert ask(client, "a", place=RunPosition(1, 2)).word == "at last"
 
 
 def test_an_unknown_prompt_is_not_recorded_and_the_error_says_where(path):
@@ -649,7 +651,7 @@ def test_a_shared_answer_that_no_longer_fits_fails_in_words_and_is_written_down(
 
 def test_the_error_about_a_shared_answer_that_does_not_fit_names_the_ledger(path):
     answered(says, "live", path, ["a"])
-    with LLMClient(toy(nobody), books=Books("cache", Ledger(path))) as client:
+    with LLMClient(toy(nobody), books=AnswerStore("cache", Ledger(path))) as client:
         failed = failure(client, "a", accept=lambda said: False, component="reading")
     assert str(failed).startswith("what the ledger holds for the reading is of no use: the answer")
 

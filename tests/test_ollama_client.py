@@ -14,7 +14,7 @@ from ollama_server import as_json, chat_answer, drip, drop, late, models, raw, s
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OllamaChatClient, factory
 from prism_mesa.llm.clients.embedded import embedded_fault
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, ReasonerParams, RuleReasoner, make_reasoner
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, RuleReasoner, make_reasoner
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -303,7 +303,7 @@ def test_ollama_by_name_is_not_replaced_by_anything(nobody):
 
 def test_of_several_hosts_each_must_answer_and_all_are_asked(nobody):
     answer = chat_answer('{"next_state": "scrolling"}')
-    asks = [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
+    asks = [PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
     with serving(always=answer) as one, serving(always=answer) as other:
         with make_reasoner(ReasonerParams(kind="ollama", host=[one.url, other.url])) as reasoner:
             assert {answer.choice for answer in reasoner.answer(asks)} == {S}
@@ -316,7 +316,7 @@ def test_of_several_hosts_each_must_answer_and_all_are_asked(nobody):
 
 def test_an_llm_in_replay_is_known_by_its_ledger_and_no_server_is_looked_for(nobody, tmp_path):
     path = str(tmp_path / "shared.sqlite")
-    asks = [Ask(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)), agent=1)]
+    asks = [PlacedQuestion(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)), agent=1)]
     with serving(always=chat_answer('{"next_state": "scrolling"}')) as server:
         reasoner = make_reasoner(ReasonerParams(kind="ollama", host=server.url, ledger_path=path))
         assert reasoner.answer(asks)[0].source == "llm"
@@ -340,7 +340,9 @@ def test_a_wrong_address_is_an_error_even_with_auto():
 
 def test_a_batch_over_the_real_protocol_survives_faults_and_is_recorded(tmp_path, caplog):
     good = chat_answer('{"next_state": "scrolling"}')
-    asks = [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(6)]
+    asks = [
+        PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(6)
+    ]
     replies = (good, drop, good, as_json(500, {"error": "x"}), good, chat_answer("Sure!"))
     with serving(*replies) as server, Ledger(tmp_path / "d.sqlite") as ledger:
         params = ReasonerParams(kind="ollama", host=server.url, max_concurrency=1, attempts=1)
@@ -362,7 +364,9 @@ def test_faults_that_pass_are_asked_again_with_the_next_seed():
     with serving(drop, chat_answer("Sure!"), good) as server:
         params = ReasonerParams(kind="ollama", host=server.url, seed=40, backoff_s=0)
         with make_reasoner(params) as reasoner:
-            [answer] = reasoner.answer([Ask(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)))])
+            [answer] = reasoner.answer(
+                [PlacedQuestion(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)))]
+            )
     assert (answer.choice, answer.attempts) == (S, 3)
     assert [body["options"]["seed"] for body in server.sent] == [40, 41, 42]
 
@@ -372,7 +376,7 @@ def test_answers_are_asked_at_the_same_time():
         time.sleep(0.1)
         chat_answer('{"next_state": "scrolling"}')(handler)
 
-    asks = [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
+    asks = [PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
     with (
         serving(*[slow] * 8) as server,
         Reasoner(OllamaChatClient(host=server.url), max_concurrency=8) as reasoner,

@@ -9,7 +9,7 @@ from ollama_server import as_json, drip, drop, late, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm import Ledger, OpenAIChatClient
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, ReasonerParams, make_reasoner
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, make_reasoner
 from prism_mesa.statechart import AgentState
 
 pytest.importorskip("openai")
@@ -223,7 +223,9 @@ def test_the_key_is_nowhere_in_what_is_shown_or_written_down(tmp_path, caplog):
     with serving(*replies) as server, Ledger(path) as ledger:
         client = client_of(server)
         with Reasoner(client, ledger=ledger, max_concurrency=1, attempts=1) as reasoner:
-            asked = [Ask(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(4)]
+            asked = [
+                PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(4)
+            ]
             answers = reasoner.answer(asked)
         rows = [*ledger.answers(), *ledger.asked()]
     shown = [repr(vars(client)), client.label, json.dumps(client.decoding), repr(rows), repr(answers), caplog.text]
@@ -310,7 +312,9 @@ def test_a_server_of_ones_own_decides_and_is_asked_for_probabilities_with_few_to
         params = ReasonerParams(kind="openai", model="tiny", host=f"{server.url}/v1", answer="probabilities")
         question = Question(Persona("Ann"), AgentState.EVALUATING, "decides", (C, S))
         with make_reasoner(params) as reasoner:
-            answers = reasoner.answer([Ask(question, agent=i, draw=draw) for i, draw in enumerate((0.1, 0.9))])
+            answers = reasoner.answer(
+                [PlacedQuestion(question, agent=i, draw=draw) for i, draw in enumerate((0.1, 0.9))]
+            )
         assert reasoner.label == f"tiny at {server.url}/v1"
     assert [answer.choice for answer in answers] == [C, S]
     assert [body["max_tokens"] for body in server.sent] == [16]

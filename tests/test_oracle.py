@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prism_mesa.domain import Post
 from prism_mesa.llm import Completion, FunctionClient, Ledger, UselessAnswerError
 from prism_mesa.llm.dispatch.budget import most_tokens
-from prism_mesa.reasoner import Ask, ChatOracle, Persona, Question, Reasoner, answer_schema, question_prompt
+from prism_mesa.reasoner import ChatOracle, Persona, PlacedQuestion, Question, Reasoner, answer_schema, question_prompt
 from prism_mesa.reasoner.oracle import as_oracle
 from prism_mesa.statechart import STATES, AgentState
 
@@ -209,7 +209,7 @@ def test_whatever_is_said_is_probabilities_of_the_options_or_useless(said, form)
 def kind_asks(n, draws, archetype=2):
     """Return what n agents of one kind ask about one text, each with numbers and a draw of its own."""
     return [
-        Ask(
+        PlacedQuestion(
             Question(
                 Persona(f"a{i}", ("art",), "Calm.", low=0.001 * i, high=0.9, archetype=archetype),
                 AgentState.EVALUATING,
@@ -244,7 +244,7 @@ def test_all_agents_of_a_kind_share_one_call_and_each_draws_for_itself():
 
 def test_other_kinds_and_other_texts_are_asked_apart():
     asks = [*kind_asks(2, [0.5] * 2), *kind_asks(1, [0.5])]
-    other = Ask(Question(Persona("b", ("tea",), "Loud.", archetype=3), *astuple_from(asks[0].question)))
+    other = PlacedQuestion(Question(Persona("b", ("tea",), "Loud.", archetype=3), *astuple_from(asks[0].question)))
     calls = []
     with Reasoner(lambda prompt: calls.append(prompt) or '{"scrolling": 1}', answer="probabilities") as reasoner:
         reasoner.answer([*asks, other])
@@ -263,7 +263,7 @@ def astuple_from(asked):
 def test_a_draw_takes_the_first_option_whose_cumulative_probability_exceeds_it(weights, draws):
     options = STATES[: len(weights)]
     said = json.dumps({option.value: weight for option, weight in zip(options, weights, strict=True)})
-    asks = [Ask(question(options), agent=i, draw=draw) for i, draw in enumerate(draws)]
+    asks = [PlacedQuestion(question(options), agent=i, draw=draw) for i, draw in enumerate(draws)]
     with Reasoner(lambda prompt: said, answer="probabilities") as reasoner:
         twice = [[answer.choice for answer in reasoner.answer(asks)] for _ in range(2)]
     assert twice[0] == twice[1]
@@ -277,7 +277,7 @@ def test_a_draw_takes_the_first_option_whose_cumulative_probability_exceeds_it(w
 def test_a_plain_choice_does_not_depend_on_the_draw():
     with Reasoner(lambda prompt: '{"next_state": "scrolling"}') as reasoner:
         answers = reasoner.answer(
-            [Ask(question(), agent=i, draw=draw) for i, draw in enumerate((0.0, 0.5, 1 - 2**-53))]
+            [PlacedQuestion(question(), agent=i, draw=draw) for i, draw in enumerate((0.0, 0.5, 1 - 2**-53))]
         )
     assert {answer.choice for answer in answers} == {S}
     assert {answer.probabilities for answer in answers} == {(0.0, 1.0)}
@@ -286,7 +286,9 @@ def test_a_plain_choice_does_not_depend_on_the_draw():
 def test_probabilities_are_recorded_and_read_again_for_every_agents_own_draw(tmp_path):
     with Ledger(tmp_path / "d.sqlite") as ledger:
         with Reasoner(Logged({"A": 0.25, "B": 0.75}), answer="probabilities", ledger=ledger) as reasoner:
-            first, second = reasoner.answer([Ask(question(), agent=i, draw=draw) for i, draw in enumerate((0.2, 0.3))])
+            first, second = reasoner.answer(
+                [PlacedQuestion(question(), agent=i, draw=draw) for i, draw in enumerate((0.2, 0.3))]
+            )
         [row] = ledger.answers()
     assert (first.choice, first.source, second.choice, second.source) == (C, "llm", S, "cache")
     assert (row.choice, json.loads(row.probabilities)) == ("", [0.25, 0.75])
@@ -320,7 +322,7 @@ def test_an_oracle_of_ones_own_decides_without_any_words():
             return (0.5, 0.5)
 
     with Reasoner(Coin()) as reasoner:
-        answers = reasoner.answer([Ask(question(name=f"a{i}"), agent=i, draw=i / 4) for i in range(4)])
+        answers = reasoner.answer([PlacedQuestion(question(name=f"a{i}"), agent=i, draw=i / 4) for i in range(4)])
     assert [answer.choice for answer in answers] == [C, C, S, S]
     assert reasoner.usage["calls"] == 1
 

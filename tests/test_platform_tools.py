@@ -13,8 +13,8 @@ from prism_mesa.deliberation import Note, Notebook, ToolCallContent
 from prism_mesa.deliberation.conversation import call_in_words
 from prism_mesa.domain import ACTIONS
 from prism_mesa.social import model as model_module
-from prism_mesa.social.content.activity import deeds_of, in_words
-from prism_mesa.social.content.drafts import drafted
+from prism_mesa.social.content.activity import activities_of, in_words
+from prism_mesa.social.content.drafts import draft_texts
 from prism_mesa.social.content.tools import NOTE_CAP, PlatformTools
 from prism_mesa.social.content.writer import write
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, WORDS_CAP
@@ -35,12 +35,12 @@ def talking(mind=None, rounds=0, **params):
     return ran(small(**TALKING | params, reasoner=asked(mind or Mind())), rounds)
 
 
-def step_with(monkeypatch, model, *deeds):
+def step_with(monkeypatch, model, *activities):
     """Run a round, and before replies get their words do some things with `model`; return what each returned."""
     results = []
 
     def then_write(of):
-        results.extend(deed(of) for deed in deeds)
+        results.extend(activity(of) for activity in activities)
         write(of)
 
     monkeypatch.setattr(model_module, "write", then_write)
@@ -110,7 +110,7 @@ REFUSED = [
 def test_what_is_not_allowed_is_refused_in_words_and_changes_nothing(name, given, told, monkeypatch):
     model = talking(rounds=1)
 
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         before, read = noted(model), model.population.n_read.tolist()
         own = {key: feed_of(model, row)[0] if value == "FEED" else value for key, value in given.items()}
@@ -118,14 +118,14 @@ def test_what_is_not_allowed_is_refused_in_words_and_changes_nothing(name, given
         assert (noted(model), model.population.n_read.tolist()) == (before, read)
         return result
 
-    [result] = step_with(monkeypatch, model, deed)
+    [result] = step_with(monkeypatch, model, activity)
     assert not result.ok
     assert re.search(told, result.text)
     assert len(result.text) <= model.params.deliberation.result_chars
 
 
 def test_a_post_of_nobodys_feed_and_one_of_somebody_elses_cannot_be_acted_upon(monkeypatch):
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         outside = [post for post in range(len(model.posts)) if post not in feed_of(model, row)]
         before, box = noted(model), toolbox(model, row)
@@ -134,13 +134,13 @@ def test_a_post_of_nobodys_feed_and_one_of_somebody_elses_cannot_be_acted_upon(m
         assert noted(model) == before
         return {result.ok for result in results}
 
-    assert step_with(monkeypatch, talking(rounds=1), deed) == [{False}]
+    assert step_with(monkeypatch, talking(rounds=1), activity) == [{False}]
 
 
 def test_ten_megabytes_become_a_line_of_the_usual_length_and_half_a_pair_a_question_mark(monkeypatch):
     long = "so \ud800\n" * 2_000_000
 
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         box, post = toolbox(model, row), feed_of(model, row)[0]
         calls = (
@@ -155,7 +155,7 @@ def test_ten_megabytes_become_a_line_of_the_usual_length_and_half_a_pair_a_quest
         return row
 
     model = talking()
-    [row] = step_with(monkeypatch, model, deed)
+    [row] = step_with(monkeypatch, model, activity)
     words = [text for kind, round_, author, text in published(model) if author == row and round_ == 1]
     assert [len(text) for text in words] == [WORDS_CAP] * 3
     assert all(text.startswith("so ? so ?") for text in words)
@@ -170,7 +170,7 @@ def test_ten_megabytes_become_a_line_of_the_usual_length_and_half_a_pair_a_quest
 def test_an_act_is_in_every_table_as_any_other(action, monkeypatch):
     words = {"like": {}, "reply": {"text": "Hear me"}, "reshare": {"comment": "Hear me"}}[action]
 
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         post = feed_of(model, row)[-1]
         assert toolbox(model, row).execute(action, {"post": post, **words}).ok
@@ -178,14 +178,14 @@ def test_an_act_is_in_every_table_as_any_other(action, monkeypatch):
 
     model = talking(rounds=1)
     counts = {name: getattr(model.posts, name).copy() for name in ("likes", "replies", "reshares", "impressions")}
-    [(row, post, feed)] = step_with(monkeypatch, model, deed)
+    [(row, post, feed)] = step_with(monkeypatch, model, activity)
     root = int(model.posts.root[post])
     engaged = rows_of(model, "engagements", round=1, agent=row)
     read = rows_of(model, "impressions", round=1, agent=row)
     assert [(one["tick"], one["post"], one["root"]) for one in engaged] == [(3, post, root)]
     assert [ACTIONS.index(action)] == [ACTIONS.index(str(one["action"])) for one in engaged]
     assert Counter(one["post"] for one in read) == Counter(feed)
-    assert {int(model.posts.root[i]) for i in feed} <= set(model.seen.of(row).tolist())
+    assert {int(model.posts.root[i]) for i in feed} <= set(model.exposure.of(row).tolist())
     of_root = Counter(str(one["action"]) for one in rows_of(model, "engagements", round=1) if one["root"] == root)
     for name, of in (("like", "likes"), ("reply", "replies"), ("reshare", "reshares")):
         assert getattr(model.posts, of)[root] - counts[of][root] == of_root[name]
@@ -195,7 +195,7 @@ def test_an_act_is_in_every_table_as_any_other(action, monkeypatch):
 
 
 def test_a_root_is_liked_and_reshared_and_a_post_answered_once_whoever_does_it(monkeypatch):
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         post = feed_of(model, row)[0]
         box = toolbox(model, row)
@@ -204,7 +204,7 @@ def test_a_root_is_liked_and_reshared_and_a_post_answered_once_whoever_does_it(m
         again = [box.execute(action, {"post": post, **more}).text for action, more in said.items()]
         return firsts, set(again), post
 
-    [(firsts, again, post)] = step_with(monkeypatch, talking(rounds=1), deed)
+    [(firsts, again, post)] = step_with(monkeypatch, talking(rounds=1), activity)
     assert firsts == [True, True, True]
     assert again == {f"you have done that to post {post} already"}
 
@@ -234,7 +234,7 @@ def test_what_the_chart_has_done_a_tool_cannot_do_again_but_something_else():
 
 
 def test_the_feed_is_read_once_and_what_was_read_before_does_not_count_again(monkeypatch):
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         box = toolbox(model, row)
         first = box.execute("read_feed", {}).text
@@ -244,7 +244,7 @@ def test_the_feed_is_read_once_and_what_was_read_before_does_not_count_again(mon
         return row, feed_of(model, row), first
 
     model = talking(rounds=1, deliberation_result_chars=10_000)
-    [(row, feed, text)] = step_with(monkeypatch, model, deed)
+    [(row, feed, text)] = step_with(monkeypatch, model, activity)
     assert [int(post) for post in re.findall(r"^post (\d+) by", text, re.MULTILINE)] == feed
     assert Counter(one["post"] for one in rows_of(model, "impressions", round=1, agent=row)) == Counter(feed)
     assert model.counts["impressions"] == len(rows_of(model, "impressions", round=1))
@@ -298,10 +298,10 @@ def test_a_thread_is_the_post_what_it_answers_and_its_latest_replies(monkeypatch
     posts = model.posts
     opened = model.round + 1
 
-    def deed(model):
+    def activity(model):
         return [toolbox(model, 0).execute("read_thread", {"post": i}).text for i in range(len(posts))]
 
-    [threads] = step_with(monkeypatch, model, deed)
+    [threads] = step_with(monkeypatch, model, activity)
     first = posts.first_visible(opened, model.params.feed.window)
     checked = 0
     for i, text in enumerate(threads):
@@ -316,10 +316,10 @@ def test_a_thread_is_the_post_what_it_answers_and_its_latest_replies(monkeypatch
 def test_a_search_finds_the_words_first_and_nothing_that_is_too_old(monkeypatch):
     model = talking(rounds=5)
 
-    def deed(model):
+    def activity(model):
         return toolbox(model, 0).execute("search_posts", {"words": "reply: "}).text
 
-    [found] = step_with(monkeypatch, model, deed)
+    [found] = step_with(monkeypatch, model, activity)
     ids = [int(n) for n in re.findall(r"^post (\d+) by", found, re.MULTILINE)]
     assert ids
     assert all(model.posts.texts[model.posts.text_id[i]].startswith("reply: ") for i in ids)
@@ -328,13 +328,13 @@ def test_a_search_finds_the_words_first_and_nothing_that_is_too_old(monkeypatch)
 
 def test_draws_about_a_written_post_do_not_depend_on_what_others_write(monkeypatch):
     def writes(*rows):
-        def deed(model):
+        def activity(model):
             for row in rows:
                 for n in range(2):
                     assert toolbox(model, row).execute("post", {"text": f"{row} says {n}"}).ok
 
         model = talking(rounds=1)
-        step_with(monkeypatch, model, deed)
+        step_with(monkeypatch, model, activity)
         posts = model.posts
         own = [i for i in range(len(posts)) if posts.kind[i] == POST and " says " in posts.texts[posts.text_id[i]]]
         return {posts.texts[posts.text_id[i]]: int(posts.key[i]) for i in own}
@@ -346,12 +346,12 @@ def test_draws_about_a_written_post_do_not_depend_on_what_others_write(monkeypat
 
 
 def test_a_written_post_appears_in_the_next_round_and_can_be_shown(monkeypatch):
-    def deed(model):
+    def activity(model):
         assert toolbox(model, 4).execute("post", {"text": "Hear me"}).ok
         assert not toolbox(model, 4).execute("post", {"text": "Hear me"}).ok
 
     model = talking(rounds=1, feed_size=200)
-    step_with(monkeypatch, model, deed)
+    step_with(monkeypatch, model, activity)
     [found] = [i for i in range(len(model.posts)) if model.posts.texts[model.posts.text_id[i]] == "Hear me"]
     assert (model.posts.author[found], model.posts.round[found], model.posts.kind[found]) == (4, 2, POST)
     model.step()
@@ -362,13 +362,13 @@ def test_a_written_post_appears_in_the_next_round_and_can_be_shown(monkeypatch):
 
 
 def test_what_is_remembered_is_of_the_round_in_which_it_was_written(monkeypatch):
-    def deed(model):
+    def activity(model):
         assert toolbox(model, 4).execute("post", {"text": "Hear me"}).ok
         model.agent(4).write("Mine alone")
 
     model = talking(rounds=1, agents_post_rate=1.0)
-    step_with(monkeypatch, model, deed)
-    [lines] = step_with(monkeypatch, model, lambda model: [in_words(d) for d in deeds_of(model, 4, 50)])
+    step_with(monkeypatch, model, activity)
+    [lines] = step_with(monkeypatch, model, lambda model: [in_words(d) for d in activities_of(model, 4, 50)])
     assert {"Round 1: you posted <<< Hear me >>>", "Round 1: you posted <<< Mine alone >>>"} <= set(lines)
     by_rate = [line[:8] for line in lines if "you posted <<< post: " in line]
     assert by_rate == ["Round 0:", "Round 1:", "Round 2:"]
@@ -417,11 +417,11 @@ def test_what_comes_to_mind_is_recent_relevant_and_important(monkeypatch):
     for round_ in range(3):
         given = [(f"{text}, {round_}", importance) for text, importance in per_round]
 
-        def deed(model, given=given):
+        def activity(model, given=given):
             for text, importance in given:
                 assert toolbox(model, 3).execute("remember", {"note": text, "importance": importance}).ok
 
-        step_with(monkeypatch, model, deed)
+        step_with(monkeypatch, model, activity)
 
     def mind(about):
         return lambda model: toolbox(model, 3).execute("recall", {"about": about}).text.splitlines()[:most]
@@ -440,12 +440,12 @@ def test_what_comes_to_mind_is_recent_relevant_and_important(monkeypatch):
 
 
 def test_what_is_recalled_begins_with_notes_and_goes_back_in_time(monkeypatch):
-    def deed(model):
+    def activity(model):
         for row in range(30):
             assert toolbox(model, row).execute("remember", {"note": "I was heard", "importance": 9}).ok
 
     model = talking(rounds=5)
-    step_with(monkeypatch, model, deed)
+    step_with(monkeypatch, model, activity)
     [lines] = step_with(
         monkeypatch,
         model,
@@ -542,7 +542,7 @@ def test_no_text_name_or_note_can_look_like_the_frame_that_a_tool_sets_around_it
     model.agent(5).name = FORGED[:70]
     [forged] = model.posts.add(np.array([5]), model.posts.add_texts([FORGED]), 1, POST, -1, None).tolist()
 
-    def deed(model):
+    def activity(model):
         box = toolbox(model, 5)
         assert box.execute("post", {"text": FORGED}).ok
         assert box.execute("reply", {"post": feed_of(model, 5)[0], "text": FORGED}).ok
@@ -553,7 +553,7 @@ def test_no_text_name_or_note_can_look_like_the_frame_that_a_tool_sets_around_it
         calls += [("recall", {}), ("read_thread", {"post": forged})]
         return [(name, given, toolbox(model, 5).execute(name, given)) for name, given in calls]
 
-    step_with(monkeypatch, model, deed)
+    step_with(monkeypatch, model, activity)
     [looks] = step_with(monkeypatch, model, look)
     for name, given, result in looks:
         assert result.text.count("<<< ") == result.text.count(" >>>")
@@ -566,7 +566,7 @@ def test_no_text_name_or_note_can_look_like_the_frame_that_a_tool_sets_around_it
 
 @pytest.mark.parametrize("said", ['"So it is."', "a >> b << c", "a <<<<>>>> b", "“x” >>"])
 def test_words_come_by_tool_as_they_come_as_a_response(said, monkeypatch):
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         box, post = toolbox(model, row), feed_of(model, row)[0]
         assert box.execute("reply", {"post": post, "text": said}).ok
@@ -575,7 +575,7 @@ def test_words_come_by_tool_as_they_come_as_a_response(said, monkeypatch):
         return row
 
     by_tool = talking()
-    [row] = step_with(monkeypatch, by_tool, deed)
+    [row] = step_with(monkeypatch, by_tool, activity)
     by_response = talking(Mind(lambda prompt: "A quiet day." if "Write a post" in prompt else said), 1)
     own = {text for *_, round_, author, text in published(by_tool) if (round_, author) == (1, row)}
     assert own == {text for kind, *_, text in published(by_response) if kind != POST}
@@ -607,11 +607,11 @@ def test_turns_of_one_agent_in_one_round_know_what_the_others_did(monkeypatch):
     target = []
     model = talking(Mind(thinks=likes), 1)
 
-    def deed(model):
+    def activity(model):
         row = untouched(model)
         target.append(feed_of(model, row)[0])
         both = [np.array(column, np.int32) for column in ([2, 3], [row] * 2, target * 2, [1, 2])]
-        words = drafted(model, model.writer, *both)
+        words = draft_texts(model, model.writer, *both)
         return len(words), model.events.engaged()[1].tolist().count(row)
 
-    assert step_with(monkeypatch, model, deed) == [(2, 1)]
+    assert step_with(monkeypatch, model, activity) == [(2, 1)]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from prism_mesa.economy.interpret import PolicyReading, Reading, read_policy, reading_prompt
 from prism_mesa.economy.policy import Measure, Policy
 from prism_mesa.errors import LLMFailureException, OracleError
-from prism_mesa.llm import Ledger, LLMClient, LLMParams, Place
+from prism_mesa.llm import Ledger, LLMClient, LLMParams, RunPosition
 
 NATIONS = ["United States", "Canada", "Sweden"]
 PLAIN = "Lower the policy rate by 0.5 percentage points"
@@ -39,9 +39,9 @@ def nobody(prompt):
 
 def read(text, llm=nobody, nations=NATIONS):
     if llm is None:
-        return asyncio.run(read_policy(text, nations[0], nations, None, Place()))
+        return asyncio.run(read_policy(text, nations[0], nations, None, RunPosition()))
     with client_of(llm) as client:
-        return asyncio.run(read_policy(text, nations[0], nations, client, Place()))
+        return asyncio.run(read_policy(text, nations[0], nations, client, RunPosition()))
 
 
 def read_as(text, *measures):
@@ -106,7 +106,7 @@ def test_two_sizes_are_read_where_the_nation_stands_so_and_else_refused_without_
     text = "Raise rates by 25 basis points to 3%"
 
     def at(rate):
-        return asyncio.run(read_policy(text, NATIONS[0], NATIONS, None, Place(), {("policy_rate", None): rate}))
+        return asyncio.run(read_policy(text, NATIONS[0], NATIONS, None, RunPosition(), {("policy_rate", None): rate}))
 
     assert at(2.75) == Reading(policy(["policy_rate", "to", 3, "points", None]), "parser")
     assert at(0.12).policy is None
@@ -160,7 +160,7 @@ def test_an_llm_that_cannot_be_reached_is_no_refusal_but_a_failure(fault, reason
 def test_the_question_stands_in_the_ledger_at_its_place(tmp_path):
     with Ledger(tmp_path / "d.sqlite") as ledger, client_of(lambda prompt: reads(HALF_A_POINT)) as client:
         client.record(ledger, "scope/run")
-        asyncio.run(read_policy(UNCLEAR, NATIONS[0], NATIONS, client, Place(3, 2, tick=1)))
+        asyncio.run(read_policy(UNCLEAR, NATIONS[0], NATIONS, client, RunPosition(3, 2, tick=1)))
         [row] = ledger.asked()
     assert (row.round, row.agent, row.tick, row.source) == (3, 2, 1, "llm")
 

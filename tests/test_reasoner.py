@@ -19,7 +19,7 @@ import pytest
 from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, DataError, OracleError
 from prism_mesa.llm import AskedRow, Completion, FunctionClient, Ledger, answer_key
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, RuleReasoner, question_prompt
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, RuleReasoner, question_prompt
 from prism_mesa.statechart import AgentState
 
 C, S = AgentState.COMPOSING, AgentState.SCROLLING
@@ -32,7 +32,7 @@ def says(state):
 
 
 def ask(name="Ann", *, options=(C, S), post=POST, **place):
-    return Ask(Question(Persona(name), AgentState.EVALUATING, "decides", options, post), **place)
+    return PlacedQuestion(Question(Persona(name), AgentState.EVALUATING, "decides", options, post), **place)
 
 
 def decide(reasoner, options=(C, S), agent=ANN, context=POST):
@@ -274,7 +274,7 @@ def test_questions_that_differ_in_anything_told_are_asked_apart():
         replace(question, history=("idle -> scrolling (feed_ready)",)),
     ]
     llm = Script(*[says(S)] * 6)
-    asyncio.run(Reasoner(llm).answer_all([Ask(q) for q in [question, *others]]))
+    asyncio.run(Reasoner(llm).answer_all([PlacedQuestion(q) for q in [question, *others]]))
     assert len(set(llm.prompts)) == 6
 
 

@@ -29,7 +29,7 @@ def records(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def agent(records):
-    return records.restored(HELD["agent"]["row"], HELD["at"])
+    return records.snapshot(HELD["agent"]["row"], HELD["at"])
 
 
 @BOTH
@@ -43,7 +43,7 @@ def test_it_was_that_agent_of_that_run(recorded, agent):
 @BOTH
 def test_what_the_check_says_of_an_answer_is_what_the_tables_say(recorded, agent, records):
     for answer in recorded["answers"]:
-        assert answer["refers_to"] == [asdict(deed) for deed in refers_to(answer["text"], agent.deeds)]
+        assert answer["refers_to"] == [asdict(activity) for activity in refers_to(answer["text"], agent.activities)]
         assert answer["not_in_records"] == not_in_records(answer["text"], agent, records.names)
 
 
@@ -52,8 +52,8 @@ def test_where_answers_are_held_to_deeds_each_tells_one_that_stands_in_the_table
     assert HELD["held_to_deeds"]
     assert answer["refers_to"]
     assert answer["not_in_records"] == []
-    for deed in answer["refers_to"]:
-        assert f"In round {deed['round']} " in answer["text"]
+    for activity in answer["refers_to"]:
+        assert f"In round {activity['round']} " in answer["text"]
 
 
 @ANSWERS
@@ -61,13 +61,13 @@ def test_the_deed_is_a_row_of_the_run(answer, agent, records):
     engagements = read_table(records.run_dir, "engagements")
     own = engagements[engagements["agent"] == agent.row]
     posts = read_table(records.run_dir, "posts").set_index("post")
-    for deed in answer["refers_to"]:
-        if deed["action"] == "post":
-            row = posts.loc[deed["post"]]
-            assert (row["author"], row["round"], row["text"]) == (agent.row, deed["round"], deed["text"])
+    for activity in answer["refers_to"]:
+        if activity["action"] == "post":
+            row = posts.loc[activity["post"]]
+            assert (row["author"], row["round"], row["text"]) == (agent.row, activity["round"], activity["text"])
         else:
             there = own[["round", "tick", "post", "action"]].astype(object).to_numpy().tolist()
-            assert [deed["round"], deed["tick"], deed["post"], deed["action"]] in there
+            assert [activity["round"], activity["tick"], activity["post"], activity["action"]] in there
 
 
 def test_in_free_words_the_check_could_fail_and_did():
@@ -81,7 +81,7 @@ def test_the_page_shows_the_transcript(recorded, agent):
     dates = re.findall(r"^- date: (.*)$", page, re.MULTILINE)
     transcript = []
     for answer in recorded["answers"]:
-        deeds = [deed for deed in agent.deeds if asdict(deed) in answer["refers_to"]]
-        transcript.append(Exchange(**answer | {"refers_to": deeds}))
+        activities = [activity for activity in agent.activities if asdict(activity) in answer["refers_to"]]
+        transcript.append(Exchange(**answer | {"refers_to": activities}))
     shown = as_markdown(recorded, dates[recorded is FREE], transcript).removeprefix("# Interview\n")
     assert re.sub("^#", "##", shown, flags=re.MULTILINE) in page

@@ -13,9 +13,9 @@ from pydantic import ValidationError
 
 from prism_mesa.domain import Post
 from prism_mesa.reasoner import (
-    Ask,
     OpenChoices,
     Persona,
+    PlacedQuestion,
     Question,
     ReasonerParams,
     RuleParams,
@@ -181,7 +181,9 @@ def test_a_batch_of_questions_gets_what_the_columns_get_in_the_order_of_asks():
         draw = (i * 0.37) % 1
         persona = Persona(f"a{i}", propensities=(0.5, 0.2, 0.3), low=0.4, high=0.6)
         post = Post(relevance=0.4 + i / 100, velocity=i)
-        asks.append(Ask(Question(persona, AgentState.EVALUATING, "decides", options, post), agent=i, draw=draw))
+        asks.append(
+            PlacedQuestion(Question(persona, AgentState.EVALUATING, "decides", options, post), agent=i, draw=draw)
+        )
         columns = choices(options=options, relevance=[post.relevance], velocity=[i], draws=[draw])
         expected.append(options[RULE.choose(columns)[0]])
     answers = RULE.answer(asks)
@@ -207,7 +209,7 @@ def test_without_a_post_the_middle_of_the_band_counts():
     question = Question(Persona("a", low=0.7, high=0.9), AgentState.COMPOSING, "compose_done", (C, S))
     p = RULE.engage_probability(choices())[0]
     draws = [p - 0.001, p + 0.001]
-    assert [a.choice for a in RULE.answer([Ask(question, draw=d) for d in draws])] == [C, S]
+    assert [a.choice for a in RULE.answer([PlacedQuestion(question, draw=d) for d in draws])] == [C, S]
 
 
 def test_the_weights_of_the_parameters_are_used():
@@ -259,6 +261,6 @@ def test_the_default_reasoner_is_the_rule_and_says_so():
 
 
 def test_a_question_changed_in_its_draw_only_may_change_its_answer():
-    ask = Ask(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S), Post()), draw=0.0)
+    ask = PlacedQuestion(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S), Post()), draw=0.0)
     low, high = RULE.answer([ask, replace(ask, draw=0.99)])
     assert (low.choice, high.choice) == (C, S)

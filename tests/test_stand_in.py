@@ -577,7 +577,7 @@ def test_it_answers_nations_with_policies_that_are_read(server, settings):
     model.run_for(2)
     model.close()
     assert model.read_by == {"parser": 10}
-    assert model.totals["refused"] == 0
+    assert model.totals["not_understood"] == 0
     assert model.totals["accepted"] >= 3
 
 

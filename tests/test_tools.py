@@ -523,7 +523,7 @@ def test_coroutines_run_also_inside_a_running_loop(timeout_s):
 
 def test_a_time_out_of_a_tools_own_is_told_as_its_own():
     async def ask() -> None:
-        """Ask."""
+        """PlacedQuestion."""
         raise TimeoutError("of a server")
 
     assert ToolRegistry([ask], timeout_s=60).execute("ask", {}).reason == "TimeoutError"

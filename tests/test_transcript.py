@@ -10,7 +10,7 @@ from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markd
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, ToolFinishedEvent, ToolResult
 from prism_mesa.llm import LLMClient
 from prism_mesa.runs.social import run
-from prism_mesa.social.content.activity import Deed
+from prism_mesa.social.content.activity import Activity
 from prism_mesa.view.interview_terminal import Session
 
 FACTS = {
@@ -44,7 +44,7 @@ def hostile_exchange():
         AgentTextEvent(text=HOSTILE),
     ):
         exchange.note(event)
-    exchange.refers_to = [Deed(1, "reply", 4, HOSTILE, HOSTILE, HOSTILE)]
+    exchange.refers_to = [Activity(1, "reply", 4, HOSTILE, HOSTILE, HOSTILE)]
     exchange.not_in_records = [HOSTILE]
     return exchange
 
@@ -149,7 +149,7 @@ def test_what_happened_is_kept_in_its_order_and_the_last_response_is_the_answer(
 @pytest.mark.parametrize("thoughts", [False, True])
 def test_a_terminal_shows_one_answer_and_drafts_among_thoughts_only(run_dir, thoughts):
     talk, shown = talked(run_dir, 3, thoughts=thoughts)
-    name = talk.restored.name
+    name = talk.snapshot.name
     assert [line for line in shown if line.startswith(f"{name}> ")] == [f"{name}> draft 3"]
     drafts = [line.strip() for line in shown if "drafts: " in line]
     assert drafts == (["drafts: draft 1", "drafts: draft 2"] if thoughts else [])
@@ -165,7 +165,7 @@ def test_an_answer_stands_at_once_where_nothing_follows_and_at_the_end_where_it_
             Session(talk, shown.append, thoughts=True).take(["Why?"])
         drafts = ["drafts: Because."] * bool(then)
         told = [line.strip() for line in shown]
-        answer = f"{talk.restored.name}> Because."
+        answer = f"{talk.snapshot.name}> Because."
         assert told[: 2 + 2 * len(then)] == ["thinks: Hm.", *drafts, *then, answer]
 
 

@@ -18,7 +18,7 @@ from worlds import ran, small
 
 from prism_mesa.domain import Post
 from prism_mesa.errors import NotedWarning
-from prism_mesa.reasoner import Ask, Persona, Question, Reasoner, build_reasoner_prompt, question_prompt
+from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, build_reasoner_prompt, question_prompt
 from prism_mesa.reasoner.prompt import PROMPT_CAP
 from prism_mesa.statechart import STATES, AgentState
 
@@ -263,7 +263,7 @@ def test_no_text_moves_an_agent_out_of_its_options_however_obedient_the_llm(sayi
 
 def test_only_the_name_of_an_option_is_an_answer_and_it_moves_nobody_elsewhere():
     with Reasoner(told, attempts=1, fallback="stay") as reasoner:
-        answers = reasoner.answer([Ask(question_with(text), agent=i) for i, text in enumerate(ANSWERS)])
+        answers = reasoner.answer([PlacedQuestion(question_with(text), agent=i) for i, text in enumerate(ANSWERS)])
     decided = {text: answer.choice for text, answer in zip(ANSWERS, answers, strict=True) if answer.choice is not None}
     assert decided == {'{"next_state": "composing"}': C, '{"next_state": "scrolling"}': S}
 

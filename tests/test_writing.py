@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from worlds import differing, ran, small
 
-from prism_mesa.analysis.explain.report import told
+from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import why
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import AgentError, ConfigError
@@ -538,5 +538,5 @@ def test_why_tells_what_was_said(tmp_path):
     folder = run(make_config(given), out=tmp_path).run_dir
     posts = read_table(folder, "posts")
     reply = posts[(posts["kind"] == "reply") & (posts["round"] < 4)].iloc[0]
-    lines = list(told(why(folder, str(reply["author"]), int(reply["round"]) - 1)))
+    lines = list(report_lines(why(folder, str(reply["author"]), int(reply["round"]) - 1)))
     assert any("it replies to" in line and f'saying "{reply["text"]}"' in line for line in lines)

@@ -79,7 +79,7 @@ def facts(model):
         "answers": sum(model.sources.values()),
         "guard errors": dict(errors),
         "records": (model.recorder.tables, model.recorded.n_engaged.tolist()),
-        "seen": [sorted(set(model.seen.of(row).tolist())) for row in range(len(population))],
+        "seen": [sorted(set(model.exposure.of(row).tolist())) for row in range(len(population))],
         "network": (model.network.indptr.tolist(), model.network.indices.tolist()),
     }
 

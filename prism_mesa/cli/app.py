@@ -135,7 +135,7 @@ def economy(arguments: ConfiguredNations = None, out: Out = Path("results"), as_
     from prism_mesa.runs.config import EconomyConfig, load
 
     file, given = _file_and_overrides(arguments, ECONOMY_FILE)
-    config = load(EconomyConfig, file, given, below={"economy": {"policy": "llm"}})
+    config = load(EconomyConfig, file, given, defaults={"economy": {"policy": "llm"}})
     tell = partial(_tell_run, lines=economy_lines, as_json=as_json)
     with _summed_up(tell), _progress(config.rounds, "quarters", then="tables and pictures") as advance:
         result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
@@ -163,12 +163,12 @@ def replay(
     if as_json:
         kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
         told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
-        told |= {"reckoned": found.reckoned, "texts": found.texts}
+        told |= {"recomputed": found.recomputed, "texts": found.texts}
         show_json(kept | told)
     else:
         for table, rows in found.rows.items():
             show_line(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
-        again = f", {found.reckoned:,} decided again without an LLM" if found.reckoned else ""
+        again = f", {found.recomputed:,} decided again without an LLM" if found.recomputed else ""
         texts = f" and {found.texts:,} thoughts and texts" if found.texts else ""
         show_line(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
     if not found.equal:
@@ -191,7 +191,7 @@ def why(
 ) -> None:
     """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
     from prism_mesa.analysis.explain.economy import why_nation
-    from prism_mesa.analysis.explain.report import told
+    from prism_mesa.analysis.explain.report import report_lines
     from prism_mesa.analysis.explain.trace import why as explained
     from prism_mesa.params import whole_number
     from prism_mesa.runs.recorded import is_economy, recorded_config
@@ -206,7 +206,7 @@ def why(
     rounds = recorded_config(run_dir, trust=trust).rounds if round_ is None else round_ + 1
     with _progress(rounds, "rounds") as advance:
         explanation = explained(run_dir, agent, round_, on_round=lambda done: advance(), trust=trust)
-    for line in told(explanation):
+    for line in report_lines(explanation):
         show_line(line)
 
 
@@ -365,7 +365,7 @@ def interview(
 ) -> None:
     """Talk with an agent as its run left it; the talk is kept in OUT/interview-<time>, the run is not changed."""
     from prism_mesa.analysis.interview.interview import Interview
-    from prism_mesa.analysis.interview.transcript import HELD
+    from prism_mesa.analysis.interview.transcript import CONSTRAINED
     from prism_mesa.deliberation.deliberation import check_text
     from prism_mesa.view.interview_terminal import Interrupts
 
@@ -377,8 +377,8 @@ def interview(
         Interview(run_dir, agent, at=at, overrides=given, free=free, out=out, trust=trust) as talk,
         Interrupts() as interrupts,
     ):
-        held = f"; {HELD}" if talk.held else ""
-        _say(f"{talk.restored.name}, {_moment(talk.restored.at)}, played by {talk.llm.label}{held}")
+        held = f"; {CONSTRAINED}" if talk.constrained else ""
+        _say(f"{talk.snapshot.name}, {_moment(talk.snapshot.at)}, played by {talk.llm.label}{held}")
         if talk.llm.note:
             _say(f"prism: {talk.llm.note}")
         try:
@@ -395,7 +395,7 @@ def interview(
             show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
         elif folder:
             _say(f"kept: {folder / 'transcript.md'}")
-            _say(f"why it did what it did: prism why {run_dir} {talk.restored.row} ROUND")
+            _say(f"why it did what it did: prism why {run_dir} {talk.snapshot.row} ROUND")
         if ask and talk.transcript and not any(exchange.text for exchange in talk.transcript):
             raise PrismError(f"{talk.llm.label} answered none of the questions: {talk.transcript[-1].errors[-1]}")
 
@@ -528,7 +528,7 @@ def _config(arguments: list[str] | None) -> "Config":
     from prism_mesa.runs.config import load_config
 
     file, given = _file_and_overrides(arguments, DEFAULT_FILE)
-    return load_config(file, given, below={"reasoner": {"kind": "auto"}})
+    return load_config(file, given, defaults={"reasoner": {"kind": "auto"}})
 
 
 def _file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:

@@ -1,7 +1,7 @@
 """Thinking before writing: think, call tools, respond, reflect. It knows no platform, no nation, nothing of Mesa."""
 
 from prism_mesa.deliberation.conversation import Conversation
-from prism_mesa.deliberation.deliberation import Deliberation, as_llm_client, reason_about_text, together
+from prism_mesa.deliberation.deliberation import Deliberation, as_llm_client, reason_about_text, run_turns
 from prism_mesa.deliberation.events import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent, ToolStartedEvent
 from prism_mesa.deliberation.memory import Note, Notebook
 from prism_mesa.deliberation.messages import (
@@ -17,7 +17,7 @@ from prism_mesa.deliberation.messages import (
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.deliberation.prompts import Example, Questions
 from prism_mesa.deliberation.tools import Tool, ToolRegistry, ToolResult
-from prism_mesa.deliberation.turn import Frame, Limits, steps
+from prism_mesa.deliberation.turn import Limits, TurnContext, steps
 
 __all__ = [
     "AgentErrorEvent",
@@ -28,7 +28,6 @@ __all__ = [
     "DeliberationParams",
     "Event",
     "Example",
-    "Frame",
     "Limits",
     "Message",
     "Note",
@@ -45,8 +44,9 @@ __all__ = [
     "ToolRegistry",
     "ToolResult",
     "ToolStartedEvent",
+    "TurnContext",
     "as_llm_client",
     "reason_about_text",
+    "run_turns",
     "steps",
-    "together",
 ]

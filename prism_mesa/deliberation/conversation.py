@@ -79,7 +79,7 @@ def thought_in_words(thought: ReasoningResult) -> str:
     return " ".join(part.strip().rstrip(".") + "." for part in parts if part.strip())
 
 
-def call_told(name: str, parameters: Mapping[str, Any]) -> str:
+def call_text(name: str, parameters: Mapping[str, Any]) -> str:
     """Return a call of a tool as a program writes it.
 
     >>> call_told("like", {"post": 3})
@@ -91,7 +91,7 @@ def call_told(name: str, parameters: Mapping[str, Any]) -> str:
 def call_in_words(content: ToolCallContent) -> str:
     """Return a call of a tool and its result in one line; what the result quotes stays apart from what is around it."""
     result = plain(content.result.text, RESULT_CAP)
-    return f"You called {quoted(call_told(content.tool_name, content.parameters), CALL_CAP)}: <<< {result} >>>"
+    return f"You called {quoted(call_text(content.tool_name, content.parameters), CALL_CAP)}: <<< {result} >>>"
 
 
 class Conversation:

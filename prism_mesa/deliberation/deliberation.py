@@ -12,9 +12,9 @@ from prism_mesa.deliberation.events import Event
 from prism_mesa.deliberation.messages import Context, ReasoningResult
 from prism_mesa.deliberation.prompts import reasoning_prompt
 from prism_mesa.deliberation.tools import ToolRegistry
-from prism_mesa.deliberation.turn import Frame, Steps, reasoning_schema, steps
+from prism_mesa.deliberation.turn import Steps, TurnContext, reasoning_schema, steps
 from prism_mesa.errors import AgentError, ConfigError, LLMFailureException, did_you_mean
-from prism_mesa.llm import ChatClient, FunctionClient, LLMClient, Wanted
+from prism_mesa.llm import ChatClient, FunctionClient, LLMClient, LLMRequest
 from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.closing import Closing
 from prism_mesa.llm.text import plain
@@ -73,7 +73,7 @@ def reason_about_text(
     tools = tool_registry if tool_registry is not None else ToolRegistry()
     about_own = message_role == "assistant"
     prompt = reasoning_prompt(text, about_own=about_own, context=conversation_context, tools=tools)
-    wanted = Wanted(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
+    wanted = LLMRequest(prompt, ReasoningResult, narrower=reasoning_schema(tools), component="thought")
     client = as_llm_client(llm, model)
     try:
         [found] = client.answer([wanted])
@@ -97,7 +97,7 @@ class Deliberation(Closing):
 
     Args:
         llm: Who is asked; see `as_llm_client`.
-        frame: Tools, persona, task, limits (see `Frame`).
+        frame: Tools, persona, task, limits (see `TurnContext`).
         model: The LLM's name, where that is not known.
         conversation: What was said before; by default nothing.
         options: Single fields of the frame by name: ``tools=registry, who="You are Ada."``
@@ -109,13 +109,13 @@ class Deliberation(Closing):
     def __init__(
         self,
         llm: LLM,
-        frame: Frame | None = None,
+        frame: TurnContext | None = None,
         *,
         model: str | None = None,
         conversation: Conversation | None = None,
         **options: Any,
     ) -> None:
-        self.frame = replace(frame or Frame(), **_checked(options))
+        self.frame = replace(frame or TurnContext(), **_checked(options))
         self.conversation = conversation if conversation is not None else Conversation()
         self.llm = as_llm_client(llm, model)
         self.response: Any = None
@@ -142,7 +142,7 @@ class Deliberation(Closing):
         try:
             item = next(turn)
             while self._turn is turn:
-                if isinstance(item, Wanted):
+                if isinstance(item, LLMRequest):
                     item = given(turn, self.llm.answer([item])[0])
                 else:
                     yield item
@@ -164,7 +164,7 @@ class Deliberation(Closing):
         try:
             item = next(turn)
             while self._turn is turn:
-                if isinstance(item, Wanted):
+                if isinstance(item, LLMRequest):
                     try:
                         said = await self.llm.fetch(item)
                     except LLMFailureException as failure:
@@ -220,7 +220,7 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigError: If one is no field of a frame.
     """
-    known = [field.name for field in fields(Frame)]
+    known = [field.name for field in fields(TurnContext)]
     for name in options:
         if name not in known:
             raise ConfigError(f"Deliberation: no option {name!r} ({', '.join(known)}).{did_you_mean(name, known)}")
@@ -228,12 +228,12 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     return options if tools is None or isinstance(tools, ToolRegistry) else options | {"tools": ToolRegistry(tools)}
 
 
-def given(turn: Steps, answer: Any) -> Wanted[Any] | Event:
+def given(turn: Steps, answer: Any) -> LLMRequest[Any] | Event:
     """Give a turn what it wanted, or that it failed, and return what comes next."""
     return turn.throw(answer) if isinstance(answer, LLMFailureException) else turn.send(answer)
 
 
-def together(
+def run_turns(
     llm: LLMClient, turns: Sequence[Steps], on_event: Callable[[int, Event], object] = lambda turn, event: None
 ) -> list[Any]:
     """Run turns side by side, and return their last responses, None where there is none.
@@ -247,13 +247,13 @@ def together(
         on_event: Called with the place of a turn and each of its events.
     """
     responses: list[Any] = [None] * len(turns)
-    wanted: dict[int, Wanted[Any]] = {}
+    wanted: dict[int, LLMRequest[Any]] = {}
 
     def go_on(place: int, answer: Any) -> None:
         """Let a turn go on, with None from its beginning, until it wants something, or ends."""
         try:
             item = given(turns[place], answer)
-            while not isinstance(item, Wanted):
+            while not isinstance(item, LLMRequest):
                 on_event(place, item)
                 item = next(turns[place])
             wanted[place] = item

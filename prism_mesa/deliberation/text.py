@@ -68,7 +68,7 @@ def told(value: object) -> str:
         return shown(value)
 
 
-def error_told(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Return an error's message, after its class unless PRISM raised it on purpose."""
     name = type(error).__name__
     try:

@@ -18,7 +18,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticUndefined
 
 from prism_mesa.deliberation.jsonable import in_order, jsonable
-from prism_mesa.deliberation.text import error_told, mended, shown
+from prism_mesa.deliberation.text import error_text, mended, shown
 from prism_mesa.deliberation.tool_prompt import Schema, type_name
 from prism_mesa.errors import ConfigError, did_you_mean
 
@@ -42,7 +42,7 @@ class _Schemas(GenerateJsonSchema):
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class ToolForm:
     """What a function says: its name, its docstring's first paragraph, and its parameters, as a schema of an object."""
 
     name: str
@@ -75,14 +75,14 @@ class Form:
         except ValidationError as error:
             return None, _faults(error, properties)
         except Exception as error:  # of a type's own validator, or nested too deeply
-            return None, f"parameters: cannot be read: {error_told(error)}"
+            return None, f"parameters: cannot be read: {error_text(error)}"
 
 
-_forms: Final[tuple[WeakKeyDictionary[FunctionType, Form], ...]] = (WeakKeyDictionary(), WeakKeyDictionary())
+_forms: Final[tuple[WeakKeyDictionary[FunctionType, ToolForm], ...]] = (WeakKeyDictionary(), WeakKeyDictionary())
 """What was read so far, of functions and of bound methods; it lives as long as they do."""
 
 
-def form_of(function: Callable[..., Any]) -> Form:
+def form_of(function: Callable[..., Any]) -> ToolForm:
     """Return what a function or method says; it is read once, for a method once for all objects.
 
     Raises:
@@ -97,7 +97,7 @@ def form_of(function: Callable[..., Any]) -> Form:
     return known[plain]
 
 
-def _read(function: Callable[..., Any], plain: FunctionType) -> Form:
+def _read(function: Callable[..., Any], plain: FunctionType) -> ToolForm:
     description, said = _doc_of(inspect.getdoc(function) or "")
     fields: dict[str, Any] = {}
     for place, parameter in enumerate(inspect.signature(function).parameters.values()):
@@ -109,7 +109,7 @@ def _read(function: Callable[..., Any], plain: FunctionType) -> Form:
     model = create_model(plain.__name__, __config__=_STRICT, **fields)
     schema = model.model_json_schema(schema_generator=_Schemas)
     parameters = {"type": "object", "properties": {}} | _inlined(schema, schema.get("$defs", {}))
-    return Form(plain.__name__, description, parameters, model)
+    return ToolForm(plain.__name__, description, parameters, model)
 
 
 def _hint(parameter: inspect.Parameter, plain: FunctionType, where: str) -> Any:
@@ -123,7 +123,7 @@ def _hint(parameter: inspect.Parameter, plain: FunctionType, where: str) -> Any:
         hint = get_type_hints(one, inspect.unwrap(plain).__globals__, include_extras=True)[parameter.name]
         TypeAdapter(hint).json_schema(schema_generator=_Schemas)
     except (NameError, TypeError, SyntaxError, AttributeError, PydanticUserError) as error:
-        said = error_told(error).splitlines()[0]
+        said = error_text(error).splitlines()[0]
         raise ConfigError(
             f"{where} {parameter.name}: its type must be one that JSON can hold, known in its module: {said}"
         ) from None

@@ -32,7 +32,7 @@ from typing import Any, Final, overload
 
 from pydantic import BaseModel, ConfigDict
 
-from prism_mesa.deliberation.text import capped, error_told, shown
+from prism_mesa.deliberation.text import capped, error_text, shown
 from prism_mesa.deliberation.tool_execution import GivenUpError, run
 from prism_mesa.deliberation.tool_prompt import Description, Schema, call_schema, lines
 from prism_mesa.deliberation.tool_schema import form_of
@@ -227,7 +227,7 @@ class ToolRegistry:
         except GivenUpError as error:
             return self._failed("timeout", str(error))
         except BaseException as error:
-            return self._failed(type(error).__name__, error_told(error))
+            return self._failed(type(error).__name__, error_text(error))
 
     def _failed(self, reason: str, text: str) -> ToolResult:
         return ToolResult(ok=False, text=capped(text, self.result_cap), reason=reason)

@@ -1,8 +1,8 @@
 """A turn, as a generator: think, call tools, respond, think about the own response, and so on.
 
 It does no input or output of its own: it yields events for whoever listens, and what it wants of the LLM
-(`reasoner.Wanted`), and is sent the answer, or has its `LLMFailureException` thrown in. `deliberation` drives one turn,
-`together` many at once. It calls tools, and knows nothing of them but their registry.
+(`llm.LLMRequest`), and is sent the answer, or has its `LLMFailureException` thrown in. `deliberation` drives one
+turn, `run_turns` many at once. It calls tools, and knows nothing of them but their registry.
 """
 
 import json
@@ -43,11 +43,11 @@ from prism_mesa.deliberation.prompts import (
 )
 from prism_mesa.deliberation.tools import ToolRegistry
 from prism_mesa.errors import ConfigError, LLMFailureException
-from prism_mesa.llm import Place, Wanted
+from prism_mesa.llm import LLMRequest, RunPosition
 
 TASK: Final = "Respond in your own voice, in plain text, in a few sentences."
 
-type Steps = Generator["Wanted[Any] | Event", Any, Any]
+type Steps = Generator["LLMRequest[Any] | Event", Any, Any]
 """A turn on its way; what it returns is its last response, or None if there was none."""
 
 
@@ -76,7 +76,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Frame:
+class TurnContext:
     """What a turn goes by, whatever it is about.
 
     Attributes:
@@ -105,13 +105,15 @@ class Frame:
     accepts: str = ""
     recall: Callable[[str], list[str]] | None = None
     limits: Limits = Limits()
-    place: Place = field(default_factory=Place)
+    place: RunPosition = field(default_factory=RunPosition)
     priority: float = 0.0
     questions: tuple[Questions, Questions] = (ABOUT_OTHERS, ABOUT_ONESELF)
     must_respond: bool = False
 
 
-def steps(text: str, conversation: Conversation, frame: Frame, clock: Callable[[], float] = time.monotonic) -> Steps:
+def steps(
+    text: str, conversation: Conversation, frame: TurnContext, clock: Callable[[], float] = time.monotonic
+) -> Steps:
     """Run a turn about a text; what is said, thought and done goes into the conversation as it happens.
 
     The first iteration always responds. From the second on a thought that proposes no tool, or whose verdict is
@@ -125,27 +127,27 @@ def steps(text: str, conversation: Conversation, frame: Frame, clock: Callable[[
     return (yield from _Turn(text, conversation, frame, clock).run())
 
 
-def _make_room(conversation: Conversation, frame: Frame) -> Steps:
+def _make_room(conversation: Conversation, frame: TurnContext) -> Steps:
     """Summarise what is too long ago; without a summary let go of it, so that no prompt grows without end."""
     old = conversation.old
     if not old:
         return
     try:
-        wanted = Wanted(summary_prompt(old), str, component="summary", place=frame.place, priority=frame.priority)
+        wanted = LLMRequest(summary_prompt(old), str, component="summary", place=frame.place, priority=frame.priority)
         conversation.summarise(whole((yield wanted)))
     except LLMFailureException as failure:
         conversation.forget()
-        yield AgentErrorEvent(reason=failure.reason, text=f"what was said before is lost: {_told(failure)}")
+        yield AgentErrorEvent(reason=failure.reason, text=f"what was said before is lost: {_failure_text(failure)}")
 
 
-def _told(failure: LLMFailureException) -> str:
+def _failure_text(failure: LLMFailureException) -> str:
     """Return a failure in words that are the same in a replay, where only its reason is known."""
     return f"the LLM gave the {failure.component} no usable answer ({failure.reason})"
 
 
 class _Turn:
     def __init__(
-        self, text: str, conversation: Conversation, frame: Frame, clock: Callable[[], float] = time.monotonic
+        self, text: str, conversation: Conversation, frame: TurnContext, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.text = whole(text)
         self.conversation = conversation
@@ -242,11 +244,13 @@ class _Turn:
         frame = self.frame
         self._tokens += tokens_of(prompt)
         try:
-            said = yield Wanted(prompt, form, component=component, place=frame.place, priority=frame.priority, **more)
+            said = yield LLMRequest(
+                prompt, form, component=component, place=frame.place, priority=frame.priority, **more
+            )
         except LLMFailureException as failure:
             if frame.must_respond and component == "response" and not self._said:
                 raise
-            yield AgentErrorEvent(reason=failure.reason, text=_told(failure))
+            yield AgentErrorEvent(reason=failure.reason, text=_failure_text(failure))
             return None
         said = whole(said) if isinstance(said, str) else said
         self._tokens += tokens_of(said.model_dump_json() if isinstance(said, BaseModel) else said)

@@ -5,18 +5,18 @@ from typing import TYPE_CHECKING
 
 import mesa
 
-from prism_mesa.deliberation import Frame, Limits, ToolRegistry
+from prism_mesa.deliberation import Limits, ToolRegistry, TurnContext
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
 from prism_mesa.economy.decisions import PolicyDecision
 from prism_mesa.economy.interpret import Reading, read_policy
 from prism_mesa.economy.llm_agent import Action, LLMAgent, ReasoningChain
-from prism_mesa.economy.observation import NationState, Past, SimulationState, standing_of
+from prism_mesa.economy.observation import NationState, PastDecision, SimulationState, standing_of
 from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.economy.policies import _DECIDED_BY, RULES
 from prism_mesa.economy.policy_text import is_about
 from prism_mesa.economy.tools import Judge, NationTools
-from prism_mesa.llm import LLMClient, Place
+from prism_mesa.llm import LLMClient, RunPosition
 
 if TYPE_CHECKING:
     from prism_mesa.economy.model import EconomyModel
@@ -37,7 +37,7 @@ class Nation(mesa.Agent):
     model: "EconomyModel"
     row: int
     name: str
-    past: deque[Past]
+    past: deque[PastDecision]
 
     @property
     def state(self) -> NationState:
@@ -84,20 +84,20 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     def _construct_prompt(self, state: SimulationState) -> str:
         """Return the contract's prompt, static text first, with what else the nation knows between its two messages."""
         head = [prompts.system(self.domain), prompts.instruments(self.domain), self._examples]
-        return _joined(*head, *self._told(state), prompts.STEPS.format(domain=self.domain))
+        return _joined(*head, *self._prompt_parts(state), prompts.STEPS.format(domain=self.domain))
 
     @property
     def _examples(self) -> str:
         return prompts.EXAMPLES if self.prompt_style == "examples" else ""
 
-    def _told(self, state: SimulationState) -> tuple[str, str, str]:
+    def _prompt_parts(self, state: SimulationState) -> tuple[str, str, str]:
         return prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
 
-    def _frame(self, state: SimulationState) -> Frame:
+    def _frame(self, state: SimulationState) -> TurnContext:
         """Return the same as `_construct_prompt` in parts, as a turn needs it: its thoughts tell no answer's form."""
-        return Frame(
+        return TurnContext(
             who=prompts.instruments(self.domain),
-            situation=_joined(*self._told(state)),
+            situation=_joined(*self._prompt_parts(state)),
             task=_joined(prompts.system(self.domain), prompts.STEPS.format(domain=self.domain)),
             tools=self._tools(state),
             questions=(prompts.ABOUT_SITUATION, prompts.ABOUT_PROPOSAL),
@@ -131,7 +131,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
 
     async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Proposal:
         """Return what the nation has decided, with how it was read; otherwise as `propose`."""
-        place = Place(state.turn, self.row, tick=1)
+        place = RunPosition(state.turn, self.row, tick=1)
         reading = await read_policy(
             action.action_string, self.name, list(state.agents), self.llm_client, place, standing_of(self.name, state)
         )

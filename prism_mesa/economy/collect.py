@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
 
 
-class Recorder(Protocol):
+class QuarterRecorder(Protocol):
     """Where a model's records go."""
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:

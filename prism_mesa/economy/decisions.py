@@ -12,10 +12,10 @@ class PolicyDecision(Decision):
     """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
 
 
-type Outcome = Literal["accepted", "held", "rejected", "refused"]
+type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
 
 
-OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "held", "rejected", "refused")
+OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "not_understood")
 """What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
 
 
@@ -38,7 +38,7 @@ class Decided:
 def outcome_of(decided: Decided) -> Outcome:
     """Return what became of a decision."""
     if decided.reading.policy is None:
-        return "refused"
+        return "not_understood"
     if not decided.action.validated:
         return "rejected"
-    return "accepted" if decided.reading.policy.measures else "held"
+    return "accepted" if decided.reading.policy.measures else "no_change"

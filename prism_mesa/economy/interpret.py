@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from prism_mesa.economy.policy import LEVERS, UNITS, Measure, Policy
 from prism_mesa.economy.policy_text import Standing, UnclearPolicyError, parse_policy, unsupported
 from prism_mesa.errors import LLMFailureException
-from prism_mesa.llm import LLMClient, Place
+from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.llm.text import plain
 
 ACTION_CAP = 500
@@ -59,7 +59,7 @@ async def read_policy(
     nation: str,
     nations: Sequence[str],
     llm: LLMClient | None,
-    place: Place,
+    place: RunPosition,
     standing: Standing | None = None,
 ) -> Reading:
     """Return the policy that a text says, or why it is refused.

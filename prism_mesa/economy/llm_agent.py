@@ -19,15 +19,15 @@ from prism_mesa.deliberation import (
     Conversation,
     Deliberation,
     Event,
-    Frame,
     Limits,
     ToolFinishedEvent,
     ToolRegistry,
+    TurnContext,
+    run_turns,
     steps,
-    together,
 )
 from prism_mesa.errors import LLMFailureException
-from prism_mesa.llm import LLMClient, Place
+from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.llm.clients.event_loop import run_now
 
 logger = logging.getLogger("prism_mesa.economy.llm_agent")
@@ -35,7 +35,7 @@ logger = logging.getLogger("prism_mesa.economy.llm_agent")
 _TASK: Final = "Decide, in the form that you are told."
 
 
-class Seen(Protocol):
+class Observation(Protocol):
     """What an agent looks at; `turn` is the round in which it decides, from 0."""
 
     @property
@@ -96,7 +96,7 @@ class Action[D: Decision](BaseModel):
     validated: bool = False
 
 
-class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
+class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
     """An agent whose actions an LLM chooses, in free text.
 
     Args:
@@ -147,18 +147,18 @@ class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
         """Return what the agent may call before it decides, if it thinks first."""
         return ToolRegistry()
 
-    def _frame(self, state: S) -> Frame:
+    def _frame(self, state: S) -> TurnContext:
         """Return what its turn goes by, if it thinks first: what it is told and asks itself, and its tools.
 
         The form of the answer, limits and place are not to be set here.
         """
-        return Frame(who=self._construct_prompt(state), task=_TASK, tools=self._tools(state))
+        return TurnContext(who=self._construct_prompt(state), task=_TASK, tools=self._tools(state))
 
     def _asked(self, state: S) -> str:
         """Return the words that its turn begins with, if it thinks first."""
         return "What do you decide?"
 
-    def turn(self, state: S) -> tuple[str, Frame]:
+    def turn(self, state: S) -> tuple[str, TurnContext]:
         """Return the words and the frame of a turn in which the agent thinks before it decides."""
         return self._asked(state), replace(
             self._frame(state),
@@ -166,7 +166,7 @@ class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
             accept=self._validate_decision,
             accepts=self.domain,
             limits=self.limits or Limits(),
-            place=Place(state.turn, self.row),
+            place=RunPosition(state.turn, self.row),
             must_respond=True,
         )
 
@@ -183,7 +183,7 @@ class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
         try:
             if self.limits is not None:
                 text, frame = self.turn(state)
-                prompt = _told(frame)
+                prompt = _context_facts(frame)
                 decision, thoughts = await Deliberation(self.llm_client, frame).respond(text)
             else:
                 prompt = self._construct_prompt(state)
@@ -193,7 +193,7 @@ class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
                     accept=self._validate_decision,
                     accepts=self.domain,
                     component="agent",
-                    place=Place(state.turn, self.row),
+                    place=RunPosition(state.turn, self.row),
                 )
         except LLMFailureException as error:
             logger.error("LLM_FAILURE component=agent agent_id=%s error=%s", self.name, error)
@@ -237,7 +237,7 @@ class LLMAgent[S: Seen, D: Decision](mesa.Agent, ABC):
         )
 
 
-def decide_together[S: Seen, D: Decision](
+def decide_all[S: Observation, D: Decision](
     agents: Sequence[LLMAgent[S, D]], states: Sequence[S], llm_client: LLMClient
 ) -> list[Action[D]]:
     """Return what several agents want to do that think first, in their order; for callers that cannot await.
@@ -257,14 +257,14 @@ def decide_together[S: Seen, D: Decision](
     begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
     thoughts: list[list[Event]] = [[] for _ in begun]
     turns = [steps(text, Conversation(), frame) for text, frame in begun]
-    said = together(llm_client, turns, lambda place, event: thoughts[place].append(event))
+    said = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
     return [
-        agent.decided(state, _told(frame), decision, own)
+        agent.decided(state, _context_facts(frame), decision, own)
         for agent, state, (_, frame), decision, own in zip(agents, states, begun, said, thoughts, strict=True)
     ]
 
 
-def _told(frame: Frame) -> str:
+def _context_facts(frame: TurnContext) -> str:
     return "\n\n".join(part for part in (frame.task, frame.who, frame.situation) if part)
 
 

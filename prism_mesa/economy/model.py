@@ -26,14 +26,14 @@ import numpy as np
 from mesa.time import Priority, Schedule
 
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent
-from prism_mesa.economy.collect import Recorder, make_datacollector, rows_of
+from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows_of
 from prism_mesa.economy.decisions import Decided, outcome_of
 from prism_mesa.economy.instruments import with_policies
-from prism_mesa.economy.llm_agent import decide_together
+from prism_mesa.economy.llm_agent import decide_all
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.observation import (
     NationState,
-    Past,
+    PastDecision,
     SimulationState,
     indicators,
     nation_state,
@@ -43,13 +43,13 @@ from prism_mesa.economy.observation import (
 from prism_mesa.economy.params import EconomyParams
 from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.validator import Judgement, judge
-from prism_mesa.economy.without_effect import told_without_effect
+from prism_mesa.economy.without_effect import keys_without_effect
 from prism_mesa.economy.world import Floats, Shocks
 from prism_mesa.errors import ConfigError, NotedWarning
-from prism_mesa.llm import Books, LLMClient, make_llm_client
+from prism_mesa.llm import AnswerStore, LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.factory import shared_ledger
-from prism_mesa.params import CONFIGURED, model_params
+from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.streams import Streams
 
 
@@ -73,11 +73,12 @@ class EconomyModel(mesa.Model):
         llm: Who is asked; None if nobody is.
         note: Why an LLM does not decide although one was wished for, or why it is not the first choice; else empty.
         notes: Which keys were set and have no effect, in words.
-        totals: Decisions so far: accepted, rejected (by the validator), refused (not understood), held (accepted, no
-            change).
+        totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
+            nothing to carry out).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
         datacollector: Of each nation and quarter the indicators (`states.INDICATORS`); of the world `accepted`,
-            `rejected`, `refused` and the means of output gap, inflation and unemployment, weighed by output.
+            `no_change`, `rejected`, `not_understood` and the means of output gap, inflation and unemployment,
+            weighed by output.
 
     Warns:
         NotedWarning: What stands in `notes`.
@@ -94,8 +95,8 @@ class EconomyModel(mesa.Model):
         config: EconomyParams | Mapping[str, Any] | None = None,
         *,
         scenario: mesa.experimental.scenarios.Scenario | None = None,
-        rng: Any = CONFIGURED,
-        recorder: Recorder | None = None,
+        rng: Any = FROM_PARAMS,
+        recorder: QuarterRecorder | None = None,
         llm: Any = None,
         **params: Any,
     ) -> None:
@@ -116,7 +117,7 @@ class EconomyModel(mesa.Model):
         self.seen: dict[str, Floats] = indicators(self.macro, self.world)
         self._states: dict[int, NationState] = {}
         self.datacollector = make_datacollector()
-        self.notes = told_without_effect(self, given=llm is not None, has_own=isinstance(llm, LLMClient))
+        self.notes = keys_without_effect(self, given=llm is not None, has_own=isinstance(llm, LLMClient))
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
 
@@ -134,7 +135,7 @@ class EconomyModel(mesa.Model):
             return None, ""
         if llm is not None:
             if not isinstance(llm, LLMClient):
-                llm = LLMClient(llm, reasoner, books=Books(reasoner.ledger, shared_ledger(reasoner)))
+                llm = LLMClient(llm, reasoner, books=AnswerStore(reasoner.ledger, shared_ledger(reasoner)))
             llm.begin()
             return llm, ""
         made, note = make_llm_client(reasoner)
@@ -241,7 +242,7 @@ class EconomyModel(mesa.Model):
         states = self.observe()
         own = [states[one.row] for one in asking]
         if self.llm is not None and self.params.economy.deliberate:
-            actions = decide_together(asking, own, self.llm)
+            actions = decide_all(asking, own, self.llm)
             waiting = [one.read(action, state) for one, action, state in zip(asking, actions, own, strict=True)]
         else:
             waiting = [one.propose(state) for one, state in zip(asking, own, strict=True)]
@@ -272,7 +273,7 @@ class EconomyModel(mesa.Model):
             self.read_by[one.reading.read_by] += 1
             past = self.nations[one.row].past
             if past.maxlen:
-                past.append(Past(quarter, one.action.action_string, one.reason, self.nation_state(one.row)))
+                past.append(PastDecision(quarter, one.action.action_string, one.reason, self.nation_state(one.row)))
 
     def _shocks(self) -> Shocks:
         """Return the quarter's shocks; of demand and inflation a share is common to all nations."""

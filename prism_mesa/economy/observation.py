@@ -108,7 +108,7 @@ class SimulationState(BaseModel):
 
 
 @dataclass(frozen=True)
-class Past:
+class PastDecision:
     """A decision of an earlier quarter and what became of it; `reason` is empty if it was carried out.
 
     Attributes:

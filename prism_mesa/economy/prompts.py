@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
-from prism_mesa.economy.observation import Past, SimulationState
+from prism_mesa.economy.observation import PastDecision, SimulationState
 from prism_mesa.llm.text import plain
 
 SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
@@ -162,13 +162,13 @@ def _barriers(name: str, other: str, state: SimulationState) -> Iterator[str]:
                 yield f", {by} {kind} on {'it' if by == 'your' else 'you'} {size:.1f}%{unit}"
 
 
-def memory(past: Iterable[Past]) -> str:
+def memory(past: Iterable[PastDecision]) -> str:
     """Return what the nation has decided before; empty if it remembers nothing."""
     lines = [f"- {decision_in_words(one, _ACTION_CAP, _REASON_CAP)}" for one in past]
     return "Your last decisions:\n" + "\n".join(lines) if lines else ""
 
 
-def decision_in_words(past: Past, action_cap: int, reason_cap: int) -> str:
+def decision_in_words(past: PastDecision, action_cap: int, reason_cap: int) -> str:
     """Return a past decision and whether it was carried out."""
     done = f"was rejected: {plain(past.reason, reason_cap)}" if past.reason else "was carried out"
     return f"{past.quarter}: <<< {plain(past.action, action_cap)} >>> {done}"

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Final
 
 from prism_mesa.deliberation import Tool, ToolRegistry
-from prism_mesa.economy.observation import NationState, Past, SimulationState, standing_of
+from prism_mesa.economy.observation import NationState, PastDecision, SimulationState, standing_of
 from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.policy_text import UnclearPolicyError, is_about, parse_policy
 from prism_mesa.economy.prompts import barriers, decision_in_words
@@ -35,7 +35,7 @@ class NationTools:
     """
 
     def __init__(
-        self, name: str, state: SimulationState, past: Sequence[Past], *, domain: str, judge: Judge | None
+        self, name: str, state: SimulationState, past: Sequence[PastDecision], *, domain: str, judge: Judge | None
     ) -> None:
         self.name = name
         self.state = state

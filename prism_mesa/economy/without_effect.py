@@ -39,7 +39,7 @@ class Known:
         return not self.asks and self.rules <= set(rules)
 
 
-def told_without_effect(model: "EconomyModel", *, given: bool, has_own: bool) -> tuple[str, ...]:
+def keys_without_effect(model: "EconomyModel", *, given: bool, has_own: bool) -> tuple[str, ...]:
     """Return in words which keys were set and change nothing.
 
     Args:

@@ -418,11 +418,11 @@ def rank(
 
     Args:
         readers: Rows of agents.
-        indptr: With `indices`: whom each agent follows, ascending (`social.network.FollowNetwork`).
+        indptr: With `indices`: whom each agent follows, ascending (`social.state.network.FollowNetwork`).
         indices: See `indptr`.
         outbox: The visible posts.
         scoring: What they are ranked by.
-        known_start: With `known`: roots that each agent has seen, ascending (`social.seen.Seen`).
+        known_start: With `known`: roots that each agent has seen, ascending (`social.state.exposure.Exposure`).
         known: See `known_start`.
         feed: Shape (agents, size): gets ids of posts.
         n_feed: Gets the number of posts in each feed.

@@ -61,7 +61,7 @@ _ID, _RELEVANCE, _KIND, _LIKES, _REPLIES, _RESHARES, _IMPRESSIONS, _VELOCITY, _R
 
 
 class People(NamedTuple):
-    """Columns of the population (`social.population.Population` says what they hold)."""
+    """Columns of the population (`social.state.population.Population` says what they hold)."""
 
     state: UInt8
     ticks_in_state: Int32
@@ -115,7 +115,7 @@ class ChartTables(NamedTuple):
         fixed: Shape (triggers, states): the outcome where no guard is asked, else `GUARDED`.
         composes: 1 for the state in which the action is drawn on entering.
         engages: Action of an engaging state, else -1.
-        lets_go: 1 for states that let go of the post on entering.
+        releases_post: 1 for states that let go of the post on entering.
         idle: Code of the state in which nothing happens.
     """
 
@@ -133,11 +133,11 @@ class ChartTables(NamedTuple):
     fixed: Int32
     composes: UInt8
     engages: Int32
-    lets_go: UInt8
+    releases_post: UInt8
     idle: int
 
 
-class Setting(NamedTuple):
+class RoundConstants(NamedTuple):
     """What is the same for all agents in a round.
 
     Attributes:
@@ -157,14 +157,14 @@ class Setting(NamedTuple):
     depth: int
 
 
-class Book(NamedTuple):
-    """Histories as rings (`social.population.History`): packed move, clock, post; and how many there were."""
+class HistoryRing(NamedTuple):
+    """Histories as rings (`social.state.population.History`): packed move, clock, post; and how many there were."""
 
     ring: npt.NDArray[Any]
     total: npt.NDArray[np.int64]
 
 
-class Out(NamedTuple):
+class WalkOutput(NamedTuple):
     """What came about in a block; `size` says how many stopped, impressions, engagements, moves (the last is idle).
 
     Attributes:
@@ -196,7 +196,7 @@ def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row
 
 @part_of_kernels
 def relevance_at(match: Any, unit_length: float) -> float:
-    """Return a similarity as relevance, 0..1 (`social.posts.relevance_of`)."""
+    """Return a similarity as relevance, 0..1 (`social.state.posts.relevance_of`)."""
     return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)
 
 
@@ -249,9 +249,9 @@ def walk(
     programs: Programs,
     people: People,
     posts: PostTable,
-    setting: Setting,
-    book: Book,
-    out: Out,
+    setting: RoundConstants,
+    book: HistoryRing,
+    out: WalkOutput,
 ) -> None:
     """Let agents do their ticks from after `at` up to `until`, or up to where one stops.
 
@@ -288,7 +288,7 @@ def walk(
     )
     cells, arm_start, arm_program = chart.cell, chart.arm_start, chart.arm_program
     fixed, outcome_start, outcomes = chart.fixed, chart.outcome_start, chart.outcome
-    composes, engages, lets_go = chart.composes, chart.engages, chart.lets_go
+    composes, engages, releases_post = chart.composes, chart.engages, chart.releases_post
     code, left, right, result, start = programs.code, programs.left, programs.right, programs.result, programs.start
     reads_post, used = programs.reads_post, programs.used
     ring, total = book.ring, book.total
@@ -388,7 +388,7 @@ def walk(
                 n_stopped += 1
                 break
             if trigger >= 0 and outcome >= 0:
-                # take the transition and do what it entails, as `social.moves.follow_up` does for one agent
+                # take the transition and do what it entails, as `social.round.effects.apply_effects` does for one agent
                 target = outcome
                 move = np.int64(trigger) << 6 | state << 3 | target
                 reads = trigger == chart.sees_trigger and n_read[row] < n_feed[row]
@@ -430,7 +430,7 @@ def walk(
                         engagements[2, n_engagements] = post
                         engagements[3, n_engagements] = engages[target]
                         n_engagements += 1
-                    if lets_go[target]:
+                    if releases_post[target]:
                         post = np.int64(NO_POST)
                         actions[row] = NO_ACTION
                 state = target

@@ -5,32 +5,32 @@ from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.ollama import OllamaChatClient
 from prism_mesa.llm.clients.openai import OpenAIChatClient
-from prism_mesa.llm.clients.pool import Hosts
+from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.factory import make_llm_client
-from prism_mesa.llm.formats.request import Place, Wanted
-from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.formats.request import LLMRequest, RunPosition
+from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, answer_key
 from prism_mesa.llm.params import LLMParams, Source
 
 __all__ = [
+    "AnswerStore",
     "AskedRow",
-    "Books",
     "ChatClient",
     "Completion",
     "EmbeddedChatClient",
     "FunctionClient",
-    "Hosts",
+    "HostPool",
     "LLMClient",
     "LLMParams",
+    "LLMRequest",
     "Ledger",
     "OllamaChatClient",
     "OpenAIChatClient",
-    "Place",
+    "RunPosition",
     "Source",
     "StoredAnswer",
     "UselessAnswerError",
-    "Wanted",
     "answer_key",
     "make_llm_client",
 ]

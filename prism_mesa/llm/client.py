@@ -17,10 +17,10 @@ from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction
 from prism_mesa.llm.dispatch.budget import Budget
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET, Call
-from prism_mesa.llm.dispatch.gateway import Asker
+from prism_mesa.llm.dispatch.gateway import LLMGateway
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.formats.request import Place, Wanted
-from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.formats.request import LLMRequest, RunPosition
+from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, StoredAnswer, answer_key
 from prism_mesa.llm.params import LLMParams, Source
 
@@ -32,7 +32,7 @@ ATTEMPTS_EMBEDDED: Final = 8
 """The same for the embedded LLM, of which one answer in five or so is of no use."""
 _GRACE_S: Final = 1.0
 """How much longer than `LLMParams.timeout_s` an attempt of a client may last that keeps to it: it says itself what
-happened, so that `Hosts` knows which server does not answer. Its first attempt also makes its connection."""
+happened, so that `HostPool` knows which server does not answer. Its first attempt also makes its connection."""
 
 
 class _Asked:
@@ -46,7 +46,7 @@ class _Asked:
     def decoding(self) -> Mapping[str, Any]:
         return self.client.decoding
 
-    async def ask(self, prompt: str, question: Wanted[Any], attempt: int = 0) -> Completion:
+    async def ask(self, prompt: str, question: LLMRequest[Any], attempt: int = 0) -> Completion:
         try:
             grace_s = 0.0 if isinstance(self.client, FunctionClient) else _GRACE_S
             async with asyncio.timeout(self._timeout_s + grace_s):
@@ -55,24 +55,24 @@ class _Asked:
             raise OracleError("timeout", f"no answer within {self._timeout_s:g} s") from error
         return question.heard(said)
 
-    def read(self, question: Wanted[Any], raw: str) -> object:
+    def read(self, question: LLMRequest[Any], raw: str) -> object:
         return question.read(raw)
 
 
-type _Out = asyncio.Future[Call[Wanted[Any]]]
+type _Out = asyncio.Future[Call[LLMRequest[Any]]]
 
 
 @dataclass(frozen=True)
-class _Sheet:
+class _PendingRequest:
     """What is wanted, its key, and, if the LLM is asked, the call; `first` if nobody asked for the same before."""
 
-    wanted: Wanted[Any]
+    request: LLMRequest[Any]
     key: str
     out: _Out | None = None
     first: bool = False
 
 
-class LLMClient(Asker[Wanted[Any], LLMParams]):
+class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
     """Asks an LLM for answers in a form, and records them.
 
     Equal prompts for the same form are asked once; whoever asks again gets the same answer. What may pass (a timeout,
@@ -98,7 +98,7 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
         client: ChatClient | PromptFunction,
         params: LLMParams | None = None,
         *,
-        books: Books | None = None,
+        books: AnswerStore | None = None,
         kind: str = "python",
         note: str = "",
         budget: Budget | None = None,
@@ -137,27 +137,27 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
         accept: Callable[[D], bool] | None = None,
         accepts: str = "",
         component: str = "agent",
-        place: Place | None = None,
+        place: RunPosition | None = None,
     ) -> D:
-        """Return the LLM's answer to a prompt, as an instance of `response_model`; see `Wanted` for the arguments.
+        """Return the LLM's answer to a prompt, as an instance of `response_model`; see `LLMRequest` for the arguments.
 
         Raises:
             LLMFailureException: If no attempt brought an answer.
             OracleError: `not-recorded`, if the ledger that is replayed does not hold the prompt.
         """
         return await self.fetch(
-            Wanted(prompt, response_model, accept, accepts, component=component, place=place or Place())
+            LLMRequest(prompt, response_model, accept, accepts, component=component, place=place or RunPosition())
         )
 
-    async def fetch[D](self, wanted: Wanted[D]) -> D:
+    async def fetch[D](self, request: LLMRequest[D]) -> D:
         """Return one answer; errors as in `call_with_retry`."""
-        [found] = await asyncio.wrap_future(self._loop().start(self._answered([wanted])))
+        [found] = await asyncio.wrap_future(self._loop().start(self._answered([request])))
         if isinstance(found, LLMFailureException):
             raise found
         answer: D = found
         return answer
 
-    def answer(self, wanted: Sequence[Wanted[Any]]) -> list[Any]:
+    def answer(self, request: Sequence[LLMRequest[Any]]) -> list[Any]:
         """Return answers in the order of what is wanted, for callers that cannot await.
 
         In place of one that did not come stands its `LLMFailureException`. All are put before any is waited for, so
@@ -166,62 +166,62 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
         Raises:
             OracleError: `not-recorded`, if the ledger that is replayed does not hold a prompt.
         """
-        return self._loop().run(self._answered(wanted)) if wanted else []
+        return self._loop().run(self._answered(request)) if request else []
 
-    async def _answered(self, wanted: Sequence[Wanted[Any]]) -> list[Any]:
-        sheets = [self._begun(one) for one in wanted]
-        outs = [sheet.out for sheet in sheets if sheet.out is not None]
+    async def _answered(self, request: Sequence[LLMRequest[Any]]) -> list[Any]:
+        pending_requests = [self._begun(one) for one in request]
+        outs = [pending.out for pending in pending_requests if pending.out is not None]
         while outs:
             if outs[-1].done():
                 outs.pop()
                 continue
-            desk = self._desk_of_this_loop()
-            desk.flush()
-            await desk.news()
+            dispatcher = self._dispatcher_of_this_loop()
+            dispatcher.flush()
+            await dispatcher.news()
         rows: list[AskedRow] = []
         try:
-            return [self._ended(sheet, rows) for sheet in sheets]
+            return [self._ended(pending, rows) for pending in pending_requests]
         finally:
             self.books.note(rows)
 
-    def _begun(self, wanted: Wanted[Any]) -> _Sheet:
+    def _begun(self, request: LLMRequest[Any]) -> _PendingRequest:
         """Return what is wanted with its call, if it is not known; equal prompts share one."""
-        self.budget.at_round(wanted.place.round)
+        self.budget.at_round(request.place.round)
         digest = str(getattr(self.client, "digest", ""))
-        key = answer_key(wanted.prompt, wanted.options, self.client.name, digest, self.client.decoding)
+        key = answer_key(request.prompt, request.options, self.client.name, digest, self.client.decoding)
         if self.books.mode == "replay" or self.books.raw_of(key) is not None:
-            return _Sheet(wanted, key)
+            return _PendingRequest(request, key)
         first = key not in self._waiting
         if first:
             self._waiting[key] = asyncio.get_running_loop().create_future()
-            place = wanted.place
-            call = Call(key, wanted.prompt, wanted, (wanted.priority, place.tick, place.agent))
-            self._desk_of_this_loop().put(call)
-        return _Sheet(wanted, key, self._waiting[key], first)
+            place = request.place
+            call = Call(key, request.prompt, request, (request.priority, place.tick, place.agent))
+            self._dispatcher_of_this_loop().put(call)
+        return _PendingRequest(request, key, self._waiting[key], first)
 
-    def _call_is_done(self, call: Call[Wanted[Any]]) -> None:
+    def _call_is_done(self, call: Call[LLMRequest[Any]]) -> None:
         if call.completion is not None:
             self.books.keep(self._stored(call, call.completion))
         self._waiting.pop(call.key).set_result(call)
 
-    def _ended(self, sheet: _Sheet, rows: list[AskedRow]) -> Any:
+    def _ended(self, pending: _PendingRequest, rows: list[AskedRow]) -> Any:
         """Return the answer or the failure, count it, and add what is to be written down to `rows`."""
-        wanted, call = sheet.wanted, None if sheet.out is None else sheet.out.result()
-        attempts = call.attempts if call is not None and sheet.first else 0
+        request, call = pending.request, None if pending.out is None else pending.out.result()
+        attempts = call.attempts if call is not None and pending.first else 0
         try:
             if call is not None and call.completion is None:
                 why = call.error or "a limit is used up"
-                told = f"the LLM gave the {wanted.component} no usable answer"
+                told = f"the LLM gave the {request.component} no usable answer"
                 told += f" ({call.reason}, attempts: {call.attempts}): {why}"
-                raise _failure(wanted, call.reason, call.attempts, told, call.error)
-            said = self._replayed(sheet) if self.books.mode == "replay" else wanted.read(self._raw(sheet.key))
+                raise _failure(request, call.reason, call.attempts, told, call.error)
+            said = self._replayed(pending) if self.books.mode == "replay" else request.read(self._raw(pending.key))
         except UselessAnswerError as error:  # of a shared ledger: its first answer stands, and nobody is asked again
-            told = f"what the ledger holds for the {wanted.component} is of no use: {error}"
-            return self._failed(sheet, _failure(wanted, error.reason, 0, told, error), 0, rows)
+            told = f"what the ledger holds for the {request.component} is of no use: {error}"
+            return self._failed(pending, _failure(request, error.reason, 0, told, error), 0, rows)
         except LLMFailureException as failure:
             attempts = failure.attempts if self.books.mode == "replay" else attempts
-            return self._failed(sheet, failure, attempts, rows)
-        self._note(sheet, "llm" if sheet.first else "cache", "", attempts, rows)
+            return self._failed(pending, failure, attempts, rows)
+        self._note(pending, "llm" if pending.first else "cache", "", attempts, rows)
         return said
 
     @property
@@ -233,37 +233,39 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
     def _raw(self, key: str) -> str:
         return self.books.raw_of(key) or ""
 
-    def _replayed(self, sheet: _Sheet) -> Any:
-        wanted, place = sheet.wanted, sheet.wanted.place
+    def _replayed(self, pending: _PendingRequest) -> Any:
+        request, place = pending.request, pending.request.place
         past = self.books.past(place.round, place.tick, place.agent)
-        if past is not None and past.source == "failed" and (past.key == sheet.key or not self._is_known):
-            raise LLMFailureException(past.reason, past.attempts, wanted.component)
-        raw = self.books.raw_of(sheet.key)
+        if past is not None and past.source == "failed" and (past.key == pending.key or not self._is_known):
+            raise LLMFailureException(past.reason, past.attempts, request.component)
+        raw = self.books.raw_of(pending.key)
         if raw is None:
             other = "" if past is None else "; another prompt stands there: has the configuration changed?"
             where = "" if self.books.shared is None else f" {self.books.shared.path}"
             raise OracleError(
                 "not-recorded", f"the ledger{where} holds no answer for round {place.round}, agent {place.agent}{other}"
             )
-        return wanted.read(raw)
+        return request.read(raw)
 
     def _failed(
-        self, sheet: _Sheet, failure: LLMFailureException, attempts: int, rows: list[AskedRow]
+        self, pending: _PendingRequest, failure: LLMFailureException, attempts: int, rows: list[AskedRow]
     ) -> LLMFailureException:
         self.reasons[failure.reason] += 1
-        self._note(sheet, "failed", failure.reason, attempts, rows)
-        component, agent = sheet.wanted.component, sheet.wanted.place.agent
+        self._note(pending, "failed", failure.reason, attempts, rows)
+        component, agent = pending.request.component, pending.request.place.agent
         why = failure.__cause__ or failure
         if failure.reason != NO_BUDGET:  # which is no failure, and may be a run's every agent
             logger.error("LLM_FAILURE component=%s agent=%d (%s: %s)", component, agent, failure.reason, why)
         return failure
 
-    def _note(self, sheet: _Sheet, source: Source, reason: str, attempts: int, rows: list[AskedRow]) -> None:
+    def _note(self, pending: _PendingRequest, source: Source, reason: str, attempts: int, rows: list[AskedRow]) -> None:
         self.counts[source] += 1
-        place = sheet.wanted.place
-        rows.append(AskedRow(place.round, place.tick, place.agent, sheet.key, source, reason, attempts, self.books.run))
+        place = pending.request.place
+        rows.append(
+            AskedRow(place.round, place.tick, place.agent, pending.key, source, reason, attempts, self.books.run)
+        )
 
-    def _stored(self, call: Call[Wanted[Any]], said: Completion) -> StoredAnswer:
+    def _stored(self, call: Call[LLMRequest[Any]], said: Completion) -> StoredAnswer:
         return StoredAnswer(
             key=call.key,
             prompt=call.prompt,
@@ -283,8 +285,8 @@ class LLMClient(Asker[Wanted[Any], LLMParams]):
 
 
 def _failure(
-    wanted: Wanted[Any], reason: str, attempts: int, told: str, cause: Exception | None
+    request: LLMRequest[Any], reason: str, attempts: int, told: str, cause: Exception | None
 ) -> LLMFailureException:
-    failure = LLMFailureException(reason, attempts, wanted.component, told)
+    failure = LLMFailureException(reason, attempts, request.component, told)
     failure.__cause__ = cause
     return failure

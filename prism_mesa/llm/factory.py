@@ -10,9 +10,9 @@ from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.llamacpp import SMOLLM2, embedded_fault
 from prism_mesa.llm.clients.ollama import OllamaChatClient
 from prism_mesa.llm.clients.openai import OpenAIChatClient
-from prism_mesa.llm.clients.pool import Hosts
+from prism_mesa.llm.clients.pool import HostPool
 from prism_mesa.llm.clients.recorded import recorded_client
-from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import OLLAMA_MODEL, LLMParams
 
@@ -36,7 +36,7 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
     """
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
-    books = Books(params.ledger, shared_ledger(params))
+    books = AnswerStore(params.ledger, shared_ledger(params))
     try:
         if books.mode == "replay" and books.shared is not None:
             recorded = recorded_client(books.shared, params)
@@ -87,21 +87,21 @@ def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClie
     return _embedded(params, continues=continues), "embedded", note
 
 
-def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> Hosts:
+def _served(params: LLMParams, client: Callable[[str], ChatClient], default: str) -> HostPool:
     """Return an LLM on the servers of `params.host`."""
     given = params.host or default
     clients = [client(host) for host in ([given] if isinstance(given, str) else given)]
-    return Hosts(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
+    return HostPool(clients, failures=max(_LEAST_FAILURES, params.max_concurrency + 1))
 
 
-def _ollama(params: LLMParams) -> Hosts:
+def _ollama(params: LLMParams) -> HostPool:
     def client(host: str) -> ChatClient:
         return OllamaChatClient(params.model or OLLAMA_MODEL, host, params.timeout_s, **params.decoding)
 
     return _served(params, client, OLLAMA_HOST)
 
 
-def _openai(params: LLMParams) -> Hosts:
+def _openai(params: LLMParams) -> HostPool:
     if params.model is None:
         raise ConfigError("reasoner.model: empty; with reasoner.kind=openai name the LLM that the server has")
     model = params.model
@@ -126,7 +126,7 @@ def _embedded(params: LLMParams, *, continues: bool) -> EmbeddedChatClient:
     return client
 
 
-_MAKERS: Final[dict[str, Callable[[LLMParams], Hosts]]] = {
+_MAKERS: Final[dict[str, Callable[[LLMParams], HostPool]]] = {
     "ollama": _ollama,
     "openai": _openai,
 }

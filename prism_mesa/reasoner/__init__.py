@@ -14,7 +14,7 @@ from prism_mesa.reasoner.prompt import (
     format_context,
     question_prompt,
 )
-from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, OpenChoices, Persona, Question
+from prism_mesa.reasoner.question import Answer, DetailedChoices, OpenChoices, Persona, PlacedQuestion, Question
 from prism_mesa.reasoner.reasoner import Reasoner
 from prism_mesa.reasoner.rule import RuleReasoner
 
@@ -22,7 +22,6 @@ __all__ = [
     "STATE_DESCRIPTIONS",
     "Answer",
     "AnyReasoner",
-    "Ask",
     "ChatOracle",
     "DetailedChoices",
     "DistilledModel",
@@ -30,6 +29,7 @@ __all__ = [
     "OpenChoices",
     "Oracle",
     "Persona",
+    "PlacedQuestion",
     "PmiOracle",
     "Question",
     "Reasoner",

@@ -37,7 +37,7 @@ def question_of(
     states = tuple(dict.fromkeys(AgentState(option) for option in options))
     if not states:
         raise ValueError(f"no options for {trigger!r} in {current_state!s}: give at least one state to choose from")
-    history = tuple(_told(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_RECENT:])
+    history = tuple(_entry_text(entry) for entry in list(getattr(agent, "state_history", None) or ())[-_RECENT:])
     return Question(persona_of(agent), AgentState(current_state), trigger, states, post_of(context), history)
 
 
@@ -82,7 +82,7 @@ def _numbers(given: Any, names: Sequence[str], default: tuple[float, ...]) -> tu
     return values
 
 
-def _told(entry: Any) -> str:
+def _entry_text(entry: Any) -> str:
     """Return an entry of a `state_history` as ``idle -> scrolling (feed_ready)``; a text stays as it is."""
     if isinstance(entry, str):
         return entry

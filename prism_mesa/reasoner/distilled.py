@@ -23,7 +23,7 @@ from prism_mesa.llm.params import Source
 from prism_mesa.params import Params, validated
 from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
-from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, Question
+from prism_mesa.reasoner.question import Answer, DetailedChoices, PlacedQuestion, Question
 from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns_of, drawn, rounded_table
 from prism_mesa.statechart import AgentState
 
@@ -218,7 +218,7 @@ class DistilledReasoner:
         kind: What of `ReasonerParams.kind` it is.
         label: What a summary calls it.
         note: Why it decides although something else was wished for; else empty.
-        kinds: Into how many kinds of users agents are clustered; 0 if each one is asked for itself.
+        n_archetypes: Into how many kinds of users agents are clustered; 0 if each one is asked for itself.
         llm_share: Share of the open choices that an LLM answers.
         text: The model file; `digest` is its SHA-256.
     """
@@ -233,11 +233,11 @@ class DistilledReasoner:
         self.rule = rule or RuleReasoner()
         self.text = text or model.text()
         self.digest = sha256(self.text.encode()).hexdigest()
-        self.kinds = model.archetypes if model.persona == "archetype" else 0
+        self.n_archetypes = model.archetypes if model.persona == "archetype" else 0
         self.label = f"model distilled from {model.provenance.get('llm', 'an LLM')}"
 
     @property
-    def at_once(self) -> Self:
+    def batch_reasoner(self) -> Self:
         """Who answers whole columns."""
         return self
 
@@ -261,7 +261,7 @@ class DistilledReasoner:
         """Return for each row the index of the option that its draw falls on."""
         return drawn(self.probabilities(choices), choices.draws)
 
-    def answer(self, asks: Sequence[Ask]) -> list[Answer]:
+    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return the answers to a batch, in its order."""
         answers: dict[int, Answer] = {}
         for options in dict.fromkeys(ask.question.options for ask in asks):
@@ -275,7 +275,9 @@ class DistilledReasoner:
 
     def chances(self, question: Question) -> tuple[float, ...]:
         """Return the probability of each option of one question."""
-        chances: list[float] = self.probabilities(detailed_columns_of(question.options, [Ask(question)]))[0].tolist()
+        chances: list[float] = self.probabilities(detailed_columns_of(question.options, [PlacedQuestion(question)]))[
+            0
+        ].tolist()
         return tuple(chances)
 
     async def decide(
@@ -293,7 +295,7 @@ class DistilledReasoner:
             ValueError: If there are no options.
         """
         question = question_of(agent, current_state, trigger, options, context)
-        [answer] = self.answer([Ask(question, draw=draw)])
+        [answer] = self.answer([PlacedQuestion(question, draw=draw)])
         return answer.choice or question.options[0]
 
     def close(self) -> None:
@@ -307,13 +309,13 @@ def _part(choices: DetailedChoices, rows: slice) -> DetailedChoices:
 
 def record_of(reasoner: Any) -> dict[str, str] | None:
     """Return what a manifest says of the distilled model that a reasoner uses; None if it uses none."""
-    used = reasoner.at_once
+    used = reasoner.batch_reasoner
     return {"file": FILE, "digest": used.digest, "model": used.label} if isinstance(used, DistilledReasoner) else None
 
 
 def keep_copy(reasoner: Any, folder: Path) -> None:
     """Write the model file that a reasoner uses, if any, into a run's folder: what the run is repeated with."""
-    used = reasoner.at_once
+    used = reasoner.batch_reasoner
     if isinstance(used, DistilledReasoner):
         (folder / FILE).write_bytes(used.text.encode())
 

@@ -6,7 +6,7 @@ from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import recorded_client
 from prism_mesa.llm.factory import find_client, shared_ledger
-from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.params import LLMParams
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
@@ -43,7 +43,7 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
                 "reasoner.llm_share: has no effect with reasoner.kind=distilled; name an LLM's kind, or auto"
             )
         return _distilled(params, params.persona)
-    books = Books(params.ledger, shared_ledger(params))
+    books = AnswerStore(params.ledger, shared_ledger(params))
     try:
         return _asking(params, books)
     except BaseException:
@@ -98,7 +98,7 @@ def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 
-def _asking(params: ReasonerParams, books: Books) -> AnyReasoner:
+def _asking(params: ReasonerParams, books: AnswerStore) -> AnyReasoner:
     if books.mode == "replay" and books.shared is not None:
         return _reasoner(params, recorded_oracle(books.shared, params), params.kind, books)
     client, kind, note = find_client(params)
@@ -118,7 +118,7 @@ def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     return ChatOracle(client, params.answer or "choice")
 
 
-def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: Books, note: str = "") -> Reasoner:
+def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: AnswerStore, note: str = "") -> Reasoner:
     """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
     scores = oracle.decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")

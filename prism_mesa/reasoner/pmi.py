@@ -12,7 +12,7 @@ from prism_mesa.llm.clients.embedded import TOP, EmbeddedChatClient, _places, _r
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.text import MAX_INTERESTS, MEDIA_CAP, NAME_CAP, TEXT_CAP, plain
 from prism_mesa.reasoner.params import RuleParams
-from prism_mesa.reasoner.question import Ask, Question
+from prism_mesa.reasoner.question import PlacedQuestion, Question
 from prism_mesa.reasoner.rule import RuleReasoner, columns_of
 
 PMI_MIDDLE: Final = 1.06
@@ -96,7 +96,7 @@ class PmiOracle:
             UselessAnswerError: `unparsable` if the text holds no score.
         """
         position = position_of(raw)
-        choices = columns_of(question.options, [Ask(question)])
+        choices = columns_of(question.options, [PlacedQuestion(question)])
         return tuple(self.rule.probabilities(choices, np.array([position]))[0].tolist())
 
     def _scores(self, read: str, interests: list[str]) -> tuple[dict[str, float], int]:

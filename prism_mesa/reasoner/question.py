@@ -58,7 +58,7 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Ask:
+class PlacedQuestion:
     """A question with its place in the run and the agent's own keyed draw in [0, 1).
 
     Attributes:

@@ -15,9 +15,9 @@ from typing import Any
 from prism_mesa.errors import ConfigError, OracleError, did_you_mean
 from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET, Call
-from prism_mesa.llm.dispatch.gateway import Asker
+from prism_mesa.llm.dispatch.gateway import LLMGateway
 from prism_mesa.llm.errors import UselessAnswerError
-from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, answer_key
 from prism_mesa.llm.params import Source
 from prism_mesa.llm.text import NAME_CAP, plain
@@ -26,21 +26,21 @@ from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.question import Answer, Ask, Question
+from prism_mesa.reasoner.question import Answer, PlacedQuestion, Question
 from prism_mesa.reasoner.rule import RuleReasoner
 from prism_mesa.reasoner.useless import Usefulness
 from prism_mesa.statechart import AgentState
 
 logger = logging.getLogger("prism_mesa.reasoner")
 
-type Answered = tuple[Ask, Answer]
+type Answered = tuple[PlacedQuestion, Answer]
 
 
 @dataclass(frozen=True)
-class _Sheet:
+class _PendingQuestion:
     """An ask, written out for the LLM, and where its answer goes."""
 
-    ask: Ask
+    ask: PlacedQuestion
     prompt: str
     key: str
     out: list[Answered] = field(repr=False, compare=False)
@@ -50,7 +50,7 @@ class _Sheet:
         return self.ask.tick, self.ask.agent
 
 
-class Reasoner(Asker[Question, ReasonerParams]):
+class Reasoner(LLMGateway[Question, ReasonerParams]):
     """Lets an LLM answer open choices.
 
     **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those
@@ -79,7 +79,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
     Attributes:
         counts: Answers so far by source.
         reasons: Fallbacks so far by reason.
-        at_once: Who answers whole columns in its place, or None.
+        batch_reasoner: Who answers whole columns in its place, or None.
         heard: Called with every question and its answer, in the thread of the answers; None: nobody listens.
         usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
 
@@ -93,7 +93,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         *,
         ledger: Ledger | None = None,
         params: ReasonerParams | None = None,
-        books: Books | None = None,
+        books: AnswerStore | None = None,
         rule: RuleReasoner | None = None,
         distilled: DistilledReasoner | None = None,
         kind: str = "python",
@@ -104,10 +104,10 @@ class Reasoner(Asker[Question, ReasonerParams]):
         super().__init__(own, books, kind=kind, note=note)
         self.oracle = as_oracle(client, own.answer or "choice")
         self.books.own = ledger
-        self.at_once = distilled
-        self.heard: Callable[[Ask, Answer], object] | None = None
+        self.batch_reasoner = distilled
+        self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
         self.rule = rule or RuleReasoner(own.rule)
-        self._waiting: dict[str, tuple[Call[Question], list[_Sheet]]] = {}
+        self._waiting: dict[str, tuple[Call[Question], list[_PendingQuestion]]] = {}
         self._failed: dict[str, str] = {}
         self._failed_in = -1
         self._usefulness = Usefulness()
@@ -123,17 +123,17 @@ class Reasoner(Asker[Question, ReasonerParams]):
     def label(self) -> str:
         """What a summary calls it."""
         name = f"{self.oracle.label}, replayed" if self.books.mode == "replay" else self.oracle.label
-        if self.at_once is None:
+        if self.batch_reasoner is None:
             return name
-        return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.at_once.label}"
+        return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.batch_reasoner.label}"
 
     @property
     def llm_share(self) -> float:
         """Share of a model's open choices that come to the LLM."""
-        return 1.0 if self.at_once is None else self.params.llm_share
+        return 1.0 if self.batch_reasoner is None else self.params.llm_share
 
     @property
-    def kinds(self) -> int:
+    def n_archetypes(self) -> int:
         """Into how many kinds of users agents are clustered; 0 if each one is asked for itself."""
         return self.params.archetypes if self.params.persona == "archetype" else 0
 
@@ -154,10 +154,10 @@ class Reasoner(Asker[Question, ReasonerParams]):
             ValueError: If there are no options.
         """
         question = question_of(agent, current_state, trigger, options, context)
-        [answer] = await self.answer_all([Ask(question)])
+        [answer] = await self.answer_all([PlacedQuestion(question)])
         return question.state if answer.choice is None else answer.choice
 
-    async def answer_all(self, asks: Sequence[Ask]) -> list[Answer]:
+    async def answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return the answers to some questions, in the order of `asks`, and record them.
 
         Raises:
@@ -166,11 +166,11 @@ class Reasoner(Asker[Question, ReasonerParams]):
         """
         return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
 
-    def answer(self, asks: Sequence[Ask]) -> list[Answer]:
+    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
         """Do what `answer_all` does, for callers that cannot await, inside a running loop or not."""
         return self._loop().run(self._answer_all(asks))
 
-    def submit(self, asks: Sequence[Ask]) -> None:
+    def submit(self, asks: Sequence[PlacedQuestion]) -> None:
         """Put questions without waiting; `collect` brings the answers.
 
         Raises:
@@ -191,100 +191,102 @@ class Reasoner(Asker[Question, ReasonerParams]):
         """
         return self._loop().run(self._collect())
 
-    async def _answer_all(self, asks: Sequence[Ask]) -> list[Answer]:
+    async def _answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
         out: list[Answered] = []
         self._put(asks, out)
-        desk = self._desk_of_this_loop()
+        dispatcher = self._dispatcher_of_this_loop()
         while len(out) < len(asks):
-            desk.flush()
-            await desk.news()
-        desk.check()
+            dispatcher.flush()
+            await dispatcher.news()
+        dispatcher.check()
         found: dict[int, deque[Answer]] = defaultdict(deque)
         for ask, answer in out:
             found[id(ask)].append(answer)
         return [found[id(ask)].popleft() for ask in asks]
 
-    async def _submit(self, asks: Sequence[Ask]) -> None:
+    async def _submit(self, asks: Sequence[PlacedQuestion]) -> None:
         self._put(asks, self._ready)
 
     async def _collect(self) -> list[Answered]:
-        desk = self._desk_of_this_loop()
-        while self._n_out and not (self._ready and desk.wants_more):
-            desk.flush()
-            await desk.news()
-        desk.check()
+        dispatcher = self._dispatcher_of_this_loop()
+        while self._n_out and not (self._ready and dispatcher.wants_more):
+            dispatcher.flush()
+            await dispatcher.news()
+        dispatcher.check()
         found, self._ready[:] = self._ready[:], []
         return found
 
-    def _put(self, asks: Sequence[Ask], out: list[Answered]) -> None:
+    def _put(self, asks: Sequence[PlacedQuestion], out: list[Answered]) -> None:
         """Answer what is known, and ask the rest; equal questions once."""
         known: list[AskedRow] = []
         for ask in asks:
-            sheet = self._sheet(ask, out)
-            if not sheet.key:
+            pending = self._pending_question(ask, out)
+            if not pending.key:
                 out.append((ask, Answer(ask.question.options[0], "rule")))
                 continue
-            answer = self._replayed(sheet) if self.books.mode == "replay" else self._known(sheet)
+            answer = self._replayed(pending) if self.books.mode == "replay" else self._known(pending)
             if answer is not None:
-                known.append(self._given(sheet, answer))
+                known.append(self._given(pending, answer))
             else:
-                self._ask(sheet)
+                self._ask(pending)
         self.books.note(known)
 
-    def _ask(self, sheet: _Sheet) -> None:
+    def _ask(self, pending: _PendingQuestion) -> None:
         """Let a sheet wait for the call of its key, which is as urgent as the most urgent of those that wait."""
-        ask, priority = sheet.ask, self._priority(sheet.ask)
-        self._n_out += sheet.out is self._ready
-        if sheet.key in self._waiting:
-            call, sheets = self._waiting[sheet.key]
-            sheets.append(sheet)
+        ask, priority = pending.ask, self._priority(pending.ask)
+        self._n_out += pending.out is self._ready
+        if pending.key in self._waiting:
+            call, pending_questions = self._waiting[pending.key]
+            pending_questions.append(pending)
             if not call.taken:
                 call.priority = min(call.priority, priority)
         else:
-            call = Call(sheet.key, sheet.prompt, ask.question, priority)
-            self._waiting[sheet.key] = (call, [sheet])
-            self._desk_of_this_loop().put(call)
+            call = Call(pending.key, pending.prompt, ask.question, priority)
+            self._waiting[pending.key] = (call, [pending])
+            self._dispatcher_of_this_loop().put(call)
 
-    def _sheet(self, ask: Ask, out: list[Answered]) -> _Sheet:
+    def _pending_question(self, ask: PlacedQuestion, out: list[Answered]) -> _PendingQuestion:
         options = ask.question.options
         if not options:
             raise ValueError(f"no options for {ask.question.trigger!r} in {ask.question.state!s}")
         if len(options) == 1:
-            return _Sheet(ask, "", "", out)
+            return _PendingQuestion(ask, "", "", out)
         if ask.round != self._failed_in:
             self._failed.clear()
             self._failed_in = ask.round
             self.budget.at_round(ask.round)
         oracle = self.oracle
         prompt = oracle.write(ask.question)
-        return _Sheet(ask, prompt, answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding), out)
+        return _PendingQuestion(
+            ask, prompt, answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding), out
+        )
 
-    def _known(self, sheet: _Sheet) -> Answer | None:
-        raw = self.books.raw_of(sheet.key)
+    def _known(self, pending: _PendingQuestion) -> Answer | None:
+        raw = self.books.raw_of(pending.key)
         if raw is not None:
-            return self._read_again(sheet, raw)
-        reason = self._failed.get(sheet.key) if sheet.ask.agent >= 0 else None
-        return None if reason is None else self._stand_in(sheet, reason)
+            return self._read_again(pending, raw)
+        reason = self._failed.get(pending.key) if pending.ask.agent >= 0 else None
+        return None if reason is None else self._stand_in(pending, reason)
 
-    def _replayed(self, sheet: _Sheet) -> Answer:
-        past = self.books.past(int(sheet.ask.round), int(sheet.ask.tick), int(sheet.ask.agent))
+    def _replayed(self, pending: _PendingQuestion) -> Answer:
+        past = self.books.past(int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
         if past is not None and past.source in ("fallback", "budget"):
             oracle = self.oracle
-            if past.key != sheet.key and self.books.knows(oracle.name, oracle.digest, oracle.decoding):
-                raise OracleError("not-recorded", self._missing(sheet, past))
-            return self._stand_in(sheet, past.reason, past.attempts)
-        raw = self.books.raw_of(sheet.key)
+            if past.key != pending.key and self.books.knows(oracle.name, oracle.digest, oracle.decoding):
+                raise OracleError("not-recorded", self._missing(pending, past))
+            return self._stand_in(pending, past.reason, past.attempts)
+        raw = self.books.raw_of(pending.key)
         if raw is None:
-            raise OracleError("not-recorded", self._missing(sheet, past))
+            raise OracleError("not-recorded", self._missing(pending, past))
         try:
-            return self._read(sheet, raw, "cache")
+            return self._read(pending, raw, "cache")
         except UselessAnswerError as error:
             raise OracleError(
-                "not-recorded", f"{self._missing(sheet, past)}; what stands there is none: {error}"
+                "not-recorded", f"{self._missing(pending, past)}; what stands there is none: {error}"
             ) from error
 
-    def _missing(self, sheet: _Sheet, past: AskedRow | None) -> str:
-        ask, question = sheet.ask, sheet.ask.question
+    def _missing(self, pending: _PendingQuestion, past: AskedRow | None) -> str:
+        ask, question = pending.ask, pending.ask.question
         name = plain(question.persona.name, NAME_CAP)
         where = "" if self.books.shared is None else f" {self.books.shared.path}"
         options = " or ".join(option.value for option in question.options)
@@ -294,7 +296,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
             f"({name}): {question.trigger} in {question.state.value}, {options}{other}"
         )
 
-    def _priority(self, ask: Ask) -> tuple[float, int, int]:
+    def _priority(self, ask: PlacedQuestion) -> tuple[float, int, int]:
         if self.params.spend_on == "followed":
             return (-float(ask.followers), ask.tick, ask.agent)
         persona, post = ask.question.persona, ask.question.post
@@ -304,7 +306,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
 
     def _call_is_done(self, call: Call[Question]) -> None:
         """Let everybody know who waits for a call, and write it down."""
-        sheets = sorted(self._waiting.pop(call.key)[1], key=lambda sheet: sheet.place)
+        pending_questions = sorted(self._waiting.pop(call.key)[1], key=lambda pending: pending.place)
         raw = ""
         if call.completion is not None:
             self._usefulness.answer_was_used()
@@ -313,62 +315,62 @@ class Reasoner(Asker[Question, ReasonerParams]):
             self._failed[call.key] = call.reason
             self._warn(call)
         rows = []
-        for i, sheet in enumerate(sheets):
+        for i, pending in enumerate(pending_questions):
             attempts = call.attempts if i == 0 else 0
             if call.completion is None:
-                answer = self._stand_in(sheet, call.reason, attempts)
+                answer = self._stand_in(pending, call.reason, attempts)
             elif raw != call.completion.text:  # another process was first, and what it was told stands
-                answer = self._read_again(sheet, raw, "cache" if i else "llm", attempts)
+                answer = self._read_again(pending, raw, "cache" if i else "llm", attempts)
             else:
-                answer = self._read(sheet, raw, "cache" if i else "llm", attempts)
-            rows.append(self._given(sheet, answer))
+                answer = self._read(pending, raw, "cache" if i else "llm", attempts)
+            rows.append(self._given(pending, answer))
         self.books.note(rows)
-        self._n_out -= sum(sheet.out is self._ready for sheet in sheets)
+        self._n_out -= sum(pending.out is self._ready for pending in pending_questions)
 
     def _answer_is_useless(self, call: Call[Question]) -> None:
         """Count it, if a model's agent asks; a single decision falls back however often it is asked for."""
-        if any(sheet.ask.agent >= 0 for sheet in self._waiting[call.key][1]):
+        if any(pending.ask.agent >= 0 for pending in self._waiting[call.key][1]):
             self._usefulness.answer_was_useless(call, self.oracle)
 
-    def _given(self, sheet: _Sheet, answer: Answer) -> AskedRow:
+    def _given(self, pending: _PendingQuestion, answer: Answer) -> AskedRow:
         """Give an answer to who asked, count it, and return what is to be written down."""
-        sheet.out.append((sheet.ask, answer))
+        pending.out.append((pending.ask, answer))
         if self.heard is not None:
-            self.heard(sheet.ask, answer)
+            self.heard(pending.ask, answer)
         self.counts[answer.source] += 1
         if answer.source == "fallback":
             self.reasons[answer.reason] += 1
-        place = (int(sheet.ask.round), int(sheet.ask.tick), int(sheet.ask.agent))
-        return AskedRow(*place, sheet.key, answer.source, answer.reason, answer.attempts, self.books.run)
+        place = (int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
+        return AskedRow(*place, pending.key, answer.source, answer.reason, answer.attempts, self.books.run)
 
-    def _read(self, sheet: _Sheet, raw: str, source: Source, attempts: int = 0) -> Answer:
+    def _read(self, pending: _PendingQuestion, raw: str, source: Source, attempts: int = 0) -> Answer:
         """Return the answer that a raw text holds for one agent, by its own draw."""
-        question = sheet.ask.question
+        question = pending.ask.question
         probabilities = self.oracle.read(question, raw)
         before = 0.0
         choice = question.options[max(i for i, p in enumerate(probabilities) if p > 0)]
         for option, probability in zip(question.options, probabilities, strict=True):
             before += probability
-            if sheet.ask.draw < before:
+            if pending.ask.draw < before:
                 choice = option
                 break
-        return Answer(choice, source, "", attempts, sheet.key, probabilities)
+        return Answer(choice, source, "", attempts, pending.key, probabilities)
 
-    def _read_again(self, sheet: _Sheet, raw: str, source: Source = "cache", attempts: int = 0) -> Answer:
+    def _read_again(self, pending: _PendingQuestion, raw: str, source: Source = "cache", attempts: int = 0) -> Answer:
         """Return the answer that a ledger holds, or, as it stands there all the same, a fallback if it is none."""
         try:
-            return self._read(sheet, raw, source, attempts)
+            return self._read(pending, raw, source, attempts)
         except UselessAnswerError as error:
             logger.warning("the ledger holds an answer that is none: fallback %r (%s)", self.params.fallback, error)
-            return self._stand_in(sheet, error.reason, attempts)
+            return self._stand_in(pending, error.reason, attempts)
 
-    def _stand_in(self, sheet: _Sheet, reason: str, attempts: int = 0) -> Answer:
+    def _stand_in(self, pending: _PendingQuestion, reason: str, attempts: int = 0) -> Answer:
         """Return what stands in for an answer that did not come."""
         source: Source = "budget" if reason == NO_BUDGET else "fallback"
-        ask, way = sheet.ask, self.params.fallback
+        ask, way = pending.ask, self.params.fallback
         choice = self.rule.answer([ask])[0].choice if way == "rule" else None
         choice = ask.question.options[0] if way == "first" else choice
-        return Answer(choice, source, reason, attempts, sheet.key)
+        return Answer(choice, source, reason, attempts, pending.key)
 
     def _warn(self, call: Call[Question]) -> None:
         if call.reason == NO_BUDGET:
@@ -409,7 +411,7 @@ class Reasoner(Asker[Question, ReasonerParams]):
         """Begin anew for another model: what is still out is dropped, limits are full; what is known stays known."""
         if self._n_out:
             self._stop()
-        self._desk = None
+        self._dispatcher = None
         self._ready.clear()
         self._failed.clear()
         self._failed_in = -1

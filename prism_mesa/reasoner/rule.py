@@ -35,7 +35,7 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.params import RuleParams
-from prism_mesa.reasoner.question import Answer, Ask, DetailedChoices, OpenChoices, Question
+from prism_mesa.reasoner.question import Answer, DetailedChoices, OpenChoices, PlacedQuestion, Question
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
@@ -79,13 +79,13 @@ class RuleReasoner:
         kind: What of `ReasonerParams.kind` it is.
         label: What a summary calls it.
         note: Why it decides although something else was wished for; else empty.
-        kinds: Into how many kinds of users agents are clustered; 0, as each one is asked for itself.
+        n_archetypes: Into how many kinds of users agents are clustered; 0, as each one is asked for itself.
         llm_share: Share of the open choices that an LLM answers.
     """
 
     kind = "rule"
     label = "rule-based reasoner"
-    kinds = 0
+    n_archetypes = 0
     llm_share = 0.0
     needs_details = False
 
@@ -94,7 +94,7 @@ class RuleReasoner:
         self.note = note
 
     @property
-    def at_once(self) -> Self:
+    def batch_reasoner(self) -> Self:
         """Who answers whole columns."""
         return self
 
@@ -140,13 +140,13 @@ class RuleReasoner:
     def chances(self, question: Question) -> tuple[float, ...]:
         """Return the probability of each option of one question."""
         chances: tuple[float, ...] = tuple(
-            self.probabilities(columns_of(question.options, [Ask(question)]))[0].tolist()
+            self.probabilities(columns_of(question.options, [PlacedQuestion(question)]))[0].tolist()
         )
         return chances
 
     def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
         """Return what the log-odds of engaging are made of, in words -> number; for `position` see `probabilities`."""
-        choices = columns_of(question.options, [Ask(question)])
+        choices = columns_of(question.options, [PlacedQuestion(question)])
         held = positions_of(choices)[0] if position is None else min(max(position, -MAX_POSITION), MAX_POSITION)
         standard = (choices.traits[0] - TRAIT_MEANS) / TRAIT_SDS
         return {
@@ -157,7 +157,7 @@ class RuleReasoner:
             "the agent's character": float((TRAIT_WEIGHTS * standard).sum()),
         }
 
-    def answer(self, asks: Sequence[Ask]) -> list[Answer]:
+    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
         """Return the answers to a batch, in its order."""
         states: list[AgentState | None] = [None] * len(asks)
         for options in dict.fromkeys(ask.question.options for ask in asks):
@@ -182,7 +182,7 @@ class RuleReasoner:
             ValueError: If there are no options.
         """
         question = question_of(agent, current_state, trigger, options, context)
-        choices = columns_of(question.options, [Ask(question, draw=draw)])
+        choices = columns_of(question.options, [PlacedQuestion(question, draw=draw)])
         return question.options[int(self.choose(choices)[0])]
 
     def close(self) -> None:
@@ -222,7 +222,7 @@ def _active_weights(choices: OpenChoices) -> list[Floats]:
     ]
 
 
-def columns_of(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoices:
+def columns_of(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
     """Return questions as columns; without a post the position on the band is its middle."""
     personas = [ask.question.persona for ask in asks]
     posts = [ask.question.post for ask in asks]
@@ -244,7 +244,7 @@ def columns_of(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> OpenChoi
     )
 
 
-def detailed_columns_of(options: tuple[AgentState, ...], asks: Sequence[Ask]) -> DetailedChoices:
+def detailed_columns_of(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
     """Return questions as columns, with all that a distilled model looks at."""
     posts = [ask.question.post for ask in asks]
 

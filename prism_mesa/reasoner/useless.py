@@ -34,10 +34,10 @@ class Usefulness:
         """
         self._useless += 1
         if not self._was_used and self._useless >= MOST:
-            raise LLMFailureException("useless", self._useless, "agents", _told(self._useless, call, oracle))
+            raise LLMFailureException("useless", self._useless, "agents", _error_text(self._useless, call, oracle))
 
 
-def _told(n: int, call: Call[Question], oracle: Oracle) -> str:
+def _error_text(n: int, call: Call[Question], oracle: Oracle) -> str:
     options = [option.value for option in call.question.options]
     said = plain(call.said or call.error, _SHOWN)
     return (

@@ -21,37 +21,37 @@ from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.runs.folder import columns_of, count_rows, read_table
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.posts_table import Posts
-from prism_mesa.social.content.activity import Deed, DeedKind, in_words
+from prism_mesa.runs.posts_table import RecordedPosts
+from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
 from prism_mesa.social.world.profiles import personality
 
 NOTE_CAP: Final = 200
 """Characters of a note in what is remembered."""
 _NOTES: Final = 5
 """Notes that are told with the deeds: the last ones."""
-_COUNTED: Final[dict[DeedKind, tuple[str, str]]] = {
+_COUNTED: Final[dict[ActivityKind, tuple[str, str]]] = {
     "post": ("wrote 1 post", "wrote {} posts"),
     "like": ("liked 1 post", "liked {} posts"),
     "reply": ("replied 1 time", "replied {} times"),
     "reshare": ("reshared 1 post", "reshared {} posts"),
 }
-_OF_DEEDS: Final = ("round", "tick", "post", "action")
+_OF_ACTIVITIES: Final = ("round", "tick", "post", "action")
 
 
-def counted(deeds: Sequence[Deed]) -> str:
+def counted(activities: Sequence[Activity]) -> str:
     """Return how many there are, by kind: ``liked 14 posts, replied 2 times``; empty if there are none."""
-    counts = Counter(deed.action for deed in deeds)
+    counts = Counter(activity.action for activity in activities)
     return ", ".join((one if n == 1 else many).format(n) for did, (one, many) in _COUNTED.items() if (n := counts[did]))
 
 
 @dataclass(frozen=True)
-class Restored:
+class AgentSnapshot:
     """An agent as it was after a round.
 
     Attributes:
         at: The last round that counts; -1 before the run.
         who: The profile as prompts tell it.
-        deeds: Oldest first; in a round own posts come first.
+        activities: Oldest first; in a round own posts come first.
         notes: What it noted down itself, oldest first.
         likes_recorded: Whether the run recorded what it liked.
         interests: What of the profile it is interested in, what it likes best first.
@@ -63,7 +63,7 @@ class Restored:
     name: str
     at: int
     who: str
-    deeds: tuple[Deed, ...] = ()
+    activities: tuple[Activity, ...] = ()
     notes: tuple[str, ...] = ()
     likes_recorded: bool = True
     interests: tuple[str, ...] = ()
@@ -76,11 +76,11 @@ class Restored:
         """
         if self.at < 0:
             return ""
-        told = self.deeds[-most:] if most > 0 else ()
-        before = self.deeds[: len(self.deeds) - len(told)]
+        told = self.activities[-most:] if most > 0 else ()
+        before = self.activities[: len(self.activities) - len(told)]
         lines = [f"Before that you {counted(before)}."] if before else []
-        lines += [in_words(deed) for deed in told]
-        if not self.deeds:
+        lines += [in_words(activity) for activity in told]
+        if not self.activities:
             lines.append("You have not posted, replied or reshared anything so far.")
         if not self.likes_recorded:
             lines.append("What you liked is not recorded.")
@@ -134,13 +134,13 @@ class RunRecords:
         return [str(name) for name in self._agents["name"]]
 
     @cached_property
-    def posts(self) -> Posts:
+    def posts(self) -> RecordedPosts:
         """The posts.
 
         Raises:
             DataError: If one is by nobody who is there, or the table cannot be read.
         """
-        posts = Posts(self.run_dir)
+        posts = RecordedPosts(self.run_dir)
         self._must_be_below("posts", "author", posts.author, self.n_agents)
         return posts
 
@@ -161,8 +161,8 @@ class RunRecords:
     @cached_property
     def _engagements(self) -> pd.DataFrame:
         if not (self.run_dir / "engagements.parquet").exists():
-            return pd.DataFrame({name: [] for name in ("agent", *_OF_DEEDS)})
-        done = read_table(self.run_dir, "engagements", ["agent", *_OF_DEEDS])
+            return pd.DataFrame({name: [] for name in ("agent", *_OF_ACTIVITIES)})
+        done = read_table(self.run_dir, "engagements", ["agent", *_OF_ACTIVITIES])
         self._must_be_below("engagements", "post", done["post"].to_numpy(), len(self.posts))
         return done
 
@@ -192,7 +192,7 @@ class RunRecords:
         """Return what an agent is like, in words."""
         return personality(self._agents[list(BIG_FIVE)].iloc[row].to_numpy(np.float64))
 
-    def restored(self, row: int, at: int | None = None) -> Restored:
+    def snapshot(self, row: int, at: int | None = None) -> AgentSnapshot:
         """Return an agent as it was after round `at`: None is the last that was completed, -1 before the run.
 
         Raises:
@@ -204,43 +204,45 @@ class RunRecords:
         if not -1 <= at < self.rounds:
             raise DataError(f"{self.run_dir}: no round {at} there (rounds: 0 .. {self.rounds - 1}; -1: before the run)")
         notes = self._notes[(self._notes["agent"] == row) & (self._notes["round"] <= at)]
-        return Restored(
+        return AgentSnapshot(
             run_dir=self.run_dir,
             row=row,
             name=self.names[row],
             at=at,
             who=self.profile(row),
-            deeds=tuple(deed for deed in self._deeds(row) if deed.round <= at),
+            activities=tuple(activity for activity in self._activities(row) if activity.round <= at),
             notes=tuple(str(note) for note in notes["text"]),
             likes_recorded=bool(self._agents.get("recorded_engagements", pd.Series([True] * self.n_agents)).iloc[row]),
             interests=self.interests(row),
             character=self.character(row),
         )
 
-    def _deeds(self, row: int) -> list[Deed]:
+    def _activities(self, row: int) -> list[Activity]:
         """Return what an agent did: what it wrote stands among the posts, what it liked among the engagements.
 
         A reply or a reshare has what it is about as its parent.
         """
         posts, done = self.posts, self._engagements[self._engagements["agent"] == row]
         ticks: dict[tuple[int, str, int], deque[int]] = {}
-        deeds = []
-        for round_, tick, post, action in zip(*(done[c].tolist() for c in _OF_DEEDS), strict=True):
+        activities = []
+        for round_, tick, post, action in zip(*(done[c].tolist() for c in _OF_ACTIVITIES), strict=True):
             if action == "like":
-                deeds.append(self._deed(round_, tick, "like", post))
+                activities.append(self._activity(round_, tick, "like", post))
             ticks.setdefault((round_, action, post), deque()).append(tick)
         for post in np.flatnonzero(posts.author == row).tolist():
             kind, round_, parent = posts.kind[post], int(posts.written[post]), int(posts.parent[post])
             if kind == "post":
-                deeds.append(Deed(round_, "post", post, text=posts.says(post)))
+                activities.append(Activity(round_, "post", post, text=posts.says(post)))
             else:
                 known = ticks.get((round_, kind, parent))
-                deeds.append(self._deed(round_, known.popleft() if known else -1, kind, parent, posts.words(post)))
-        return sorted(deeds, key=lambda deed: (deed.round, deed.tick))
+                activities.append(
+                    self._activity(round_, known.popleft() if known else -1, kind, parent, posts.words(post))
+                )
+        return sorted(activities, key=lambda activity: (activity.round, activity.tick))
 
-    def _deed(self, round_: int, tick: int, action: DeedKind, post: int, words: str = "") -> Deed:
+    def _activity(self, round_: int, tick: int, action: ActivityKind, post: int, words: str = "") -> Activity:
         author = self.names[self.posts.author[post]]
-        return Deed(round_, action, post, author, self.posts.says(post), words, tick)
+        return Activity(round_, action, post, author, self.posts.says(post), words, tick)
 
 
 def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) -> int:

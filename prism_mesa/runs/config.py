@@ -39,10 +39,10 @@ def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
 
 
 def load_config(
-    path: str | Path | None, overrides: Sequence[str] = (), *, below: Mapping[str, Any] | None = None
+    path: str | Path | None, overrides: Sequence[str] = (), *, defaults: Mapping[str, Any] | None = None
 ) -> Config:
     """Return the configuration of a YAML file with overrides ``a.b=c`` on top; see `load` for the arguments."""
-    return load(Config, path, overrides, below=below)
+    return load(Config, path, overrides, defaults=defaults)
 
 
 def load[C: Params](
@@ -50,7 +50,7 @@ def load[C: Params](
     path: str | Path | None,
     overrides: Sequence[str] = (),
     *,
-    below: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
 ) -> C:
     """Return a configuration of some kind, `Config` or `EconomyConfig`, with overrides ``a.b=c`` on top.
 
@@ -58,12 +58,12 @@ def load[C: Params](
         kind: What is configured.
         path: The YAML file; None for the defaults.
         overrides: ``key=value``, the value in YAML.
-        below: Nested values that count where the file says nothing.
+        defaults: Nested values that count where the file says nothing.
 
     Raises:
         ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
     """
-    values = merged(below or {}, {} if path is None else read_yaml(Path(path)))
+    values = merged(defaults or {}, {} if path is None else read_yaml(Path(path)))
     where = str(path or "config")
     validated(kind, nested(values), where)  # so that a fault of the file is not put down to an override
     return overridden(kind, values, overrides) if overrides else validated(kind, nested(values), where)

@@ -16,7 +16,7 @@ from prism_mesa.llm import Ledger, LLMClient
 from prism_mesa.params import nested, validated
 from prism_mesa.runs.config import EconomyConfig
 from prism_mesa.runs.folder import LEDGER, RunFolder, read_table
-from prism_mesa.runs.lifecycle import RunResult, Watch, as_before, carried_out, provenance, wall_clock
+from prism_mesa.runs.lifecycle import RunResult, RunTimer, as_before, provenance, run_to_completion, wall_clock
 from prism_mesa.runs.summary import peak_memory_mb
 from prism_mesa.streams import digest64, fresh_seed
 
@@ -46,7 +46,7 @@ def run_economy(
         RunError: If an LLM gave no usable answer, or the run cannot go on for another reason; its folder says so, and
             keeps what was recorded. The same holds for KeyboardInterrupt.
     """
-    watch = Watch()
+    watch = RunTimer()
     if not isinstance(config, EconomyConfig):
         config = validated(EconomyConfig, nested(config or {}), "config")
     model = EconomyModel(config, llm=llm)
@@ -60,11 +60,11 @@ def run_economy(
     def where() -> str:
         return quarter_name(config.economy.first_quarter, model.world.quarter)
 
-    return carried_out(folder, manifest, work, lambda told: _finish(folder, model, told, watch), where)
+    return run_to_completion(folder, manifest, work, lambda told: _finish(folder, model, told, watch), where)
 
 
 def _run_quarters(
-    model: EconomyModel, quarters: int, folder: RunFolder, watch: Watch, on_round: Callable[[int], None] | None
+    model: EconomyModel, quarters: int, folder: RunFolder, watch: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
     model.recorder = folder
     with Ledger(folder.path / LEDGER) as ledger, closing(model):
@@ -117,7 +117,7 @@ def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
     }
 
 
-def _finish(folder: RunFolder, model: EconomyModel, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
+def _finish(folder: RunFolder, model: EconomyModel, manifest: dict[str, Any], watch: RunTimer) -> dict[str, Any]:
     """Write the last tables and the manifest, and return the summary."""
     folder.close()
     seen = read_table(folder.path, "indicators") if (folder.path / "indicators.parquet").exists() else pd.DataFrame()

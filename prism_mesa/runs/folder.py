@@ -250,7 +250,7 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
         DataError: If there is no such run, table or column, it cannot be read, or holds what no such table does.
     """
     file = _table_of(run, table)
-    with _told(file):
+    with _naming_file(file):
         read = pq.ParquetDataset(file, partitioning=None)
         check_columns(str(file), table, read.schema, columns or ())
         columns_read = read.read(columns=None if columns is None else list(columns))
@@ -267,7 +267,7 @@ def columns_of(run: str | Path, table: str) -> list[str]:
         DataError: If there is no such run or table, or it cannot be read.
     """
     file = _table_of(run, table)
-    with _told(file):
+    with _naming_file(file):
         return [str(name) for name in pq.read_schema(files_of(file)[0]).names]
 
 
@@ -278,7 +278,7 @@ def count_rows(run: str | Path, table: str) -> int:
         DataError: If there is no such run or table, or it cannot be read.
     """
     file = _table_of(run, table)
-    with _told(file):
+    with _naming_file(file):
         return sum(pq.read_metadata(part).num_rows for part in files_of(file))
 
 
@@ -328,7 +328,7 @@ def _is_own(run: Path) -> bool:
 
 
 @contextmanager
-def _told(file: Path) -> Iterator[None]:
+def _naming_file(file: Path) -> Iterator[None]:
     """Make errors of reading `file` say so in one line."""
     try:
         yield
@@ -354,7 +354,7 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
         DataError: If the folder holds no run, or its manifest cannot be read.
     """
     file = Path(run) / MANIFEST
-    with _told(file):
+    with _naming_file(file):
         there, size = file.is_file(), file.stat().st_size if file.is_file() else 0
     if not there:
         raise DataError(f"{run}: no run there: {MANIFEST} is missing")

@@ -76,7 +76,7 @@ class RunInterruptedError(KeyboardInterrupt):
         self.result = result
 
 
-class Watch:
+class RunTimer:
     """The clocks of a run, from when it is made."""
 
     def __init__(self) -> None:
@@ -112,7 +112,7 @@ def as_before() -> Iterator[None]:
         yield
 
 
-def carried_out(
+def run_to_completion(
     folder: RunFolder,
     manifest: Mapping[str, Any],
     work: Callable[[], str],

@@ -19,7 +19,7 @@ class _Facts(Params):
 
 
 class RecordedLLM(_Facts):
-    """Who was asked in a run, and how; see `experiments.run` and `experiments.economy`, which write it."""
+    """Who was asked in a run, and how; see `runs.social` and `runs.economy`, which write it."""
 
     kind: StrictStr | None = None
     name: StrictStr = ""
@@ -47,7 +47,7 @@ class Manifest(_Facts):
 
     Attributes:
         system: `social`, `economy`, `survey`, or `interview`.
-        config: The configuration, not checked: see `experiments.recorded`, which alone makes one of it.
+        config: The configuration, not checked: see `runs.recorded`, which alone makes one of it.
         says_who_was_asked: Whether it has everything that is needed to repeat it.
     """
 

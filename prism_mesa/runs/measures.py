@@ -161,7 +161,7 @@ def attention_summary(attention: npt.NDArray[np.integer[Any]]) -> dict[str, floa
     """Return how unequally attention is shared: between all agents, and between those of whom anything was seen.
 
     Args:
-        attention: Impressions of what each agent wrote (`social.outcomes.Outcomes.attention`).
+        attention: Impressions of what each agent wrote (`social.state.outcomes.Outcomes.attention`).
     """
     told = activity_summary(attention)
     return {name.replace("active", "seen"): value for name, value in told.items()}

@@ -11,7 +11,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.runs.folder import columns_of, read_table
 
 
-class Posts:
+class RecordedPosts:
     """The posts of a run, by id; `round` is when one appears, `written` when it was written.
 
     Raises:

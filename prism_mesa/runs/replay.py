@@ -11,7 +11,7 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.errors import DataError, RunError
-from prism_mesa.llm import Books, Ledger, LLMClient
+from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import EconomyConfig
 from prism_mesa.runs.economy import run_economy
@@ -41,7 +41,7 @@ class Replay:
         rows: Table -> its rows.
         answered: Open choices, or decisions of nations, that were answered from the ledger (fallbacks and leftovers of
             limits among them).
-        reckoned: Those that a rule or a distilled model decided again.
+        recomputed: Those that a rule or a distilled model decided again.
         texts: Thoughts and texts that were answered from the ledger, what did not come among them.
         calls: Calls of an LLM, which is 0.
     """
@@ -50,7 +50,7 @@ class Replay:
     differences: dict[str, str]
     rows: dict[str, int]
     answered: int
-    reckoned: int
+    recomputed: int
     texts: int
     calls: int
 
@@ -66,7 +66,7 @@ def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
     if llm is None:
         return None
     client = RecordedClient(llm.name, llm.digest, dict(llm.decoding))
-    books = Books("replay", Ledger(run_dir / LEDGER, read_only=True))
+    books = AnswerStore("replay", Ledger(run_dir / LEDGER, read_only=True))
     return LLMClient(client, config.reasoner, books=books, kind=llm.kind or "")
 
 
@@ -144,13 +144,13 @@ def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Sequence[s
 
 
 def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[int, int, int]:
-    """Return how many decisions were answered from the ledger and reckoned again, and the answers for texts."""
+    """Return how many decisions were answered from the ledger and computed again, and the answers for texts."""
     if "made" in decisions:
-        reckoned = int(decisions["read_by"].get("rule", 0))
-        answered = int(decisions["made"]) - reckoned
-        return answered, reckoned, sum(decisions["by_source"].values()) - answered
-    reckoned = sum(decisions["by_source"].get(source, 0) for source in ("rule", "distilled"))
-    return int(decisions["open"]) - reckoned, reckoned, sum(texts.values())
+        recomputed = int(decisions["read_by"].get("rule", 0))
+        answered = int(decisions["made"]) - recomputed
+        return answered, recomputed, sum(decisions["by_source"].values()) - answered
+    recomputed = sum(decisions["by_source"].get(source, 0) for source in ("rule", "distilled"))
+    return int(decisions["open"]) - recomputed, recomputed, sum(texts.values())
 
 
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:

@@ -15,7 +15,7 @@ from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, make_config
 from prism_mesa.runs.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.runs.folder import LEDGER, RunFolder
-from prism_mesa.runs.lifecycle import RunResult, Watch, carried_out, provenance, wall_clock
+from prism_mesa.runs.lifecycle import RunResult, RunTimer, provenance, run_to_completion, wall_clock
 from prism_mesa.runs.summary import peak_memory_mb, summarised
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel
@@ -58,7 +58,7 @@ def run(
         RunError: If the run cannot go on; its folder says so, and keeps what was recorded. The same holds
             for KeyboardInterrupt.
     """
-    watch = Watch()
+    watch = RunTimer()
     if not isinstance(config, Config):
         config = make_config(config or {})
     model = SocialModel(config, chart=chart, reasoner=reasoner)
@@ -76,13 +76,13 @@ def run(
         return shortfall(model) or _failing_guards(model)
 
     with model.guard_warnings.held(model.chart):
-        return carried_out(
+        return run_to_completion(
             folder, manifest, work, lambda told: _finish(folder, model, told, watch), lambda: f"round {model.round}"
         )
 
 
 def _run_rounds(
-    model: SocialModel, rounds: int, folder: RunFolder, watch: Watch, on_round: Callable[[int], None] | None
+    model: SocialModel, rounds: int, folder: RunFolder, watch: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
     """Step the model, with its records going to the folder."""
     model.recorder = folder
@@ -120,7 +120,7 @@ def _failing_guards(model: SocialModel) -> str:
     return f"{found}; correct it, or leave it out ('prism chart' shows where it stands)" if found else ""
 
 
-def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
+def _finish(folder: RunFolder, model: SocialModel, manifest: dict[str, Any], watch: RunTimer) -> dict[str, Any]:
     """Write the last tables and the manifest, and return the summary."""
     trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
     folder.write_whole("posts", post_blocks(model))
@@ -147,7 +147,7 @@ def _manifest(config: Config, model: SocialModel) -> dict[str, Any]:
         "writer": None if model.writer is None else {"name": model.writer.client.name, **model.writer.client.decoding},
         "distilled": record_of(model.reasoner),
         "notes": list(model.notes),
-        "recorded": model.recorded.told(),
+        "recorded": model.recorded.as_facts(),
     }
 
 

@@ -57,7 +57,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.rowwise),
         "notes": [*model.notes, *_repeated(model)],
-        "recorded": model.recorded.told(),
+        "recorded": model.recorded.as_facts(),
     }
 
 

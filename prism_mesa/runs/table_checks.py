@@ -74,7 +74,7 @@ _NAMES: Final = {
     ("posts", "kind"): POST_KINDS,
     ("cascades", "kind"): POST_KINDS,
     ("engagements", "action"): ACTIONS,
-    ("decisions", "outcome"): ("accepted", "held", "rejected", "refused"),
+    ("decisions", "outcome"): ("accepted", "no_change", "rejected", "not_understood"),
 }
 _MAY_OVERFLOW: Final = ("indicators", "baselines", "trade")
 """Tables of economies that a policy, or none, may let run away: their numbers may be infinite, or none at all."""

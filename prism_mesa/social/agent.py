@@ -15,7 +15,7 @@ from prism_mesa.reasoner import Question, question_of
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import follow_up, note_engagement, read_next
+from prism_mesa.social.round.effects import apply_effects, note_engagement, read_next
 from prism_mesa.social.round.questions import as_archetype, questions
 from prism_mesa.social.state.history import HistoryView
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
@@ -156,11 +156,11 @@ class SocialAgent(mesa.Agent):
         was_open = isinstance(arrow, tuple)
         if isinstance(arrow, tuple):
             choice = self._ask(trigger, arrow, context)
-            arrow = None if choice is None else model.chart.arrow_of(source, trigger, choice, said)
+            arrow = None if choice is None else model.chart.resolve_key(source, trigger, choice, said)
         if arrow is None or arrow.target is None:
             return None
         model.chart.take(arrow, self, context)
-        follow_up(model, self.row, model.trigger_code(trigger), source, arrow.target, was_open=was_open)
+        apply_effects(model, self.row, model.trigger_code(trigger), source, arrow.target, was_open=was_open)
         return arrow.target
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:

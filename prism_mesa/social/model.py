@@ -29,18 +29,18 @@ from mesa.agent import AgentSet
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.errors import AgentError, ChartError, ConfigError
-from prism_mesa.params import CONFIGURED, model_params
+from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, chosen_chart
 from prism_mesa.social.content.writer import write, writer_of
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.round.choices import Waiting
-from prism_mesa.social.round.collect import Recorder, collect, make_datacollector, record_moves
-from prism_mesa.social.round.engagements import Engaged, open_round
+from prism_mesa.social.round.choices import PendingAnswers
+from prism_mesa.social.round.collect import RoundRecorder, collect, make_datacollector, record_moves
+from prism_mesa.social.round.engagements import Engagements, open_round
 from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.social.round.guard_faults import GuardWarnings, checked, require_agent_fields
-from prism_mesa.social.round.prompt_interests import Told
+from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.shortfalls import shortfall
 from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
@@ -48,15 +48,15 @@ from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.events import Events
-from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import NO_POST, History, Rows
 from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import recorded_agents
 from prism_mesa.social.warnings import warn
-from prism_mesa.social.without_effect import told_without_effect
+from prism_mesa.social.without_effect import keys_without_effect
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
-from prism_mesa.social.world.build import World, make_world
+from prism_mesa.social.world.build import StartingWorld, make_world
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles
 from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.streams import Streams
@@ -101,9 +101,9 @@ class SocialModel(mesa.Model):
         config: SocialParams | Mapping[str, Any] | None = None,
         *,
         scenario: mesa.experimental.scenarios.Scenario | None = None,
-        rng: Any = CONFIGURED,
+        rng: Any = FROM_PARAMS,
         chart: Statechart | None = None,
-        recorder: Recorder | None = None,
+        recorder: RoundRecorder | None = None,
         reasoner: AnyReasoner | None = None,
         **params: Any,
     ) -> None:
@@ -117,7 +117,7 @@ class SocialModel(mesa.Model):
         world = make_world(self.params, self.streams)
         self._make(world, chart)
         self.reasoner = reasoner or make_reasoner(self.params.reasoner)
-        self._unlearned = unlearned(self.reasoner.at_once, self.tables.option_sets)
+        self._unlearned = unlearned(self.reasoner.batch_reasoner, self.tables.option_sets)
         self.notes += self._unlearned
         self.writer, why_not = writer_of(self.params, self.reasoner)
         self.notes += (why_not,) if why_not else ()
@@ -128,18 +128,18 @@ class SocialModel(mesa.Model):
         self.archetypes: Archetypes | None = None
         if isinstance(self.reasoner, Reasoner):
             self.reasoner.begin()
-        if self.reasoner.kinds:
+        if self.reasoner.n_archetypes:
             people = self.population
-            self.archetypes = make_archetypes(people.interests, people.traits, self.reasoner.kinds, self.topics)
-        self.told = Told(self)
+            self.archetypes = make_archetypes(people.interests, people.traits, self.reasoner.n_archetypes, self.topics)
+        self.prompt_interests = PromptInterests(self)
         self.recorder = recorder
         self.datacollector = make_datacollector()
-        idle = told_without_effect(self, world, given=reasoner is not None, chart_given=chart is not None)
+        idle = keys_without_effect(self, world, given=reasoner is not None, chart_given=chart is not None)
         self.notes += idle
         for said in filter(None, (world.misfits, idle)):
             warn("; ".join(said))
 
-    def _make(self, world: World, chart: Statechart | None) -> None:
+    def _make(self, world: StartingWorld, chart: Statechart | None) -> None:
         self._go_by(self._own_chart(chart))
         self.guard_warnings = GuardWarnings()
         self.network, self.topics, self.schedule = world.network, world.topics, world.schedule
@@ -156,8 +156,8 @@ class SocialModel(mesa.Model):
         self.recorded = recorded_agents(self.params.records, len(self.population), self.streams)
         self.first_of_round = 0
         self.events = Events()
-        self.seen = Seen(len(self.population))
-        self.engaged = Engaged()
+        self.exposure = Exposure(len(self.population))
+        self.engagements = Engagements()
         self.leaving: dict[int, None] = {}
         self.counts: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
@@ -170,7 +170,7 @@ class SocialModel(mesa.Model):
         self._adopted: dict[int, SocialAgent] = {}
         self._all_made = self._in_order = False
         self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
-        self.waiting = Waiting()
+        self.pending = PendingAnswers()
 
     def _own_chart(self, chart: Statechart | None) -> Statechart:
         """Return a chart, else that of the parameters, with the settings of this model and its own counts.
@@ -210,7 +210,7 @@ class SocialModel(mesa.Model):
         if not isinstance(chart, Statechart):
             raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
         before, new = self._chart, self._own_chart(chart)
-        left = unlearned(self.reasoner.at_once, WalkTables(new).option_sets)
+        left = unlearned(self.reasoner.batch_reasoner, WalkTables(new).option_sets)
         self._go_by(new)
         self.notes = tuple(note for note in self.notes if note not in self._unlearned) + left
         self._unlearned = left
@@ -227,7 +227,7 @@ class SocialModel(mesa.Model):
         self.round += 1
         self.tick = 0
         self.counts.clear()
-        self._admit()
+        self.remove_departed()
         open_round(self)
         publish(self)
         online = self._rank()
@@ -262,7 +262,7 @@ class SocialModel(mesa.Model):
         with self.guard_warnings.held(self.chart):
             super().run_model()
 
-    def _admit(self) -> None:
+    def remove_departed(self) -> None:
         """Let those go who have left since the last round opened."""
         population, leaving = self.population, list(self.leaving)
         population.present[leaving] = False
@@ -279,7 +279,7 @@ class SocialModel(mesa.Model):
         reads = np.flatnonzero(population.present & ((comes & idle) | ~idle | population.scripted))
         population.n_feed[:] = 0
         population.n_read[:] = 0
-        world = (population, self.posts, self.seen, self.network)
+        world = (population, self.posts, self.exposure, self.network)
         rank_feeds(reads, *world, self.params.feed, self.streams, self.round, threads=self.params.threads)
         self.counts["online"] = len(online)
         return online
@@ -348,7 +348,7 @@ class SocialModel(mesa.Model):
             self._all_made = True
         if not self._in_order:
             for agents in (super().agents, *super().agents_by_type.values()):
-                agents.sort(_place, ascending=True, inplace=True)
+                agents.sort(_row_of, ascending=True, inplace=True)
             self._in_order = True
 
     def agent(self, row: int) -> SocialAgent:
@@ -387,7 +387,7 @@ class SocialModel(mesa.Model):
         self.population.state[row] = self.chart.initial.code
         self.network = self.network.with_agent(follows, followers)
         self.history.grow(1)
-        self.seen.grow(1)
+        self.exposure.grow(1)
         self.recorded.grow(row + 1)
         return row
 
@@ -478,7 +478,7 @@ def unlearned(reasoner: object, option_sets: Sequence[tuple[AgentState, ...]]) -
     return (f"reasoner.distilled: the rule decides what it has not learned: {said}",) if new else ()
 
 
-def _place(agent: mesa.Agent) -> float:
+def _row_of(agent: mesa.Agent) -> float:
     return agent.row if isinstance(agent, SocialAgent) else float("inf")
 
 

@@ -18,7 +18,7 @@ from prism_mesa.social.world.readers import is_parquet
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
-    from prism_mesa.social.world.build import World
+    from prism_mesa.social.world.build import StartingWorld
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,9 @@ class Known:
         return not self.given and not self.asks and not self.writes
 
 
-def told_without_effect(model: "SocialModel", world: "World", *, given: bool, chart_given: bool) -> tuple[str, ...]:
+def keys_without_effect(
+    model: "SocialModel", world: "StartingWorld", *, given: bool, chart_given: bool
+) -> tuple[str, ...]:
     """Return in words which keys were set and change nothing.
 
     Args:
@@ -90,11 +92,13 @@ def told_without_effect(model: "SocialModel", world: "World", *, given: bool, ch
     return without_effect(TABLE, known, list(said))
 
 
-def _known(model: "SocialModel", world: "World", said: Mapping[str, Any], *, given: bool, chart_given: bool) -> Known:
+def _known(
+    model: "SocialModel", world: "StartingWorld", said: Mapping[str, Any], *, given: bool, chart_given: bool
+) -> Known:
     asked, corpus = model.reasoner, world.corpus
     llm = asked if isinstance(asked, Reasoner) else None
     left = [options for options in model.tables.option_sets if len(options) > 1]
-    distilled = asked.at_once if isinstance(asked.at_once, DistilledReasoner) else None
+    distilled = asked.batch_reasoner if isinstance(asked.batch_reasoner, DistilledReasoner) else None
     return Known(
         p=model.params,
         said=said,

@@ -76,7 +76,7 @@ class Fired:
     Attributes:
         taken: Index into `transitions`, or -1 where nothing fires or the choice is open.
         open: Index into `option_sets` where the choice is open, else -1.
-        keys: What the guards said where the choice is open (`Statechart.arrow_of`), else 0.
+        keys: What the guards said where the choice is open (`Statechart.resolve_key`), else 0.
         rowwise: Labels of the guards that could not run over columns.
     """
 

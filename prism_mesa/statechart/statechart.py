@@ -182,19 +182,19 @@ class Statechart:
     ) -> AgentState:
         """Enter `target`, one of the options of an ambiguous fire, and return it.
 
-        Of several transitions to it `arrow_to` says which; guards are asked again only if these differ in their action.
+        Of several transitions to it `resolve` says which; guards are asked again only if these differ in their action.
         """
         arrow, *others = self._arrows(agent.state, trigger, target)
         if any(other.action is not arrow.action for other in others):
-            arrow = self.arrow_to(agent, trigger, target, context)
+            arrow = self.resolve(agent, trigger, target, context)
         _take(arrow, agent, context, now)
         return AgentState(target)
 
-    def arrow_to(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
+    def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
         """Return the transition that `apply` takes; nothing is changed.
 
         It is the first transition to `target` whose guard holds, else the first one declared. If only one leads there
-        no guard is asked. Who knows what the guards said when the trigger was fired calls `arrow_of`.
+        no guard is asked. Who knows what the guards said when the trigger was fired calls `resolve_key`.
 
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
@@ -204,9 +204,9 @@ class Statechart:
             return arrow
         cell = self.cells[trigger][AgentState(agent.state)]
         key = self._key(cell, agent, context, None if self.strict else {})  # firing has counted what raises
-        return self.arrow_of(agent.state, trigger, target, key)
+        return self.resolve_key(agent.state, trigger, target, key)
 
-    def arrow_of(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
+    def resolve_key(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
         """Return the transition that leads to `target` by what the guards said (`selected`, `Fired.keys`).
 
         Raises:

@@ -138,7 +138,7 @@ def policies_figure(decisions: pd.DataFrame, nations: pd.DataFrame) -> Figure:
 
 
 def _event(axes: Axes, decision: dict[str, Any], height: float) -> None:
-    if decision["outcome"] in ("rejected", "refused"):
+    if decision["outcome"] in ("rejected", "not_understood"):
         axes.plot(decision["round"], height, "x", color=_REFUSED, ms=5)
     elif decision["outcome"] == "accepted":
         # one mark for an instrument, whether it is used against one nation or several

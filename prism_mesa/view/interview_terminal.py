@@ -1,4 +1,4 @@
-"""An interview in a terminal: what is typed, what is shown. What an interview is stands in `experiments.interview`."""
+"""An interview in a terminal: what is typed, what is shown. The interview itself is `analysis.interview`."""
 
 import signal
 import sys
@@ -10,7 +10,7 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 from prism_mesa.analysis.interview.interview import Interview
-from prism_mesa.analysis.interview.transcript import did_told, grounds, thought_told, tool_told
+from prism_mesa.analysis.interview.transcript import did_text, grounds, thought_text, tool_text
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Event, ToolFinishedEvent
 from prism_mesa.errors import AgentError, printable
 from prism_mesa.terminal import Dimmed, show
@@ -111,19 +111,19 @@ class Session:
             case AgentErrorEvent():
                 self._tell(f"({event.reason}) {event.text}", "error: ")
             case AgentTextEvent() if self.thoughts:
-                self._aside(f"thinks: {thought_told(event.text) or '...'}")
+                self._aside(f"thinks: {thought_text(event.text) or '...'}")
             case ToolFinishedEvent() if self.thoughts:
-                self._aside(f"calls {tool_told(event.model_dump())}")
+                self._aside(f"calls {tool_text(event.model_dump())}")
 
     def _answer(self, text: str) -> None:
-        self._tell(text.strip(), f"{self.interview.restored.name}> ")
+        self._tell(text.strip(), f"{self.interview.snapshot.name}> ")
 
     def _did(self) -> Iterator[str]:
-        own = self.interview.restored
-        if len(own.deeds) > _MOST:
-            yield f"... and {len(own.deeds) - _MOST} deeds before"
-        yield from map(did_told, own.deeds[-_MOST:])
-        if not own.deeds:
+        own = self.interview.snapshot
+        if len(own.activities) > _MOST:
+            yield f"... and {len(own.activities) - _MOST} deeds before"
+        yield from map(did_text, own.activities[-_MOST:])
+        if not own.activities:
             yield "nothing" if own.at >= 0 else "nothing: it is before the run"
         if not own.likes_recorded:
             yield "what it liked is not recorded"

@@ -126,8 +126,9 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     read = ", ".join(f"{n:,} {_READ_BY[who]}" for who, n in decisions["read_by"].items())
     yield (
         "decisions",
-        f"{decisions['made']:,} ({read or 'none'}): {decisions['accepted']:,} carried out, {decisions['held']:,} to "
-        f"hold, {decisions['rejected']:,} rejected by the validator, {decisions['refused']:,} not understood",
+        f"{decisions['made']:,} ({read or 'none'}): {decisions['accepted']:,} carried out, "
+        f"{decisions['no_change']:,} without a change, {decisions['rejected']:,} rejected by the validator, "
+        f"{decisions['not_understood']:,} not understood",
     )
     if decisions["llm"]["calls"]:
         yield "asked", f"{decisions['llm']['calls']:,} calls, {decisions['llm']['tokens']:,} tokens"

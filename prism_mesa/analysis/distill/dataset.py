@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError
-from prism_mesa.reasoner import Answer, Ask, Question, Reasoner
+from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
 from prism_mesa.runs.lifecycle import as_before
 from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.recorded import recorded_config
@@ -29,7 +29,7 @@ MOST_FOLDS: Final = 4
 
 
 @dataclass(frozen=True)
-class Lesson:
+class TrainingExample:
     """One answer of the LLM: what each option was given, and where it belongs when rows are held out.
 
     Attributes:
@@ -38,7 +38,7 @@ class Lesson:
             what the thread of the post began with.
     """
 
-    ask: Ask
+    ask: PlacedQuestion
     probabilities: tuple[float, ...]
     key: str
     persona: str
@@ -46,7 +46,7 @@ class Lesson:
 
 
 @dataclass(frozen=True)
-class Lessons:
+class TrainingSet:
     """All answers of the LLM in some runs.
 
     Attributes:
@@ -57,7 +57,7 @@ class Lessons:
         rule: The weights of the rule in these runs, to compare with.
     """
 
-    by_options: dict[tuple[AgentState, ...], list[Lesson]]
+    by_options: dict[tuple[AgentState, ...], list[TrainingExample]]
     persona: str
     archetypes: int
     provenance: dict[str, Any]
@@ -83,9 +83,9 @@ def rounds_of(run_dir: Path) -> int:
     return manifest.summary.rounds
 
 
-def lessons_of(
+def training_set_of(
     run_dirs: Sequence[str | Path], on_round: Callable[[], object] = lambda: None, *, trust: bool = False
-) -> Lessons:
+) -> TrainingSet:
     """Repeat runs from their ledgers and return what the LLM answered in them.
 
     Args:
@@ -101,14 +101,14 @@ def lessons_of(
     folders = [Path(run_dir) for run_dir in run_dirs]
     manifests = [read_run(folder).manifest for folder in folders if rounds_of(folder)]
     asked = {key: _common(folders, manifests, key) for key in ("name", "digest", "answer", "persona")}
-    found: list[Lesson] = []
+    found: list[TrainingExample] = []
     for folder in folders:
         found += _heard(folder, on_round, trust=trust)
     if not found:
         raise DataError(f"{folders[0]}: no open choice was answered by an LLM: there is nothing to learn")
-    by_options: dict[tuple[AgentState, ...], list[Lesson]] = {}
-    for lesson in found:
-        by_options.setdefault(lesson.ask.question.options, []).append(lesson)
+    by_options: dict[tuple[AgentState, ...], list[TrainingExample]] = {}
+    for example in found:
+        by_options.setdefault(example.ask.question.options, []).append(example)
     config = recorded_config(folders[0], trust=trust)
     provenance = {
         "llm": asked["name"],
@@ -116,11 +116,11 @@ def lessons_of(
         "answer": asked["answer"],
         "runs": [_told(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
         "decisions": len(found),
-        "answers": len({lesson.key for lesson in found}),
-        "personas": len({lesson.persona for lesson in found}),
-        "posts": len({lesson.text for lesson in found}),
+        "answers": len({example.key for example in found}),
+        "personas": len({example.persona for example in found}),
+        "posts": len({example.text for example in found}),
     }
-    return Lessons(by_options, asked["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
+    return TrainingSet(by_options, asked["persona"], config.reasoner.archetypes, provenance, config.reasoner.rule)
 
 
 def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
@@ -141,14 +141,14 @@ def _told(folder: Path, manifest: Manifest) -> dict[str, Any]:
 
 
 @as_before()
-def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[Lesson]:
+def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list[TrainingExample]:
     """Return what the LLM answered in one run, in the order of rounds, ticks and agents."""
-    found: list[Lesson] = []
+    found: list[TrainingExample] = []
 
-    def hear(ask: Ask, answer: Answer) -> None:
+    def hear(ask: PlacedQuestion, answer: Answer) -> None:
         if answer.probabilities and len(ask.question.options) > 1:
             names = (_persona_of(ask.question), _text_of(model, ask.question))
-            found.append(Lesson(ask, answer.probabilities, answer.key, *names))
+            found.append(TrainingExample(ask, answer.probabilities, answer.key, *names))
 
     model = SocialModel(recorded_config(folder, trust=trust))
     try:
@@ -159,7 +159,7 @@ def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list
             on_round()
     finally:
         model.close()
-    return sorted(found, key=lambda lesson: (lesson.ask.round, lesson.ask.tick, lesson.ask.agent))
+    return sorted(found, key=lambda example: (example.ask.round, example.ask.tick, example.ask.agent))
 
 
 def _persona_of(question: Question) -> str:
@@ -192,7 +192,7 @@ def folds_of(groups: Sequence[str]) -> Ints:
     return np.asarray(fold[inverse])
 
 
-def blocks_of(lessons: Sequence[Lesson]) -> list[tuple[Ints, Ints]]:
+def blocks_of(examples: Sequence[TrainingExample]) -> list[tuple[Ints, Ints]]:
     """Return pairs of rows to fit to and rows to try on; each row is tried once.
 
     No persona and no post of the rows to try on is in a row to fit to.
@@ -200,7 +200,7 @@ def blocks_of(lessons: Sequence[Lesson]) -> list[tuple[Ints, Ints]]:
     Raises:
         DataError: If there are too few personas or posts for that.
     """
-    personas, texts = (folds_of([getattr(lesson, name) for lesson in lessons]) for name in ("persona", "text"))
+    personas, texts = (folds_of([getattr(example, name) for example in examples]) for name in ("persona", "text"))
     blocks = []
     for who in range(int(personas.max()) + 1):
         for what in range(int(texts.max()) + 1):

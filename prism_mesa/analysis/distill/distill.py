@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.analysis.distill.dataset import Lesson, Lessons, blocks_of, lessons_of
+from prism_mesa.analysis.distill.dataset import TrainingExample, TrainingSet, blocks_of, training_set_of
 from prism_mesa.analysis.distill.fit import Kind, check_installed, fitted
 from prism_mesa.analysis.distill.scores import (
     auc,
@@ -78,46 +78,46 @@ def distill(
     kept = next((known for known in KINDS if known == kind), None)
     if kept is None:
         raise DataError(f"--kind: {kind!r} is none of {', '.join(KINDS)}")
-    model = model_of(lessons_of(run_dirs, on_round, trust=trust), kept)
+    model = model_of(training_set_of(run_dirs, on_round, trust=trust), kept)
     folder = RunFolder(Path(out), "distilled").path
     (folder / FILE).write_bytes(model.text().encode())
     (folder / REPORT).write_text(json.dumps(model.report, indent=1) + "\n", encoding="utf-8")
     return Distilled(folder, model)
 
 
-def model_of(lessons: Lessons, kind: Kind) -> DistilledModel:
+def model_of(examples: TrainingSet, kind: Kind) -> DistilledModel:
     """Return the model fitted to all lessons, with its report.
 
     Raises:
         DataError: If there are too few personas or posts to hold some out.
     """
-    sets = sorted(lessons.by_options.items(), key=lambda item: -len(item[1]))
-    rule = RuleReasoner(lessons.rule)
+    sets = sorted(examples.by_options.items(), key=lambda item: -len(item[1]))
+    rule = RuleReasoner(examples.rule)
     judged = [_judged(options, rows, rule, kind, required=i == 0) for i, (options, rows) in enumerate(sets)]
     return DistilledModel(
         format=FORMAT,
         kind=kind,
         features=list(NAMES),
         declaration=DECLARATION,
-        persona="archetype" if lessons.persona == "archetype" else "individual",
-        archetypes=lessons.archetypes,
+        persona="archetype" if examples.persona == "archetype" else "individual",
+        archetypes=examples.archetypes,
         choices=[_whole(options, rows, kind) for options, rows in sets],
-        provenance=lessons.provenance,
+        provenance=examples.provenance,
         report={"kind": kind, "choices": judged, "verdict": judged[0]["verdict"]},
     )
 
 
-def _features_of(options: tuple[AgentState, ...], rows: list[Lesson]) -> tuple[Floats, Floats]:
-    choices = detailed_columns_of(options, [lesson.ask for lesson in rows])
-    return feature_columns(choices), np.array([lesson.probabilities for lesson in rows])
+def _features_of(options: tuple[AgentState, ...], rows: list[TrainingExample]) -> tuple[Floats, Floats]:
+    choices = detailed_columns_of(options, [example.ask for example in rows])
+    return feature_columns(choices), np.array([example.probabilities for example in rows])
 
 
-def _whole(options: tuple[AgentState, ...], rows: list[Lesson], kind: Kind) -> OptionModel:
+def _whole(options: tuple[AgentState, ...], rows: list[TrainingExample], kind: Kind) -> OptionModel:
     return OptionModel(options=list(options), scores=fitted(kind, *_features_of(options, rows)), rows=len(rows))
 
 
 def _judged(
-    options: tuple[AgentState, ...], rows: list[Lesson], rule: RuleReasoner, kind: Kind, *, required: bool
+    options: tuple[AgentState, ...], rows: list[TrainingExample], rule: RuleReasoner, kind: Kind, *, required: bool
 ) -> dict[str, Any]:
     """Return how well models of one choice do on rows that were held out."""
     about: dict[str, Any] = {"options": [option.value for option in options], "rows": len(rows)}
@@ -136,7 +136,7 @@ def _judged(
             model = OptionModel(options=list(options), scores=fitted(name, columns[:, known], true[known]), rows=1)
             said[name][tried] = model.probabilities(columns[:, tried])
         said["majority"][tried] = true[known].mean(axis=0)
-    said["rule"] = rule.probabilities(detailed_columns_of(options, [lesson.ask for lesson in rows]))
+    said["rule"] = rule.probabilities(detailed_columns_of(options, [example.ask for example in rows]))
     said["llm"] = true
     scores = {name: _scores(true, given) for name, given in said.items()}
     scores["majority"]["auc"] = 0.5  # it says the same of all; what differs between folds is no knowledge

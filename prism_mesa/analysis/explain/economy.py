@@ -1,4 +1,4 @@
-"""What a nation of a run decided and why, line by line, from the run's tables. Nothing is reckoned again."""
+"""What a nation of a run decided and why, line by line, from the run's tables. Nothing is computed again."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.deliberation import ReasoningResult
-from prism_mesa.deliberation.conversation import call_told, thought_in_words
+from prism_mesa.deliberation.conversation import call_text, thought_in_words
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.llm.text import plain
 from prism_mesa.params import whole_number
@@ -21,9 +21,9 @@ _WIDTH = 106
 _TEXT_CAP = 2000
 _OUTCOMES = {
     "accepted": "carried out",
-    "held": "carried out: nothing was to be changed",
+    "no_change": "carried out: nothing was to be changed",
     "rejected": "rejected by the validator, without any effect",
-    "refused": "not understood, without any effect",
+    "not_understood": "not understood, without any effect",
 }
 _OF_DECISIONS = (
     *("round", "quarter", "nation", "action", "confidence", "read_by", "policy", "outcome", "reason", "reasoning"),
@@ -78,7 +78,7 @@ def _nation(given: str, names: list[str], run_dir: str | Path) -> str:
 
 def _decision(own: pd.DataFrame, quarter: str | None, run_dir: str | Path) -> Any:
     if quarter is None:
-        told = own[own["outcome"] != "held"]
+        told = own[own["outcome"] != "no_change"]
         return (told if len(told) else own).iloc[-1]
     found = own[own["quarter" if re.fullmatch(r"\d{4}Q\d", quarter) else "round"].astype(str) == quarter]
     if found.empty:
@@ -164,7 +164,7 @@ def _thought(entry: dict[str, Any]) -> str:
         case "thought":
             return f"it thought: {thought_in_words(ReasoningResult.model_validate(entry))}"
         case "tool":
-            call = call_told(entry["tool_name"], entry["parameters"])
+            call = call_text(entry["tool_name"], entry["parameters"])
             return f"it called {call}{'' if entry['ok'] else ', in vain'}: {entry['text']}"
         case "proposal":
             return f'it proposed: "{entry["action"]}"'

@@ -9,7 +9,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator
 
-from prism_mesa.analysis.explain.trace import DeedByTool, Explanation, Move, RoundOfAgent, Thought, Witness
+from prism_mesa.analysis.explain.trace import ActivityByTool, Explanation, Move, RoundOfAgent, Thought, TracedAgent
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import thought_in_words
 from prism_mesa.domain import Post
@@ -34,7 +34,7 @@ _MOST_TOLD = 700.0
 """Above that a log-ratio is none of an LLM's, and too large for a number."""
 
 
-def told(explanation: Explanation) -> Iterator[str]:
+def report_lines(explanation: Explanation) -> Iterator[str]:
     """Yield who the agent is, what it did in the run, and one round in full."""
     yield from _agent(explanation)
     if explanation.shown is not None:
@@ -90,7 +90,7 @@ def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     yield "  At the end of the round it goes idle."
 
 
-def _thoughts(agent: Witness, thoughts: list[Thought]) -> Iterator[str]:
+def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
     """Yield what the agent thought, called, did by tools and said when it wrote."""
     before = None
     for one in thoughts:
@@ -99,17 +99,17 @@ def _thoughts(agent: Witness, thoughts: list[Thought]) -> Iterator[str]:
         before = (one.tick, one.action)
         said = thought_in_words(ReasoningResult.model_validate_json(one.text)) if one.event == "thought" else one.text
         yield f"    {_EVENTS[one.event]}: {plain(said, _RAW_CAP)}"
-        if one.deed is not None:
-            yield f"      By this tool it {_deed(agent, one.deed)}."
+        if one.activity is not None:
+            yield f"      By this tool it {_activity(agent, one.activity)}."
 
 
-def _deed(agent: Witness, deed: DeedByTool) -> str:
-    words = f'"{cleaned(deed.words)}"'
-    if deed.action == "post":
+def _activity(agent: TracedAgent, activity: ActivityByTool) -> str:
+    words = f'"{cleaned(activity.words)}"'
+    if activity.action == "post":
         return f"posts {words}"
-    post = agent.model.post(deed.post, agent.row)
+    post = agent.model.post(activity.post, agent.row)
     about = "" if post is None else f" {_post(post)}"
-    return f"{_DOES[deed.action]}{about}" + (f", saying {words}" if deed.words else "")
+    return f"{_DOES[activity.action]}{about}" + (f", saying {words}" if activity.words else "")
 
 
 def _move(explanation: Explanation, move: Move) -> Iterator[str]:
@@ -167,7 +167,7 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
         yield _odds(reasoner.log_odds(question))
         yield from _drawn(names, reasoner.chances(question), move.draw, chosen)
     elif isinstance(reasoner, DistilledReasoner) or answer.source in ("distilled", "rule"):
-        yield from _told_at_once(reasoner, answer, question)
+        yield from _answered_in_batch(reasoner, answer, question)
         yield from _drawn(names, answer.probabilities, move.draw, chosen)
     elif answer.source in ("fallback", "budget"):
         left_over = answer.source == "budget"
@@ -183,12 +183,12 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
             yield from _drawn(names, answer.probabilities, move.draw, chosen)
 
 
-def _told_at_once(reasoner: AnyReasoner, answer: Answer, question: Question) -> Iterator[str]:
+def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question) -> Iterator[str]:
     """Yield who decided without an LLM, and what it went by."""
     if answer.source == "rule":
         yield "      Decided by the rule: the distilled model was never asked about these options."
         return
-    by = "" if reasoner.at_once is None else f" the {reasoner.at_once.label}"
+    by = "" if reasoner.batch_reasoner is None else f" the {reasoner.batch_reasoner.label}"
     yield f"      Decided by{by}; no LLM was asked. The post and the nearest interest told: {question.match:.2f} of 1."
 
 
@@ -233,7 +233,7 @@ def _drawn(names: list[str], chances: tuple[float, ...], draw: float, chosen: st
     yield f"      So the chances are {told}; one after the other from 0 to 1, its draw, {draw:.3f}, falls on {chosen}."
 
 
-def _action(agent: Witness, move: Move) -> str:
+def _action(agent: TracedAgent, move: Move) -> str:
     shares = ", ".join(f"{action} {share:.2f}" for action, share in agent.propensities.items())
     drawn = f"one after the other from 0 to 1, its draw, {move.action_draw:.3f}, falls on {move.action}"
     return f"What it will do with the post is drawn from its habits ({shares}): {drawn}."

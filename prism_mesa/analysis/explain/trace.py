@@ -23,14 +23,14 @@ from prism_mesa.runs.lifecycle import as_before
 from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.content.activity import DeedKind
+from prism_mesa.social.content.activity import ActivityKind
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.choices import ask_alone, choice_draws
 from prism_mesa.social.state.population import NO_POST
 from prism_mesa.social.state.posts import NO_TEXT, POST
 from prism_mesa.statechart import AgentState, Transition
 
-_DEEDS: Final = get_args(DeedKind.__value__)
+_ACTIVITIES: Final = get_args(ActivityKind.__value__)
 
 
 @dataclass
@@ -63,10 +63,10 @@ class Move:
 
 
 @dataclass(frozen=True)
-class DeedByTool:
+class ActivityByTool:
     """What an agent did by a tool, while it wrote: to a post, or (`action` "post", `post` -1) in one of its own."""
 
-    action: DeedKind
+    action: ActivityKind
     post: int
     words: str
 
@@ -81,14 +81,14 @@ class Thought:
     text: str
 
     @property
-    def deed(self) -> DeedByTool | None:
+    def activity(self) -> ActivityByTool | None:
         """What the agent did, if this is a call of a tool that does something, and it was carried out."""
         call = json.loads(self.text) if self.event == "tool" else {}
-        if not call or call["tool_name"] not in _DEEDS or not call["result"]["ok"]:
+        if not call or call["tool_name"] not in _ACTIVITIES or not call["result"]["ok"]:
             return None
         given = call["parameters"]
         words = given.get("text", given.get("comment", ""))
-        return DeedByTool(call["tool_name"], int(float(given.get("post", NO_POST))), str(words))
+        return ActivityByTool(call["tool_name"], int(float(given.get("post", NO_POST))), str(words))
 
 
 @dataclass
@@ -104,9 +104,9 @@ class RoundOfAgent:
     thoughts: list[Thought] = field(default_factory=list)
 
     @property
-    def by_tool(self) -> list[DeedByTool]:
+    def by_tool(self) -> list[ActivityByTool]:
         """What it did by tools."""
-        return [deed for thought in self.thoughts if (deed := thought.deed) is not None]
+        return [activity for thought in self.thoughts if (activity := thought.activity) is not None]
 
     @property
     def engaged(self) -> list[str]:
@@ -129,7 +129,7 @@ class _Listener:
             self.heard += [Thought(*row) for row in zip(*told, strict=True)]
 
 
-class Witness(SocialAgent):
+class TracedAgent(SocialAgent):
     """An agent that does what it would do anyway, and remembers why."""
 
     def __init__(self, model: SocialModel, row: int) -> None:
@@ -203,7 +203,7 @@ class Explanation:
         decided_by: Who decided what was left open in the run.
     """
 
-    agent: Witness
+    agent: TracedAgent
     decided_by: str
     rounds: list[RoundOfAgent]
     shown: RoundOfAgent | None
@@ -241,7 +241,7 @@ def why(
     model = SocialModel(config)
     try:
         people = model.population
-        witness = Witness(model, row_of(agent, people.ids, people.names, run_dir))
+        witness = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir))
         for done in range((last if round_ is None else round_) + 1):
             model.step()
             witness.hear_itself()

@@ -9,13 +9,13 @@ from pydantic import BaseModel, Field, JsonValue, create_model
 
 from prism_mesa.deliberation import Example, ReasoningResult
 from prism_mesa.llm.text import NAME_CAP, plain
-from prism_mesa.social.content.activity import Deed
+from prism_mesa.social.content.activity import Activity
 
 _DID: Final = {"post": "posted", "like": "liked", "reply": "replied to", "reshare": "reshared"}
 _TEXT_WIDTH: Final = 90
 
 
-class Recollection(BaseModel):
+class ConstrainedRecall(BaseModel):
     """An answer: what the agent says that it did."""
 
     what: str
@@ -23,7 +23,7 @@ class Recollection(BaseModel):
 
 def _example(question: str, understanding: str, plan: str, answer: str) -> Example:
     thought = ReasoningResult(understanding=understanding, needs="They want to know what I did.", plan=plan)
-    return Example(question, Recollection(what=answer).model_dump_json(), thought)
+    return Example(question, ConstrainedRecall(what=answer).model_dump_json(), thought)
 
 
 EXAMPLES: Final = (
@@ -44,27 +44,29 @@ EXAMPLES: Final = (
 
 
 FREE_EXAMPLES: Final = tuple(
-    replace(example, response=Recollection.model_validate_json(example.response).what) for example in EXAMPLES
+    replace(example, response=ConstrainedRecall.model_validate_json(example.response).what) for example in EXAMPLES
 )
 """The same in words."""
 
 
-def recollection_of(deeds: Sequence[Deed]) -> type[Recollection]:
+def constrained_recall_of(activities: Sequence[Activity]) -> type[ConstrainedRecall]:
     """Return a form that leaves nothing to say but one of some deeds; without any, that the agent does not know."""
-    said: list[JsonValue] = [*dict.fromkeys(map(first_person, deeds))] or ["I do not know."]
-    return create_model("Recollection", __base__=Recollection, what=(str, Field(json_schema_extra={"enum": said})))
+    said: list[JsonValue] = [*dict.fromkeys(map(first_person, activities))] or ["I do not know."]
+    return create_model(
+        "ConstrainedRecall", __base__=ConstrainedRecall, what=(str, Field(json_schema_extra={"enum": said}))
+    )
 
 
-def first_person(deed: Deed) -> str:
+def first_person(activity: Activity) -> str:
     """Return a deed as the agent says it.
 
     >>> first_person(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me."))
     'In round 3 I replied to Ada Lopez (Rain again.): It suits me.'
     """
     text, words = (
-        textwrap.shorten(plain(said, 400), _TEXT_WIDTH, placeholder=" ...") for said in (deed.text, deed.words)
+        textwrap.shorten(plain(said, 400), _TEXT_WIDTH, placeholder=" ...") for said in (activity.text, activity.words)
     )
-    if deed.action == "post":
-        return f"In round {deed.round} I posted: {text}"
-    whose = plain(deed.author, NAME_CAP) + ("" if deed.action == "reply" else "'s post")
-    return f"In round {deed.round} I {_DID[deed.action]} {whose} ({text})" + (f": {words}" if words else ".")
+    if activity.action == "post":
+        return f"In round {activity.round} I posted: {text}"
+    whose = plain(activity.author, NAME_CAP) + ("" if activity.action == "reply" else "'s post")
+    return f"In round {activity.round} I {_DID[activity.action]} {whose} ({text})" + (f": {words}" if words else ".")

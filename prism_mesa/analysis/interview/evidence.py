@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from prism_mesa.runs.archive import Restored
-from prism_mesa.social.content.activity import Deed
+from prism_mesa.runs.archive import AgentSnapshot
+from prism_mesa.social.content.activity import Activity
 from prism_mesa.social.state.topics import STOP_WORDS, words_of
 
 SHARED_WORDS: Final = 3
@@ -32,7 +32,7 @@ def rounds_said(answer: str) -> set[int]:
     return {int(number) for found in _ROUNDS.findall(answer) for number in re.findall(r"\d+", found)[:100]}
 
 
-def refers_to(answer: str, deeds: Sequence[Deed]) -> list[Deed]:
+def refers_to(answer: str, activities: Sequence[Activity]) -> list[Activity]:
     """Return the deeds that an answer refers to, oldest first.
 
     Those are deeds whose post's author is named in full, that share at least three content words with the answer
@@ -42,20 +42,20 @@ def refers_to(answer: str, deeds: Sequence[Deed]) -> list[Deed]:
     all of them, and what is told in other words refers to none.
     """
     words, rounds = content_words(answer), rounds_said(answer)
-    found = [(deed, _evidence(deed, answer, words, rounds)) for deed in deeds]
+    found = [(activity, _evidence(activity, answer, words, rounds)) for activity in activities]
     some = [evidence for _, evidence in found if evidence]
-    return [deed for deed, own in found if own and not any(own < other for other in some)]
+    return [activity for activity, own in found if own and not any(own < other for other in some)]
 
 
-def _evidence(deed: Deed, answer: str, words: set[str], rounds: set[int]) -> frozenset[str]:
+def _evidence(activity: Activity, answer: str, words: set[str], rounds: set[int]) -> frozenset[str]:
     """Return what in an answer speaks for a deed: its round, the author's name, shared words."""
-    shared = words & content_words(f"{deed.text} {deed.words}")
-    named = {f"by {deed.author}"} if is_named(deed.author, answer) else set()
-    when = {f"round {deed.round}"} if deed.round in rounds else set()
+    shared = words & content_words(f"{activity.text} {activity.words}")
+    named = {f"by {activity.author}"} if is_named(activity.author, answer) else set()
+    when = {f"round {activity.round}"} if activity.round in rounds else set()
     return frozenset(named | when | (shared if len(shared) >= SHARED_WORDS else set()))
 
 
-def not_in_records(answer: str, restored: Restored, names: Iterable[str]) -> list[str]:
+def not_in_records(answer: str, snapshot: AgentSnapshot, names: Iterable[str]) -> list[str]:
     """Return rounds and users that an answer mentions and none of the agent's deeds and notes does, in words.
 
     It can tell that there is no record of something. It cannot tell that it was made up: an agent also reads posts
@@ -63,12 +63,18 @@ def not_in_records(answer: str, restored: Restored, names: Iterable[str]) -> lis
 
     Args:
         answer: What the agent said.
-        restored: The agent.
+        snapshot: The agent.
         names: Of all users of the run.
     """
-    known = " ".join([*restored.notes, *(f"{deed.author} {deed.text} {deed.words}" for deed in restored.deeds)])
-    rounds = rounds_said(answer) - {deed.round for deed in restored.deeds} - rounds_said(" ".join(restored.notes))
-    others = {name for name in names if is_named(name, answer)} - {restored.name}
+    known = " ".join(
+        [*snapshot.notes, *(f"{activity.author} {activity.text} {activity.words}" for activity in snapshot.activities)]
+    )
+    rounds = (
+        rounds_said(answer)
+        - {activity.round for activity in snapshot.activities}
+        - rounds_said(" ".join(snapshot.notes))
+    )
+    others = {name for name in names if is_named(name, answer)} - {snapshot.name}
     return [
         *(f"round {number}" for number in sorted(rounds)),
         *(name for name in sorted(others) if not is_named(name, known)),

@@ -9,9 +9,9 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, Recollection, recollection_of
+from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, ConstrainedRecall, constrained_recall_of
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
-from prism_mesa.analysis.interview.tools import LookingBack, best_of, searched
+from prism_mesa.analysis.interview.tools import RecallTools, best_of, searched
 from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown, in_json
 from prism_mesa.analysis.llm import config_to_ask, llm_for, played_config
 from prism_mesa.deliberation import (
@@ -20,22 +20,22 @@ from prism_mesa.deliberation import (
     Conversation,
     Deliberation,
     Event,
-    Frame,
     Limits,
     ToolRegistry,
+    TurnContext,
 )
 from prism_mesa.deliberation.deliberation import LLM
 from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.errors import AgentError, DataError, OracleError, said_openly
-from prism_mesa.llm import Ledger, Place
+from prism_mesa.llm import Ledger, RunPosition
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
-from prism_mesa.runs.archive import Restored, RunRecords
+from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.folder import LEDGER, check_out, new_folder
 from prism_mesa.runs.lifecycle import provenance, wall_clock
 from prism_mesa.social.content.activity import in_words
 from prism_mesa.streams import digest64, fresh_seed
 
-DEEDS_TOLD: Final = 8
+ACTIVITIES_SHOWN: Final = 8
 """Deeds that an agent has in mind: the last ones; tools find the others."""
 RECALLED: Final = 3
 """Deeds of before that come to mind of a question."""
@@ -46,23 +46,23 @@ TASK: Final = (
 )
 
 
-def frame_of(records: RunRecords, restored: Restored, own: DeliberationParams) -> Frame:
+def frame_of(records: RunRecords, snapshot: AgentSnapshot, own: DeliberationParams) -> TurnContext:
     """Return what an interview goes by: profile and memory, tools over the run's tables, the task.
 
     Args:
         records: The run.
-        restored: Who is interviewed.
+        snapshot: Who is interviewed.
         own: Where a turn stops, and how much of a tool's result is told.
     """
-    before = restored.deeds[:-DEEDS_TOLD]
+    before = snapshot.activities[:-ACTIVITIES_SHOWN]
 
     def recall(question: str) -> list[str]:
-        return [in_words(deed) for deed in best_of(before, question, searched, RECALLED)]
+        return [in_words(activity) for activity in best_of(before, question, searched, RECALLED)]
 
-    memory = restored.memory(DEEDS_TOLD) or "You have not been on the platform yet: you remember nothing of it."
-    return Frame(
-        tools=LookingBack(records, restored).registry(own.result_chars) if own.max_tool_calls else ToolRegistry(),
-        who=f"{restored.who}\n\nYour memory:\n{memory}",
+    memory = snapshot.memory(ACTIVITIES_SHOWN) or "You have not been on the platform yet: you remember nothing of it."
+    return TurnContext(
+        tools=RecallTools(records, snapshot).registry(own.result_chars) if own.max_tool_calls else ToolRegistry(),
+        who=f"{snapshot.who}\n\nYour memory:\n{memory}",
         task=TASK,
         recall=recall,
         limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens, own.max_seconds),
@@ -85,8 +85,8 @@ class Interview(Deliberation):
             be.
 
     Attributes:
-        restored: The agent.
-        held: Whether answers are held to the agent's deeds.
+        snapshot: The agent.
+        constrained: Whether answers are held to the agent's deeds.
         transcript: What was asked and answered so far.
 
     Raises:
@@ -111,17 +111,17 @@ class Interview(Deliberation):
             raise DataError(f"--out: {out}: is no folder")
         check_out(out)
         self.records = RunRecords(run_dir)
-        self.restored = self.records.restored(self.records.row_of(agent), at)
+        self.snapshot = self.records.snapshot(self.records.row_of(agent), at)
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
         own = played_config(config, overrides).deliberation
-        frame = frame_of(self.records, self.restored, own)
+        frame = frame_of(self.records, self.snapshot, own)
         player = llm_for(config, overrides, continues=True) if llm is None else llm
         super().__init__(player, frame, conversation=Conversation(max_tokens=own.conversation_tokens))
         self._owns_llm = self._owns_llm or llm is None
         is_small = self.llm.client.name == SMOLLM2_NAME
-        self.held = is_small and not free
+        self.constrained = is_small and not free
         if is_small:
-            self.frame = replace(self.frame, examples=EXAMPLES if self.held else FREE_EXAMPLES)
+            self.frame = replace(self.frame, examples=EXAMPLES if self.constrained else FREE_EXAMPLES)
         self.started = wall_clock()
         self.overrides = list(overrides)
         self.transcript: list[Exchange] = []
@@ -132,7 +132,7 @@ class Interview(Deliberation):
         self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-")
         self.ledger = Ledger(Path(self._folder.name) / LEDGER)
         if self.llm.books.own is None:  # else somebody keeps it elsewhere already
-            whose = digest64(f"{self.restored.run_dir.name} {self.restored.row} {self.restored.at}")
+            whose = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")
             self.llm.record(self.ledger, f"{whose:016x}/interview-{fresh_seed():x}")
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
@@ -145,20 +145,23 @@ class Interview(Deliberation):
                 still being answered.
         """
         turn = super().chat_stream(user_input)
-        exchange, place = Exchange(user_input), Place(max(self.restored.at, 0), self.restored.row, len(self.transcript))
+        exchange, place = (
+            Exchange(user_input),
+            RunPosition(max(self.snapshot.at, 0), self.snapshot.row, len(self.transcript)),
+        )
         self.transcript.append(exchange)  # at once, so that an interrupt cannot come before
         return self._noted(exchange, place, turn)
 
-    def _prepare(self, question: str, place: Place) -> None:
+    def _prepare(self, question: str, place: RunPosition) -> None:
         """Say where the question stands in the ledger and, where answers are held to deeds, to which."""
         self.frame = replace(self.frame, place=place)
-        if self.held:
+        if self.constrained:
             self.conversation.messages.clear()  # it does not follow a talk, which would only slow it down
-            deeds = self.restored.deeds
-            known = best_of(deeds, question, searched, ties=True) or deeds[-DEEDS_TOLD:]
-            self.frame = replace(self.frame, form=recollection_of(known))
+            activities = self.snapshot.activities
+            known = best_of(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
+            self.frame = replace(self.frame, form=constrained_recall_of(known))
 
-    def _noted(self, exchange: Exchange, place: Place, turn: Iterator[Event]) -> Generator[Event]:
+    def _noted(self, exchange: Exchange, place: RunPosition, turn: Iterator[Event]) -> Generator[Event]:
         try:
             self._prepare(exchange.question, place)
             for event in map(self._in_words, turn):
@@ -175,14 +178,14 @@ class Interview(Deliberation):
             exchange.interrupted()
             raise
         finally:
-            exchange.refers_to = refers_to(exchange.text, self.restored.deeds)
-            exchange.not_in_records = not_in_records(exchange.text, self.restored, self.records.names)
+            exchange.refers_to = refers_to(exchange.text, self.snapshot.activities)
+            exchange.not_in_records = not_in_records(exchange.text, self.snapshot, self.records.names)
 
     def _in_words(self, event: Event) -> Event:
         """Return a response that came in a form in words; any other event as it is."""
-        if not self.held or not isinstance(event, AgentTextEvent) or event.type != "text":
+        if not self.constrained or not isinstance(event, AgentTextEvent) or event.type != "text":
             return event
-        return AgentTextEvent(text=Recollection.model_validate_json(event.text).what)
+        return AgentTextEvent(text=ConstrainedRecall.model_validate_json(event.text).what)
 
     def save(self) -> Path | None:
         """Keep transcript and ledger in ``out/interview-<date>-<time>`` and return it; None if nothing was asked."""
@@ -202,13 +205,13 @@ class Interview(Deliberation):
 
     def facts(self) -> dict[str, Any]:
         """Return who was interviewed, and who spoke for it."""
-        own, llm = self.restored, self.llm
+        own, llm = self.snapshot, self.llm
         said: dict[str, Any] = {"kind": llm.kind, "name": llm.client.name, "label": llm.label}
         said |= {"digest": str(getattr(llm.client, "digest", "")), "decoding": dict(llm.client.decoding)}
         limits = asdict(self.frame.limits)
         who = {"row": own.row, "name": own.name}
         facts = {"system": "interview", "run": str(own.run_dir), "agent": who, "at": own.at}
-        return {**facts, "llm": said | {"ledger": llm.books.mode}, "held_to_deeds": self.held, "limits": limits}
+        return {**facts, "llm": said | {"ledger": llm.books.mode}, "held_to_deeds": self.constrained, "limits": limits}
 
     def close(self) -> None:
         """End the LLM's background thread, if the LLM was made here, and drop the ledger that was not kept."""

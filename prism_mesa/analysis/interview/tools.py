@@ -10,8 +10,8 @@ from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.errors import AgentError
 from prism_mesa.llm.text import NAME_CAP
-from prism_mesa.runs.archive import Restored, RunRecords
-from prism_mesa.social.content.activity import Deed, DeedKind, in_words
+from prism_mesa.runs.archive import AgentSnapshot, RunRecords
+from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
 from prism_mesa.social.state.topics import STOP_WORDS
 
 FOUND: Final = 5
@@ -19,17 +19,17 @@ FOUND: Final = 5
 _TEXT_CAP: Final = 200
 
 
-class LookingBack:
+class RecallTools:
     """The tools of one agent; its methods are what the LLM may call.
 
     Args:
         records: The run.
-        restored: Who looks back, and up to when.
+        snapshot: Who looks back, and up to when.
     """
 
-    def __init__(self, records: RunRecords, restored: Restored) -> None:
+    def __init__(self, records: RunRecords, snapshot: AgentSnapshot) -> None:
         self.records = records
-        self.restored = restored
+        self.snapshot = snapshot
 
     def registry(self, result_cap: int) -> ToolRegistry:
         """Return the tools as a loop knows them."""
@@ -42,9 +42,9 @@ class LookingBack:
         Args:
             about: Words that should stand in it; empty for what you did last.
         """
-        deeds = self.restored.deeds
-        found = best_of(deeds, about, searched) if about.strip() else deeds[-FOUND:]
-        lines = [f"(post {deed.post}) {in_words(deed)}" for deed in found]
+        activities = self.snapshot.activities
+        found = best_of(activities, about, searched) if about.strip() else activities[-FOUND:]
+        lines = [f"(post {activity.post}) {in_words(activity)}" for activity in found]
         return "\n".join(lines) or "You did nothing of the kind."
 
     def read_thread(self, post: int) -> str:
@@ -59,7 +59,7 @@ class LookingBack:
             raise AgentError(f"there is no post {post} ({known})")
         above = [int(posts.parent[post])] if posts.parent[post] >= 0 else []
         below = np.flatnonzero(posts.parent[:there] == post)[:FOUND]
-        return self._told([*above, post, *below.tolist()])
+        return self._posts_text([*above, post, *below.tolist()])
 
     def look_at_profile(self, agent: int) -> str:
         """Look at a user: name, interests, and what they wrote last.
@@ -72,7 +72,7 @@ class LookingBack:
         own = np.flatnonzero(self.records.posts.author[: self._n_there()] == agent)[-FOUND:]
         name = quoted(self.records.names[agent], NAME_CAP)
         interests = quoted(", ".join(self.records.interests(agent)), 2 * NAME_CAP)
-        return "\n".join(filter(None, [f"{name} (agent {agent}) likes {interests}.", self._told(own.tolist())]))
+        return "\n".join(filter(None, [f"{name} (agent {agent}) likes {interests}.", self._posts_text(own.tolist())]))
 
     def search_posts(self, words: str) -> str:
         """Search all posts up to now.
@@ -80,16 +80,16 @@ class LookingBack:
         Args:
             words: What should stand in them.
         """
-        return self._told(best_of(range(self._n_there()), words, self._said)) or "Nothing was found."
+        return self._posts_text(best_of(range(self._n_there()), words, self._said)) or "Nothing was found."
 
     def _n_there(self) -> int:
         """Return how many posts there were: ids grow with time."""
-        return int(np.searchsorted(self.records.posts.round, self.restored.at, side="right"))
+        return int(np.searchsorted(self.records.posts.round, self.snapshot.at, side="right"))
 
     def _said(self, post: int) -> str:
         return f"{self.records.posts.says(post)} {self.records.posts.words(post)}"
 
-    def _told(self, posts: Iterable[int]) -> str:
+    def _posts_text(self, posts: Iterable[int]) -> str:
         return "\n".join(map(self._post, posts))
 
     def _post(self, post: int) -> str:
@@ -102,7 +102,7 @@ class LookingBack:
         return f"Post {post} {whose}, round {posts.round[post]}{about}: {quoted(posts.says(post), _TEXT_CAP)}{with_}"
 
 
-_VERBS: Final[dict[DeedKind, str]] = {
+_VERBS: Final[dict[ActivityKind, str]] = {
     "post": "posted wrote write",
     "like": "like liked likes",
     "reply": "reply replied replies answer answered said say",
@@ -110,9 +110,9 @@ _VERBS: Final[dict[DeedKind, str]] = {
 }
 
 
-def searched(deed: Deed) -> str:
+def searched(activity: Activity) -> str:
     """Return the words in which a deed is searched."""
-    return f"{_VERBS[deed.action]} post {deed.author} {deed.text} {deed.words} round {deed.round}"
+    return f"{_VERBS[activity.action]} post {activity.author} {activity.text} {activity.words} round {activity.round}"
 
 
 def best_of[T](

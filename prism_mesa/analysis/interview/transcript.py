@@ -17,11 +17,11 @@ from prism_mesa.deliberation import (
     ReasoningResult,
     ToolFinishedEvent,
 )
-from prism_mesa.deliberation.conversation import call_told, thought_in_words
+from prism_mesa.deliberation.conversation import call_text, thought_in_words
 from prism_mesa.errors import printable
-from prism_mesa.social.content.activity import Deed, in_words
+from prism_mesa.social.content.activity import Activity, in_words
 
-HELD: Final = "answers are held to the agent's deeds"
+CONSTRAINED: Final = "answers are held to the agent's deeds"
 """What is said of an LLM that can say nothing else; the check against the records cannot fail then."""
 _MARKS: Final = re.compile(r"[\\`*_\[\]<>#|~&$]|:(?=//)|(?<=www)\.|(?<!\S)[-+=](?=\W|$)|(?<!\S)\d+(?=[.)])")
 """What Markdown or HTML could take for more than text: marks anywhere, addresses, and marks of lists and rules."""
@@ -43,7 +43,7 @@ class Exchange:
     question: str
     events: list[dict[str, Any]] = field(default_factory=list)
     text: str = ""
-    refers_to: list[Deed] = field(default_factory=list)
+    refers_to: list[Activity] = field(default_factory=list)
     not_in_records: list[str] = field(default_factory=list)
 
     def note(self, event: Event) -> None:
@@ -93,12 +93,12 @@ def as_markdown(facts: Mapping[str, Any], date: str, transcript: Sequence[Exchan
     when = "before the run" if facts["at"] < 0 else f"after round {facts['at']}"
     head = [
         "# Interview",
-        *_told("With", [agent["name"]]),
+        *_events_text("With", [agent["name"]]),
         f"- run: {_escaped(facts['run'])}\n- agent: row {agent['row']}, as it was {when}\n"
         f"- played by: {_escaped(facts['llm']['label'])}\n- date: {date}",
     ]
     if facts["held_to_deeds"]:
-        head[-1] += f"\n- {HELD}: each is one of them, so the check against its records cannot fail"
+        head[-1] += f"\n- {CONSTRAINED}: each is one of them, so the check against its records cannot fail"
     parts = [part for number, one in enumerate(transcript, start=1) for part in _exchange(number, one)]
     return "\n\n".join([*head, *parts]) + "\n"
 
@@ -111,21 +111,23 @@ def _exchange(number: int, exchange: Exchange) -> Iterator[str]:
         match event["type"]:
             case "thought":
                 about = "" if event["about"] == "user" else " about the answer so far"
-                yield from _told(f"Thought{about}", [thought_told(event["text"]) or "..."])
+                yield from _events_text(f"Thought{about}", [thought_text(event["text"]) or "..."])
             case "call":
-                yield from _told("Looked up", [tool_told(event)])
+                yield from _events_text("Looked up", [tool_text(event)])
             case "error":
-                yield from _told("Error", [event["text"]])
+                yield from _events_text("Error", [event["text"]])
             case _:
-                yield from _told("Answer" if place == last else "Draft", [event["text"]])
+                yield from _events_text("Answer" if place == last else "Draft", [event["text"]])
     if not exchange.text:
         yield "**No answer.**"
         return
-    yield from _told("Refers to", [did_told(deed) for deed in exchange.refers_to], "nothing that the agent did")
-    yield from _told("Not in its records", exchange.not_in_records, "nothing")
+    yield from _events_text(
+        "Refers to", [did_text(activity) for activity in exchange.refers_to], "nothing that the agent did"
+    )
+    yield from _events_text("Not in its records", exchange.not_in_records, "nothing")
 
 
-def _told(what: str, said: Sequence[str], nothing: str = "") -> Iterator[str]:
+def _events_text(what: str, said: Sequence[str], nothing: str = "") -> Iterator[str]:
     """Yield what it is, and what was said, each thing a paragraph of a quotation; or that it was nothing."""
     yield f"**{what}:**" if said else f"**{what}:** {nothing}"
     if said:
@@ -157,25 +159,25 @@ def grounds(exchange: Exchange) -> list[str]:
     """
     if not exchange.text:
         return []
-    said = [f"- {did_told(deed)}" for deed in exchange.refers_to] or ["- nothing that the agent did"]
+    said = [f"- {did_text(activity)}" for activity in exchange.refers_to] or ["- nothing that the agent did"]
     return ["Refers to:", *said, f"Not in its records: {', '.join(exchange.not_in_records) or 'nothing'}"]
 
 
-def did_told(deed: Deed) -> str:
+def did_text(activity: Activity) -> str:
     """Return a deed for people to read; quotation marks in what somebody wrote become single ones.
 
     >>> print(did_told(Deed(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."
     """
-    told = in_words(deed).replace('"', "'")
+    told = in_words(activity).replace('"', "'")
     return told.replace(": you ", ": ", 1).replace("<<< ", '"').replace(" >>>", '"')
 
 
-def thought_told(thought: str) -> str:
+def thought_text(thought: str) -> str:
     """Return a thought, given as JSON, as sentences."""
     return thought_in_words(ReasoningResult.model_validate_json(thought))
 
 
-def tool_told(call: Mapping[str, Any]) -> str:
+def tool_text(call: Mapping[str, Any]) -> str:
     """Return a call of a tool and its result in one line."""
-    return f"{call_told(call['tool_name'], call['parameters'])}: {call['result']['text']}"
+    return f"{call_text(call['tool_name'], call['parameters'])}: {call['result']['text']}"

@@ -18,11 +18,11 @@ from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.llm.clients.recorded import RecordedClient, recorded_client
 from prism_mesa.llm.factory import find_client
-from prism_mesa.llm.formats.multiple_choice import Lettered
+from prism_mesa.llm.formats.multiple_choice import MultipleChoice
 from prism_mesa.llm.text import MAX_INTERESTS, NAME_CAP, PERSONALITY_CAP, plain
-from prism_mesa.runs.archive import Restored
+from prism_mesa.runs.archive import AgentSnapshot
 from prism_mesa.runs.config import Config
-from prism_mesa.social.content.activity import Deed
+from prism_mesa.social.content.activity import Activity
 from prism_mesa.streams import Streams
 
 LETTER_DECODING: Final[dict[str, Any]] = {"temperature": 0.0, "max_answer_tokens": 16}
@@ -47,12 +47,12 @@ def sampled(n_agents: int, n: int, streams: Streams) -> npt.NDArray[np.int64]:
     return np.sort(order[:n]).astype(np.int64)
 
 
-def survey_prompt(agent: Restored, question: SurveyQuestion, intro: str, form: Lettered | None) -> str:
+def survey_prompt(agent: AgentSnapshot, question: SurveyQuestion, intro: str, form: MultipleChoice | None) -> str:
     """Return the prompt of a question: what is the same for all, the agent, what it remembers, and the question.
 
     An agent that did and noted nothing remembers nothing, so it is asked the same before and after.
     """
-    memory = agent.memory() if agent.deeds or agent.notes else ""
+    memory = agent.memory() if agent.activities or agent.notes else ""
     parts = (
         _TASK,
         agent.who,
@@ -65,14 +65,14 @@ def survey_prompt(agent: Restored, question: SurveyQuestion, intro: str, form: L
 
 
 def associates(client: ChatClient) -> bool:
-    """Return whether closed questions are put to an LLM by association (`likelier.Likelier`), not by letters.
+    """Return whether closed questions are put to an LLM by association (`likelier.AssociationScore`), not by letters.
 
     That is SmolLM2-135M in this process, which names letters blindly; also where only a ledger knows it.
     """
     return client.name == SMOLLM2_NAME and "build" in client.decoding
 
 
-def association(agent: Restored | None, question: SurveyQuestion, intro: str) -> str:
+def association(agent: AgentSnapshot | None, question: SurveyQuestion, intro: str) -> str:
     """Return texts, a line each, that an answer to a closed question continues: the profile, and what the agent did.
 
     Names are left out: an LLM of that size has opinions about them. Without an agent it is the question alone.
@@ -83,15 +83,18 @@ def association(agent: Restored | None, question: SurveyQuestion, intro: str) ->
     named = ", ".join(filter(None, (plain(interest, NAME_CAP) for interest in agent.interests[:MAX_INTERESTS])))
     likes = f"interested in {named}, and is " if named else ""
     parts = [f"Someone is {likes}{plain(agent.character, PERSONALITY_CAP)}."]
-    did = [f"{_DID[deed.action]} {_quoted(deed.text)}{_saying(deed)}." for deed in agent.deeds[-_TOLD:]]
+    did = [
+        f"{_DID[activity.action]} {_quoted(activity.text)}{_saying(activity)}."
+        for activity in agent.activities[-_TOLD:]
+    ]
     did += [f"noted {_quoted(note)}." for note in agent.notes[-_TOLD:]]
     if did:
         parts.append(f"Someone {' They '.join(did)}")
     return "\n".join(f"{part} Asked {ask}, they answered:" for part in parts)
 
 
-def _saying(deed: Deed) -> str:
-    return f" with {_quoted(deed.words)}" if deed.words else ""
+def _saying(activity: Activity) -> str:
+    return f" with {_quoted(activity.words)}" if activity.words else ""
 
 
 def _quoted(text: str, cap: int = _TEXT_TOLD) -> str:

@@ -5,9 +5,9 @@ run's folder is only read. What an LLM says in an agent's place is no forecast o
 
 The embedded SmolLM2-135M names letters blindly (99 % of the variance of what it says lies between letters; asked which
 of five topics interests it most, an agent's own interests had AUC .42, chance .5), so it is asked by association: how
-much likelier do its profile and its deeds make each option (`Likelier`)? Measured on a run of 150 agents and 6 rounds
-with that question: five wordings, one without names, and that one with profile and deeds read apart were tried on 20
-agents. Of 60 others the own interests had AUC .975 before and .936 after the run, and topics of an agent's deeds gained
+much likelier do its profile and its deeds make each option (`AssociationScore`)? Measured on a run of 150 agents and 6
+rounds with that question: five wordings, one without names, and that one with profile and deeds read apart were tried
+on 20 agents. Of 60 others the own interests had AUC .975 before and .936 after the run, and topics of its deeds gained
 1.67 nats on those of none (standard error .18; 34 agents, 97 % of them in this direction). Read in one text, deeds
 crowded out the interests: the same 20 agents lost .64 nats there (standard error .49).
 
@@ -38,11 +38,11 @@ from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuesti
 from prism_mesa.analysis.survey.respondents import associates, association, sampled, speakers, survey_prompt
 from prism_mesa.analysis.survey.results import WAVES, Replies, answers_of, table_of
 from prism_mesa.errors import DataError, LLMFailureException
-from prism_mesa.llm import ChatClient, Ledger, LLMClient, Place, Wanted
+from prism_mesa.llm import ChatClient, Ledger, LLMClient, LLMRequest, RunPosition
 from prism_mesa.llm.clients.base import PromptFunction
-from prism_mesa.llm.formats.association import Likelier
-from prism_mesa.llm.formats.multiple_choice import Lettered
-from prism_mesa.runs.archive import Restored, RunRecords
+from prism_mesa.llm.formats.association import AssociationScore
+from prism_mesa.llm.formats.multiple_choice import MultipleChoice
+from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.csv_tables import write_csv
 from prism_mesa.runs.folder import LEDGER, RunFolder, check_out
@@ -50,9 +50,9 @@ from prism_mesa.runs.lifecycle import (
     RunBrokenError,
     RunInterruptedError,
     RunResult,
-    Watch,
-    carried_out,
+    RunTimer,
     provenance,
+    run_to_completion,
     wall_clock,
 )
 from prism_mesa.streams import Streams, digest64, fresh_seed
@@ -93,7 +93,7 @@ def survey(
     """Ask agents of a run the same questions before and after it, and keep what they say in ``out/survey-<time>``.
 
     The letters of a closed question's options are turned by a keyed draw of the agent, the same before and after (see
-    `Lettered`). The embedded SmolLM2 is asked by association, without letters (see `Likelier`).
+    `MultipleChoice`). The embedded SmolLM2 is asked by association, without letters (see `AssociationScore`).
 
     Args:
         run_dir: The run's folder.
@@ -112,7 +112,7 @@ def survey(
         RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
             KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
     """
-    watch, records = Watch(), RunRecords(run_dir)
+    watch, records = RunTimer(), RunRecords(run_dir)
     asked = questions if isinstance(questions, Questionnaire) else read_questionnaire(questions)
     if agents < 1:
         raise DataError(f"--agents: must be at least 1, not {agents}")
@@ -135,7 +135,7 @@ def survey(
     with closing(letters), closing(words):
         folder = RunFolder(Path(out), "survey")
         try:
-            result = carried_out(
+            result = run_to_completion(
                 folder, own.manifest(), work, lambda told: own.finish(folder, told, watch), lambda: f"answer {own.done}"
             )
         except (RunBrokenError, RunInterruptedError) as stop:
@@ -221,25 +221,25 @@ class _Survey:
     def _who(self, reply: Replies) -> LLMClient:
         return self.letters if reply.question.options else self.words
 
-    def _wanted(self) -> Iterator[tuple[Replies, int, int, Wanted[Any]]]:
+    def _wanted(self) -> Iterator[tuple[Replies, int, int, LLMRequest[Any]]]:
         """Yield whose answer to what is wanted; its tick in the ledger is twice the question's place, plus the wave."""
         for place, row in enumerate(self.rows.tolist()):
-            waves = [self.records.restored(row, at) for at in (-1, self.at)]
+            waves = [self.records.snapshot(row, at) for at in (-1, self.at)]
             for number, reply in enumerate(self.replies):
                 for wave, agent in enumerate(waves):
-                    at = Place(0, row, 2 * number + wave)
+                    at = RunPosition(0, row, 2 * number + wave)
                     yield reply, wave, place, self._sheet(reply, place, agent, at)
 
-    def _sheet(self, reply: Replies, place: int, agent: Restored, at: Place) -> Wanted[Any]:
+    def _sheet(self, reply: Replies, place: int, agent: AgentSnapshot, at: RunPosition) -> LLMRequest[Any]:
         """Return what is wanted of an agent."""
         question, intro = reply.question, self.asked.intro
         if not question.options:
-            return Wanted(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
+            return LLMRequest(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
         if reply.firsts is None:
-            likelier = Likelier(question.options, association(None, question, intro))
-            return Wanted(association(agent, question, intro), likelier, component="survey", place=at)
-        form = Lettered(question.options, int(reply.firsts[place]))
-        return Wanted(survey_prompt(agent, question, intro, form), form, component="survey", place=at)
+            likelier = AssociationScore(question.options, association(None, question, intro))
+            return LLMRequest(association(agent, question, intro), likelier, component="survey", place=at)
+        form = MultipleChoice(question.options, int(reply.firsts[place]))
+        return LLMRequest(survey_prompt(agent, question, intro, form), form, component="survey", place=at)
 
     def manifest(self) -> dict[str, Any]:
         """Return what is known before anybody is asked."""
@@ -268,7 +268,7 @@ class _Survey:
             "ledger": self.llm.params.ledger,
         }
 
-    def finish(self, folder: RunFolder, manifest: dict[str, Any], watch: Watch) -> dict[str, Any]:
+    def finish(self, folder: RunFolder, manifest: dict[str, Any], watch: RunTimer) -> dict[str, Any]:
         """Write tables and manifest, and return the summary."""
         self.table = table_of(self.replies, self.streams)
         answers = answers_of(self.replies, self.rows)
@@ -304,10 +304,10 @@ class _Survey:
             "failures": dict(sorted(failed.items())),
             "calls": usage["calls"],
             "tokens": usage["prompt_tokens"] + usage["completion_tokens"],
-            "questions": [self._told(reply) for reply in self.replies],
+            "questions": [self._facts(reply) for reply in self.replies],
         }
 
-    def _told(self, reply: Replies) -> dict[str, Any]:
+    def _facts(self, reply: Replies) -> dict[str, Any]:
         told: dict[str, Any] = {"id": reply.question.id, "ask": reply.question.ask}
         told["options"] = list(reply.question.options)
         told["answered"] = {name: int(reply.answered(wave).sum()) for wave, name in enumerate(WAVES)}

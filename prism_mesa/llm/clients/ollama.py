@@ -11,7 +11,7 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
-from prism_mesa.llm.clients.urls import check_settings, count_told, credentials, is_local, server_address
+from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
 if TYPE_CHECKING:
     from ollama import AsyncClient, ChatResponse, Client
@@ -94,7 +94,7 @@ class OllamaChatClient:
             for place in response.logprobs or ()
         )
         return Completion(
-            text, count_told(response.prompt_eval_count), count_told(response.eval_count), latency_ms, places
+            text, reported_count(response.prompt_eval_count), reported_count(response.eval_count), latency_ms, places
         )
 
     def check(self) -> None:

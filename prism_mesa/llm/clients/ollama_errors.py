@@ -17,7 +17,7 @@
 | `resting` | (raised by `hosts`) the same, but only for some seconds: to be asked again |
 | `too-long`, `refused-request` | (raised by the embedded client) the prompt does not fit; llama.cpp refuses it |
 
-Nothing here decides whether to try again; `desk.may_pass` does.
+Nothing here decides whether to try again; `dispatcher.may_pass` does.
 """
 
 from typing import TYPE_CHECKING

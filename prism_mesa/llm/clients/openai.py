@@ -14,7 +14,7 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import Connections
-from prism_mesa.llm.clients.urls import check_settings, count_told, credentials, is_local, server_address
+from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
@@ -119,7 +119,9 @@ class OpenAIChatClient:
             raise OracleError("wrong-shape", f"{self.label}: the answer is no chat answer") from error
         if empty:
             raise OracleError("empty", f"{self.label}: the answer is empty")
-        read, said = (count_told(getattr(response.usage, name, 0)) for name in ("prompt_tokens", "completion_tokens"))
+        read, said = (
+            reported_count(getattr(response.usage, name, 0)) for name in ("prompt_tokens", "completion_tokens")
+        )
         return Completion(text, read, said, latency_ms, places)
 
     def _fault(self, error: Exception) -> OracleError:

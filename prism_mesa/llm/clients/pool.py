@@ -56,7 +56,7 @@ class _Host:
             self.down_until = now + self.rest_s
 
 
-class Hosts:
+class HostPool:
     """One LLM on one or more servers. It is a `ChatClient` itself.
 
     Args:

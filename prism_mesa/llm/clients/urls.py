@@ -68,6 +68,6 @@ def check_settings(model: str, timeout_s: float, temperature: float) -> None:
         raise ConfigError(f"reasoner.temperature: {temperature} is below 0 or no number")
 
 
-def count_told(told: object) -> int:
+def reported_count(told: object) -> int:
     """Return a count as a server tells it, or 0 (not known) where that can be none."""
     return told if isinstance(told, int) and 0 <= told < 2**31 else 0

@@ -13,7 +13,7 @@ _NO_LIMIT = math.inf
 
 
 @dataclass
-class _Purse:
+class _Allowance:
     """What is left of one set of limits. What is set aside counts as spent until it is settled."""
 
     calls: float = _NO_LIMIT
@@ -23,13 +23,13 @@ class _Purse:
     def holds(self, tokens: int) -> bool:
         return self.calls >= 1 and self.tokens >= tokens and self.seconds > 0
 
-    def part(self, share: float) -> "_Purse":
+    def part(self, share: float) -> "_Allowance":
         """Leave a share of what is here, whole calls and tokens, and return the rest; what has no limit keeps none."""
         left = [math.floor(n * share) if n < _NO_LIMIT else n for n in (self.calls, self.tokens)]
         left.append(self.seconds * share)
         rest = [now - n if n < _NO_LIMIT else 0.0 for now, n in zip(self._all(), left, strict=True)]
         self.calls, self.tokens, self.seconds = left
-        return _Purse(*rest)
+        return _Allowance(*rest)
 
     def _all(self) -> tuple[float, float, float]:
         return self.calls, self.tokens, self.seconds
@@ -39,12 +39,12 @@ class _Purse:
         self.tokens -= tokens
 
 
-def _purses(own: LLMParams) -> tuple[_Purse, _Purse]:
+def _allowances(own: LLMParams) -> tuple[_Allowance, _Allowance]:
     """Return full purses of a run and of a round."""
     of_run = (own.max_calls, own.max_tokens, own.max_seconds)
     of_round = (own.max_calls_per_round, own.max_tokens_per_round, own.max_seconds_per_round)
     run, round_ = (
-        _Purse(*(_NO_LIMIT if limit is None else limit for limit in limits)) for limits in (of_run, of_round)
+        _Allowance(*(_NO_LIMIT if limit is None else limit for limit in limits)) for limits in (of_run, of_round)
     )
     return run, round_
 
@@ -64,19 +64,19 @@ class Budget:
     limits: LLMParams
     clock: Callable[[], float] = time.monotonic
     limited: bool = field(init=False)
-    _run: _Purse = field(init=False)
-    _round: _Purse = field(init=False)
+    _run: _Allowance = field(init=False)
+    _round: _Allowance = field(init=False)
     _now: int | None = field(default=None, init=False)
     _out: int = field(default=0, init=False)
     _since: float = field(default=0.0, init=False)
 
     def __post_init__(self) -> None:
         self.refill()
-        self.limited = (self._run, self._round) != (_Purse(), _Purse())
+        self.limited = (self._run, self._round) != (_Allowance(), _Allowance())
 
     def refill(self) -> None:
         """Let all limits begin anew."""
-        self._run, self._round = _purses(self.limits)
+        self._run, self._round = _allowances(self.limits)
         self._now, self._out = None, 0
 
     @contextmanager
@@ -93,23 +93,23 @@ class Budget:
         try:
             yield
         finally:
-            for purse, rest in zip((self._run, self._round), kept, strict=True):
-                purse.calls, purse.tokens = purse.calls + rest.calls, purse.tokens + rest.tokens
-                purse.seconds += rest.seconds
+            for allowance, rest in zip((self._run, self._round), kept, strict=True):
+                allowance.calls, allowance.tokens = allowance.calls + rest.calls, allowance.tokens + rest.tokens
+                allowance.seconds += rest.seconds
 
     def at_round(self, round_: int) -> None:
         """Let the limits of a round begin anew when another round has begun."""
         if round_ != self._now:
             self._now = round_
-            _, self._round = _purses(self.limits)
+            _, self._round = _allowances(self.limits)
 
     def set_aside(self, tokens: int) -> bool:
         """Take one call of at most `tokens` tokens out of the budget, if it holds that much; say whether."""
         self._pass_time()
         if not (self._run.holds(tokens) and self._round.holds(tokens)):
             return False
-        for purse in (self._run, self._round):
-            purse.take(1, tokens)
+        for allowance in (self._run, self._round):
+            allowance.take(1, tokens)
         self._out += 1
         return True
 
@@ -117,8 +117,8 @@ class Budget:
         """Give back what a call that was set aside did not take; all of it if nobody was called."""
         self._pass_time()
         self._out -= 1
-        for purse in (self._run, self._round):
-            purse.take(0 if called else -1, tokens - aside)
+        for allowance in (self._run, self._round):
+            allowance.take(0 if called else -1, tokens - aside)
 
     @property
     def seconds_left(self) -> float:

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.dispatch.budget import Budget, most_tokens
-from prism_mesa.llm.dispatch.semaphore import Slots
+from prism_mesa.llm.dispatch.semaphore import PrioritySemaphore
 from prism_mesa.llm.errors import UselessAnswerError, storable
 from prism_mesa.streams import digest64
 
@@ -77,7 +77,7 @@ class Call[Q]:
     done: bool = False
 
 
-class Desk[Q]:
+class Dispatcher[Q]:
     """Asks an LLM up to `slots` questions at a time.
 
     Without limits a call goes out as soon as a slot is free. With limits all calls that wait are taken
@@ -111,7 +111,7 @@ class Desk[Q]:
         self.usage = usage
         self._on_done = on_done
         self._on_useless = on_useless
-        self._slots = Slots(slots)
+        self._semaphore = PrioritySemaphore(slots)
         self._attempts = attempts
         self._backoff_s = backoff_s
         self._budget = budget
@@ -124,7 +124,7 @@ class Desk[Q]:
     @property
     def wants_more(self) -> bool:
         """Whether slots may soon run dry."""
-        return self._unsent < self._slots.n
+        return self._unsent < self._semaphore.n
 
     def put(self, call: Call[Q]) -> None:
         """Take a call; with limits it waits for `flush`."""
@@ -179,12 +179,12 @@ class Desk[Q]:
 
         A call that waits to be asked again holds no slot, and then goes before those that were not asked yet.
         """
-        async with self._slots.slot():
+        async with self._semaphore.slot():
             self._unsent -= 1
             await self._attempt(call)
         while not call.done:
             await asyncio.sleep(self._pause_s(call))
-            async with self._slots.slot(rank=-call.attempts):
+            async with self._semaphore.slot(rank=-call.attempts):
                 await self._attempt(call)
 
     async def _spend(self, calls: list[Call[Q]]) -> None:
@@ -203,7 +203,7 @@ class Desk[Q]:
             self._left_over(call)
 
     async def _attempt_in_slot(self, call: Call[Q]) -> None:
-        async with self._slots.slot():
+        async with self._semaphore.slot():
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
             else:  # the time ran out while the call waited for a slot
@@ -237,7 +237,7 @@ class Desk[Q]:
         self._count(call, reason, said)
         if reason and (isinstance(call.error, UselessAnswerError) or reason == "empty"):
             call.said = said.text
-            self._told(self._on_useless, call)
+            self._notify(self._on_useless, call)
         if not reason:
             self._finish(call)
         elif call.attempts >= self._attempts or not may_pass(reason, call.error):
@@ -258,10 +258,10 @@ class Desk[Q]:
 
     def _finish(self, call: Call[Q]) -> None:
         call.done = True
-        self._told(self._on_done, call)
+        self._notify(self._on_done, call)
         self._tell()
 
-    def _told(self, whom: Callable[[Call[Q]], None], call: Call[Q]) -> None:
+    def _notify(self, whom: Callable[[Call[Q]], None], call: Call[Q]) -> None:
         """Tell somebody of a call; what that raises ends the work on all calls, at once."""
         try:
             whom(call)

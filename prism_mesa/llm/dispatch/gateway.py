@@ -8,13 +8,13 @@ from weakref import finalize
 from prism_mesa.llm.clients.event_loop import LoopThread
 from prism_mesa.llm.closing import Closing
 from prism_mesa.llm.dispatch.budget import Budget
-from prism_mesa.llm.dispatch.dispatcher import Asked, Call, Desk
-from prism_mesa.llm.ledger.answers import Books
+from prism_mesa.llm.dispatch.dispatcher import Asked, Call, Dispatcher
+from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import LLMParams, Source
 
 
-class Asker[Q, P: LLMParams](Closing):
+class LLMGateway[Q, P: LLMParams](Closing):
     """Puts questions of one kind to an LLM, in an event loop of its own: it works wherever a loop already runs.
 
     Args:
@@ -30,9 +30,11 @@ class Asker[Q, P: LLMParams](Closing):
         usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
     """
 
-    def __init__(self, params: P, books: Books | None, *, kind: str, note: str, budget: Budget | None = None) -> None:
+    def __init__(
+        self, params: P, books: AnswerStore | None, *, kind: str, note: str, budget: Budget | None = None
+    ) -> None:
         self.params: P = params
-        self.books = books or Books()
+        self.books = books or AnswerStore()
         self.kind = kind
         self.note = note
         self.budget = budget or Budget(params)
@@ -41,7 +43,7 @@ class Asker[Q, P: LLMParams](Closing):
         self.usage: Counter[str] = Counter()
         self._background: LoopThread | None = None
         self._making = threading.Lock()
-        self._desk: Desk[Q] | None = None
+        self._dispatcher: Dispatcher[Q] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy has, here or in another process: all but the thread and what is out."""
@@ -73,7 +75,7 @@ class Asker[Q, P: LLMParams](Closing):
         """Take note of an answer that is none to its question: nothing, unless somebody cares."""
 
     def record(self, ledger: Ledger, run: str) -> None:
-        """Write to `ledger` from now on, as the run of this name (see `Books.run`)."""
+        """Write to `ledger` from now on, as the run of this name (see `AnswerStore.run`)."""
         self.books.begin(ledger, run)
 
     def _loop(self) -> LoopThread:
@@ -84,9 +86,9 @@ class Asker[Q, P: LLMParams](Closing):
                 finalize(self, self._background.stop)
             return self._background
 
-    def _desk_of_this_loop(self) -> Desk[Q]:
-        if self._desk is None:
-            self._desk = Desk(
+    def _dispatcher_of_this_loop(self) -> Dispatcher[Q]:
+        if self._dispatcher is None:
+            self._dispatcher = Dispatcher(
                 self.asked,
                 self._call_is_done,
                 self._answer_is_useless,
@@ -96,11 +98,11 @@ class Asker[Q, P: LLMParams](Closing):
                 budget=self.budget,
                 usage=self.usage,
             )
-        return self._desk
+        return self._dispatcher
 
     def _forget(self) -> None:
         """Let go of what is still out."""
-        self._desk = None
+        self._dispatcher = None
 
     def _stop(self) -> None:
         if self._background is not None:

@@ -7,7 +7,7 @@ from heapq import heappop, heappush
 from itertools import count
 
 
-class Slots:
+class PrioritySemaphore:
     """A semaphore with ranks: of those that wait, the lowest rank goes first, then who came first."""
 
     def __init__(self, n: int) -> None:

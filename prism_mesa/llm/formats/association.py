@@ -33,7 +33,7 @@ class Weighs(Protocol):
 
 
 @dataclass(frozen=True)
-class Likelier:
+class AssociationScore:
     """A form of answer: the probability of each of some texts, by how much likelier the prompt makes it.
 
     The score of a text is its log-probability after the prompt, less that after `without`: the prompt without what the

@@ -26,7 +26,7 @@ _NEVER: Final = -9999.0
 
 
 @dataclass(frozen=True)
-class Lettered:
+class MultipleChoice:
     r"""A form of answer: the probability of each of some texts, of which the LLM is to name one by its letter.
 
     LLMs prefer some letters whatever they stand for (Zheng et al. 2024, Large Language Models Are Not Robust Multiple

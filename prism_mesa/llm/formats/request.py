@@ -14,7 +14,7 @@ from prism_mesa.llm.errors import UselessAnswerError
 
 
 @dataclass(frozen=True)
-class Place:
+class RunPosition:
     """Where in a run a prompt belongs: by round, by agent (its row), and by which of the agent's questions it is."""
 
     round: int = 0
@@ -27,8 +27,8 @@ def _schema_of(form: type[BaseModel]) -> dict[str, Any]:
     return form.model_json_schema()
 
 
-class Form[D](Protocol):
-    """What an answer must look like, where it is neither a pydantic model nor plain text: `options.Lettered` is one.
+class AnswerFormat[D](Protocol):
+    """What an answer must look like, where it is neither a pydantic model nor plain text, as `MultipleChoice`.
 
     Attributes:
         name: What the ledger calls it; `key` is what else of it counts for the ledger's key.
@@ -60,7 +60,7 @@ class Form[D](Protocol):
 
 @runtime_checkable
 class AsksItself(Protocol):
-    """A form that asks an LLM in its own way, and not by `chat`: `likelier.Likelier` is one."""
+    """A form that asks an LLM in its own way, and not by `chat`: `likelier.AssociationScore` is one."""
 
     def ask(self, client: ChatClient, prompt: str) -> Awaitable[Completion]:
         """Return what is to be heard of it.
@@ -72,12 +72,12 @@ class AsksItself(Protocol):
 
 
 @dataclass(frozen=True)
-class Wanted[D]:
+class LLMRequest[D]:
     """An answer that is wanted of an LLM: what it is told, and what the answer must look like.
 
     Attributes:
         prompt: The whole prompt.
-        form: A pydantic model, whose JSON schema goes with the prompt, `str` for plain text, or any `Form`.
+        form: A pydantic model, whose JSON schema goes with the prompt, `str` for plain text, or any `AnswerFormat`.
         accept: Whether an answer of that form is of any use; one that is not counts as none.
         accepts: A name for what `accept` goes by, where it can differ for the same prompt.
         narrower: A JSON schema that goes with the prompt in place of the form's, and allows less.
@@ -87,12 +87,12 @@ class Wanted[D]:
     """
 
     prompt: str
-    form: type[D] | Form[D]
+    form: type[D] | AnswerFormat[D]
     accept: Callable[[D], bool] | None = None
     accepts: str = ""
     narrower: Mapping[str, Any] | None = None
     component: str = "agent"
-    place: Place = Place()
+    place: RunPosition = RunPosition()
     priority: float = 0.0
 
     @property

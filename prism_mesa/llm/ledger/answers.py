@@ -18,7 +18,7 @@ _AT_HAND = 1 << 16
 """Answers that are kept in memory, where the run's own ledger holds them all."""
 
 
-class Books:
+class AnswerStore:
     """Answers that are known, by key, and where new ones are written.
 
     Args:

@@ -23,7 +23,7 @@ from prism_mesa.llm.stand_in.faults import (
     spoiled,
 )
 from prism_mesa.llm.stand_in.http import Connection, HttpThread
-from prism_mesa.llm.stand_in.slots import Slots
+from prism_mesa.llm.stand_in.slots import AnswerSlots
 from prism_mesa.llm.stand_in.wire import (
     BUSY,
     Ending,
@@ -93,7 +93,7 @@ class StandIn:
         self.port = port
         self.n_requests = 0
         self.requests: list[Body] = []
-        self._slots = Slots(slots, queue)
+        self._slots = AnswerSlots(slots, queue)
         self._loaded: dict[str, float] = {}
         self._held_back: set[_Job] = set()
         self._thread: HttpThread | None = None

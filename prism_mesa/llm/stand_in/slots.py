@@ -15,7 +15,7 @@ class Work(Protocol):
         ...
 
 
-class Slots:
+class AnswerSlots:
     """Slots and the queue for them.
 
     Attributes:

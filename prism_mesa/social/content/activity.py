@@ -15,12 +15,12 @@ from prism_mesa.social.state.posts import NO_PARENT, NO_TEXT
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
-type DeedKind = Literal["post", "like", "reply", "reshare"]
+type ActivityKind = Literal["post", "like", "reply", "reshare"]
 
-TEXT_TOLD: Final = 200
+TEXT_SHOWN: Final = 200
 """Characters of a text in what is told of a deed."""
 _LEAST_TOLD: Final = 60
-NAME_TOLD: Final = 80
+NAME_SHOWN: Final = 80
 LIKES_KEPT: Final = 12
 """Likes by a tool that are kept of an agent: they are no change of state, so its history does not hold them."""
 ROUNDS_BACK: Final = 50
@@ -29,7 +29,7 @@ _LIKES: Final = ENGAGING["like"]
 
 
 @dataclass(frozen=True)
-class Deed:
+class Activity:
     """Something that an agent did to a post, or a post of its own.
 
     Attributes:
@@ -42,7 +42,7 @@ class Deed:
     """
 
     round: int
-    action: DeedKind
+    action: ActivityKind
     post: int
     author: str = ""
     text: str = ""
@@ -53,30 +53,34 @@ class Deed:
 _DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you reshared"}
 
 
-def in_words(deed: Deed) -> str:
+def in_words(activity: Activity) -> str:
     """Return a deed in one line, texts and names as data.
 
     >>> print(in_words(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
     Round 3: you replied to <<< Ada Lopez >>>'s post <<< Rain again. >>> with <<< It suits me. >>>
     """
-    text = quoted(deed.text, TEXT_TOLD)
-    if deed.action == "post":
-        return f"Round {deed.round}: you posted {text}"
-    how = f" {'with' if deed.action == 'reply' else 'saying'} {quoted(deed.words, TEXT_TOLD)}" if deed.words else ""
-    return f"Round {deed.round}: {_DID[deed.action]} {quoted(deed.author, NAME_TOLD)}'s post {text}{how}"
+    text = quoted(activity.text, TEXT_SHOWN)
+    if activity.action == "post":
+        return f"Round {activity.round}: you posted {text}"
+    how = (
+        f" {'with' if activity.action == 'reply' else 'saying'} {quoted(activity.words, TEXT_SHOWN)}"
+        if activity.words
+        else ""
+    )
+    return f"Round {activity.round}: {_DID[activity.action]} {quoted(activity.author, NAME_SHOWN)}'s post {text}{how}"
 
 
-def deeds_of(model: "SocialModel", row: int, most: int) -> list[Deed]:
+def activities_of(model: "SocialModel", row: int, most: int) -> list[Activity]:
     """Return the last deeds of an agent, at most `most`, oldest first: before this round, and its posts that are there.
 
     Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
     rest for `ROUNDS_BACK` rounds.
     """
     found = [*_published(model, row, most), *_likes(model, row, most)]
-    return sorted(found, key=lambda deed: (deed.round, deed.tick, deed.post))[-most:] if most else []
+    return sorted(found, key=lambda activity: (activity.round, activity.tick, activity.post))[-most:] if most else []
 
 
-def _published(model: "SocialModel", row: int, most: int) -> list[Deed]:
+def _published(model: "SocialModel", row: int, most: int) -> list[Activity]:
     posts = model.posts
     first = posts.first_visible(model.round, ROUNDS_BACK)
     own = (first + np.flatnonzero(posts.author[first : posts.n_there(model.round)] == row))[-most:]
@@ -84,23 +88,23 @@ def _published(model: "SocialModel", row: int, most: int) -> list[Deed]:
     for post in own.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
         if kind == "post":
-            found.append(Deed(written, "post", post, text=posts.texts[posts.text_id[post]]))
+            found.append(Activity(written, "post", post, text=posts.texts[posts.text_id[post]]))
         else:
             parent, words = int(posts.parent[post]), int(posts.words[post])
             said = "" if words == NO_TEXT else posts.texts[words]
-            found.append(Deed(written, kind, parent, *said_by(model, parent), said))
+            found.append(Activity(written, kind, parent, *said_by(model, parent), said))
     return found
 
 
-def _likes(model: "SocialModel", row: int, most: int) -> list[Deed]:
+def _likes(model: "SocialModel", row: int, most: int) -> list[Activity]:
     ticks = model.params.ticks_per_round + 2
     found = []
     for move, clock, post in model.history.entries(row):
         if unpacked_move(move)[2] is _LIKES and post != NO_POST and clock // ticks < model.round:
-            found.append(Deed(clock // ticks, "like", post, *said_by(model, post), tick=clock % ticks))
+            found.append(Activity(clock // ticks, "like", post, *said_by(model, post), tick=clock % ticks))
     by_tool = [liked for liked in model.liked.get(row, ()) if liked[0] < model.round]
-    found += [Deed(round_, "like", post, *said_by(model, post), tick=tick) for round_, tick, post in by_tool]
-    return sorted(found, key=lambda deed: (deed.round, deed.tick))[-most:]
+    found += [Activity(round_, "like", post, *said_by(model, post), tick=tick) for round_, tick, post in by_tool]
+    return sorted(found, key=lambda activity: (activity.round, activity.tick))[-most:]
 
 
 def said_by(model: "SocialModel", post: int) -> tuple[str, str]:
@@ -113,10 +117,10 @@ def said_by(model: "SocialModel", post: int) -> tuple[str, str]:
 def described(model: "SocialModel", posts: Sequence[int]) -> list[str]:
     """Return posts as an agent reads them: number, author, when, what, counts; a line each, shorter in a long list."""
     own, lines = model.posts, []
-    cap = max(_LEAST_TOLD, 2 * TEXT_TOLD // max(1, len(posts) - 2))
+    cap = max(_LEAST_TOLD, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
     for post in posts:
         author = int(own.author[post])
-        name = quoted(model.population.names[author], NAME_TOLD)
+        name = quoted(model.population.names[author], NAME_SHOWN)
         root = int(own.root[post])
         counts = [(int(getattr(own, column)[root]), column) for column in ("likes", "replies", "reshares")]
         counted = ", ".join(f"{n} {what}" for n, what in counts if n)

@@ -17,20 +17,20 @@ from prism_mesa.deliberation import (
     Conversation,
     Event,
     Example,
-    Frame,
     Limits,
     ReasoningResult,
     ToolFinishedEvent,
     ToolStartedEvent,
+    TurnContext,
+    run_turns,
     steps,
-    together,
 )
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import ACTIONS
-from prism_mesa.llm import LLMClient, Place
+from prism_mesa.llm import LLMClient, RunPosition
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.prompt import profile_in_words
-from prism_mesa.social.content.activity import NAME_TOLD, deeds_of, in_words, said_by
+from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_words, said_by
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.content.tools import PlatformTools, recalled
 from prism_mesa.social.state.population import NO_POST, Rows
@@ -80,7 +80,7 @@ EXAMPLES: Final = {
     for action, responses in _RESPONSES.items()
 }
 """How others have thought and written, for prompts."""
-DEEDS_TOLD: Final = 3
+ACTIVITIES_SHOWN: Final = 3
 """Last deeds of an agent that its prompts tell."""
 AT_A_TIME: Final = 4
 """Drafts that are written side by side where there are limits: a number that no replay could see differently."""
@@ -102,14 +102,16 @@ class Draft:
     about: str
 
 
-def drafted(model: "SocialModel", writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows) -> list[str]:
+def draft_texts(
+    model: "SocialModel", writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows
+) -> list[str]:
     """Return words for replies and reshares, an empty text where none came; all arguments have one length."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
     drafts = [Draft(t, a, p, ACTIONS[code], said_by(model, p)[1]) for t, a, p, code in columns]
     return _written(model, writer, drafts)
 
 
-def drafted_posts(model: "SocialModel", writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
+def draft_posts(model: "SocialModel", writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
     """Return what authors post about texts of the corpus, an empty text where nothing came."""
     about = [model.posts.texts[text] for text in texts.tolist()]
     drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
@@ -127,7 +129,7 @@ def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -
     for places in _groups(model, writer, drafts):
         turns = [steps(drafts[i].about, Conversation(), _frame(model, drafts[i])) for i in places]
         own = [told[i] for i in places]
-        responses = together(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
+        responses = run_turns(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
         for i, response in zip(places, responses, strict=True):
             words[i] = "" if response is None else cleaned(response)
     for text, events in zip(words, told, strict=True):
@@ -152,12 +154,12 @@ def _priority(model: "SocialModel", row: int) -> float:
     return -float(model.network.n_followers[row]) if followed else 0.0
 
 
-def _frame(model: "SocialModel", draft: Draft) -> Frame:
+def _frame(model: "SocialModel", draft: Draft) -> TurnContext:
     row, own = draft.agent, model.params.deliberation
     tools = PlatformTools(model, row, tick=draft.tick)
     people = model.population
     [interests] = model.topics.words_of(people.interests[[row]])
-    return Frame(
+    return TurnContext(
         tools=tools.registry(acts=draft.action != "post"),
         who=profile_in_words(people.names[row], interests, personality(people.traits[row])),
         situation=_situation(model, draft),
@@ -167,20 +169,20 @@ def _frame(model: "SocialModel", draft: Draft) -> Frame:
         accepts="own words",
         recall=lambda text: recalled(model, row, text),
         limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens),
-        place=Place(model.round, row, draft.tick),
+        place=RunPosition(model.round, row, draft.tick),
         priority=_priority(model, row),
     )
 
 
 def _situation(model: "SocialModel", draft: Draft) -> str:
     """Return what an agent knows when it writes: what it did last, and what is before it."""
-    did = [in_words(deed) for deed in deeds_of(model, draft.agent, DEEDS_TOLD)]
+    did = [in_words(activity) for activity in activities_of(model, draft.agent, ACTIVITIES_SHOWN)]
     parts = ["What you did last:\n" + "\n".join(did)] if did else []
     if draft.post == NO_POST:
         parts.append("You are about to write a post. This is what people talk about.")
     else:
         author = int(model.posts.author[draft.post])
-        whose = f"post {draft.post} by {quoted(model.population.names[author], NAME_TOLD)} (agent {author})"
+        whose = f"post {draft.post} by {quoted(model.population.names[author], NAME_SHOWN)} (agent {author})"
         what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
         parts.append(f"You are about to {what} of round {model.posts.round[draft.post]}.")
     return "\n\n".join(parts)

@@ -14,7 +14,7 @@ from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import AgentError
 from prism_mesa.llm.text import plain
-from prism_mesa.social.content.activity import LIKES_KEPT, NAME_TOLD, TEXT_TOLD, deeds_of, described, in_words
+from prism_mesa.social.content.activity import LIKES_KEPT, NAME_SHOWN, TEXT_SHOWN, activities_of, described, in_words
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.round.effects import note_engagement
 from prism_mesa.social.round.engagements import has_engaged
@@ -50,8 +50,10 @@ class PlatformTools:
             acts: Whether there is a feed to read and to act on: not when a round opens, before feeds are ranked.
         """
         looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
-        deeds = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
-        return ToolRegistry((*looks, *deeds), timeout_s=None, result_cap=self.model.params.deliberation.result_chars)
+        activities = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
+        return ToolRegistry(
+            (*looks, *activities), timeout_s=None, result_cap=self.model.params.deliberation.result_chars
+        )
 
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
@@ -85,9 +87,9 @@ class PlatformTools:
             raise AgentError(f"there is no user {agent} (users: 0 .. {len(model.population) - 1})")
         recent = self._recent()
         own = recent[model.posts.author[recent] == agent]
-        name = quoted(model.population.names[agent], NAME_TOLD)
+        name = quoted(model.population.names[agent], NAME_SHOWN)
         [interests] = model.topics.words_of(model.population.interests[[agent]])
-        likes = quoted(", ".join(interests), TEXT_TOLD)
+        likes = quoted(", ".join(interests), TEXT_SHOWN)
         head = f"{name} (agent {agent}) likes {likes}; {model.network.n_followers[agent]} followers."
         return "\n".join([head, *described(model, own[-FOUND:].tolist())])
 
@@ -117,7 +119,9 @@ class PlatformTools:
             about: What the notes should be about.
         """
         lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.model, self.row, about)]
-        lines += [in_words(deed) for deed in deeds_of(self.model, self.row, 2 * FOUND)[::-1]]  # the end may be cut
+        lines += [
+            in_words(activity) for activity in activities_of(self.model, self.row, 2 * FOUND)[::-1]
+        ]  # the end may be cut
         return "\n".join(lines) or "You have done nothing yet."
 
     def remember(self, note: str, importance: int) -> str:

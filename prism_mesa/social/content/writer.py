@@ -13,10 +13,10 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.llm import LLMClient
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import AnyReasoner, make_writer
-from prism_mesa.social.content.drafts import drafted, drafted_posts
+from prism_mesa.social.content.drafts import draft_posts, draft_texts
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.engagements import counted, engagement_keys
-from prism_mesa.social.state.events import Stock
+from prism_mesa.social.state.events import TemplateTexts
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import WORDS_CAP
 
@@ -84,10 +84,10 @@ def write(model: "SocialModel") -> None:
         return
     left = model.events.unwritten(*counted(model))
     if model.writer is None:
-        model.events.stock = _from_templates(model, *left)
+        model.events.template_texts = _from_templates(model, *left)
         return
     with model.writer.budget.lent(model.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
-        words = drafted(model, model.writer, *left)
+        words = draft_texts(model, model.writer, *left)
     keys = zip(*(column.tolist() for column in left[1:]), strict=True)
     model.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
 
@@ -103,7 +103,7 @@ def own_posts(model: "SocialModel", authors: Rows, texts: Rows) -> Rows:
     if model.writer is None or not len(authors):
         return texts
     with model.writer.budget.lent(model.round, TEXTS_SHARE, TEXTS_SHARE):
-        words = drafted_posts(model, model.writer, authors, texts)
+        words = draft_posts(model, model.writer, authors, texts)
     some = np.flatnonzero(np.array([bool(text) for text in words]))
     own = texts.astype(np.int64)
     if len(some):
@@ -111,7 +111,7 @@ def own_posts(model: "SocialModel", authors: Rows, texts: Rows) -> Rows:
     return own
 
 
-def _from_templates(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: Rows) -> Stock:
+def _from_templates(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: Rows) -> TemplateTexts:
     """Return a sentence for each engagement, by a draw of its agent and tick, about the topic nearest to the post."""
     agreeable = model.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
@@ -121,7 +121,7 @@ def _from_templates(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, a
     texts = [plain(_TABLE[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in code.tolist()]
     keys = engagement_keys(agent, post, action)
     order = np.argsort(keys)
-    return Stock(texts, keys[order], place[order].astype(np.int32))
+    return TemplateTexts(texts, keys[order], place[order].astype(np.int32))
 
 
 def _topics_of(model: "SocialModel", post: Rows) -> Rows:

@@ -1,6 +1,6 @@
 """Putting open choices to the reasoner. It changes no agent: whoever asked applies the answers.
 
-An LLM is not waited for: its questions go out, and the agents that put them stand still (`Waiting`) while all
+An LLM is not waited for: its questions go out, and the agents that put them stand still (`PendingAnswers`) while all
 others go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. Rules
 and distilled models answer whole columns at once; with `reasoner.llm_share` below 1 an agent's keyed draw says who is
 asked: who goes to the LLM with a smaller share also does with a larger one.
@@ -13,7 +13,15 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.reasoner import Answer, Ask, DetailedChoices, DistilledReasoner, OpenChoices, Question, Reasoner
+from prism_mesa.reasoner import (
+    Answer,
+    DetailedChoices,
+    DistilledReasoner,
+    OpenChoices,
+    PlacedQuestion,
+    Question,
+    Reasoner,
+)
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.questions import questions
 from prism_mesa.social.state.population import NO_POST, Rows
@@ -25,16 +33,16 @@ if TYPE_CHECKING:
 
 type Codes = npt.NDArray[np.int64]
 
-STAY: Final = -1
-LATER: Final = -2
+NO_CHANGE: Final = -1
+PENDING: Final = -2
 """What an agent goes to whose question is out: not known yet."""
 
 
 @dataclass
-class Waiting:
+class PendingAnswers:
     """Agents whose question is out, with what they were doing: row -> (tick, trigger, post).
 
-    `keys` holds what the guards said to those whose answer may lead along several arrows (`Statechart.arrow_of`).
+    `keys` holds what the guards said to those whose answer may lead along several arrows (`Statechart.resolve_key`).
     """
 
     by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
@@ -69,7 +77,7 @@ def ask(
     option_sets: tuple[tuple[AgentState, ...], ...],
     ticks: Rows | int | None = None,
 ) -> Codes:
-    """Return the code of the state that each agent goes to, `STAY`, or `LATER` if an LLM was asked.
+    """Return the code of the state that each agent goes to, `NO_CHANGE`, or `PENDING` if an LLM was asked.
 
     Args:
         model: Whose reasoner is asked, and whose counters count.
@@ -81,7 +89,7 @@ def ask(
         ticks: At which tick each one asks; None: all at that of the model.
     """
     rows = agents.rows
-    chosen = np.full(len(rows), STAY, np.int64)
+    chosen = np.full(len(rows), NO_CHANGE, np.int64)
     draws = choice_draws(model, rows, triggers, model.tick if ticks is None else ticks)
     for i, only in enumerate(option_sets):
         if len(only) == 1:
@@ -92,7 +100,7 @@ def ask(
         return chosen
     at = np.broadcast_to(model.tick if ticks is None else ticks, len(rows))
     waits = goes_to_llm(model, rows[where], triggers[where], at[where])
-    _answer_at_once(model, agents, posts, options, option_sets, draws, where[~waits], chosen)
+    _answer_in_batch(model, agents, posts, options, option_sets, draws, where[~waits], chosen)
     where = where[waits]
     if not len(where) or not isinstance(model.reasoner, Reasoner):
         return chosen
@@ -100,12 +108,12 @@ def ask(
     names = [model.chart.triggers[trigger] for trigger in triggers[where].tolist()]
     sets = [option_sets[i] for i in options[where].tolist()]
     model.reasoner.submit(asks_of(model, at, agents.rows, questions(agents, posts, names, sets), draws[where]))
-    model.waiting.put(at, agents.rows, triggers[where], posts.posts)
-    chosen[where] = LATER
+    model.pending.put(at, agents.rows, triggers[where], posts.posts)
+    chosen[where] = PENDING
     return chosen
 
 
-def _answer_at_once(
+def _answer_in_batch(
     model: "SocialModel",
     agents: AgentColumns,
     posts: PostColumns,
@@ -116,7 +124,7 @@ def _answer_at_once(
     chosen: Codes,
 ) -> None:
     """Write into `chosen` what those at the places `where` are answered who do not go to an LLM."""
-    answers = model.reasoner.at_once
+    answers = model.reasoner.batch_reasoner
     if answers is None:
         return
     for i, choices in enumerate(option_sets):
@@ -145,8 +153,10 @@ def ask_alone(model: "SocialModel", row: int, question: Question) -> Answer:
     model.counts["open"] += 1
     codes = np.array([model.trigger_code(question.trigger)])
     draws = choice_draws(model, rows, codes, model.tick)
-    at_once = model.reasoner.at_once
-    asked = model.reasoner if at_once is None or goes_to_llm(model, rows, codes, model.tick)[0] else at_once
+    batch_reasoner = model.reasoner.batch_reasoner
+    asked = (
+        model.reasoner if batch_reasoner is None or goes_to_llm(model, rows, codes, model.tick)[0] else batch_reasoner
+    )
     [answer] = asked.answer(asks_of(model, np.array([model.tick]), rows, [question], draws))
     _count(model, [answer])
     return answer
@@ -166,20 +176,20 @@ def _drawn_by_trigger(
 
 def asks_of(
     model: "SocialModel", ticks: Rows, rows: Rows, asked: list[Question], draws: npt.NDArray[np.float64]
-) -> list[Ask]:
+) -> list[PlacedQuestion]:
     """Return questions with their place in the run."""
     followers = model.network.n_followers[rows].tolist()
     places = zip(asked, ticks.tolist(), rows.tolist(), draws.tolist(), followers, strict=True)
-    return [Ask(question, model.round, tick, row, draw, n) for question, tick, row, draw, n in places]
+    return [PlacedQuestion(question, model.round, tick, row, draw, n) for question, tick, row, draw, n in places]
 
 
 def collect_answers(model: "SocialModel") -> list[Answered]:
     """Return answers that have come to agents that wait, by tick; some have, unless nobody waits."""
-    if not model.waiting or not isinstance(model.reasoner, Reasoner):
+    if not model.pending or not isinstance(model.reasoner, Reasoner):
         return []
     found = model.reasoner.collect()
     _count(model, [answer for _, answer in found])
-    doing = model.waiting.by_row
+    doing = model.pending.by_row
     # sorted: tick, row, trigger, post, target
     came = sorted((*_tick_first(ask.agent, doing.pop(ask.agent)), _code(answer)) for ask, answer in found)
     table = np.array(came, np.int64).reshape(-1, 5)
@@ -193,7 +203,7 @@ def _tick_first(row: int, doing: tuple[int, int, int]) -> tuple[int, int, int, i
 
 
 def _code(answer: Answer) -> int:
-    return STAY if answer.choice is None else answer.choice.code
+    return NO_CHANGE if answer.choice is None else answer.choice.code
 
 
 def _count(model: "SocialModel", answers: list[Answer]) -> None:
@@ -240,4 +250,4 @@ def _detailed(columns: OpenChoices, agents: AgentColumns, posts: PostColumns) ->
             found[has_post] = there.model.posts.kind[there.posts] if name == "kind" else there.column(name)
         return found
 
-    return DetailedChoices.of(columns, agents.model.told.matches(agents.rows, posts.posts), column)
+    return DetailedChoices.of(columns, agents.model.prompt_interests.matches(agents.rows, posts.posts), column)

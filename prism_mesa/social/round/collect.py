@@ -27,7 +27,7 @@ _MOVE: Final = (np.int32, np.int32, np.uint16, np.int32, np.bool_)
 _IMPRESSION: Final = (np.int32, np.int32, np.int32)
 
 
-class Recorder(Protocol):
+class RoundRecorder(Protocol):
     """Where a model's records go."""
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LIKE: Final = ACTIONS.index("like")
 _ACTION_OF: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
-LETS_GO: Final = np.array([state in (IDLE, SCROLLING, RESTING) for state in STATES])
+RELEASES_POST: Final = np.array([state in (IDLE, SCROLLING, RESTING) for state in STATES])
 """Which states let go of the post at hand when they are entered."""
 
 
@@ -34,7 +34,7 @@ def read_next(model: "SocialModel", row: int) -> None:
     model.events.impressions.append(_columns(model.tick, row, int(post)))
 
 
-def follow_up(
+def apply_effects(
     model: "SocialModel", row: int, trigger: int, source: AgentState, target: AgentState, *, was_open: bool
 ) -> None:
     """Do what a transition of one agent entails, after its state has been set.
@@ -56,7 +56,7 @@ def follow_up(
         population.pending_action[row] = drawn_action(model, row)
     if target in _ACTION_OF and post != NO_POST and not note_engagement(model, row, post, _ACTION_OF[target]):
         model.totals["repeated"] += 1
-    if LETS_GO[target.code]:
+    if RELEASES_POST[target.code]:
         population.current_post[row] = NO_POST
         population.pending_action[row] = NO_ACTION
 
@@ -79,7 +79,7 @@ def note_engagement(
         model.events.texts.setdefault((row, post, action), words)
     if has_engaged(model, row, post, action):
         return False
-    model.engaged.beside.add(row)
+    model.engagements.beside.add(row)
     model.events.beside[engagement_key(model, row, post, action)] = (
         model.tick if tick is None else tick,
         row,

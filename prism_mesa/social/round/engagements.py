@@ -23,7 +23,7 @@ type Columns = tuple[Rows, Rows, Rows, Rows]
 _REPLY: Final = ACTIONS.index("reply")
 
 
-class Engaged:
+class Engagements:
     """Who has liked, and who has reshared, which root in the rounds that are committed: 8 bytes each, for good.
 
     Attributes:
@@ -70,7 +70,7 @@ def engagement_keys(agent: Rows, about: Rows, action: Rows) -> Keys:
 def open_round(model: "SocialModel") -> None:
     """Note who comes into the round with a post at hand, or has engaged since the last one was committed."""
     pending = [agent for _, agent, _, _ in model.events.engagements]
-    model.engaged.carried = np.concatenate([np.flatnonzero(model.population.current_post != NO_POST), *pending])
+    model.engagements.carried = np.concatenate([np.flatnonzero(model.population.current_post != NO_POST), *pending])
 
 
 def has_engaged(model: "SocialModel", row: int, post: int, action: int) -> bool:
@@ -82,7 +82,7 @@ def has_engaged(model: "SocialModel", row: int, post: int, action: int) -> bool:
         of_row = slice(*(int(np.searchsorted(agents, np.int32(row), side)) for side in ("left", "right")))
         if (_keys(model, agents[of_row], posts[of_row], actions[of_row]) == key).any():
             return True
-    return action != _REPLY and bool(model.engaged.holds(np.array([key]))[0])
+    return action != _REPLY and bool(model.engagements.holds(np.array([key]))[0])
 
 
 def engagement_key(model: "SocialModel", row: int, post: int, action: int) -> int:
@@ -106,7 +106,7 @@ def taken(model: "SocialModel") -> Columns:
     """
     found, keys, n_in_vain = _counted(model)
     model.totals["repeated"] += n_in_vain
-    model.engaged.add(keys[keys & 3 != _REPLY])
+    model.engagements.add(keys[keys & 3 != _REPLY])
     model.events.engagements.clear()
     model.events.beside.clear()
     return found
@@ -141,7 +141,7 @@ def _drop_known(model: "SocialModel", keys: Keys, counts: Mask) -> None:
     without a break; so who engages again has done it beside the columns, still has the post at hand, or means a root
     that is itself too old for feeds, and may have come back.
     """
-    engaged, population = model.engaged, model.population
+    engaged, population = model.engagements, model.population
     oldest = model.posts.first_visible(max(model.round, 0), model.params.feed.window)
     may_repeat = (keys >> 2 & 2**31 - 1) < oldest
     suspects = np.zeros(len(population), np.bool_)

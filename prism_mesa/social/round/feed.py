@@ -21,7 +21,7 @@ from prism_mesa.kernels.feed import (
 )
 from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.state.chunks import in_threads
-from prism_mesa.social.state.exposure import Seen
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import REPLY, Posts
@@ -42,7 +42,7 @@ def rank_feeds(
     agents: Ids,
     population: Population,
     posts: Posts,
-    seen: Seen,
+    seen: Exposure,
     network: FollowNetwork,
     params: FeedParams,
     streams: Streams,

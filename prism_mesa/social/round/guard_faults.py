@@ -101,7 +101,7 @@ class GuardWarnings:
         for guard in [] if self._held else chart.failing_guards():
             if guard.transition not in self._said:
                 self._said.add(guard.transition)
-                warn(_told(guard))
+                warn(_warning_text(guard))
 
     @contextlib.contextmanager
     def held(self, chart: Statechart) -> Iterator[None]:
@@ -114,7 +114,7 @@ class GuardWarnings:
             self.say(chart)
 
 
-def _told(guard: FailingGuard) -> str:
+def _warning_text(guard: FailingGuard) -> str:
     return (
         f"{guard} and counts as false there (model.chart.guard_errors goes on counting; "
         "statechart.strict=true lets it raise)"

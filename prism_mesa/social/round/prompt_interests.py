@@ -24,7 +24,7 @@ _BLOCK: Final = 1 << 16
 """Agents whose kind is found at a time."""
 
 
-class Told:
+class PromptInterests:
     """The interests that are told of the agents of a model, as places in `Topics.names`; found when first needed."""
 
     def __init__(self, model: "SocialModel") -> None:

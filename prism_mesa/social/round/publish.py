@@ -139,7 +139,7 @@ def _remember(model: "SocialModel", known: list[Rows]) -> None:
     own = new[posts.root[new] == new]
     roots = np.append(known.pop(), own.astype(np.int32))
     agents = np.append(known.pop(), posts.author[own])
-    model.seen.add(agents, roots)
+    model.exposure.add(agents, roots)
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
-    model.seen.keep(shown)
+    model.exposure.keep(shown)

@@ -29,35 +29,45 @@ def questions(
     """
     model = agents.model
     states = [STATES[code] for code in model.population.state[agents.rows].tolist()]
-    kinds = _kinds(model, agents.rows)
-    whole = kinds is None
+    archetypes_of_rows = _archetypes_of(model, agents.rows)
+    whole = archetypes_of_rows is None
     histories = _histories(model, agents.rows) if whole else [()] * len(states)
-    matches = model.told.matches(agents.rows, posts.posts).tolist()
-    columns = (_personas(agents, kinds), states, triggers, options, _posts(posts, whole=whole), histories, matches)
+    matches = model.prompt_interests.matches(agents.rows, posts.posts).tolist()
+    columns = (
+        _personas(agents, archetypes_of_rows),
+        states,
+        triggers,
+        options,
+        _posts(posts, whole=whole),
+        histories,
+        matches,
+    )
     return [Question(*row) for row in zip(*columns, strict=True)]
 
 
 def as_archetype(question: Question, agents: AgentColumns) -> Question:
     """Return a question of one agent (`agents` of length 1) as its kind puts it, where kinds are what is asked."""
-    told = agents.model.told
-    kinds = _kinds(agents.model, agents.rows)
-    if kinds is None:
+    told = agents.model.prompt_interests
+    archetypes_of_rows = _archetypes_of(agents.model, agents.rows)
+    if archetypes_of_rows is None:
         return replace(question, match=told.match(question))
-    [persona] = _personas(agents, kinds)
+    [persona] = _personas(agents, archetypes_of_rows)
     own = question.persona
     numbers = {name: getattr(own, name) for name in ("traits", "propensities", "low", "high")}
     question = replace(question, persona=replace(persona, **numbers), history=())
     return replace(question, match=told.match(question))
 
 
-def _kinds(model: "SocialModel", rows: Rows) -> list[int] | None:
+def _archetypes_of(model: "SocialModel", rows: Rows) -> list[int] | None:
     if model.archetypes is None:
         return None
-    kinds: list[int] = model.archetypes.of(model.population.interests[rows], model.population.traits[rows]).tolist()
-    return kinds
+    archetypes_of_rows: list[int] = model.archetypes.of(
+        model.population.interests[rows], model.population.traits[rows]
+    ).tolist()
+    return archetypes_of_rows
 
 
-def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
+def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> list[Persona]:
     model, rows = agents.model, agents.rows
     population = model.population
     traits = population.traits[rows]
@@ -67,17 +77,17 @@ def _personas(agents: AgentColumns, kinds: list[int] | None) -> list[Persona]:
         agents.column("low_threshold").tolist(),
         agents.column("high_threshold").tolist(),
     )
-    if kinds is not None and model.archetypes is not None:
+    if archetypes_of_rows is not None and model.archetypes is not None:
         own = model.archetypes
-        words = [own.interests[kind] for kind in kinds]
-        characters = [own.personality[kind] for kind in kinds]
-        names = [f"a user of kind {kind}" for kind in kinds]
+        words = [own.interests[kind] for kind in archetypes_of_rows]
+        characters = [own.personality[kind] for kind in archetypes_of_rows]
+        names = [f"a user of kind {kind}" for kind in archetypes_of_rows]
     else:
         words = model.topics.words_of(population.interests[rows])
         characters = [personality(row) for row in traits]
         names = [population.names[row] for row in rows.tolist()]
-        kinds = [-1] * len(rows)
-    return [Persona(*row) for row in zip(names, words, characters, *columns, kinds, strict=True)]
+        archetypes_of_rows = [-1] * len(rows)
+    return [Persona(*row) for row in zip(names, words, characters, *columns, archetypes_of_rows, strict=True)]
 
 
 def _posts(posts: PostColumns, *, whole: bool) -> list[Post | None]:

@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.walk import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.behavior import SEES_POST
-from prism_mesa.social.round.choices import LATER, STAY, Answered, ask, collect_answers
+from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.walk import Stopped, Walkers, walked
+from prism_mesa.social.round.walk import Stopped, Walkers, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import STATES
 
@@ -38,7 +38,7 @@ def run_ticks(model: "SocialModel") -> None:
     for last in range(stride, ticks + 1, stride):
         model.tick = last
         stands = np.zeros(len(model.population), np.bool_)
-        stands[list(model.waiting.by_row)] = True
+        stands[list(model.pending.by_row)] = True
         walks = model.active() & ~stands
         if stride == 1:
             model.step_scripts()
@@ -62,7 +62,7 @@ def fire_and_wait(model: "SocialModel", trigger: str, rows: Rows) -> None:
 
 def await_answers(model: "SocialModel", until: int) -> None:
     """Wait for all answers that are out; who gets one goes on up to the tick `until`."""
-    while model.waiting:
+    while model.pending:
         for answered in collect_answers(model):
             _resume(model, answered, until)
 
@@ -72,8 +72,8 @@ def _resume(model: "SocialModel", came: Answered, until: int) -> None:
     model.tick = came.tick
     choice = _Choice(AgentColumns(model, came.rows), PostColumns(model, came.rows, came.posts), came.triggers)
     sources = model.population.state[came.rows]
-    keys = [model.waiting.keys.pop(row, 0) for row in came.rows.tolist()]
-    _run_actions(choice, _arrows_to(choice, sources, came.targets, keys))
+    keys = [model.pending.keys.pop(row, 0) for row in came.rows.tolist()]
+    _run_actions(choice, _transitions_to(choice, sources, came.targets, keys))
     ones = np.ones(len(came.rows), np.uint8)
     advance(model, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones, came.posts), until)
 
@@ -81,11 +81,11 @@ def _resume(model: "SocialModel", came: Answered, until: int) -> None:
 def advance(model: "SocialModel", walkers: Walkers, until: int) -> None:
     """Let agents walk up to the tick `until`, settling whatever stops them, but for answers that are waited for."""
     while len(walkers.rows):
-        walkers = _settled(model, walked(model, walkers, until))
+        walkers = _settled(model, walk_agents(model, walkers, until))
 
 
 def _settled(model: "SocialModel", stopped: Stopped) -> Walkers:
-    """Return those who can go on, with what they do next; those whose question is out wait in `model.waiting`."""
+    """Return those who can go on, with what they do next; those whose question is out wait in `model.pending`."""
     is_open = stopped.outcomes <= FIRST_SET
     parts = [_answered(model, stopped.take(is_open))] if is_open.any() else []
     now = model.tick
@@ -128,25 +128,25 @@ def _fired(model: "SocialModel", stopped: Stopped) -> Walkers:
     sources = model.population.state[stopped.rows].astype(np.int64)
     fired = model.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
     model.rowwise |= fired.rowwise
-    arrows = [STAY if t.target is None else t.target.code for t in fired.transitions]
-    targets = np.array([*arrows, STAY])[fired.taken]
+    arrows = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]
+    targets = np.array([*arrows, NO_CHANGE])[fired.taken]
     taken, was_open = fired.taken.astype(np.int64), fired.open >= 0
     if was_open.any():
         where = np.flatnonzero(was_open)
         asking = choice.take(where)
         targets[where] = ask(model, asking.agents, asking.posts, asking.triggers, fired.open[where], fired.option_sets)
         keys = fired.keys[where].tolist()
-        taken[where] = _arrows_to(asking, sources[where], targets[where], keys)
-        wait = np.flatnonzero(targets[where] == LATER).tolist()
-        model.waiting.keys.update((int(stopped.rows[where[i]]), keys[i]) for i in wait)
-    here = np.flatnonzero(targets != LATER)
+        taken[where] = _transitions_to(asking, sources[where], targets[where], keys)
+        wait = np.flatnonzero(targets[where] == PENDING).tolist()
+        model.pending.keys.update((int(stopped.rows[where[i]]), keys[i]) for i in wait)
+    here = np.flatnonzero(targets != PENDING)
     _run_actions(choice.take(here), taken[here])
     return _going_on(stopped, choice, targets, was_open)
 
 
 def _going_on(stopped: Stopped, choice: _Choice, targets: Rows, was_open: Mask) -> Walkers:
-    here, about = targets != LATER, choice.posts.posts
-    targets = np.where(targets == STAY, NOTHING, targets)
+    here, about = targets != PENDING, choice.posts.posts
+    targets = np.where(targets == NO_CHANGE, NOTHING, targets)
     return Walkers.of(
         stopped.rows[here], stopped.ticks[here], stopped.triggers[here], targets[here], was_open[here], about[here]
     )
@@ -162,7 +162,7 @@ def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColum
     return PostColumns(model, rows, posts)
 
 
-def _arrows_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequence[int]) -> npt.NDArray[np.int64]:
+def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequence[int]) -> npt.NDArray[np.int64]:
     """Return the transitions that lead to chosen targets: their actions are to be run.
 
     Only where a transition has an action does it matter which one it is; then what the guards said when the trigger
@@ -176,7 +176,7 @@ def _arrows_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequence[int
     for i, target in enumerate(targets.tolist()):
         if target >= 0:
             trigger = chart.triggers[choice.triggers[i]]
-            found[i] = index[id(chart.arrow_of(STATES[sources[i]], trigger, STATES[target], keys[i]))]
+            found[i] = index[id(chart.resolve_key(STATES[sources[i]], trigger, STATES[target], keys[i]))]
     return found
 
 

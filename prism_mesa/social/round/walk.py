@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.walk import ITS_OWN, NOTHING, Book, Out, People, PostTable, Setting, walk
+from prism_mesa.kernels.walk import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants, WalkOutput, walk
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import Posts
@@ -104,7 +104,7 @@ class Stopped:
         return Stopped(self.rows[which], self.ticks[which], self.triggers[which], self.outcomes[which])
 
 
-def walked(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
+def walk_agents(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
     """Let agents walk up to the tick `until`; note their events and counts, and return those that have stopped."""
     ticks = model.params.ticks_per_round
     size = max(1, min(BLOCK, _MOST_EVENTS // (ticks + 1)))
@@ -119,12 +119,14 @@ def walked(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
         people_of(model.population),
         table_of(model.posts),
         _setting(model),
-        Book(model.history.ring, model.history.count),
+        HistoryRing(model.history.ring, model.history.count),
     )
 
-    rooms: list[Out] = []  # used again from block to block: memory that is given back and forth is not all given back
+    rooms: list[
+        WalkOutput
+    ] = []  # used again from block to block: memory that is given back and forth is not all given back
 
-    def block(cut: slice) -> Out:
+    def block(cut: slice) -> WalkOutput:
         part = walkers.cut(cut)
         out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, n_programs, keeps=keeps)
         walk(part.rows, part.at, part.triggers, part.targets, part.opens, part.about, until, *common, out)
@@ -158,8 +160,8 @@ def table_of(posts: Posts) -> PostTable:
     return PostTable(**columns, vectors=posts.text_vectors)
 
 
-def _setting(model: "SocialModel") -> Setting:
-    return Setting(
+def _setting(model: "SocialModel") -> RoundConstants:
+    return RoundConstants(
         half_band=model.params.agents.band / 2,
         unit_length=float(UNIT * UNIT),
         action_key=model.streams.key("action", model.round),
@@ -169,9 +171,9 @@ def _setting(model: "SocialModel") -> Setting:
     )
 
 
-def _room(n: int, ticks: int, n_programs: int, *, keeps: bool) -> Out:
+def _room(n: int, ticks: int, n_programs: int, *, keeps: bool) -> WalkOutput:
     most = n * (ticks + 1)
-    return Out(
+    return WalkOutput(
         size=np.zeros(5, np.int64),
         counts=np.zeros((ticks, len(STATES)), np.int64),
         stopped=np.empty((4, n), np.int32),
@@ -182,7 +184,7 @@ def _room(n: int, ticks: int, n_programs: int, *, keeps: bool) -> Out:
     )
 
 
-def _trimmed(out: Out) -> Out:
+def _trimmed(out: WalkOutput) -> WalkOutput:
     """Return what came about, without the room that was not needed, which is made ready for the next block."""
     stopped, impressions, engagements, moves = out.size[:4].tolist()
     counts = out.counts.copy()

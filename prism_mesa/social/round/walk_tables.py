@@ -10,7 +10,7 @@ from prism_mesa.domain import ACTIONS, POST_KINDS
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walk import FIELD_NAMES, FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, SEES_POST, TRIGGER_RULES
-from prism_mesa.social.round.effects import LETS_GO
+from prism_mesa.social.round.effects import RELEASES_POST
 from prism_mesa.social.state.population import STATE_NAMES
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Field, Programmer
@@ -74,7 +74,7 @@ class WalkTables:
             fixed=np.array([*by_cell, NOTHING], np.int32)[cell],
             composes=np.array([state is COMPOSING for state in STATES], np.uint8),
             engages=_ints([_action(state) for state in STATES]),
-            lets_go=LETS_GO.astype(np.uint8),
+            releases_post=RELEASES_POST.astype(np.uint8),
             idle=IDLE.code,
         )
         self.programs: Programs = self._programmer.programs()

@@ -20,7 +20,7 @@ type Int64 = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Stock:
+class TemplateTexts:
     """Words that many engagements share: that of ``keys[i]`` says ``texts[places[i]]``.
 
     Attributes:
@@ -44,7 +44,7 @@ class Events:
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
         texts: The words of replies and reshares: (agent, post, action code) -> one line.
         notes: What agents wrote down for themselves: (tick, agent, text, importance).
-        stock: Words of those that are not among `texts`, if they were given in columns.
+        template_texts: Words of those that are not among `texts`, if they were given in columns.
     """
 
     impressions: list[tuple[Rows, ...]] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Events:
     moves: list[tuple[Rows, ...]] = field(default_factory=list)
     texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     notes: list[tuple[int, int, str, int]] = field(default_factory=list)
-    stock: Stock | None = None
+    template_texts: TemplateTexts | None = None
 
     def seen(self) -> tuple[Int32, Int32, Int32]:
         """Take the impressions: tick, agent, post."""
@@ -62,7 +62,7 @@ class Events:
         return tick, agent, post
 
     def engaged(self) -> list[Int32]:
-        """Return all engagements: tick, agent, post, action; `social.engaged` says which of them count."""
+        """Return all engagements: tick, agent, post, action; `social.round.engagements` says which of them count."""
         beside = tuple(np.array(list(self.beside.values()), np.int32).reshape(-1, 4).T)
         return _joined([beside, *self.engagements], 4)
 
@@ -76,11 +76,11 @@ class Events:
         """Return different words, and which of them each of the engagements has, -1 for none."""
         said: list[str] = []
         places = np.full(len(agent), -1, np.int32)
-        if self.stock is not None and len(self.stock.keys):
+        if self.template_texts is not None and len(self.template_texts.keys):
             keys = engagement_keys(agent, post, action)
-            at = np.minimum(np.searchsorted(self.stock.keys, keys), len(self.stock.keys) - 1)
-            said += self.stock.texts
-            np.copyto(places, self.stock.places[at], where=self.stock.keys[at] == keys)
+            at = np.minimum(np.searchsorted(self.template_texts.keys, keys), len(self.template_texts.keys) - 1)
+            said += self.template_texts.texts
+            np.copyto(places, self.template_texts.places[at], where=self.template_texts.keys[at] == keys)
         for i, text in self._given(agent, post, action).items():
             places[i] = len(said)
             said.append(text)

@@ -10,7 +10,7 @@ from prism_mesa.kernels.seen import insert, prune
 type Rows = npt.NDArray[np.integer[Any]]
 
 
-class Seen:
+class Exposure:
     """Which agent has read a post of which root, or has written it, for all roots that can still be shown.
 
     Attributes:

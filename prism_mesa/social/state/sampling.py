@@ -53,7 +53,7 @@ class Recorded:
             if mask is not None:
                 self._masks[table] = np.concatenate([mask, chance < self.shares[table]])
 
-    def told(self) -> dict[str, dict[str, float]]:
+    def as_facts(self) -> dict[str, dict[str, float]]:
         """Return for each table the share of agents that is recorded, and their number."""
         n = len(self.n_engaged)
         counts = {table: n if mask is None else int(mask.sum()) for table, mask in self._masks.items()}

@@ -40,7 +40,7 @@ class Schedule:
 
 
 @dataclass(frozen=True)
-class World:
+class StartingWorld:
     """What a model starts with.
 
     Attributes:
@@ -60,7 +60,7 @@ class World:
     profiled: frozenset[str] = frozenset()
 
 
-def make_world(params: SocialParams, streams: Streams) -> World:
+def make_world(params: SocialParams, streams: Streams) -> StartingWorld:
     """Return the world of `params`.
 
     Raises:
@@ -96,7 +96,7 @@ def make_world(params: SocialParams, streams: Streams) -> World:
     notes += misfits
     if without:
         notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
-    return World(network, corpus, topics, population, schedule, tuple(notes), tuple(misfits), profiled)
+    return StartingWorld(network, corpus, topics, population, schedule, tuple(notes), tuple(misfits), profiled)
 
 
 def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:

@@ -49,7 +49,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class _Wanted:
+class _ColumnsNeeded:
     """Columns that a table must have and may have, whether it may have others, and what they hold, for errors."""
 
     needs: tuple[str, ...]
@@ -101,18 +101,18 @@ def read_table(
     Raises:
         DataError: If it is missing, of another kind, unreadable, too large, empty, or its columns are others.
     """
-    return _read(path, key, _Wanted(tuple(needs), tuple(may), others), files, read_csv)
+    return _read(path, key, _ColumnsNeeded(tuple(needs), tuple(may), others), files, read_csv)
 
 
 def read_ids(path: str | Path, key: str, columns: Sequence[str], files: FilesParams = DEFAULT) -> Table:
     """Return columns of ids alone; a CSV's are int64 if all are written as whole numbers are. See `read_table`."""
-    return _read(path, key, _Wanted(tuple(columns), what="ids"), files, read_csv_ids)
+    return _read(path, key, _ColumnsNeeded(tuple(columns), what="ids"), files, read_csv_ids)
 
 
 def _read(
     path: str | Path,
     key: str,
-    wanted: _Wanted,
+    wanted: _ColumnsNeeded,
     files: FilesParams,
     csv_reader: Callable[[Path, Header, Sequence[str], FilesParams], pa.Table],
 ) -> Table:

@@ -121,12 +121,12 @@ class _Utf8(io.RawIOBase):
         try:
             text = self._decoder.decode(block, final=not block)
         except UnicodeDecodeError as error:
-            raise ValueError(self._told(error)) from None
+            raise ValueError(self._invalid_utf8(error)) from None
         if self._encoding != "utf-8":
             return text.encode()
         return block.removeprefix(codecs.BOM_UTF8) if first else block
 
-    def _told(self, error: UnicodeDecodeError) -> str:
+    def _invalid_utf8(self, error: UnicodeDecodeError) -> str:
         """Return which byte cannot be read, where it is, and what to try."""
         place = self._read - len(error.object) + error.start
         with _source_of(self._file) as source:

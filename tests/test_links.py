@@ -1,0 +1,140 @@
+"""No link and no path in the documents, the configurations and the notebooks is dead."""
+
+import json
+import os
+import re
+from functools import cache
+from pathlib import Path
+
+ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
+PACKAGE = ROOT / "prism_mesa"
+NOT_OURS = {"results", "__pycache__"}
+HISTORY = "CHANGELOG.md"
+FOLDERS = "benchmarks|configs|docs|notebooks|prism_mesa|tests"
+
+FENCED = re.compile(r"^(```|~~~).*?^\1", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"`[^`\n]*`")
+LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
+HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+KEPT = re.compile(rf"(?<![\w/.-])(?:{FOLDERS})/[\w./-]*[\w/]")
+NAMED = re.compile(r"`((?:[\w-]+/)*(?:[\w-]+\.(?:py|md|yaml|ipynb)|[\w-]+/))`")
+DOTTED = re.compile(r"\bprism_mesa(?:\.\w+)+")
+
+
+def files(*endings):
+    """Return our own files of these endings; what stands in hidden folders and in results is not ours."""
+    found = []
+    for folder, inner, names in os.walk(ROOT):
+        inner[:] = [name for name in inner if not name.startswith(".") and name not in NOT_OURS]
+        found += [Path(folder) / name for name in names if name.endswith(endings)]
+    return sorted(found)
+
+
+def words_of(path):
+    """Return the text of a file, of a notebook that of its cells, whose outputs may hold anything."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix != ".ipynb":
+        return text
+    return "\n\n".join("".join(cell["source"]) for cell in json.loads(text)["cells"])
+
+
+def prose_of(path):
+    """Return what of a page is read as Markdown: neither blocks of code nor, in a notebook, cells of code."""
+    if path.suffix == ".ipynb":
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+    else:
+        text = path.read_text(encoding="utf-8")
+    return FENCED.sub("", text)
+
+
+@cache
+def anchors_of(path):
+    """Return the anchors that headings of a page make, as GitHub names them: the second of two equal ones gets -1."""
+    found = set()
+    for heading in HEADING.findall(prose_of(path)):
+        shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)
+        slug = re.sub(r"[^\w\- ]", "", shown.strip().lower()).replace(" ", "-")
+        found.add(next(name for n in range(99) if (name := f"{slug}-{n}" if n else slug) not in found))
+    return found
+
+
+def dead_links(page):
+    """Return the relative links of a page that lead to no file, or to no heading of it."""
+    dead = []
+    for link in LINK.findall(CODE.sub("", prose_of(page))):
+        if re.match(r"[a-z][a-z0-9+.-]*:", link):
+            continue
+        where, _, anchor = link.partition("#")
+        target = (page.parent / where).resolve() if where else page
+        has_anchors = target.suffix in (".md", ".ipynb")
+        if not target.exists() or (anchor and not (has_anchors and anchor in anchors_of(target))):
+            dead.append(link)
+    return dead
+
+
+def is_a_path(name):
+    """Return whether a document may name a file or folder so: from the root, in the package, or by its name alone."""
+    if (ROOT / name).exists() or (PACKAGE / name).exists():
+        return True
+    return "/" not in name.rstrip("/") and any(PACKAGE.rglob(name.rstrip("/")))
+
+
+def is_importable(name):
+    """Return whether a name, with slashes for dots, is a module, or something that a module names."""
+    *parents, last = name.split("/")
+    whole, parent = ROOT.joinpath(*parents, last), ROOT.joinpath(*parents)
+    if whole.is_dir() or whole.with_suffix(".py").exists():
+        return True
+    sources = [source for source in (parent.with_suffix(".py"), parent / "__init__.py") if source.exists()]
+    return any(re.search(rf"\b{last}\b", source.read_text(encoding="utf-8")) for source in sources)
+
+
+def dead(found, paths):
+    """Return what is found dead, by the file that names it."""
+    return {str(path.relative_to(ROOT)): names for path in paths if (names := found(path))}
+
+
+def test_every_relative_link_leads_to_a_file_and_a_heading():
+    assert dead(dead_links, files(".md", ".ipynb")) == {}
+
+
+def test_every_path_from_the_root_that_a_file_names_is_there():
+    def missing(path):
+        return [named for named in KEPT.findall(words_of(path)) if not (ROOT / named).exists()]
+
+    own = files(".md", ".ipynb", ".yaml", ".toml", ".py")
+    assert dead(missing, [path for path in own if path.name not in (HISTORY, Path(__file__).name)]) == {}
+
+
+def test_every_source_file_that_a_page_names_is_there():
+    packages = "|".join(folder.name for folder in PACKAGE.iterdir() if (folder / "__init__.py").exists())
+    modules = re.compile(rf"(?<![\w/.-])(?:{packages})/\w+(?![\w/.])")  # as in a diagram: without the ending
+
+    def missing(path):
+        named = [name for name in NAMED.findall(prose_of(path)) if not is_a_path(name)]
+        return named + [name for name in modules.findall(words_of(path)) if not is_importable(f"prism_mesa/{name}")]
+
+    assert dead(missing, [ROOT / "README.md", ROOT / "docs" / "design.md"]) == {}
+
+
+def test_every_module_that_a_document_names_is_there():
+    def missing(path):
+        return [name for name in DOTTED.findall(words_of(path)) if not is_importable(name.replace(".", "/"))]
+
+    assert dead(missing, [path for path in files(".md", ".ipynb", ".yaml") if path.name != HISTORY]) == {}
+
+
+def test_every_page_of_the_docs_is_in_their_index():
+    index = ROOT / "docs" / "index.md"
+    linked = {(index.parent / link).resolve() for link in LINK.findall(prose_of(index))}
+    assert set((ROOT / "docs").glob("*.md")) - {index} <= linked
+
+
+def test_dead_links_and_anchors_are_found(tmp_path):
+    (tmp_path / "other.md").write_text("# One `x` & two\n\n```\n# no heading\n```\n\n# Twice\n\n# Twice\n")
+    (tmp_path / "page.md").write_text(
+        "[a](other.md#one-x--two) [b](other.md#twice-1) [c](#here) [d](https://example.org/none) `[e](none.md)`\n\n"
+        '![f](none.png) [g](other.md#no-heading) [h](#there) [i](none.md "title")\n\n## Here\n'
+    )
+    assert dead_links(tmp_path / "page.md") == ["none.png", "other.md#no-heading", "#there", "none.md"]

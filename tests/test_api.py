@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from test_economy_runs import LLM, failing_from
+from advisors import LLM, failing_from
 
 from prism_mesa import Config, RunResult, read_manifest, run, run_economy
 from prism_mesa.errors import ConfigError, RunError

@@ -8,7 +8,7 @@ import pytest
 from prism_mesa import load_config
 from prism_mesa.runs.social import run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[3]
 DATA = ROOT.parent / "shared" / "data"
 GRAPH = DATA / "follow_graph" / "verizoncareers_edges.csv.gz"
 POSTS = DATA / "posts_hn" / "posts.csv.gz"

@@ -7,7 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from prism_mesa import run
-from prism_mesa.runs.posts_table import Posts
+from prism_mesa.runs.posts_table import RecordedPosts
 
 CONFIG = {"agents": {"n": 80, "activity": 0.9}, "network": {"mean_degree": 10}, "rounds": 4, "ticks_per_round": 12}
 
@@ -35,4 +35,4 @@ def test_the_parents_of_a_run_in_which_none_was_a_blank_are_read_alike(result, t
     parent = table["parent"].to_numpy()
     blank = table.set_column(table.column_names.index("parent"), "parent", pa.array(parent, mask=parent < 0))
     pq.write_table(blank, tmp_path / "posts.parquet")
-    assert Posts(tmp_path).parent.tolist() == Posts(result.run_dir).parent.tolist() == parent.tolist()
+    assert RecordedPosts(tmp_path).parent.tolist() == RecordedPosts(result.run_dir).parent.tolist() == parent.tolist()

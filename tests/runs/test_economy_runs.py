@@ -1,6 +1,5 @@
 """Runs of nations: what they leave, that they repeat, how they fail, and what the command line says of them."""
 
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -8,6 +7,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 import yaml
+from advisors import LLM, advisor, failing_from, served
 
 from prism_mesa import read_manifest, read_table
 from prism_mesa.analysis.explain.economy import why_nation
@@ -21,33 +21,8 @@ from prism_mesa.runs.folder import ECONOMY_TABLES
 from prism_mesa.runs.replay import replay
 from prism_mesa.view.economy_plots import draw_economy
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 FILE = ROOT / "configs" / "economy.yaml"
-SAID = (
-    "Raise the policy rate by 0.5 percentage points",
-    "Lower interest rates by 0.25% to stimulate borrowing",
-    "Increase government spending by 1% of GDP",
-    "Cut taxes by 300%",
-    "Annex the moon with the tax revenue",
-    "Impose a 10% tariff on imports from Canada and Sweden",
-    "Keep interest rates unchanged",
-    "Borrow 2% of GDP",
-)
-LLM = {"economy": {"policy": "llm"}}
-
-
-def advisor(prompt):
-    """An LLM that depends on the question and on nothing else."""
-    number = int(hashlib.sha256(prompt.encode()).hexdigest(), 16)
-    if "turn one sentence" in prompt:
-        return '{"understood": false}'
-    said = {"action": SAID[number % len(SAID)], "reasoning": f"Reason {number % 97}.", "confidence": 0.5}
-    return json.dumps(said)
-
-
-def served(body):
-    """The same for a stand-in for Ollama."""
-    return advisor(body["messages"][0]["content"])
 
 
 def table_bytes(folder):
@@ -190,13 +165,6 @@ def test_a_function_shares_answers_through_a_ledger_too(tmp_path):
 
 
 # -- failures ----------------------------------------------------------------------------------------------
-
-
-def failing_from(quarter):
-    def llm(prompt):
-        return "no JSON at all" if f"it is {quarter}" in prompt and "advise Canada" in prompt else advisor(prompt)
-
-    return llm
 
 
 @pytest.fixture

@@ -4,10 +4,10 @@ import os
 import shutil
 
 import pytest
+from advisors import served
 from damaged_runs import damage_ledger, damage_table, damaged_manifest, with_manifest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
-from test_economy_runs import served
 
 from prism_mesa import draw_economy, draw_run, read_manifest, read_table, run
 from prism_mesa.analysis.distill.distill import distill

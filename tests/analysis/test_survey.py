@@ -29,7 +29,7 @@ from prism_mesa.streams import Streams
 from prism_mesa.view.plots import survey_figure
 from prism_mesa.view.summaries import survey_lines
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 CLOSED = {"id": "drink", "ask": "What do you drink?", "options": ["tea", "coffee", "water"]}
 OPEN = {"id": "why", "ask": "Why is that?"}
 FILE = """

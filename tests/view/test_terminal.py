@@ -19,7 +19,7 @@ from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.csv_tables import write_csv
 from prism_mesa.terminal import Dimmed, show, show_line
 
-PACKAGE = Path(__file__).parents[1] / "prism_mesa"
+PACKAGE = Path(__file__).parents[2] / "prism_mesa"
 STEERING = "\x1b[31mred\x1b[0m \x9b2J \x07 \u202eback\u202c \u2066left\u2069 \x08\x7f"
 WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
 

@@ -13,7 +13,7 @@ from prism_mesa import Config, ConfigError, SocialModel, load_config
 from prism_mesa.params import Params, leaves, merged, nested, validated
 from prism_mesa.runs.config import make_config
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DEFAULT = ROOT / "configs" / "default.yaml"
 REAL = ROOT / "configs" / "real.yaml"
 

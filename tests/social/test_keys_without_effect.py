@@ -27,7 +27,7 @@ from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.without_effect import TABLE, _known
 from prism_mesa.social.world.build import make_world
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 NOBODY = "http://127.0.0.1:9"
 SMALL = {"agents.n": 30, "rounds": 3, "network.mean_degree": 6, "agents.band": 0.3, "agents.activity": 0.8}
 

@@ -38,7 +38,7 @@ def drawn(n=20_000, seed=1, start=0, **agents):
 
 
 def test_traits_are_the_published_ones():
-    target = Path(__file__).parents[2] / "shared" / "data" / "targets.json"
+    target = Path(__file__).parents[4] / "shared" / "data" / "targets.json"
     if not target.exists():
         pytest.skip("shared/data is not here")
     big5 = json.loads(target.read_text())["big5_mean_sd_corr"]

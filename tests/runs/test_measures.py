@@ -18,7 +18,7 @@ from prism_mesa.runs.measures import (
     top_share,
 )
 
-VOTERFRAUD = Path(__file__).parents[2] / "shared" / "data" / "cascades_voterfraud"
+VOTERFRAUD = Path(__file__).parents[3] / "shared" / "data" / "cascades_voterfraud"
 needs_voterfraud = pytest.mark.skipif(
     not VOTERFRAUD.is_dir(), reason=f"the real data are not there: {VOTERFRAUD} is needed"
 )

@@ -13,7 +13,7 @@ from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.folder import read_table
 from prism_mesa.runs.social import run
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 HELD, FREE = (
     json.loads((DOCS / name).read_text(encoding="utf-8")) for name in ("interview.json", "interview-free.json")
 )

@@ -55,7 +55,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "content": model.params.content,
         "writing": _writing(model),
         "guard_errors": dict(model.chart.guard_errors),
-        "guards_by_row": sorted(model.rowwise),
+        "guards_by_row": sorted(model.row_by_row_guards),
         "notes": [*model.notes, *_repeated(model)],
         "recorded": model.recorded.as_facts(),
     }

@@ -162,7 +162,7 @@ class SocialModel(mesa.Model):
         self.counts: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
         self.sources: Counter[str] = Counter()
-        self.rowwise: set[str] = set()
+        self.row_by_row_guards: set[str] = set()
         self.agent_ticks = np.zeros(len(STATES), np.int64)
         self.round_row: dict[str, float] = {}
         self.outcomes = Outcomes(len(self.population))

@@ -6,29 +6,27 @@ Selection only: nothing is changed here, and actions are left to whoever applies
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import SimpleNamespace
-from typing import Any, Protocol, Self
+from typing import Any, Final, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, Arm, Cell
-from prism_mesa.statechart.splitting import UNABLE, plain_values
+from prism_mesa.statechart.selection import FALSE, Cell
 from prism_mesa.statechart.statechart import Statechart, guard_value
 from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.transitions import Transition
+from prism_mesa.statechart.transitions import Guard, Transition
 
 type Codes = npt.NDArray[np.integer]
 
 NOTHING = -1
 _FEW_GUARDS = 8
+BLOCK: Final = 1024
+"""Rows that a callable guard is given from the same columns: these may prepare all their rows at once."""
 
 
 class Columns(Protocol):
-    """Many agents, or the posts before them: a column for all guards that can run over columns, a row for the others.
-
-    Agents may have a method `overridden` besides, which returns a mask: plain guards ask these by row.
-    """
+    """Many agents, or the posts before them: columns for expressions, rows for callable guards."""
 
     def take(self, rows: Codes) -> Self:
         """Return these rows only, in this order."""
@@ -39,7 +37,7 @@ class Columns(Protocol):
         ...
 
     def row(self, i: int) -> Any:
-        """Return row `i` as the object that a plain guard or an action is given."""
+        """Return row `i` as the object that a callable guard is given."""
         ...
 
 
@@ -77,7 +75,8 @@ class Fired:
         taken: Index into `transitions`, or -1 where nothing fires or the choice is open.
         open: Index into `option_sets` where the choice is open, else -1.
         keys: What the guards said where the choice is open (`Statechart.resolve_key`), else 0.
-        rowwise: Labels of the guards that could not run over columns.
+        row_by_row_guards: Labels of the guards that were evaluated row by row: callables, and expressions that could
+            not run over these columns.
     """
 
     taken: npt.NDArray[np.int16]
@@ -85,7 +84,7 @@ class Fired:
     keys: npt.NDArray[Any]
     transitions: tuple[Transition, ...]
     option_sets: tuple[tuple[AgentState, ...], ...]
-    rowwise: frozenset[str]
+    row_by_row_guards: frozenset[str]
 
 
 def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> Fired:
@@ -107,7 +106,7 @@ def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: C
     said: npt.NDArray[Any] = np.zeros(len(states), _key_type(chart))
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     option_sets: dict[tuple[AgentState, ...], int] = {}
-    rowwise: set[str] = set()
+    row_by_row: set[str] = set()
     width = len(AgentState)
     place = np.asarray(triggers).astype(np.int32) * width + states
     for where in np.flatnonzero(np.bincount(place[place >= 0], minlength=1)):
@@ -116,7 +115,7 @@ def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: C
         if cell is None:
             continue
         rows = np.flatnonzero(place == where)
-        keys = _keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), rowwise)
+        keys = _keys(chart, cell, agents.take(rows), contexts.take(rows), len(rows), row_by_row)
         for key in np.flatnonzero(np.bincount(keys)) if len(cell.arms) <= _FEW_GUARDS else np.unique(keys):
             here = rows[keys == key]
             outcome = cell.outcomes[int(key)]
@@ -124,24 +123,20 @@ def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: C
                 taken[here] = index[id(outcome)]
             elif outcome is not None:
                 open_[here], said[here] = option_sets.setdefault(outcome, len(option_sets)), key
-    return Fired(taken, open_, said, chart.transitions, tuple(option_sets), frozenset(rowwise))
+    return Fired(taken, open_, said, chart.transitions, tuple(option_sets), frozenset(row_by_row))
 
 
 def _keys(
-    chart: Statechart, cell: Cell, agents: Columns, contexts: Columns, n: int, rowwise: set[str]
+    chart: Statechart, cell: Cell, agents: Columns, contexts: Columns, n: int, row_by_row: set[str]
 ) -> npt.NDArray[np.int64]:
     """Return the packed guard values of each row, as `Cell.outcomes` wants them."""
     keys = zero_keys(cell, n)
-    for arm in cell.arms:
-        weight, transition, guard = arm
-        if isinstance(guard, Expression):
-            found = column_values(guard, agents, contexts, n)
-            values = np.full(n, UNABLE, np.int8) if found is None else found
-        else:
-            values = plain_values(chart, transition, guard, agents, contexts, n)
-        if (values == UNABLE).any():
-            rowwise.add(str(transition))
-        n_failed = _fill_by_row(chart, arm, agents, contexts, values)
+    for weight, transition, guard in cell.arms:
+        values = column_values(guard, agents, contexts, n) if isinstance(guard, Expression) else None
+        n_failed = 0
+        if values is None:
+            row_by_row.add(str(transition))
+            values, n_failed = row_values(chart, transition, guard, agents, contexts, n)
         if transition in cell.untried and n_failed < n:
             cell.gave_values([transition])
         keys += weight * values.astype(keys.dtype, copy=False)
@@ -173,20 +168,28 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
     return None if isinstance(values, np.ndarray | str) else np.full(n, int(bool(values)))
 
 
-def _fill_by_row(chart: Statechart, arm: Arm, agents: Columns, contexts: Columns, values: Codes) -> int:
-    """Put what the guard gives into those rows for which columns gave no value; return how often it raised."""
-    _, transition, guard = arm
+def row_values(
+    chart: Statechart, transition: Transition, guard: Guard, agents: Columns, contexts: Columns, n: int
+) -> tuple[npt.NDArray[np.int64], int]:
+    """Return what a guard gives in each of `n` rows, asked in order (FALSE, TRUE or NEEDS), and how often it raised.
+
+    A guard that raises is false, and counted by the chart, as in `Statechart.fire`; a strict chart lets it raise.
+    """
+    values: list[int] = []
     n_failed = 0
-    for i in np.flatnonzero(values < 0).tolist():
-        values[i] = FALSE
-        try:
-            values[i] = guard_value(guard(agents.row(i), contexts.row(i)))
-        except Exception as error:  # as in Statechart._key: false, and counted
-            if chart.strict:
-                raise
-            chart.count_guard_error(transition, error)
-            n_failed += 1
-    return n_failed
+    for first in range(0, n, BLOCK):
+        block = np.arange(first, min(first + BLOCK, n))
+        some_agents, some_contexts = agents.take(block), contexts.take(block)
+        for i in range(len(block)):
+            try:
+                values.append(guard_value(guard(some_agents.row(i), some_contexts.row(i))))
+            except Exception as error:
+                if chart.strict:
+                    raise
+                chart.count_guard_error(transition, error)
+                values.append(FALSE)
+                n_failed += 1
+    return np.array(values, np.int64), n_failed
 
 
 class Reader:

@@ -68,8 +68,6 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "fallbacks", f"{fallbacks:,}" + (f" ({reasons})" if reasons else "")
     for fault, n in summary["guard_errors"].items():
         yield "guard error", f"{n:,} times: {fault}"
-    for guard in summary["guards_by_row"]:
-        yield "row by row", f"{guard} cannot run over columns: evaluated agent by agent"
     for note in summary["notes"]:
         yield "input", note
     sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}

@@ -67,7 +67,7 @@ def test_the_oracle_is_asked_and_the_rule_answers(default):
 
 def test_no_guard_of_the_default_chart_fails_or_has_to_run_row_by_row(default):
     assert default.chart.guard_errors == {}
-    assert default.rowwise == set()
+    assert default.row_by_row_guards == set()
 
 
 def test_shares_of_agent_ticks_add_up_to_1_and_ticks_to_the_agents(default):
@@ -365,7 +365,7 @@ def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
         ran(model, 2)
     assert {row["to_state"] for row in moves(model, trigger="feed_ready")} == {"scrolling"}
     assert list(model.chart.guard_errors.values()) == [60]
-    assert model.rowwise == {"idle --feed_ready--> resting [breaks()]"}
+    assert model.row_by_row_guards == {"idle --feed_ready--> resting [breaks()]"}
     with pytest.raises(ZeroDivisionError, match="no ground"):
         ran(small(statechart_chart=where, statechart_strict=True, **LIVELY), 1)
 

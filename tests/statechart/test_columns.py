@@ -310,7 +310,7 @@ def test_rows_without_a_trigger_or_with_an_unknown_one_or_in_another_state_do_no
     assert chart.fire_many(states[:0], "decides", nothing, nothing).taken.tolist() == []
 
 
-def test_only_guards_that_cannot_run_over_columns_are_named():
+def test_callables_are_named_and_expressions_that_run_over_columns_are_not():
     def is_dull(agent, post):
         return round(post.relevance, 1) < 0.2
 
@@ -319,8 +319,9 @@ def test_only_guards_that_cannot_run_over_columns_are_named():
     )
     fired = fire_rows(chart, 2, relevance=np.array([0.6, 0.1]))
     assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING]
-    assert fired.rowwise == {"evaluating --decides--> scrolling [is_dull()]"}
-    assert fire_rows(a_chart((COMPOSING, F.post.relevance > 0.5)), relevance=np.array([1.0])).rowwise == set()
+    label = "evaluating --decides--> scrolling"
+    assert fired.row_by_row_guards == {f"{label} [is_dull()]", f"{label} [lambda]"}
+    assert fire_rows(a_chart((COMPOSING, F.post.relevance > 0.5)), relevance=np.array([1.0])).row_by_row_guards == set()
 
 
 def test_firing_over_columns_changes_no_agent_and_runs_no_action():

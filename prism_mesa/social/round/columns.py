@@ -49,10 +49,6 @@ class AgentColumns:
         """Return these of the rows."""
         return type(self)(self.model, self.rows[rows])
 
-    def overridden(self) -> npt.NDArray[np.bool_]:
-        """Return which agents' own class may tell otherwise than the columns: plain guards ask these by row."""
-        return self.model.population.scripted[self.rows]
-
     def row(self, i: int) -> "SocialAgent":
         """Return the agent of row `i`."""
         return self.model.agent(int(self.rows[i]))
@@ -80,14 +76,29 @@ class PostColumns:
         self.model = model
         self.readers = readers
         self.posts = posts
+        self._views: list[Post | None] | None = None
 
     def take(self, rows: Rows) -> Self:
         """Return these of the rows."""
         return type(self)(self.model, self.readers[rows], self.posts[rows])
 
     def row(self, i: int) -> Post | None:
-        """Return the post of row `i`."""
-        return self.model.post(int(self.posts[i]), int(self.readers[i]))
+        """Return the post of row `i`; those of all rows are read when the first one is asked for."""
+        if self._views is None:
+            self._views = self._viewed()
+        return self._views[i]
+
+    def _viewed(self) -> list[Post | None]:
+        """Return the posts as their readers see them."""
+        views: list[Post | None] = [None] * len(self.posts)
+        there = np.flatnonzero(self.posts != NO_POST)
+        if len(there):
+            found, table = self.take(there), self.model.posts
+            authors = map(self.model.population.names.__getitem__, table.author[found.posts].tolist())
+            seen = table.views(found.posts, list(authors), relevance_of(found._matches()).tolist())
+            for i, view in zip(there.tolist(), seen, strict=True):
+                views[i] = view
+        return views
 
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if a row has no post, or posts no such column."""

@@ -16,6 +16,7 @@ from prism_mesa.kernels.walk import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
+from prism_mesa.social.round.guard_faults import note_row_by_row
 from prism_mesa.social.round.walk import Stopped, Walkers, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import STATES
@@ -127,7 +128,7 @@ def _fired(model: "SocialModel", stopped: Stopped) -> Walkers:
     choice = _choice(model, stopped)
     sources = model.population.state[stopped.rows].astype(np.int64)
     fired = model.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
-    model.rowwise |= fired.rowwise
+    note_row_by_row(model, fired.row_by_row_guards)
     arrows = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]
     targets = np.array([*arrows, NO_CHANGE])[fired.taken]
     taken, was_open = fired.taken.astype(np.int64), fired.open >= 0
@@ -182,11 +183,13 @@ def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequenc
 
 def _run_actions(choice: _Choice, taken: Rows) -> None:
     """Run the actions of the transitions that are about to be taken, in the order of rows."""
-    actions = [t.action for t in choice.agents.model.chart.transitions]
+    model = choice.agents.model
+    actions = [t.action for t in model.chart.transitions]
     acting = [i for i, action in enumerate(actions) if action is not None]
     if not acting:
         return
     for i in np.flatnonzero(np.isin(taken, acting)).tolist():
         action = actions[taken[i]]
         if action is not None:
-            action(choice.agents.row(i), choice.posts.row(i))
+            row, post = int(choice.agents.rows[i]), int(choice.posts.posts[i])
+            action(model.agent(row), model.post(post, row))

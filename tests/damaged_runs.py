@@ -203,7 +203,7 @@ def damage_table(run_dir, seed):
 def _with_column(table, place, cells):
     try:
         column = pa.array(cells)
-    except (pa.ArrowException, OverflowError):  # they do not go together
+    except (pa.ArrowException, OverflowError, TypeError):  # they do not go together
         column = pa.array([str(cell).encode() for cell in cells])
     return table.set_column(place, table.column_names[place], column)
 

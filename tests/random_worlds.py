@@ -401,7 +401,7 @@ class Recruiter(SocialAgent):
 
     def step(self):
         super().step()
-        if self.model.tick == 2:
+        if self.model.tick == 2 and self.row not in self.model.leaving:  # an action may have removed it just now
             SocialAgent(self.model, follows=[self.row], followers=[self.row], activity=1.0, post_rate=0.5)
 
 

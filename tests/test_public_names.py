@@ -67,7 +67,7 @@ def test_the_command_line_loads_nothing_heavy_until_it_is_needed(module):
 
 def test_help_loads_nothing_heavy_either():
     code = (
-        "import sys; from prism_mesa import cli; sys.argv = ['prism', 'run', '--help']\n"
+        "import sys; from prism_mesa.cli import app as cli; sys.argv = ['prism', 'run', '--help']\n"
         "try:\n    cli.main()\nexcept SystemExit:\n    print([m for m in ('mesa', 'numpy') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -237,7 +237,7 @@ def test_the_small_llm_chooses_among_the_deeds_that_fit_a_question_best(run_dir,
     activity = next(activity for activity in busiest.activities if activity.action == "reply")
     llm = Player(json.dumps({"what": first_person(activity)}))
     with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
-        talk.held = True
+        talk.constrained = True
         events = list(talk.chat_stream(f"Did you reply to {activity.author} in round {activity.round}?"))
         assert first_person(activity) in talk.frame.form.model_json_schema()["properties"]["what"]["enum"]
     assert events[1].text == talk.transcript[0].text == first_person(activity)
@@ -248,7 +248,7 @@ def test_the_small_llm_follows_no_talk_so_its_prompts_do_not_grow(run_dir, busie
     said = json.dumps({"what": first_person(busiest.activities[0])})
     llm = Player(said)
     with Interview(run_dir, str(busiest.row), llm=LLMClient(llm, kind="embedded")) as talk:
-        talk.held = True
+        talk.constrained = True
         for _ in range(6):
             list(talk.chat_stream("What did you do?"))
     assert len(set(llm.prompts[::2])) == 1

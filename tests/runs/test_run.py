@@ -377,7 +377,7 @@ def test_how_many_fallbacks_a_run_bears_is_the_users_choice(tmp_path, caplog):
 
 
 def test_an_llm_that_is_not_there_is_bad_input_and_auto_says_why_the_rule_decides(tmp_path, monkeypatch):
-    monkeypatch.setattr("prism_mesa.reasoner.factory.embedded_fault", lambda model: "is not installed")
+    monkeypatch.setattr("prism_mesa.llm.factory.embedded_fault", lambda model: "is not installed")
     with serving(tags=models("phi3:latest")) as server:
         with pytest.raises(ConfigError, match=r"reasoner.model: 'llama3.2' is not on the server \(it has: phi3"):
             run(asking(server), out=tmp_path / "out")

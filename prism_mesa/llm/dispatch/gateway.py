@@ -47,7 +47,7 @@ class LLMGateway[Q, P: LLMParams](Closing):
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy has, here or in another process: all but the thread and what is out."""
-        return {**vars(self), "_background": None, "_desk": None, "_making": None, "_waiting": {}}
+        return {**vars(self), "_background": None, "_dispatcher": None, "_making": None, "_waiting": {}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
@@ -55,7 +55,7 @@ class LLMGateway[Q, P: LLMParams](Closing):
 
     @property
     def asked(self) -> Asked[Q]:
-        """Who is asked, as a desk asks it."""
+        """Who is asked, as a dispatcher asks."""
         raise NotImplementedError
 
     @property

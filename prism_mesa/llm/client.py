@@ -1,6 +1,6 @@
 """Answers in a form: a prompt and a pydantic model go in, an instance of that model comes out, or a named failure.
 
-The form may be plain text as well. It stands on what the oracle stands on: the same clients, desk, limits and ledger.
+The form may be plain text as well. It shares clients, dispatcher, limits and ledger with the oracle.
 Nothing stands in for an answer here: who asks must be able to go without, which is to change nothing.
 """
 
@@ -36,7 +36,7 @@ happened, so that `HostPool` knows which server does not answer. Its first attem
 
 
 class _Asked:
-    """A chat client as the desk asks it: a try that takes too long is given up."""
+    """A chat client as the dispatcher asks it: a try that takes too long is given up."""
 
     def __init__(self, client: ChatClient, timeout_s: float) -> None:
         self.client = client

@@ -1,4 +1,4 @@
-"""Agents as a run left them, or as they were after a round: profile, deeds, notes, all of it read from its tables.
+"""Agents as a run left them, or as they were after a round: profile, activities, notes, all of it read from its tables.
 
 Nothing is run again, the run's folder is only read, and nobody is asked.
 """
@@ -28,7 +28,7 @@ from prism_mesa.social.world.profiles import personality
 NOTE_CAP: Final = 200
 """Characters of a note in what is remembered."""
 _NOTES: Final = 5
-"""Notes that are told with the deeds: the last ones."""
+"""Notes that are told with the activities: the last ones."""
 _COUNTED: Final[dict[ActivityKind, tuple[str, str]]] = {
     "post": ("wrote 1 post", "wrote {} posts"),
     "like": ("liked 1 post", "liked {} posts"),
@@ -70,7 +70,7 @@ class AgentSnapshot:
     character: str = ""
 
     def memory(self, most: int = 12) -> str:
-        """Return what it remembers, a line each: how much there was, the last `most` deeds, the last notes.
+        """Return what it remembers, a line each: how much there was, the last `most` activities, the last notes.
 
         Its length is bounded by `most` alone. It is empty before the run.
         """

@@ -187,4 +187,4 @@ def test_that_answers_are_held_to_deeds_is_said_in_what_is_kept(run_dir, free):
     with Interview(run_dir, "3", llm=LLMClient(Small()), free=free) as talk:
         assert talk.constrained is not free
         assert json.loads(as_json(talk.facts(), []))["held_to_deeds"] is not free
-        assert ("- answers are held to the agent's deeds" in as_markdown(talk.facts(), "", [])) is not free
+        assert ("- answers are constrained to what the agent did" in as_markdown(talk.facts(), "", [])) is not free

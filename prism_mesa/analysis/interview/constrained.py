@@ -1,4 +1,4 @@
-"""The form in which the small embedded LLM answers: one of the agent's deeds. In free words it only rambles."""
+"""The form in which the small embedded LLM answers: one of the agent's activities. In free words it only rambles."""
 
 import textwrap
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ FREE_EXAMPLES: Final = tuple(
 
 
 def constrained_recall_of(activities: Sequence[Activity]) -> type[ConstrainedRecall]:
-    """Return a form that leaves nothing to say but one of some deeds; without any, that the agent does not know."""
+    """Return a form whose answers are some activities; without any, the answer that the agent does not know."""
     said: list[JsonValue] = [*dict.fromkeys(map(first_person, activities))] or ["I do not know."]
     return create_model(
         "ConstrainedRecall", __base__=ConstrainedRecall, what=(str, Field(json_schema_extra={"enum": said}))
@@ -58,7 +58,7 @@ def constrained_recall_of(activities: Sequence[Activity]) -> type[ConstrainedRec
 
 
 def first_person(activity: Activity) -> str:
-    """Return a deed as the agent says it.
+    """Return an activity as the agent says it.
 
     >>> first_person(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me."))
     'In round 3 I replied to Ada Lopez (Rain again.): It suits me.'

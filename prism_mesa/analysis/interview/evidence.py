@@ -9,7 +9,7 @@ from prism_mesa.social.content.activity import Activity
 from prism_mesa.social.state.topics import STOP_WORDS, words_of
 
 SHARED_WORDS: Final = 3
-"""Content words that an answer and a deed must have in common."""
+"""Content words that an answer and an activity must have in common."""
 _SHORT: Final = 4
 _ROUNDS: Final = re.compile(r"\brounds?\s+#?(\d+(?:\s*(?:,|&|-|and|or|to)+\s*\d+)*)", re.IGNORECASE)
 
@@ -33,10 +33,10 @@ def rounds_said(answer: str) -> set[int]:
 
 
 def refers_to(answer: str, activities: Sequence[Activity]) -> list[Activity]:
-    """Return the deeds that an answer refers to, oldest first.
+    """Return the activities that an answer refers to, oldest first.
 
-    Those are deeds whose post's author is named in full, that share at least three content words with the answer
-    (with the post or the agent's own words), or whose round is said ("round 7"); but for those of which another deed
+    Those are activities whose post's author is named in full, that share at least three content words with the answer
+    (with the post or its own words), or whose round is said ("round 7"); but for those of which another activity
     has all that speaks for them, and more. It can tell what an answer may have come from. It cannot tell whether the
     answer is right: "I never replied to Ada Lopez" refers to a reply to her, words that stand in many posts refer to
     all of them, and what is told in other words refers to none.
@@ -48,7 +48,7 @@ def refers_to(answer: str, activities: Sequence[Activity]) -> list[Activity]:
 
 
 def _evidence(activity: Activity, answer: str, words: set[str], rounds: set[int]) -> frozenset[str]:
-    """Return what in an answer speaks for a deed: its round, the author's name, shared words."""
+    """Return what in an answer speaks for an activity: its round, the author's name, shared words."""
     shared = words & content_words(f"{activity.text} {activity.words}")
     named = {f"by {activity.author}"} if is_named(activity.author, answer) else set()
     when = {f"round {activity.round}"} if activity.round in rounds else set()
@@ -56,7 +56,7 @@ def _evidence(activity: Activity, answer: str, words: set[str], rounds: set[int]
 
 
 def not_in_records(answer: str, snapshot: AgentSnapshot, names: Iterable[str]) -> list[str]:
-    """Return rounds and users that an answer mentions and none of the agent's deeds and notes does, in words.
+    """Return rounds and users that an answer mentions and none of the agent's activities and notes does, in words.
 
     It can tell that there is no record of something. It cannot tell that it was made up: an agent also reads posts
     that it does nothing about. Of what is neither a round's number nor a user's full name it says nothing.

@@ -36,9 +36,9 @@ from prism_mesa.social.content.activity import in_words
 from prism_mesa.streams import digest64, fresh_seed
 
 ACTIVITIES_SHOWN: Final = 8
-"""Deeds that an agent has in mind: the last ones; tools find the others."""
+"""Activities that an agent has in mind: the last ones; tools find the others."""
 RECALLED: Final = 3
-"""Deeds of before that come to mind of a question."""
+"""Activities of before that come to mind of a question."""
 TASK: Final = (
     "You are that user, and a researcher interviews you about what you did on the platform. Say in one or two "
     "sentences what you did and why, in the first person. Speak only of what stands in your memory; if it is not "
@@ -78,7 +78,7 @@ class Interview(Deliberation):
         at: The last round that it remembers; None is the last that was completed, -1 before the run.
         llm: Who plays the agent (see `deliberation.as_llm_client`); None: what the configuration names.
         overrides: ``reasoner.*`` and ``deliberation.*``, over the run's configuration.
-        free: Whether the small embedded LLM, whose answers are otherwise held to the agent's deeds, speaks in words of
+        free: Whether the small embedded LLM, whose answers are otherwise each one of its activities, speaks in words of
             its own, as every other LLM does.
         out: Parent folder of what is kept, by `save`.
         trust: Whether a server, and a model file, that only the folder names may be used; those of runs made here may
@@ -86,7 +86,7 @@ class Interview(Deliberation):
 
     Attributes:
         snapshot: The agent.
-        constrained: Whether answers are held to the agent's deeds.
+        constrained: Whether each answer is one of the agent's activities.
         transcript: What was asked and answered so far.
 
     Raises:
@@ -153,7 +153,7 @@ class Interview(Deliberation):
         return self._noted(exchange, place, turn)
 
     def _prepare(self, question: str, place: RunPosition) -> None:
-        """Say where the question stands in the ledger and, where answers are held to deeds, to which."""
+        """Say where the question stands in the ledger and, where each answer is an activity, to which."""
         self.frame = replace(self.frame, place=place)
         if self.constrained:
             self.conversation.messages.clear()  # it does not follow a talk, which would only slow it down

@@ -111,7 +111,7 @@ _VERBS: Final[dict[ActivityKind, str]] = {
 
 
 def searched(activity: Activity) -> str:
-    """Return the words in which a deed is searched."""
+    """Return the words in which an activity is searched."""
     return f"{_VERBS[activity.action]} post {activity.author} {activity.text} {activity.words} round {activity.round}"
 
 

@@ -21,7 +21,7 @@ from prism_mesa.deliberation.conversation import call_text, thought_in_words
 from prism_mesa.errors import printable
 from prism_mesa.social.content.activity import Activity, in_words
 
-CONSTRAINED: Final = "answers are held to the agent's deeds"
+CONSTRAINED: Final = "answers are constrained to what the agent did"
 """What is said of an LLM that can say nothing else; the check against the records cannot fail then."""
 _MARKS: Final = re.compile(r"[\\`*_\[\]<>#|~&$]|:(?=//)|(?<=www)\.|(?<!\S)[-+=](?=\W|$)|(?<!\S)\d+(?=[.)])")
 """What Markdown or HTML could take for more than text: marks anywhere, addresses, and marks of lists and rules."""
@@ -36,8 +36,8 @@ class Exchange:
             what the `user` said or what the `assistant` had answered so far, `call` of a tool with its parameters and
             result, `text`, of which all but the last are drafts, and `error` for what did not work.
         text: The answer; empty if there was none.
-        refers_to: Deeds that the answer refers to; `not_in_records` what it mentions that is in none of its records
-            (see `grounding`).
+        refers_to: Activities that the answer refers to; `not_in_records` what it mentions and its records do not hold
+            (see `evidence`).
     """
 
     question: str
@@ -164,7 +164,7 @@ def grounds(exchange: Exchange) -> list[str]:
 
 
 def did_text(activity: Activity) -> str:
-    """Return a deed for people to read; quotation marks in what somebody wrote become single ones.
+    """Return an activity for people to read; quotation marks in what somebody wrote become single ones.
 
     >>> print(did_told(Deed(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."

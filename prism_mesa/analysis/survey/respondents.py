@@ -35,7 +35,7 @@ _TASK: Final = (
 _OPEN: Final = "Answer in one or two sentences, in plain text."
 
 _TOLD: Final = 6
-"""Deeds of an agent that `association` tells: the last ones."""
+"""Activities of an agent that `association` tells: the last ones."""
 _TEXT_TOLD: Final = 120
 """Characters of a text in them."""
 _DID: Final = {"post": "wrote", "like": "liked", "reply": "replied to", "reshare": "reshared"}

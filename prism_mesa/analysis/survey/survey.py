@@ -5,11 +5,11 @@ run's folder is only read. What an LLM says in an agent's place is no forecast o
 
 The embedded SmolLM2-135M names letters blindly (99 % of the variance of what it says lies between letters; asked which
 of five topics interests it most, an agent's own interests had AUC .42, chance .5), so it is asked by association: how
-much likelier do its profile and its deeds make each option (`AssociationScore`)? Measured on a run of 150 agents and 6
-rounds with that question: five wordings, one without names, and that one with profile and deeds read apart were tried
-on 20 agents. Of 60 others the own interests had AUC .975 before and .936 after the run, and topics of its deeds gained
-1.67 nats on those of none (standard error .18; 34 agents, 97 % of them in this direction). Read in one text, deeds
-crowded out the interests: the same 20 agents lost .64 nats there (standard error .49).
+much likelier do its profile and its activities make each option (`AssociationScore`)? Measured on a run of 150 agents
+and 6 rounds with that question: five wordings, one without names, and that one with profile and activities read apart
+were tried on 20 agents. Of 60 others the own interests had AUC .975 before and .936 after the run, and topics of its
+activities gained 1.67 nats on those of none (standard error .18; 34 agents, 97 % of them in this direction). Read in
+one text, activities crowded out the interests: the same 20 agents lost .64 nats there (standard error .49).
 
 What this cannot tell: it is association with words, not opinion. Profiles name interests word for word, and posts come
 close. Attitudes it gets wrong: asked how much it trusts what others post, who liked "It is all lies." says `not at all`
@@ -174,7 +174,7 @@ class _Survey:
 
     @property
     def llm(self) -> LLMClient:
-        """Who keeps the books, which both clients share."""
+        """Who keeps the answer store, which both clients share."""
         return self.letters
 
     @property

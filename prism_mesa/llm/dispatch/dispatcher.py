@@ -1,4 +1,4 @@
-"""The desk: keeps an LLM's slots full, asks again what may pass, and keeps to the budget. One loop owns it.
+"""The dispatcher: keeps an LLM's slots full, asks again what may pass, and keeps to the budget. One loop owns it.
 
 It knows calls only: a key, a prompt, and a question, which is whatever `Asked` reads an answer to. Who waits for an
 answer, and what becomes of one that does not come, is for those who put the call.
@@ -27,7 +27,7 @@ _FINAL = frozenset({"circuit-open", "still-down", "too-long", "refused-request",
 
 
 class Asked[Q](Protocol):
-    """What a desk asks: an `Oracle`, or a client that answers in a form."""
+    """What a dispatcher asks: an `Oracle`, or a client that answers in a form."""
 
     @property
     def decoding(self) -> Mapping[str, Any]:

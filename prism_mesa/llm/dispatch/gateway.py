@@ -1,4 +1,4 @@
-"""What everybody has who asks an LLM: a loop in the background, a desk on it, books, limits, and counts."""
+"""The base of all who ask an LLM: an event loop in the background, a dispatcher on it, a store, limits, and counts."""
 
 import threading
 from collections import Counter

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 type ActivityKind = Literal["post", "like", "reply", "reshare"]
 
 TEXT_SHOWN: Final = 200
-"""Characters of a text in what is told of a deed."""
+"""Characters of a text in what is told of an activity."""
 _LEAST_TOLD: Final = 60
 NAME_SHOWN: Final = 80
 LIKES_KEPT: Final = 12
@@ -54,7 +54,7 @@ _DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you r
 
 
 def in_words(activity: Activity) -> str:
-    """Return a deed in one line, texts and names as data.
+    """Return an activity in one line, texts and names as data.
 
     >>> print(in_words(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
     Round 3: you replied to <<< Ada Lopez >>>'s post <<< Rain again. >>> with <<< It suits me. >>>
@@ -71,7 +71,7 @@ def in_words(activity: Activity) -> str:
 
 
 def activities_of(model: "SocialModel", row: int, most: int) -> list[Activity]:
-    """Return the last deeds of an agent, at most `most`, oldest first: before this round, and its posts that are there.
+    """Return the last activities of an agent, at most `most`, oldest first: up to this round, with its posts so far.
 
     Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
     rest for `ROUNDS_BACK` rounds.

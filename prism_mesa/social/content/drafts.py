@@ -81,7 +81,7 @@ EXAMPLES: Final = {
 }
 """How others have thought and written, for prompts."""
 ACTIVITIES_SHOWN: Final = 3
-"""Last deeds of an agent that its prompts tell."""
+"""Last activities of an agent that its prompts tell."""
 AT_A_TIME: Final = 4
 """Drafts that are written side by side where there are limits: a number that no replay could see differently."""
 

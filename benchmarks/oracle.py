@@ -65,9 +65,9 @@ def stand_in(slots: int, latency_ms: float) -> Iterator[str]:
         server.wait()
 
 
-async def bare_calls(client: OllamaChatClient, asked: list[PlacedQuestion], at_once: int) -> None:
+async def bare_calls(client: OllamaChatClient, asked: list[PlacedQuestion], n_parallel: int) -> None:
     """Ask with nothing of ours but the client, and no more at once than it does with us."""
-    slots = asyncio.Semaphore(at_once)
+    slots = asyncio.Semaphore(n_parallel)
 
     async def call(ask: PlacedQuestion) -> None:
         async with slots:

@@ -53,7 +53,7 @@ def shown(value: object) -> str:
         return f"something of type {type(value).__name__}"
 
 
-def told(value: object) -> str:
+def as_text(value: object) -> str:
     """Return what a tool has returned, as text that is the same in every process; "done" for None.
 
     A text is told as it is, but for addresses of objects; anything else is JSON (see `jsonable`).
@@ -74,7 +74,7 @@ def error_text(error: BaseException) -> str:
     try:
         holds_sets = len(error.args) == 1 and isinstance(error.args[0], set | frozenset | dict | list | tuple)
         is_plain = type(error).__str__ in (BaseException.__str__, KeyError.__str__)
-        message = told(error.args[0]) if holds_sets and is_plain else without_addresses(str(error))
+        message = as_text(error.args[0]) if holds_sets and is_plain else without_addresses(str(error))
     except Exception:
         message = ""
     if not message:

@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any, Final
 
 from prism_mesa.deliberation.jsonable import ONCE
-from prism_mesa.deliberation.text import told
+from prism_mesa.deliberation.text import as_text
 
 _GRACE_S: Final = 0.1
 """How much longer than its time a thread is waited for: a coroutine ends itself, if it does not block its loop."""
@@ -33,7 +33,7 @@ def run(function: Callable[..., Any], arguments: Mapping[str, Any], limit_s: flo
 
     def finished(value: Any) -> str:
         value = asyncio.run(_within(value, limit_s)) if inspect.iscoroutine(value) else value
-        return told(list(value) if isinstance(value, ONCE) else value)
+        return as_text(list(value) if isinstance(value, ONCE) else value)
 
     if limit_s is not None:
         return _in_thread(lambda: finished(function(**arguments)), limit_s)

@@ -88,7 +88,7 @@ def _decisions(decided: Sequence[Decided]) -> dict[str, Any]:
 def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> dict[str, Any]:
     found = [(one, verdict) for one in decided for verdict in one.judgement.verdicts]
 
-    def told(one: Decided, measure: int) -> str:
+    def text_of(one: Decided, measure: int) -> str:
         policy = one.reading.policy
         return str(policy) if measure < 0 or policy is None else str(policy.measures[measure])
 
@@ -96,7 +96,7 @@ def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> 
         "round": np.full(len(found), round_),
         "nation": _named([one.row for one, _ in found], names),
         "measure": np.array([verdict.measure for _, verdict in found], dtype=np.int64),
-        "of": pd.Series([told(one, verdict.measure) for one, verdict in found], dtype="string"),
+        "of": pd.Series([text_of(one, verdict.measure) for one, verdict in found], dtype="string"),
         "check": pd.Series([verdict.check for _, verdict in found], dtype="string"),
         "passed": np.array([verdict.passed for _, verdict in found], dtype=np.bool_),
         "reason": pd.Series([verdict.reason for _, verdict in found], dtype="string"),

@@ -105,12 +105,12 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
         nations = recorded_economy(run_dir)
         llm = _recorded_llm(run_dir, nations)
 
-        def told(done: int) -> None:
+        def show_progress(done: int) -> None:
             if done and on_round is not None:
                 on_round(done)
 
         return _repeated(
-            run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=told), ECONOMY_TABLES, keep=keep
+            run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=show_progress), ECONOMY_TABLES, keep=keep
         )
     config = recorded_config(run_dir, trust=trust)
     manifest = read_run(run_dir).manifest

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field, RootModel, field_serializer
 
-from prism_mesa.deliberation.text import error_text, shown, told
+from prism_mesa.deliberation.text import as_text, error_text, shown
 from prism_mesa.deliberation.tools import ToolRegistry
 
 TOPICS = frozenset({"jazz", "tea", "chess", "rain", "Oslo"})
@@ -72,7 +72,7 @@ VALUES["circle"].append(VALUES["circle"])  # falls back to how Python writes it
 
 def lines() -> list[str]:
     """Return what this process tells of all values, and of tools that return or raise them."""
-    found = [f"{name}: {told(value)}" for name, value in VALUES.items()]
+    found = [f"{name}: {as_text(value)}" for name, value in VALUES.items()]
     found += [f"{name}: {shown(value)}" for name, value in VALUES.items()]
     found += [error_text(KeyError(TOPICS)), error_text(ValueError(f"no {Plain()}")), shown({1, "a", TOPICS})]
 
@@ -141,11 +141,11 @@ def test_what_tools_return_is_worded_the_same_in_every_process():
     ],
 )
 def test_a_value_reads_as_json_with_sets_in_order_and_dicts_as_they_came(value, text):
-    assert told(value) == text
+    assert as_text(value) == text
 
 
 def test_an_address_is_shown_as_left_out_and_other_numbers_stay():
-    assert told(f"{object()!r} and 0x7f2c1d0e5a90, at 0x1F") == "<object object at 0x…> and 0x7f2c1d0e5a90, at 0x1F"
+    assert as_text(f"{object()!r} and 0x7f2c1d0e5a90, at 0x1F") == "<object object at 0x…> and 0x7f2c1d0e5a90, at 0x1F"
     assert "at 0x…" in shown(Plain())
     assert not set(shown(type("Long" * 30, (), {})())) & {"7"}
 
@@ -193,11 +193,11 @@ values = st.recursive(
 def test_the_order_in_which_a_set_was_filled_does_not_matter(parts, random):
     shuffled = random.sample(parts, len(parts))
     one, other = dict.fromkeys(parts).keys(), dict.fromkeys(shuffled).keys()
-    by_text = [sorted(map(told, keys)) for keys in (one, other)]
+    by_text = [sorted(map(as_text, keys)) for keys in (one, other)]
     if by_text[0] == by_text[1]:  # 1 and 1.0 are one part, of which the first stays
-        assert told(set(one)) == told(set(other))
+        assert as_text(set(one)) == as_text(set(other))
 
 
 @given(values)
 def test_what_json_knows_is_told_as_before(value):
-    assert json.loads(told({"of": value})) == {"of": value}
+    assert json.loads(as_text({"of": value})) == {"of": value}

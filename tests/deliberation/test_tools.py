@@ -23,9 +23,9 @@ Vote = Enum("Vote", {"UP": "up", "DOWN": "down"})
 HERE = ContextVar("HERE", default="nowhere")
 
 
-class Place(BaseModel):
+class City(BaseModel):
     city: str
-    near: list["Place"] = []
+    near: list["City"] = []
 
 
 @dataclass
@@ -94,7 +94,7 @@ def test_a_prompt_has_one_line_for_each_tool(registry):
 def test_types_read_as_python_writes_them():
     def look(
         tags: list[str],
-        where: Place,
+        where: City,
         kind: Literal["new", "top"] | None = None,
         count: Annotated[int, Field(ge=1, description="how many")] = 3,
         rest: object = object(),
@@ -135,7 +135,7 @@ def test_the_schema_of_a_call_admits_one_tool_with_its_own_parameters(registry):
 
 
 def test_a_schema_has_no_references_and_a_type_within_itself_may_there_be_anything():
-    def go(to: Place, title: str, by: Place | None = None) -> None:
+    def go(to: City, title: str, by: City | None = None) -> None:
         """Go."""
 
     registry = ToolRegistry([go])
@@ -390,7 +390,7 @@ def test_an_interrupt_or_exit_is_raised(kind, timeout_s):
         (float("nan"), '"NaN"'),
         (np.int64(3), "3"),
         (np.array([0.5, 1.5]), "[0.5,1.5]"),
-        (Place(city="Rome"), '{"city":"Rome","near":[]}'),
+        (City(city="Rome"), '{"city":"Rome","near":[]}'),
         (Wall(["a"]), '{"said":["a"]}'),
         (Vote.UP, '"up"'),
         ((n for n in (1, 2)), "[1,2]"),
@@ -434,7 +434,7 @@ named = st.dictionaries(st.sampled_from(["post", "text", "where", "any", "\ud800
 
 @given(name=st.sampled_from(["take", "tak", ""]) | anything, parameters=named | anything)
 def test_no_call_is_ever_raised(name, parameters):
-    def take(post: int, text: str = "", where: Place | None = None, any: object = None) -> list:
+    def take(post: int, text: str = "", where: City | None = None, any: object = None) -> list:
         """Take."""
         return [post, text, where, any]
 

@@ -97,10 +97,10 @@ def test_no_server_is_ever_two_questions_busier_than_another_when_all_are_equall
     servers = [Server(f"{i}", seconds=0.0) for i, _ in enumerate(waits)]
     hosts = HostPool(servers)
 
-    async def at_once():
+    async def ask_all():
         await asyncio.gather(*(hosts.chat("?") for _ in range(n)))
 
-    asyncio.run(at_once())
+    asyncio.run(ask_all())
     most = [server.most for server in servers]
     assert max(most) - min(most) <= 1
     assert sum(server.asked for server in servers) == n
@@ -172,10 +172,10 @@ def test_questions_that_were_out_when_a_server_went_down_do_not_lengthen_its_res
     clock, server = Clock(), Server(fault="dropped", seconds=0.001)
     hosts = HostPool([server], failures=3, grace_s=0, patience_s=0, clock=clock)
 
-    async def at_once():
+    async def ask_all():
         await asyncio.gather(*(hosts.chat("?") for _ in range(12)), return_exceptions=True)
 
-    asyncio.run(at_once())
+    asyncio.run(ask_all())
     assert server.asked == 12
     clock.now += 1.0
     server.fault = ""
@@ -222,12 +222,12 @@ def test_one_trial_at_a_time_is_sent_to_a_server_that_was_down():
     clock.now += 1
     server.fault, server.seconds = "", 0.005
 
-    async def at_once():
+    async def ask_all():
         said = await asyncio.gather(*(hosts.chat("?") for _ in range(4)), return_exceptions=True)
         return [getattr(one, "reason", "") for one in said]
 
-    assert asyncio.run(at_once()) == ["", "circuit-open", "circuit-open", "circuit-open"]
-    assert asyncio.run(at_once()) == ["", "", "", ""]
+    assert asyncio.run(ask_all()) == ["", "circuit-open", "circuit-open", "circuit-open"]
+    assert asyncio.run(ask_all()) == ["", "", "", ""]
 
 
 def test_with_all_servers_down_the_message_says_how_they_failed():
@@ -283,10 +283,10 @@ def test_questions_wait_for_the_one_that_finds_a_server_back_and_none_is_lost():
     assert reason_of(hosts) == "refused"
     server.fault, server.seconds = "", 0.005
 
-    async def at_once():
+    async def ask_all():
         return await asyncio.gather(*(hosts.chat("?") for _ in range(8)))
 
-    assert len(asyncio.run(at_once())) == 8
+    assert len(asyncio.run(ask_all())) == 8
 
 
 def test_questions_that_waited_for_one_that_found_it_still_down_are_given_up_together():
@@ -294,11 +294,11 @@ def test_questions_that_waited_for_one_that_found_it_still_down_are_given_up_tog
     hosts = HostPool([server], failures=1, grace_s=0)
     assert reason_of(hosts) == "refused"
 
-    async def at_once():
+    async def ask_all():
         said = await asyncio.gather(*(hosts.chat("?") for _ in range(8)), return_exceptions=True)
         return sorted(one.reason for one in said)
 
-    assert asyncio.run(at_once()) == ["circuit-open"] * 7 + ["still-down"]
+    assert asyncio.run(ask_all()) == ["circuit-open"] * 7 + ["still-down"]
 
 
 def test_for_some_seconds_after_all_went_down_questions_are_put_off_and_not_given_up():

@@ -86,12 +86,12 @@ def opened(monkeypatch):
     def open_page(page=None, config=CONFIG):
         models = []
 
-        class Seen(app.PageModel):
+        class Shown(app.PageModel):
             def __init__(self, config, **inputs):
                 super().__init__(config, **inputs)
                 models.append(self)
 
-        monkeypatch.setattr(app, "PageModel", Seen)
+        monkeypatch.setattr(app, "PageModel", Shown)
         pages.append(Opened(page or app.make_page(config), models))
         return pages[-1]
 

@@ -114,7 +114,7 @@ def training_set_of(
         "llm": asked["name"],
         "llm_digest": asked["digest"],
         "answer": asked["answer"],
-        "runs": [_told(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
+        "runs": [_provenance(folder, manifest) for folder, manifest in zip(folders, manifests, strict=True)],
         "decisions": len(found),
         "answers": len({example.key for example in found}),
         "personas": len({example.persona for example in found}),
@@ -134,7 +134,7 @@ def _common(folders: list[Path], manifests: list[Manifest], key: str) -> Any:
     return said[0]
 
 
-def _told(folder: Path, manifest: Manifest) -> dict[str, Any]:
+def _provenance(folder: Path, manifest: Manifest) -> dict[str, Any]:
     config = {name: value for name, value in (manifest.config or {}).items() if name != "name"}
     digest = f"{digest64(repr(sorted(config.items(), key=lambda item: item[0]))):016x}"
     return {"run": folder.resolve().name, "seed": manifest.seed, "config": digest}

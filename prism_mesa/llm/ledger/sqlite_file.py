@@ -132,11 +132,11 @@ def _wal_of(path: Path) -> Path:
 def _state(path: Path) -> State:
     """Return what changes of a file and of its log whenever somebody has written."""
 
-    def told(file: Path) -> tuple[int, int, int] | None:
+    def stamp_of(file: Path) -> tuple[int, int, int] | None:
         try:
             of = file.stat()
         except OSError:
             return None
         return of.st_ino, of.st_size, of.st_mtime_ns
 
-    return told(path), told(_wal_of(path))
+    return stamp_of(path), stamp_of(_wal_of(path))

@@ -12,7 +12,7 @@ import pandas as pd
 from prism_mesa.errors import DataError
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of, times_of
-from prism_mesa.social.world.readers import DEFAULT, Table, read_table, told
+from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
         with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
             return load_corpus(str(inside))
     table = read_table(path, _KEY, needs=("text",), may=_COLUMNS, files=files)
-    with told(path, _KEY):
+    with naming_file(path, _KEY):
         cells = _cells(table)
     usable, dropped = _usable(cells)
     if not usable.any():

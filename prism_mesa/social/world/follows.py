@@ -13,7 +13,7 @@ from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_edges
 from prism_mesa.social.world.cells import distinct_ids, ids_of
-from prism_mesa.social.world.readers import DEFAULT, read_ids, told
+from prism_mesa.social.world.readers import DEFAULT, naming_file, read_ids
 
 _SLOTS = 1 << 12
 """Of the first table in which ids are looked up; it grows."""
@@ -37,7 +37,7 @@ def load_network(
     """
     key = "network.edges"
     read = read_ids(path, key, ("src", "dst"), files)
-    with told(path, key):
+    with naming_file(path, key):
         table = pa.table(ids_of({name: read[name] for name in ("src", "dst")}), names=["src", "dst"])
     rows, table = len(read), table.drop_null()
     blank, notes = rows - table.num_rows, read.notes

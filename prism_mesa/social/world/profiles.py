@@ -18,7 +18,7 @@ from prism_mesa.social.state.ids import Ids, Names, examples, shortened
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
-from prism_mesa.social.world.readers import DEFAULT, read_table, told
+from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 
@@ -201,7 +201,7 @@ def read_profiles(
     """
     key = "agents.profiles"
     table = read_table(path, key, ("agent",), ("name", "interests", *_NUMBERS), files, others=False)
-    with told(path, key):
+    with naming_file(path, key):
         rows = _rows_of(labels_of(table["agent"], "agent"), path, population)
         numbers = {
             column: _numbers(table[column], column, f"{key}: {path}", low, high)

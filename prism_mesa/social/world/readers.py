@@ -116,7 +116,7 @@ def _read(
     files: FilesParams,
     csv_reader: Callable[[Path, Header, Sequence[str], FilesParams], pa.Table],
 ) -> Table:
-    with told(path, key):
+    with naming_file(path, key):
         file, notes = _readable(path), []
         if is_parquet(file):
             names, index = parquet_columns(file)
@@ -140,7 +140,7 @@ def _read(
 
 
 @contextmanager
-def told(path: str | Path, key: str) -> Iterator[None]:
+def naming_file(path: str | Path, key: str) -> Iterator[None]:
     """Make errors of reading a file, or of what it holds, one line that names it.
 
     Raises:

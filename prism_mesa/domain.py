@@ -1,4 +1,4 @@
-"""Frozen records that several rooms share. They hold facts; nothing here decides or changes anything."""
+"""Frozen records that several rooms share."""
 
 from dataclasses import dataclass
 from typing import Literal

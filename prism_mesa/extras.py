@@ -1,4 +1,4 @@
-"""How to get what an extra of PRISM installs, in the words of an error. Nothing here installs or imports anything."""
+"""How to get what an extra of PRISM installs, in the words of an error."""
 
 import re
 import shlex

@@ -1,4 +1,4 @@
-"""Who plays the agents of a run once it is over: the LLM of its configuration, or another. Nothing is asked here."""
+"""Who plays the agents of a run once it is over: the LLM of its configuration, or another."""
 
 from collections.abc import Sequence
 from typing import Any, Final, Literal

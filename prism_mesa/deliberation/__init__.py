@@ -1,4 +1,4 @@
-"""Thinking before writing: think, call tools, respond, reflect. It knows no platform, no nation, nothing of Mesa."""
+"""Thinking before writing: think, call tools, respond, reflect."""
 
 from prism_mesa.deliberation.conversation import Conversation
 from prism_mesa.deliberation.deliberation import Deliberation, as_llm_client, reason_about_text, run_turns

@@ -1,4 +1,4 @@
-"""A conversation: its messages in words, and what becomes of them when they are too many. It asks nobody."""
+"""A conversation: its messages in words, and what becomes of them when they are too many."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final

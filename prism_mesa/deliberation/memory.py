@@ -1,4 +1,4 @@
-"""What agents remember: notes, of which the best are recalled. Nothing here asks an LLM, draws, or grows without end.
+"""What agents remember: notes, of which the best are recalled. Each agent keeps so many.
 
 >>> notebook = Notebook()
 >>> notebook.add(7, Note("Bo likes chess", hour=0, importance=5))

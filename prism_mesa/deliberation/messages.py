@@ -1,4 +1,4 @@
-"""What a conversation is made of: messages, and their contents. They are values; nothing here asks or acts."""
+"""What a conversation is made of: messages, and their contents."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""How agents think before they write: the parameters, with their defaults and units. Nothing here is acted upon."""
+"""How agents think before they write: the parameters, with their defaults and units."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""What an economy tells about its quarters, to the DataCollector and to a recorder. It changes nothing."""
+"""What an economy tells about its quarters, to the DataCollector and to a recorder."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The parameters of the economy, with their units, ranges and sources. Nothing here is acted upon."""
+"""The parameters of the economy, with their units, ranges and sources."""
 
 from typing import Annotated, Any, Literal, Self
 

@@ -1,4 +1,4 @@
-"""A policy in numbers: what a nation does with its own instruments. Nothing here reads words or changes a world."""
+"""A policy in numbers: what a nation does with its own instruments."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""The validator: computes whether a nation can do what it decided, item by item. It asks nobody and changes nothing."""
+"""The validator: computes whether a nation can do what it decided, item by item."""
 
 from collections.abc import Iterator, Sequence
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Keyed draws inside kernels: the same hash as `streams.Streams`, one number at a time. Nothing here keeps a state."""
+"""Keyed draws inside kernels: the same hash as `streams.Streams`, one number at a time."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""Guard expressions as programs for a small register machine, run inside kernels. A program changes no column.
+"""Guard expressions as programs for a small register machine, run inside kernels.
 
 An instruction writes an operation on two registers into a third. The first registers are the fields that can be read;
 after them come the numbers of the expressions, and room for what is worked out. Numbers are float64, truth values 0

@@ -1,4 +1,4 @@
-"""Keeping lists of what agents know, one behind the other in one array. Nothing here decides what is shown."""
+"""Keeping lists of what agents know, one behind the other in one array."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""Loops over trees that stand in arrays: each node names its parent, which stands before it. They draw nothing."""
+"""Loops over trees that stand in arrays: each node names its parent, which stands before it."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""Asking a language model anything: clients, forms of answers, limits, the ledger. It knows no agent and no chart."""
+"""Asking a language model anything: clients, forms of answers, limits, the ledger."""
 
 from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient

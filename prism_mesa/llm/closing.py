@@ -1,4 +1,4 @@
-"""What holds something until it is closed, as a context manager. It closes nothing itself."""
+"""What holds something until it is closed, as a context manager."""
 
 from types import TracebackType
 from typing import Self

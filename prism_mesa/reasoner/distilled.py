@@ -1,4 +1,4 @@
-"""The distilled reasoner: a small model of an LLM's choices, read from a file of plain numbers. It asks nobody.
+"""The distilled reasoner: a small model of an LLM's choices, read from a file of plain numbers.
 
 A file holds one model for each set of options that its LLM was asked about. Log-odds are rounded to 1/256 and held
 within -8..8, and everything is done row by row, so a row has the same chances alone, among a million, and on every

@@ -1,4 +1,4 @@
-"""Makes the reasoner that a configuration asks for. It looks whether a server answers; it asks no question."""
+"""Makes the reasoner that a configuration asks for."""
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm.client import LLMClient

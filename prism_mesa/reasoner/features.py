@@ -1,4 +1,4 @@
-"""What a distilled model looks at: one declaration, for a question and for a million rows. Nothing here is fitted.
+"""What a distilled model looks at: one declaration, for a question and for a million rows.
 
 A feature is a number of one open choice that follows from what the LLM is told, or from what an answer is read with:
 who is asked, what the post is like, and how near they are. Whether a model file fits is seen by `DECLARATION`.

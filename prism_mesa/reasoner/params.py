@@ -1,4 +1,4 @@
-"""The parameters of the oracle, with their defaults, units and ranges. Nothing here is acted upon."""
+"""The parameters of the oracle, with their defaults, units and ranges."""
 
 from typing import Any, Final, Literal, Self
 

@@ -1,1 +1,1 @@
-"""One run: its configuration, its folder, its records, its replay, and its measures. It draws nothing."""
+"""One run: its configuration, its folder, its records, its replay, and its measures."""

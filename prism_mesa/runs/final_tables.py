@@ -1,4 +1,4 @@
-"""The tables that a run ends with, in blocks: posts, cascades, agents. Nothing here changes the model they are of."""
+"""The tables that a run ends with, in blocks: posts, cascades, agents."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any

@@ -1,4 +1,4 @@
-"""A ledger as tables: counted for a look, or written out for analysis. It never changes the ledger."""
+"""A ledger as tables: counted for a look, or written out for analysis."""
 
 from collections import Counter
 from dataclasses import asdict, fields

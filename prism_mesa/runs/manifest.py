@@ -1,4 +1,4 @@
-"""What a run's manifest says, checked once, when it is read. It decides nothing."""
+"""What a run's manifest says, checked once, when it is read."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Measures on tables of a run. They read columns and return numbers; nothing here reads files or draws."""
+"""Measures on tables of a run: columns go in, numbers come out."""
 
 import math
 from dataclasses import asdict, dataclass

@@ -1,4 +1,4 @@
-"""The posts of a run, read from its table. Nothing here knows an agent."""
+"""The posts of a run, read from its table."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Repeating a run from its folder, without any LLM, and comparing every table. It changes nothing in that folder."""
+"""Repeating a run from its folder, without any LLM, and comparing every table. The folder is only read."""
 
 import tempfile
 from collections.abc import Callable, Mapping, Sequence

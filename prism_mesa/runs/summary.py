@@ -1,4 +1,4 @@
-"""What a run comes to, in numbers: what ``prism run --json`` prints. It reads a model's columns and changes nothing."""
+"""What a run comes to, in numbers: what ``prism run --json`` prints."""
 
 import re
 import sys

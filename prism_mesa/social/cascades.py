@@ -1,4 +1,4 @@
-"""Cascades: the reshare tree under each post, measured. Nothing here changes a post."""
+"""Cascades: the reshare tree under each post, measured."""
 
 from typing import Any
 

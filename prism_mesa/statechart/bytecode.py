@@ -1,4 +1,4 @@
-"""Expressions written out as programs for kernels (`prism_mesa.kernels.programs`). Nothing is evaluated here."""
+"""Expressions written out as programs for kernels (`prism_mesa.kernels.programs`)."""
 
 import ast
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Static checks of a chart: what can be known before anything runs. Nothing is fired here."""
+"""Static checks of a chart: what can be known before anything runs."""
 
 import ast
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Guards that raised while a chart was fired, put together by guard. Nothing is evaluated here."""
+"""Guards that raised while a chart was fired, put together by guard."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

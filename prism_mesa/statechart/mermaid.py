@@ -1,4 +1,4 @@
-"""A chart as Mermaid text, and what text and picture both say of its open choices. Nothing is fired here."""
+"""A chart as Mermaid text, and what text and picture both say of its open choices."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""A chart as a figure for a paper: boxes, arrows, and labels that do not overlap. Nothing is fired here."""
+"""A chart as a figure for a paper: boxes, arrows, and labels that do not overlap."""
 
 import re
 from collections.abc import Iterable

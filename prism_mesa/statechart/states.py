@@ -1,4 +1,4 @@
-"""The eight states an agent can be in. This module never changes one."""
+"""The eight states an agent can be in."""
 
 from enum import Enum
 from typing import Final, NoReturn

@@ -1,4 +1,4 @@
-"""Mesa's page on a social model: of the config that PRISM_APP_CONFIG names, else a small one. It decides nothing."""
+"""Mesa's page on a social model: of the config that PRISM_APP_CONFIG names, else a small one."""
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)

@@ -1,4 +1,4 @@
-"""Pictures of a run of nations, from its tables. Nothing is computed here but where ink goes."""
+"""Pictures of a run of nations, from its tables."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Pictures of a run, from its tables. Nothing is computed here but where ink goes."""
+"""Pictures of a run, from its tables."""
 
 import textwrap
 from collections.abc import Callable, Mapping, Sequence

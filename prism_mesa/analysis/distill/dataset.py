@@ -1,4 +1,4 @@
-"""What an LLM said in runs, with what it was asked: the runs are repeated from their ledgers. Nobody is asked.
+"""What an LLM said in runs, with what it was asked: the runs are repeated from their ledgers.
 
 Nothing of this stands in the tables: the state of the platform at the moment of each question does not. It follows from
 the configuration, the seed and the answers.

@@ -1,4 +1,4 @@
-"""How near one set of probabilities comes to another: measures for a model of an LLM's choices. It fits nothing.
+"""How near one set of probabilities comes to another: measures for a model of an LLM's choices.
 
 All take `true`, what the LLM gave each option, and `said`, what is compared with it: shape (n, options), rows adding up
 to 1. An LLM that gives probabilities is itself not certain: its own log loss and AUC are what no model can pass.

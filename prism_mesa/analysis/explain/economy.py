@@ -1,4 +1,4 @@
-"""What a nation of a run decided and why, line by line, from the run's tables. Nothing is computed again."""
+"""What a nation of a run decided and why, line by line, from the run's tables."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""An explanation (`why`) in plain words, line by line. It finds out nothing itself.
+"""An explanation (`why`) in plain words, line by line.
 
 What users or an LLM wrote is shown as in a prompt: on one line, without control characters.
 """

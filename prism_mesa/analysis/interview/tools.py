@@ -1,4 +1,4 @@
-"""Tools with which a restored agent looks things up in its run, as it stood after a round. They change nothing."""
+"""Tools with which a restored agent looks things up in its run, as it stood after a round."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,4 +1,4 @@
-"""What was said in an interview, as a value, as JSON, and to read. Nothing here asks anybody.
+"""What was said in an interview, as a value, as JSON, and to read.
 
 To read, whatever anybody said, wrote or is called stands in a quotation, line by line, with nothing in it that Markdown
 or HTML could take for more than text; what stands outside of quotations is the program's.

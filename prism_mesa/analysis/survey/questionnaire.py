@@ -1,4 +1,4 @@
-"""The questions of a survey, as a YAML file has them. Nobody is asked here."""
+"""The questions of a survey, as a YAML file has them."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a survey's answers come to: means over agents, with intervals. Nothing here asks, reads files or draws."""
+"""What a survey's answers come to: means over agents, with intervals."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Free-text policies: read into typed ones, or refused with a reason. Nothing here asks an LLM or changes a world."""
+"""Free-text policies: read into typed ones, or refused with a reason."""
 
 from prism_mesa.economy.policy_text.grounding import unsupported
 from prism_mesa.economy.policy_text.parser import parse_policy

@@ -1,4 +1,4 @@
-"""How a text falls into clauses, and which of them say what is done. It never reads a size or a target."""
+"""How a text falls into clauses, and which of them say what is done."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""How numbers and units are written, and number words as digits. It never says what a number is the size of."""
+"""How numbers and units are written, and number words as digits."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Whether a text bears out what another reader says it says. It never reads a policy of its own out of a text."""
+"""Whether a text bears out what another reader says it says."""
 
 import re
 from collections.abc import Iterable, Sequence

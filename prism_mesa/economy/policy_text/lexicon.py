@@ -1,4 +1,4 @@
-"""The table of the words that policies are written in. It never reads a sentence."""
+"""The table of the words that policies are written in."""
 
 # The keys name the kinds of the tokens that a phrase becomes, in order; `whole=0.5` becomes a size of that number.
 # Verbs are inflected, and `(s)` is a plural.

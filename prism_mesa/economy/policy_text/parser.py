@@ -1,4 +1,4 @@
-"""Reads a free-text policy into a typed one, or says why not. It never guesses a size, a target, or an instrument."""
+"""Reads a free-text policy into a typed one, or says why not. What the text leaves open is an error."""
 
 from collections.abc import Collection, Sequence
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""How a text is refused: the error, and words of the text in it. It never says which text is refused."""
+"""How a text is refused: the error, and words of the text in it."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""Whether a text is about a domain, by its words. It never says whether the text is a policy, or a good one."""
+"""Whether a text is about a domain, by its words."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""How far a clause moves an instrument, in a unit of it. It never guesses a size, a unit or a direction."""
+"""How far a clause moves an instrument, in a unit of it."""
 
 from math import isclose
 from typing import Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""Whether what a text says of where an instrument stands is so. It never moves one, nor guesses which size is meant."""
+"""Whether what a text says of where an instrument stands is so."""
 
 from collections.abc import Iterator, Mapping
 from typing import Final

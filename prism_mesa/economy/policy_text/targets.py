@@ -1,4 +1,4 @@
-"""Whose instrument a clause is about, and against which nations. It never reads how far one is moved."""
+"""Whose instrument a clause is about, and against which nations."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""What is plain of a text as a whole: too long, a question, code, a condition. It never looks at single measures."""
+"""What is plain of a text as a whole: too long, a question, code, a condition."""
 
 import re
 import unicodedata

@@ -1,4 +1,4 @@
-"""How a text is cut into terms: phrases of the lexicon, sizes, nations. It never decides what a policy says."""
+"""How a text is cut into terms: phrases of the lexicon, sizes, nations."""
 
 import re
 from collections.abc import Sequence

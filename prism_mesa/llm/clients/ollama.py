@@ -1,4 +1,4 @@
-"""The client for an Ollama server. It asks once and names what went wrong; it never retries and never guesses.
+"""The client for an Ollama server. It asks once, and names what went wrong.
 
 The `ollama` package costs more than a second of CPU to import, so that happens on first use.
 """

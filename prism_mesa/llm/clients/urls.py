@@ -1,4 +1,4 @@
-"""What is the same for every kind of server: addresses, settings, and what it tells. Nothing here connects to one."""
+"""What is the same for every kind of server: addresses, settings, and what it tells."""
 
 import ipaddress
 import math

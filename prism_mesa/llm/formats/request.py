@@ -1,4 +1,4 @@
-"""What is wanted of an LLM: a prompt, the form of the answer, and where in a run it belongs. Nobody is asked here."""
+"""What is wanted of an LLM: a prompt, the form of the answer, and where in a run it belongs."""
 
 import json
 import re

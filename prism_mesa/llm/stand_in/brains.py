@@ -1,4 +1,4 @@
-"""What the stand-in for Ollama says: plain functions of the request. Nothing here knows of sockets, time or faults."""
+"""What the stand-in for Ollama says: plain functions of the request."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""How the stand-in for Ollama breaks: the named faults, and the bytes each sends. It serves nothing itself."""
+"""How the stand-in for Ollama breaks: the named faults, and the bytes each sends."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A small HTTP/1.1 server in a thread, as cheap per request as Python allows. It knows nothing of Ollama.
+"""A small HTTP/1.1 server in a thread, as cheap per request as Python allows.
 
 The standard library's `http.server` spends several times more on parsing headers.
 """

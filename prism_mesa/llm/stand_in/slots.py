@@ -1,4 +1,4 @@
-"""So many at a time, the rest in order of arrival: the queue of the stand-in for Ollama. It knows nothing of sockets.
+"""So many at a time, the rest in order of arrival: the queue of the stand-in for Ollama.
 
 Not safe across threads; it belongs to one event loop.
 """

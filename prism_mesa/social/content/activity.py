@@ -1,4 +1,4 @@
-"""What an agent did, as prompts and people are told it. Nothing here changes an agent, and no LLM is asked."""
+"""What an agent did, as prompts and people are told it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Who words what agents publish: nobody, sentences from a table, or an LLM. It decides no action, publishes nothing.
+"""Who words what agents publish: nobody, sentences from a table, or an LLM.
 
 The words of replies and reshares are noted in the round's `Events`, for the commit; those of agents' own posts are
 texts of the table of posts.

@@ -1,4 +1,4 @@
-"""Putting open choices to the reasoner. It changes no agent: whoever asked applies the answers.
+"""Putting open choices to the reasoner.
 
 An LLM is not waited for: its questions go out, and the agents that put them stand still (`PendingAnswers`) while all
 others go on with their ticks. Agents do not meet within a round, so the result is the same as if all had waited. Rules

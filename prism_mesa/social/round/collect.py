@@ -1,4 +1,4 @@
-"""What a model tells about its rounds, to the DataCollector and to a recorder. It changes no agent."""
+"""What a model tells about its rounds, to the DataCollector and to a recorder."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

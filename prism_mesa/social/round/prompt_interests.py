@@ -1,4 +1,4 @@
-"""Which interests a question tells of an agent, and how near a post is to them. It asks nobody.
+"""Which interests a question tells of an agent, and how near a post is to them.
 
 What an LLM reads of an agent is a few names of interests (its own, or those of its kind), not the numbers behind
 them; how near a post is to the nearest of these names says more about the LLM's answer than the relevance, which is

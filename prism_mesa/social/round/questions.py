@@ -1,4 +1,4 @@
-"""Open choices written out as questions, one for each agent. Nothing here asks or changes an agent."""
+"""Open choices written out as questions, one for each agent."""
 
 from collections.abc import Sequence
 from dataclasses import replace

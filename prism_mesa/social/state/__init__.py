@@ -1,1 +1,1 @@
-"""The state of a platform: agents, posts, network, clock, and what each agent has read. It fires nothing."""
+"""The state of a platform: agents, posts, network, clock, and what each agent has read."""

@@ -1,4 +1,4 @@
-"""Simulated time: round and tick to a timestamp and back. The wall clock is never read."""
+"""Simulated time: round and tick to a timestamp and back."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

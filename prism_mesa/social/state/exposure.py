@@ -1,4 +1,4 @@
-"""What agents have read or written: pairs of an agent and a root. It decides nothing; feeds leave this out."""
+"""What agents have read or written: pairs of an agent and a root. Feeds leave these out."""
 
 from typing import Any
 

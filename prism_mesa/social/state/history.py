@@ -1,4 +1,4 @@
-"""An agent's history as a list; the entries live in the model's rings. Nothing here can change what has happened."""
+"""An agent's history as a list; the entries live in the model's rings. It can be read only."""
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, overload

@@ -1,4 +1,4 @@
-"""Agents' ids and names, as lists of text that are not stored as such. They never change an agent's row."""
+"""Agents' ids and names, as lists of text that are not stored as such."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, Self, overload

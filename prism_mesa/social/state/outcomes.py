@@ -1,4 +1,4 @@
-"""What a run has come to so far: totals, cascades, and how unequally attention is shared. It changes no post."""
+"""What a run has come to so far: totals, cascades, and how unequally attention is shared."""
 
 from typing import TYPE_CHECKING, Any, Final
 

@@ -1,4 +1,4 @@
-"""All agents' fields, one array per field; row i is agent i. Nothing here fires a trigger."""
+"""All agents' fields, one array per field; row i is agent i."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields

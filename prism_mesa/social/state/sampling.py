@@ -1,4 +1,4 @@
-"""Whose rows the records hold: all agents, or a drawn share that stays the same. Nothing in a round reads it."""
+"""Whose rows the records hold: all agents, or a drawn share that stays the same."""
 
 from typing import Final
 

@@ -1,7 +1,8 @@
 """Statecharts of eight states: the engine, its tables for columns, its checks and pictures. No Mesa here."""
 
-from prism_mesa.statechart.batch import ArrayColumns, Columns, Fired, column_values
+from prism_mesa.statechart.batch import Fired, column_values
 from prism_mesa.statechart.checks import Finding
+from prism_mesa.statechart.columns import ArrayColumns, Columns
 from prism_mesa.statechart.failing import FailingGuard
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
 from prism_mesa.statechart.mermaid import mermaid

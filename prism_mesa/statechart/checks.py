@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.statechart.batch import ArrayColumns, column_values, zero_keys
+from prism_mesa.statechart.batch import column_values, zero_keys
+from prism_mesa.statechart.columns import ArrayColumns
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome
-from prism_mesa.statechart.statechart import guard_value
+from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome, guard_value
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.values import ANY, Values

@@ -1,13 +1,9 @@
 """Guards that raised while a chart was fired, put together by guard."""
 
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from prism_mesa.statechart.transitions import Transition
-
-if TYPE_CHECKING:
-    from prism_mesa.statechart.statechart import Statechart
 
 type Kind = tuple[Transition, type[Exception]]
 
@@ -33,17 +29,22 @@ class FailingGuard:
         return f"the guard of {self.transition} raised {often} ({'; '.join(self.errors)})"
 
 
-def failing_guards(chart: "Statechart", first: Mapping[Kind, str], raised: Mapping[Kind, int]) -> list[FailingGuard]:
+def failing_guards(
+    transitions: Iterable[Transition],
+    untried: Container[Transition],
+    first: Mapping[Kind, str],
+    raised: Mapping[Kind, int],
+) -> list[FailingGuard]:
     """Return the guards that raised, in the order of the chart's list.
 
     Args:
-        chart: Whose guards.
+        transitions: Those of the chart.
+        untried: Those whose guards have given no value so far.
         first: What each kind of error of a guard said first, behind the transition's own text.
         raised: How often each kind came.
     """
-    untried = {t for row in chart.cells.values() for cell in row.values() for t in cell.untried}
     found = []
-    for transition in dict.fromkeys(chart.transitions):
+    for transition in dict.fromkeys(transitions):
         kinds = [kind for kind in raised if kind[0] == transition]
         if kinds:
             said = tuple(first[kind].removeprefix(f"{transition}: ") for kind in kinds)

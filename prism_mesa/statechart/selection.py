@@ -4,9 +4,9 @@ This module evaluates no guard: it is given their values.
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Final
+from typing import Any, Final
 
-from prism_mesa.statechart.guards import Expression
+from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression
 from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Guard, Transition
 
@@ -18,6 +18,13 @@ type Arm = tuple[int, Transition, Guard]
 
 type Outcome = Transition | tuple[AgentState, ...] | None
 """The transition to take; the options of an ambiguous choice; or nothing."""
+
+
+def guard_value(value: Any) -> int:
+    """Return what a guard gave as FALSE, TRUE or NEEDS."""
+    if isinstance(value, str) and value == NEEDS_ORACLE:
+        return NEEDS
+    return TRUE if value else FALSE
 
 
 class Cell:
@@ -113,6 +120,17 @@ class Cell:
         if self.oracle_enabled or not options:
             return options or None
         return self.arrow(options[0], left)
+
+
+def build_cells(transitions: Iterable[Transition], oracle_enabled: bool) -> dict[str, dict[AgentState, Cell]]:
+    """Return the cells of a chart, by trigger and state."""
+    grouped: dict[str, dict[AgentState, list[Transition]]] = {}
+    for t in transitions:
+        grouped.setdefault(t.trigger, {}).setdefault(t.source, []).append(t)
+    return {
+        trigger: {state: Cell(tuple(ts), oracle_enabled) for state, ts in row.items()}
+        for trigger, row in grouped.items()
+    }
 
 
 class _Outcomes(dict[int, Outcome]):

@@ -2,20 +2,23 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
+from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from prism_mesa.errors import ChartError, did_you_mean
-from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, readable
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Arm, Cell, Outcome
-from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.transitions import Transition, recorded
+from prism_mesa.statechart.columns import Columns
+from prism_mesa.statechart.explanations import said_by_guards, why_nothing
+from prism_mesa.statechart.failing import FailingGuard, failing_guards
+from prism_mesa.statechart.guards import Expression
+from prism_mesa.statechart.selection import Arm, Cell, Outcome, build_cells, guard_value
+from prism_mesa.statechart.states import AgentState, state_of_chart
+from prism_mesa.statechart.transitions import Transition, take
 
 if TYPE_CHECKING:
-    from prism_mesa.statechart.batch import Columns, Fired
+    from prism_mesa.statechart.batch import Fired
     from prism_mesa.statechart.checks import Finding
-    from prism_mesa.statechart.failing import FailingGuard
     from prism_mesa.statechart.values import Values
 
 TIMEOUT: Final = "timeout"
@@ -64,9 +67,10 @@ class Statechart:
         self.name = name
         self.states = frozenset(AgentState(state) for state in states)
         self.transitions = tuple(transitions)
-        self.initial = self._own(initial, "initial")
+        own = partial(state_of_chart, name, self.states)
+        self.initial = own(initial, "initial")
         self.timeouts: Mapping[AgentState, int] = MappingProxyType(
-            {self._own(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
+            {own(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
         )
         self.invariant = invariant
         self.oracle_enabled = oracle_enabled
@@ -80,11 +84,11 @@ class Statechart:
         for transition in self.transitions:
             if not isinstance(transition, Transition):
                 raise ChartError(f"{name}: transitions: {transition!r} is no Transition(trigger, source, target)")
-            self._own(transition.source, str(transition))
+            own(transition.source, str(transition))
             if transition.target is not None:
-                self._own(transition.target, str(transition))
+                own(transition.target, str(transition))
         self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
-        self.cells = self._build_cells()
+        self.cells = build_cells(self.transitions, oracle_enabled)
 
     def __setattr__(self, name: str, value: object) -> None:
         if name in _FIXED and name in vars(self):
@@ -99,28 +103,6 @@ class Statechart:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, timeouts=MappingProxyType(state["timeouts"]))
-
-    def _own(self, state: AgentState, where: str) -> AgentState:
-        try:
-            found = AgentState(state)
-        except ChartError as error:
-            raise ChartError(f"{self.name}: {where}: {error}") from None
-        if found not in self.states:
-            names = sorted(s.value for s in self.states)
-            raise ChartError(
-                f"{self.name}: {where}: {found.value!r} is not a state of this chart "
-                f"({', '.join(names)}).{did_you_mean(found.value, names)}"
-            )
-        return found
-
-    def _build_cells(self) -> dict[str, dict[AgentState, Cell]]:
-        grouped: dict[str, dict[AgentState, list[Transition]]] = {}
-        for t in self.transitions:
-            grouped.setdefault(t.trigger, {}).setdefault(t.source, []).append(t)
-        return {
-            trigger: {state: Cell(tuple(ts), self.oracle_enabled) for state, ts in row.items()}
-            for trigger, row in grouped.items()
-        }
 
     def fire(
         self, agent: Any, trigger: str, context: Any = None, *, now: datetime | None = None
@@ -168,7 +150,7 @@ class Statechart:
             agent.state = outcome.target
             agent.ticks_in_state = 0
         else:
-            _take(outcome, agent, context, now)
+            take(outcome, agent, context, now)
         return outcome.target
 
     def apply(
@@ -187,7 +169,7 @@ class Statechart:
         arrow, *others = self._arrows(agent.state, trigger, target)
         if any(other.action is not arrow.action for other in others):
             arrow = self.resolve(agent, trigger, target, context)
-        _take(arrow, agent, context, now)
+        take(arrow, agent, context, now)
         return AgentState(target)
 
     def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
@@ -229,7 +211,7 @@ class Statechart:
 
     def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
         """Run the action of a transition and let the agent enter its target; an error leaves the agent as it was."""
-        _take(transition, agent, context, now)
+        take(transition, agent, context, now)
 
     def _arrows(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
         """Return the transitions that lead to `target`, at least one."""
@@ -276,13 +258,12 @@ class Statechart:
         self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
         self._raised[kind] += 1
 
-    def failing_guards(self) -> "list[FailingGuard]":
+    def failing_guards(self) -> list[FailingGuard]:
         """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
-        from prism_mesa.statechart.failing import failing_guards
+        untried = {t for row in self.cells.values() for cell in row.values() for t in cell.untried}
+        return failing_guards(self.transitions, untried, self._first_errors, self._raised)
 
-        return failing_guards(self, self._first_errors, self._raised)
-
-    def fire_many(self, states: Any, triggers: Any, agents: "Columns", contexts: "Columns") -> "Fired":
+    def fire_many(self, states: Any, triggers: Any, agents: Columns, contexts: Columns) -> "Fired":
         """Select for many agents at once, over columns; see `prism_mesa.statechart.batch.fire_many`."""
         from prism_mesa.statechart.batch import fire_many
 
@@ -313,14 +294,7 @@ class Statechart:
             return f"{state.value} has no transition on {trigger!r} (its triggers: {known})"
         errors: dict[Transition, Exception] = {}
         key = self._key(cell, agent, context, errors)
-        if cell.outcomes[key] is not None:
-            return ""
-        if cell.left(cell.values(key)):
-            return f"{state.value} --{trigger}--> ?: no concrete target is declared to choose from"
-        said = {t: f"raised {type(error).__name__}: {error}" for t, error in errors.items()}
-        return "; ".join(
-            f"{t}: the guard {said.get(t, 'is false')}{_field_values(t, agent, context)}" for t in cell.candidates
-        )
+        return why_nothing(cell, key, errors, agent, context)
 
     def considered(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
         """Return the candidates in list order, what each guard says now, and the fields that it reads.
@@ -332,14 +306,8 @@ class Statechart:
         if cell is None:
             return []
         errors: dict[Transition, Exception] = {}
-        values = cell.values(self._key(cell, agent, context, errors))
-        found = []
-        for transition, value in zip(cell.candidates, values, strict=True):
-            error = errors.get(transition)
-            said = ("false", "true", "needs the oracle")[value] if transition.guard is not None else ""
-            said = said if error is None else f"raised {type(error).__name__}: {error}"
-            found.append((transition, said, _fields(transition, agent, context)))
-        return found
+        key = self._key(cell, agent, context, errors)
+        return said_by_guards(cell, key, errors, agent, context)
 
     def timeout_threshold(self, agent: Any) -> int:
         """Return the ticks after which ``timeout`` fires: the state's own, else the agent's."""
@@ -373,45 +341,3 @@ def _arms(cell: Cell, context: Any) -> tuple[Arm, ...]:
         return cell.arms
     _PLAIN.add(context.__class__)
     return cell.kernels
-
-
-def _take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
-    """Run the action, remember the change, enter the target: what can be wrong is found before the action runs."""
-    target, depth = transition.target, agent.max_history_depth or 0
-    if depth < 0:
-        raise ChartError(f"{transition}: max_history_depth is {depth!r}; give whole numbers from 0, which keeps none")
-    history, entry = agent.state_history, None
-    if depth and target is not transition.source:
-        entry = recorded(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
-    if transition.action is not None:
-        if entry is not None and hasattr(history, "check"):
-            history.check(entry)
-        transition.action(agent, context)
-        history = agent.state_history
-    if entry is not None:
-        history.append(entry)
-    while len(history) > depth:
-        del history[0]
-    agent.state = target
-    agent.ticks_in_state = 0
-
-
-def guard_value(value: Any) -> int:
-    """Return what a guard gave as FALSE, TRUE or NEEDS."""
-    if isinstance(value, str) and value == NEEDS_ORACLE:
-        return NEEDS
-    return TRUE if value else FALSE
-
-
-def _fields(transition: Transition, agent: Any, context: Any) -> dict[str, Any]:
-    """Return the fields that an expression reads, with their values now; nothing of a callable is known."""
-    if not isinstance(transition.guard, Expression):
-        return {}
-    roots = {"agent": agent, "post": readable(context)}
-    split = ((name, *name.split(".", 1)) for name in sorted(transition.guard.fields))
-    return {name: getattr(roots[root], attribute, "missing") for name, root, attribute in split}
-
-
-def _field_values(transition: Transition, agent: Any, context: Any) -> str:
-    shown = [f"{name} = {value}" for name, value in _fields(transition, agent, context).items()]
-    return f" ({', '.join(shown)})" if shown else ""

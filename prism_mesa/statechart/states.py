@@ -1,5 +1,6 @@
 """The eight states an agent can be in."""
 
+from collections.abc import Set
 from enum import Enum
 from typing import Final, NoReturn
 
@@ -43,3 +44,28 @@ STATE_COLORS: Final = {
 """One colour per state for all pictures, from the least to the most that an agent can do."""
 
 _CODES = {state: code for code, state in enumerate(STATES)}
+
+
+def state_of_chart(chart: str, states: Set[AgentState], state: AgentState, where: str) -> AgentState:
+    """Return a state, or its value, as a state of a chart.
+
+    Args:
+        chart: What messages call the chart.
+        states: Its states.
+        state: What was given.
+        where: Where it was given.
+
+    Raises:
+        ChartError: If it is no state, or none of this chart.
+    """
+    try:
+        found = AgentState(state)
+    except ChartError as error:
+        raise ChartError(f"{chart}: {where}: {error}") from None
+    if found not in states:
+        names = sorted(s.value for s in states)
+        raise ChartError(
+            f"{chart}: {where}: {found.value!r} is not a state of this chart "
+            f"({', '.join(names)}).{did_you_mean(found.value, names)}"
+        )
+    return found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS as ACTION_NAMES
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.kernels.walk import FIELD_NAMES
+from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.reasoner import DistilledReasoner, Reasoner
 from prism_mesa.reasoner.distilled import DistilledModel, Linear, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES

@@ -1,9 +1,11 @@
-"""How near posts are to the interests that are told of agents. Whole numbers only: no order of adding matters."""
+"""How near posts are to interests, as whole numbers: no order of adding matters."""
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
 
 
 @kernel
@@ -34,3 +36,18 @@ def best_matches(
                     if not some or total > best:
                         best, some = total, True
         out[i] = best
+
+
+@part_of_kernels
+def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row: Any, text: Any) -> Any:
+    """Return the similarity of an agent's interests and a text: their integer product."""
+    total = np.int32(0)
+    for k in range(interests.shape[1]):
+        total += np.int32(interests[row, k]) * np.int32(vectors[text, k])
+    return np.int64(total)
+
+
+@part_of_kernels
+def relevance_at(match: Any, unit_length: float) -> float:
+    """Return a similarity as relevance, 0..1 (`social.state.posts.relevance_of`)."""
+    return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)

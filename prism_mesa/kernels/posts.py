@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.walk import match_of
+from prism_mesa.kernels.matching import match_of
 
 type Int32 = npt.NDArray[np.int32]
 

@@ -6,233 +6,51 @@ trigger and what stopped it are handed back, and a later walk goes on from there
 the rows into blocks, walked in any order, gives the same columns and the same events.
 """
 
-from typing import Any, Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.fields import (
+    ACTION,
+    ACTIVITY,
+    HIGH,
+    LOW,
+    POST_RATE,
+    SCRIPTED,
+    STATE,
+    THRESHOLD,
+    TIMEOUT,
+    TRAITS,
+    UNREAD,
+    WAITED,
+    load_post,
+)
+from prism_mesa.kernels.matching import match_of
 from prism_mesa.kernels.programs import FAULT, Programs, run_program
+from prism_mesa.kernels.walk_arrays import (
+    FIRE,
+    GUARDED,
+    ITS_OWN,
+    NO_ACTION,
+    NO_POST,
+    NOTHING,
+    UNDECIDED,
+    ChartTables,
+    HistoryRing,
+    People,
+    PostTable,
+    RoundConstants,
+    WalkOutput,
+)
 
 type Int32 = npt.NDArray[np.int32]
 type UInt8 = npt.NDArray[np.uint8]
-type Floats = npt.NDArray[np.float64]
 
 GROUP: Final = 64
 """Agents whose reading is prepared together."""
-
-NO_POST: Final = -1
-NO_ACTION: Final = 255
-
-NOTHING: Final = -1
-"""An outcome: no transition. As a trigger: none fires."""
-
-UNDECIDED: Final = -2
-"""An outcome: the tables do not know; the statechart itself is to be asked."""
-
-FIRST_SET: Final = -10
-"""Outcomes from here downwards are open choices: option set s is ``FIRST_SET - s``."""
-
-GUARDED: Final = -4
-"""No outcome: guards decide."""
-
-ITS_OWN: Final = -2
-"""As the post that was decided about: that which is at hand."""
-
-FIRE: Final = -3
-"""What an agent enters that is to fire its trigger first."""
-
-AGENT_FIELDS: Final = (
-    "engagement_threshold timeout_threshold activity post_rate ticks_in_state scripted n_unread state pending_action "
-    "low_threshold high_threshold extraversion agreeableness conscientiousness neuroticism openness"
-).split()
-POST_FIELDS: Final = "post_id relevance kind likes replies reshares impressions velocity round author root".split()
-FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
-"""What programs can read; the place of a name in here is its register."""
-
-_THRESHOLD, _TIMEOUT, _ACTIVITY, _POST_RATE, _WAITED, _SCRIPTED, _UNREAD, _STATE, _ACTION, _LOW, _HIGH, _TRAITS = range(
-    12
-)
-_FIRST_POST: Final = len(AGENT_FIELDS)
-_ID, _RELEVANCE, _KIND, _LIKES, _REPLIES, _RESHARES, _IMPRESSIONS, _VELOCITY, _ROUND, _AUTHOR, _ROOT = range(
-    _FIRST_POST, len(FIELD_NAMES)
-)
-
-
-class People(NamedTuple):
-    """Columns of the population (`social.state.population.Population` says what they hold)."""
-
-    state: UInt8
-    ticks_in_state: Int32
-    timeout_threshold: Int32
-    pending_action: UInt8
-    current_post: Int32
-    current_match: npt.NDArray[np.int16]
-    feed: Int32
-    n_feed: UInt8
-    n_read: UInt8
-    interests: npt.NDArray[np.int8]
-    engagement_threshold: Floats
-    activity: Floats
-    post_rate: Floats
-    traits: npt.NDArray[np.float32]
-    propensities: npt.NDArray[np.float32]
-    scripted: npt.NDArray[np.bool_]
-
-
-class PostTable(NamedTuple):
-    """Columns of the posts, and the topic vectors of the texts, shape (n texts, n_topics)."""
-
-    text_id: Int32
-    root: Int32
-    author: Int32
-    round: Int32
-    kind: UInt8
-    likes: Int32
-    replies: Int32
-    reshares: Int32
-    impressions: Int32
-    velocity: Int32
-    vectors: npt.NDArray[np.int8]
-
-
-class ChartTables(NamedTuple):
-    """A chart and the rules for triggers, as numbers.
-
-    Attributes:
-        timeout: Ticks after which each state times out, 0 where the agent's own threshold counts; int32.
-        timeout_trigger: Code of that trigger, or `NOTHING`.
-        sees_trigger: Code of the trigger by which a post is read, or `NOTHING`.
-        rule_start: Rules of state s are ``rule_start[s]`` .. ``rule_start[s + 1] - 1``.
-        rule_program: Their conditions, or `NOTHING` where they always hold.
-        rule_trigger: Their triggers, or `NOTHING` where the chart does not know it.
-        cell: Shape (triggers, states): which cell, or `NOTHING`.
-        arm_start: Guards of cell c are ``arm_start[c]`` .. ``arm_start[c + 1] - 1``.
-        arm_program: Their programs.
-        outcome_start: Outcomes of cell c begin here; the guards' values, as bits, say which one it is.
-        outcome: A target, `NOTHING`, `UNDECIDED`, or an option set.
-        fixed: Shape (triggers, states): the outcome where no guard is asked, else `GUARDED`.
-        composes: 1 for the state in which the action is drawn on entering.
-        engages: Action of an engaging state, else -1.
-        releases_post: 1 for states that let go of the post on entering.
-        idle: Code of the state in which nothing happens.
-    """
-
-    timeout: Int32
-    timeout_trigger: int
-    sees_trigger: int
-    rule_start: Int32
-    rule_program: Int32
-    rule_trigger: Int32
-    cell: Int32
-    arm_start: Int32
-    arm_program: Int32
-    outcome_start: Int32
-    outcome: Int32
-    fixed: Int32
-    composes: UInt8
-    engages: Int32
-    releases_post: UInt8
-    idle: int
-
-
-class RoundConstants(NamedTuple):
-    """What is the same for all agents in a round.
-
-    Attributes:
-        half_band: Half the width of the band of relevance.
-        unit_length: Similarity of two equal topic vectors.
-        action_key: Key of the draws of actions, with the round mixed in.
-        ticks: Ticks of a round.
-        clock: Number of tick 0 of this round.
-        depth: Entries of history kept per agent.
-    """
-
-    half_band: float
-    unit_length: float
-    action_key: np.uint64
-    ticks: int
-    clock: int
-    depth: int
-
-
-class HistoryRing(NamedTuple):
-    """Histories as rings (`social.state.population.History`): packed move, clock, post; and how many there were."""
-
-    ring: npt.NDArray[Any]
-    total: npt.NDArray[np.int64]
-
-
-class WalkOutput(NamedTuple):
-    """What came about in a block; `size` says how many stopped, impressions, engagements, moves (the last is idle).
-
-    Attributes:
-        counts: Shape (ticks, states): agents in each state at the end of each tick.
-        stopped: Shape (4, rows): row, tick, trigger, outcome.
-        impressions: Shape (3, .): tick, row, post.
-        engagements: Shape (4, .): tick, row, post, action.
-        moves: Shape (5, .): tick, row, packed move, post, whether the choice was open.
-        gave_value: Which programs of guards have given a value.
-    """
-
-    size: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
-    stopped: Int32
-    impressions: Int32
-    engagements: Int32
-    moves: Int32
-    gave_value: UInt8
-
-
-@part_of_kernels
-def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row: Any, text: Any) -> Any:
-    """Return the similarity of an agent's interests and a text: their integer product."""
-    total = np.int32(0)
-    for k in range(interests.shape[1]):
-        total += np.int32(interests[row, k]) * np.int32(vectors[text, k])
-    return np.int64(total)
-
-
-@part_of_kernels
-def relevance_at(match: Any, unit_length: float) -> float:
-    """Return a similarity as relevance, 0..1 (`social.state.posts.relevance_of`)."""
-    return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)
-
-
-@part_of_kernels
-def _load(
-    register: Floats,
-    used: UInt8,
-    row: Any,
-    post: Any,
-    current: Any,
-    matches: npt.NDArray[np.int16],
-    interests: npt.NDArray[np.int8],
-    posts: PostTable,
-    unit_length: float,
-) -> None:
-    """Put what guards read of a post into the registers; a post's counters are its root's."""
-    match = np.int64(matches[row])
-    if post != current:
-        match = match_of(interests, posts.vectors, row, posts.text_id[post])
-    register[_RELEVANCE] = relevance_at(match, unit_length)
-    if used[_ID]:
-        register[_ID] = post
-    if used[_KIND]:
-        register[_KIND] = posts.kind[post]
-    if used[_ROUND]:
-        register[_ROUND] = posts.round[post]
-    if used[_AUTHOR]:
-        register[_AUTHOR] = posts.author[post]
-    if used[_ROOT] | used[_LIKES] | used[_REPLIES] | used[_RESHARES] | used[_IMPRESSIONS] | used[_VELOCITY]:
-        root = np.int64(posts.root[post])
-        register[_ROOT] = root
-        register[_LIKES] = posts.likes[root]
-        register[_REPLIES] = posts.replies[root]
-        register[_RESHARES] = posts.reshares[root]
-        register[_IMPRESSIONS] = posts.impressions[root]
-        register[_VELOCITY] = posts.velocity[root]
 
 
 @kernel
@@ -316,27 +134,27 @@ def walk(
         post = np.int64(current[row])
         loaded = np.int64(NO_POST)  # whose fields stand in the registers
         decided = np.int64(about[i])
-        register[_THRESHOLD] = thresholds[row]
-        register[_LOW] = thresholds[row] - setting.half_band
-        register[_HIGH] = thresholds[row] + setting.half_band
-        if used[_SCRIPTED]:
-            register[_SCRIPTED] = scripted[row]
-        if used[_TIMEOUT]:
-            register[_TIMEOUT] = limits[row]
-        if used[_ACTIVITY]:
-            register[_ACTIVITY] = activity[row]
-        if used[_POST_RATE]:
-            register[_POST_RATE] = post_rate[row]
+        register[THRESHOLD] = thresholds[row]
+        register[LOW] = thresholds[row] - setting.half_band
+        register[HIGH] = thresholds[row] + setting.half_band
+        if used[SCRIPTED]:
+            register[SCRIPTED] = scripted[row]
+        if used[TIMEOUT]:
+            register[TIMEOUT] = limits[row]
+        if used[ACTIVITY]:
+            register[ACTIVITY] = activity[row]
+        if used[POST_RATE]:
+            register[POST_RATE] = post_rate[row]
         for trait in range(5):
-            if used[_TRAITS + trait]:
-                register[_TRAITS + trait] = traits[row, trait]
+            if used[TRAITS + trait]:
+                register[TRAITS + trait] = traits[row, trait]
         while True:
             is_new_tick = tick > at[i]
             if is_new_tick or outcome == FIRE:
-                register[_WAITED] = waited
-                register[_UNREAD] = np.int64(n_feed[row]) - np.int64(n_read[row])
-                register[_STATE] = state
-                register[_ACTION] = actions[row]
+                register[WAITED] = waited
+                register[UNREAD] = np.int64(n_feed[row]) - np.int64(n_read[row])
+                register[STATE] = state
+                register[ACTION] = actions[row]
             if is_new_tick:  # what meets the agent?
                 trigger, outcome, was_open = np.int32(NOTHING), np.int64(FIRE), np.uint8(0)
                 decided = np.int64(ITS_OWN)
@@ -352,7 +170,7 @@ def walk(
                                     continue
                                 if loaded != post:
                                     loaded = post
-                                    _load(register, used, row, post, post, matches, interests, posts, unit_length)
+                                    load_post(register, used, row, post, post, matches, interests, posts, unit_length)
                             if run_program(program, code, left, right, result, start, register) != 1:
                                 continue
                         trigger = rule_trigger[rule]
@@ -371,7 +189,7 @@ def walk(
                         if not reads_post[program] or at_hand != NO_POST:
                             if reads_post[program] and loaded != at_hand:
                                 loaded = at_hand
-                                _load(register, used, row, at_hand, post, matches, interests, posts, unit_length)
+                                load_post(register, used, row, at_hand, post, matches, interests, posts, unit_length)
                             value = run_program(program, code, left, right, result, start, register)
                         if value == FAULT:
                             outcome = np.int64(UNDECIDED)

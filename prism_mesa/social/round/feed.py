@@ -9,16 +9,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.feed import (
-    CHRONOLOGICAL,
-    PREFERENCE,
-    RANDOM,
-    X_ALGO,
-    Outbox,
-    Scoring,
-    fill_outbox,
-    rank,
-)
+from prism_mesa.kernels.feed import rank
+from prism_mesa.kernels.outbox import Outbox, fill_outbox
+from prism_mesa.kernels.scoring import CHRONOLOGICAL, PREFERENCE, RANDOM, X_ALGO, Scoring
 from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.exposure import Exposure

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.walk import FIRE, FIRST_SET, NOTHING
+from prism_mesa.kernels.walk_arrays import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.walk import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants, WalkOutput, walk
+from prism_mesa.kernels.walk import walk
+from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants, WalkOutput
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import Posts
@@ -90,7 +91,7 @@ class Walkers:
 
 @dataclass(frozen=True)
 class Stopped:
-    """Agents that have stopped, ascending by row, and what stopped them (an outcome of `kernels.walk`)."""
+    """Agents that have stopped, ascending by row, and what stopped them (an outcome of `kernels.walk_arrays`)."""
 
     rows: Int32
     ticks: Int32

@@ -7,8 +7,9 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, POST_KINDS
+from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.kernels.programs import Programs
-from prism_mesa.kernels.walk import FIELD_NAMES, FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
+from prism_mesa.kernels.walk_arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, SEES_POST, TRIGGER_RULES
 from prism_mesa.social.round.effects import RELEASES_POST
 from prism_mesa.social.state.population import STATE_NAMES

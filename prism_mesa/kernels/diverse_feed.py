@@ -1,0 +1,136 @@
+"""Ranking feeds with posts from outside, and with fewer of one author (`X_ALGO`)."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel
+from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.ordering import by_key, is_among
+from prism_mesa.kernels.outbox import BITS_33, LOWER, Outbox, writer_of
+from prism_mesa.kernels.scoring import Scoring, lowered, scored, sort_key
+
+type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
+type Floats = npt.NDArray[np.float64]
+
+
+@kernel
+def _best_diverse(
+    reader: int,
+    begin: Int32,
+    count: Int32,
+    first_author: int,
+    last_author: int,
+    most: int,
+    outbox: Outbox,
+    scoring: Scoring,
+    known: Int32,
+    known_first: int,
+    known_last: int,
+    indptr: Int64,
+    indices: Int32,
+    feed: Int32,
+) -> Any:
+    """Write the best of a reader's candidates and of posts from outside into its feed; return how many there are.
+
+    Each further post of one author has a lower score.
+    """
+    n_visible = outbox.n
+    most += scoring.outsiders
+    score, key = np.empty(most, np.float64), np.empty(most, np.uint64)
+    local, root, writer = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
+    n = 0
+    for i in range(first_author, last_author):
+        for place in range(begin[i], begin[i] + count[i]):
+            local[n], root[n] = np.int64(outbox.item[place] >> BITS_33), np.int64(outbox.item[place] & LOWER)
+            if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
+                continue
+            writer[n] = scoring.author[outbox.first + local[n]]
+            score[n] = scored(reader, local[n], False, outbox.first, scoring)
+            n += 1
+    for draw in range(scoring.outsiders):
+        u = unit(mixed(mixed(scoring.outsider_key, np.uint64(draw)), np.uint64(reader)))
+        drawn = np.int64(u * n_visible)
+        author = scoring.author[outbox.first + drawn]
+        if author == reader or is_among(indices, indptr[reader], indptr[reader + 1], author):
+            continue
+        place = outbox.start[writer_of(outbox.wrote, outbox.writers, author)]
+        while np.int64(outbox.item[place] >> BITS_33) != drawn:
+            place += 1
+        local[n], root[n], writer[n] = drawn, np.int64(outbox.item[place] & LOWER), author
+        if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
+            continue
+        score[n] = scored(reader, drawn, True, outbox.first, scoring)
+        n += 1
+    for i in range(n):
+        key[i] = sort_key(score[i], local[i])
+    order = np.empty(n, np.int64)
+    by_key(key, order, n)
+    kept = 0
+    for i in range(n):  # each root once, its best copy, and each author's posts counted from the best
+        one = order[i]
+        before, is_new = 0, True
+        for j in range(kept):
+            other = order[j]
+            if root[other] == root[one]:
+                is_new = False
+                break
+            if writer[other] == writer[one]:
+                before += 1
+        if is_new:
+            order[kept] = one
+            kept += 1
+            factor = scoring.diversity[min(before, len(scoring.diversity) - 1)]
+            key[one] = sort_key(lowered(score[one], factor), local[one])
+    final = np.empty(kept, np.uint64)
+    for i in range(kept):
+        final[i] = key[order[i]]
+    places = np.empty(kept, np.int64)
+    by_key(final, places, kept)
+    shown = min(feed.shape[1], kept)
+    for i in range(shown):
+        feed[reader, i] = outbox.first + np.int64(final[places[i]] & LOWER)
+    return shown
+
+
+@kernel
+def rank_diverse(
+    readers: Int32,
+    first: int,
+    ends: Int64,
+    item_ends: Int64,
+    begin: Int32,
+    count: Int32,
+    outbox: Outbox,
+    scoring: Scoring,
+    known_start: Int64,
+    known: Int32,
+    indptr: Int64,
+    indices: Int32,
+    feed: Int32,
+    n_feed: npt.NDArray[np.uint8],
+) -> None:
+    """Write the feeds of a block of readers, with posts from outside and fewer of one author."""
+    at, before = 0, 0
+    for j in range(len(ends)):
+        reader = readers[first + j]
+        known_first, known_last = known_start[reader], known_start[reader + 1]
+        n_feed[reader] = _best_diverse(
+            reader,
+            begin,
+            count,
+            at,
+            ends[j],
+            item_ends[j] - before,
+            outbox,
+            scoring,
+            known,
+            known_first,
+            known_last,
+            indptr,
+            indices,
+            feed,
+        )
+        at, before = ends[j], item_ends[j]

@@ -1,0 +1,79 @@
+"""The visible posts by author: what feeds are made of."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
+
+type Int32 = npt.NDArray[np.int32]
+type Keys = npt.NDArray[np.uint64]
+
+BITS_32: Final = np.uint64(32)
+BITS_33: Final = np.uint64(33)
+LOWER: Final = np.uint64(0xFFFFFFFF)
+"""The lower 32 bits: of an item its root, of a sort key its local number."""
+
+
+class Outbox(NamedTuple):
+    """The visible posts by author, with local numbers from 0 in the order of their ids.
+
+    It is small, so that most of it stays in the processor's caches.
+
+    Attributes:
+        first: Id of local number 0.
+        n: Number of visible posts.
+        wrote: A bit for each agent: whether it has any.
+        writers: How many have any among the agents of all words of `wrote` before, int32.
+        start: The w-th agent who has any has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
+        item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``;
+            and one more, which counts for nothing.
+    """
+
+    first: int
+    n: int
+    wrote: Keys
+    writers: Int32
+    start: Int32
+    item: Keys
+
+
+@kernel
+def fill_outbox(author: Int32, root: Int32, start: Int32, wrote: Keys, writers: Int32, item: Keys) -> None:
+    """Fill an outbox; `author` and `root` have one entry per visible post, `start` one per agent and two more."""
+    n, n_writers = len(author), np.int64(0)
+    for i in range(n):
+        wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
+    for word in range(len(wrote)):
+        writers[word] = n_writers
+        n_writers += np.int64(_ones(wrote[word]))
+    for i in range(n):
+        start[writer_of(wrote, writers, author[i]) + 2] += 1
+    for w in range(2, n_writers + 2):
+        start[w] += start[w - 1]
+    least = root.min()
+    copies = np.zeros(root.max() - least + 1, np.uint8)
+    for i in range(n):
+        copies[root[i] - least] = min(2, copies[root[i] - least] + 1)
+    for i in range(n):
+        w = writer_of(wrote, writers, author[i]) + 1
+        copied = np.uint64(copies[root[i] - least] >> 1)
+        item[start[w]] = np.uint64(i) << BITS_33 | copied << BITS_32 | np.uint64(root[i])
+        start[w] += 1
+
+
+@part_of_kernels
+def _ones(word: Any) -> Any:
+    """Return how many bits of a word are set (Warren 2012, Hacker's Delight, 5-1)."""
+    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
+
+
+@part_of_kernels
+def writer_of(wrote: Keys, writers: Int32, author: Any) -> Any:
+    """Return the place of an agent among those who have a visible post."""
+    below = (np.uint64(1) << np.uint64(author & 63)) - np.uint64(1)
+    return np.int64(writers[author >> 6]) + np.int64(_ones(wrote[author >> 6] & below))

@@ -1,0 +1,105 @@
+"""What a post scores for a reader in each feed mode, and the key by which posts are sorted."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.matching import match_of, relevance_at
+from prism_mesa.kernels.outbox import BITS_32, BITS_33, LOWER, Outbox
+
+type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
+type Keys = npt.NDArray[np.uint64]
+type Floats = npt.NDArray[np.float64]
+
+RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO = range(4)
+
+
+class Scoring(NamedTuple):
+    """What posts are ranked by.
+
+    Attributes:
+        mode: `RANDOM`, `CHRONOLOGICAL`, `PREFERENCE` or `X_ALGO`.
+        key: Of the draws of the feed's order (random), with round and tick mixed in.
+        post_key: Keys of all posts.
+        interests: Of all agents; `text_id` of all posts, `vectors` of all texts.
+        unit_length: Similarity of two equal topic vectors.
+        outsiders: Posts drawn from the whole platform for each reader (x_algo); `outsider_key` of these draws.
+        good: What of a visible post's score grows with relevance; `bad` what shrinks with it, one for all.
+        factor: Of each visible post's score; below 0 the score is divided by it.
+        outsider_factor: Of the score of a post by somebody who is not followed.
+        diversity: Factor of the score with 0, 1, 2, ... better-ranked posts of its author; the last stands for more.
+        author: Authors of all posts.
+    """
+
+    mode: int
+    key: np.uint64
+    post_key: Keys
+    interests: npt.NDArray[np.int8]
+    text_id: Int32
+    vectors: npt.NDArray[np.int8]
+    unit_length: float
+    outsiders: int
+    outsider_key: np.uint64
+    good: Floats
+    bad: float
+    factor: Floats
+    outsider_factor: float
+    diversity: Floats
+    author: Int32
+
+
+@part_of_kernels
+def _rising(score: float) -> np.uint64:
+    """Return a whole number, below 2**32, in the order of a score as float32."""
+    held = np.float32(score)
+    bits = np.uint64(np.float32(0.0 if held == 0.0 else held).view(np.uint32))  # -0 is 0
+    return ~bits & LOWER if bits >> np.uint64(31) else bits | np.uint64(1 << 31)
+
+
+@part_of_kernels
+def lowered(score: float, factor: float) -> float:
+    """Return a score times a factor of at most 1; one below 0 is divided by it, so that it too goes down."""
+    return score / factor if score < 0.0 else score * factor
+
+
+@part_of_kernels
+def scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scoring) -> float:
+    """Return the score of a visible post for a reader; more is better."""
+    post = first + local
+    if scoring.mode == RANDOM:
+        return unit(mixed(mixed(scoring.key, scoring.post_key[post]), np.uint64(reader)))
+    if scoring.mode == CHRONOLOGICAL:
+        return 0.0
+    match = match_of(scoring.interests, scoring.vectors, reader, scoring.text_id[post])
+    if scoring.mode == PREFERENCE:
+        return np.float64(match)
+    relevance = relevance_at(match, scoring.unit_length)
+    score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
+    if scoring.outsiders > 0:
+        score = lowered(score, scoring.outsider_factor if is_outsider else 1.0)
+    return lowered(score, scoring.factor[local])
+
+
+@part_of_kernels
+def sort_key(score: Any, local: Any) -> np.uint64:
+    """Return a number that sorts by score, then by age: the newer post has the larger one."""
+    return _rising(score) << BITS_32 | np.uint64(local)
+
+
+@kernel
+def score_block(
+    readers: Int32, first: int, ends: Int64, begin: Int32, count: Int32, keys: Keys, outbox: Outbox, scoring: Scoring
+) -> None:
+    """Write the key of each candidate of a block of readers."""
+    at, i = 0, 0
+    for j in range(len(ends)):
+        while i < ends[j]:
+            for place in range(begin[i], begin[i] + count[i]):
+                local = np.int64(outbox.item[place] >> BITS_33)
+                keys[at] = sort_key(scored(readers[first + j], local, False, outbox.first, scoring), local)
+                at += 1
+            i += 1

@@ -1,0 +1,156 @@
+"""What a walk is given and what it writes: arrays by name, and the numbers in them that stand for something."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+type Int32 = npt.NDArray[np.int32]
+type UInt8 = npt.NDArray[np.uint8]
+type Floats = npt.NDArray[np.float64]
+
+NO_POST: Final = -1
+NO_ACTION: Final = 255
+
+NOTHING: Final = -1
+"""An outcome: no transition. As a trigger: none fires."""
+
+UNDECIDED: Final = -2
+"""An outcome: the tables do not know; the statechart itself is to be asked."""
+
+FIRST_SET: Final = -10
+"""Outcomes from here downwards are open choices: option set s is ``FIRST_SET - s``."""
+
+GUARDED: Final = -4
+"""No outcome: guards decide."""
+
+ITS_OWN: Final = -2
+"""As the post that was decided about: that which is at hand."""
+
+FIRE: Final = -3
+"""What an agent enters that is to fire its trigger first."""
+
+
+class People(NamedTuple):
+    """Columns of the population (`social.state.population.Population` says what they hold)."""
+
+    state: UInt8
+    ticks_in_state: Int32
+    timeout_threshold: Int32
+    pending_action: UInt8
+    current_post: Int32
+    current_match: npt.NDArray[np.int16]
+    feed: Int32
+    n_feed: UInt8
+    n_read: UInt8
+    interests: npt.NDArray[np.int8]
+    engagement_threshold: Floats
+    activity: Floats
+    post_rate: Floats
+    traits: npt.NDArray[np.float32]
+    propensities: npt.NDArray[np.float32]
+    scripted: npt.NDArray[np.bool_]
+
+
+class PostTable(NamedTuple):
+    """Columns of the posts, and the topic vectors of the texts, shape (n texts, n_topics)."""
+
+    text_id: Int32
+    root: Int32
+    author: Int32
+    round: Int32
+    kind: UInt8
+    likes: Int32
+    replies: Int32
+    reshares: Int32
+    impressions: Int32
+    velocity: Int32
+    vectors: npt.NDArray[np.int8]
+
+
+class ChartTables(NamedTuple):
+    """A chart and the rules for triggers, as numbers.
+
+    Attributes:
+        timeout: Ticks after which each state times out, 0 where the agent's own threshold counts; int32.
+        timeout_trigger: Code of that trigger, or `NOTHING`.
+        sees_trigger: Code of the trigger by which a post is read, or `NOTHING`.
+        rule_start: Rules of state s are ``rule_start[s]`` .. ``rule_start[s + 1] - 1``.
+        rule_program: Their conditions, or `NOTHING` where they always hold.
+        rule_trigger: Their triggers, or `NOTHING` where the chart does not know it.
+        cell: Shape (triggers, states): which cell, or `NOTHING`.
+        arm_start: Guards of cell c are ``arm_start[c]`` .. ``arm_start[c + 1] - 1``.
+        arm_program: Their programs.
+        outcome_start: Outcomes of cell c begin here; the guards' values, as bits, say which one it is.
+        outcome: A target, `NOTHING`, `UNDECIDED`, or an option set.
+        fixed: Shape (triggers, states): the outcome where no guard is asked, else `GUARDED`.
+        composes: 1 for the state in which the action is drawn on entering.
+        engages: Action of an engaging state, else -1.
+        releases_post: 1 for states that let go of the post on entering.
+        idle: Code of the state in which nothing happens.
+    """
+
+    timeout: Int32
+    timeout_trigger: int
+    sees_trigger: int
+    rule_start: Int32
+    rule_program: Int32
+    rule_trigger: Int32
+    cell: Int32
+    arm_start: Int32
+    arm_program: Int32
+    outcome_start: Int32
+    outcome: Int32
+    fixed: Int32
+    composes: UInt8
+    engages: Int32
+    releases_post: UInt8
+    idle: int
+
+
+class RoundConstants(NamedTuple):
+    """What is the same for all agents in a round.
+
+    Attributes:
+        half_band: Half the width of the band of relevance.
+        unit_length: Similarity of two equal topic vectors.
+        action_key: Key of the draws of actions, with the round mixed in.
+        ticks: Ticks of a round.
+        clock: Number of tick 0 of this round.
+        depth: Entries of history kept per agent.
+    """
+
+    half_band: float
+    unit_length: float
+    action_key: np.uint64
+    ticks: int
+    clock: int
+    depth: int
+
+
+class HistoryRing(NamedTuple):
+    """Histories as rings (`social.state.population.History`): packed move, clock, post; and how many there were."""
+
+    ring: npt.NDArray[Any]
+    total: npt.NDArray[np.int64]
+
+
+class WalkOutput(NamedTuple):
+    """What came about in a block; `size` says how many stopped, impressions, engagements, moves (the last is idle).
+
+    Attributes:
+        counts: Shape (ticks, states): agents in each state at the end of each tick.
+        stopped: Shape (4, rows): row, tick, trigger, outcome.
+        impressions: Shape (3, .): tick, row, post.
+        engagements: Shape (4, .): tick, row, post, action.
+        moves: Shape (5, .): tick, row, packed move, post, whether the choice was open.
+        gave_value: Which programs of guards have given a value.
+    """
+
+    size: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+    stopped: Int32
+    impressions: Int32
+    engagements: Int32
+    moves: Int32
+    gave_value: UInt8

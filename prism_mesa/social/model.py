@@ -17,23 +17,22 @@ neither on their order nor on which answer arrives first.
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import mesa
 import numpy as np
 import numpy.typing as npt
-from mesa.agent import AgentSet
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
-from prism_mesa.errors import AgentError, ChartError, ConfigError
+from prism_mesa.errors import ChartError
 from prism_mesa.params import FROM_PARAMS, model_params
-from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, make_reasoner
-from prism_mesa.social.agent import SocialAgent
+from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, chosen_chart
 from prism_mesa.social.content.writer import write, writer_of
+from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.choices import PendingAnswers
 from prism_mesa.social.round.collect import RoundRecorder, collect, make_datacollector, record_moves
@@ -42,7 +41,7 @@ from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.social.round.guard_faults import GuardWarnings, checked, require_agent_fields
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.publish import commit, publish
-from prism_mesa.social.round.shortfalls import shortfall
+from prism_mesa.social.round.shortfalls import shortfall, unlearned
 from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.chunks import trim_heap
@@ -57,15 +56,14 @@ from prism_mesa.social.warnings import warn
 from prism_mesa.social.without_effect import keys_without_effect
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.build import StartingWorld, make_world
-from prism_mesa.social.world.profiles import draw_interests, draw_profiles
-from prism_mesa.statechart import STATES, AgentState, Statechart
+from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
 
 MANY: Final = 300_000
 """Agents from which on the memory of a round counts."""
 
 
-class SocialModel(mesa.Model):
+class SocialModel(PopulationModel):
     """A social platform whose agents are statecharts; see the module's text for the order of a round.
 
     Args:
@@ -158,7 +156,6 @@ class SocialModel(mesa.Model):
         self.events = Events()
         self.exposure = Exposure(len(self.population))
         self.engagements = Engagements()
-        self.leaving: dict[int, None] = {}
         self.counts: Counter[str] = Counter()
         self.totals: Counter[str] = Counter()
         self.sources: Counter[str] = Counter()
@@ -167,8 +164,6 @@ class SocialModel(mesa.Model):
         self.round_row: dict[str, float] = {}
         self.outcomes = Outcomes(len(self.population))
         self.outcome_row: dict[str, float] = {}
-        self._adopted: dict[int, SocialAgent] = {}
-        self._all_made = self._in_order = False
         self.tick_counts = np.zeros((self.params.ticks_per_round, len(STATES)), np.int64)
         self.pending = PendingAnswers()
 
@@ -244,8 +239,7 @@ class SocialModel(mesa.Model):
 
     def require_agent_fields(self) -> None:
         """Raise ChartError if a guard reads a field that no agent can have; agents with own ones have been made."""
-        scripts = any(map(is_scripted, super().agents_by_type))
-        require_agent_fields(self.chart, self._adopted.values(), has_scripts=scripts)
+        require_agent_fields(self.chart, self.made_agents, has_scripts=self.has_scripted_classes)
 
     def run_for(self, duration: float) -> None:
         """Run so many rounds. Guards that raise are warned of at the end, with their counts."""
@@ -262,14 +256,6 @@ class SocialModel(mesa.Model):
         with self.guard_warnings.held(self.chart):
             super().run_model()
 
-    def remove_departed(self) -> None:
-        """Let those go who have left since the last round opened."""
-        population, leaving = self.population, list(self.leaving)
-        population.present[leaving] = False
-        population.scripted[leaving] = False
-        population.state[leaving] = IDLE.code
-        self.leaving.clear()
-
     def _rank(self) -> Rows:
         """Rank feeds for those who will read one; return those who come online."""
         population = self.population
@@ -284,29 +270,6 @@ class SocialModel(mesa.Model):
         self.counts["online"] = len(online)
         return online
 
-    @property
-    def has_scripts(self) -> bool:
-        """Whether Mesa schedules any agent."""
-        return self.params.scheduler == "mesa" or any(map(is_scripted, super().agents_by_type))
-
-    def step_scripts(self) -> None:
-        """Let Mesa call the `step` of the agents that it schedules."""
-        if self.params.scheduler == "mesa":
-            scheduled = list(self.agents)
-        else:
-            by_type = super().agents_by_type.items()
-            scheduled = [agent for kind, agents in by_type if is_scripted(kind) for agent in agents]
-        # a set of its own: who is removed in this tick still does it, in any order of agents
-        AgentSet(scheduled, random=self.random).do("step")
-
-    def active(self) -> npt.NDArray[np.bool_]:
-        """Return which agents the columns move."""
-        population = self.population
-        active: npt.NDArray[np.bool_] = (population.state != IDLE.code) & population.present & ~population.scripted
-        if self.params.scheduler == "mesa":
-            active &= np.isin(np.arange(len(population)), list(self.leaving))  # Mesa no longer knows them
-        return active
-
     def _close(self) -> None:
         self.tick = self.params.ticks_per_round + 1
         active = self.population.present & (self.population.state != IDLE.code)
@@ -316,80 +279,6 @@ class SocialModel(mesa.Model):
         record_moves(self)
         if len(self.population) >= MANY:
             trim_heap()
-
-    @property
-    def agents(self) -> Any:
-        """All agents as a Mesa AgentSet, by row; those that nobody asked for before are made now."""
-        self._make_agents()
-        return super().agents
-
-    @property
-    def agents_by_type(self) -> Any:
-        """All agents as Mesa AgentSets by their class; those that nobody asked for before are made now."""
-        self._make_agents()
-        return super().agents_by_type
-
-    def remove_all_agents(self) -> None:
-        """Let all agents leave the platform."""
-        self._make_agents()
-        super().remove_all_agents()
-
-    @property
-    def agent_types(self) -> list[type]:
-        """The classes of all agents."""
-        return list(self.agents_by_type)
-
-    def _make_agents(self) -> None:
-        """Make the agents that nobody asked for before, and put all in the order of rows; Mesa's own come last."""
-        if not self._all_made:  # who comes later is made as it comes
-            for row in np.flatnonzero(self.population.present).tolist():
-                if row not in self._adopted and row not in self.leaving:
-                    SocialAgent(self, row)
-            self._all_made = True
-        if not self._in_order:
-            for agents in (super().agents, *super().agents_by_type.values()):
-                agents.sort(_row_of, ascending=True, inplace=True)
-            self._in_order = True
-
-    def agent(self, row: int) -> SocialAgent:
-        """Return the agent of a row; it is made when first asked for."""
-        return self._adopted.get(row) or SocialAgent(self, row)
-
-    def adopt(self, agent: SocialAgent) -> None:
-        """Make `agent` the one of its row; called by `SocialAgent` itself."""
-        before = self._adopted.get(agent.row)
-        if before is not None:
-            mesa.Agent.remove(before)
-        self._adopted[agent.row] = agent
-        self._in_order = False
-        agent.unique_id = agent.row + 1
-        self.population.scripted[agent.row] = is_scripted(type(agent))
-
-    def existing_row(self, row: int) -> int:
-        """Return `row` if an agent can be made over it.
-
-        Raises:
-            AgentError: If there is no such row, or its agent has left.
-        """
-        if not 0 <= row < len(self.population) or not self.population.present[row] or row in self.leaving:
-            raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(self.population) - 1})")
-        return int(row)
-
-    def add_row(self, follows: Sequence[int], followers: Sequence[int]) -> int:
-        """Add a drawn agent to the population and the network, and return its row."""
-        row = len(self.population)
-        for other in (*follows, *followers):
-            self.existing_row(other)
-        agents = np.array([row])
-        interests = draw_interests(agents, self.topics, self.streams)
-        own_id = str(row) if str(row) not in self.population.ids else f"new {row}"
-        self.population.append(draw_profiles(agents, [own_id], interests, self.params, self.streams))
-        self.population.state[row] = self.chart.initial.code
-        self.network = self.network.with_agent(follows, followers)
-        self.history.grow(1)
-        self.exposure.grow(1)
-        self.recorded.grow(row + 1)
-        return row
 
     def post(self, post_id: int, reader: int) -> Post | None:
         """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
@@ -406,13 +295,6 @@ class SocialModel(mesa.Model):
     def trigger_code(self, trigger: str) -> int:
         """Return a trigger's place in the chart, or -1."""
         return self._trigger_codes.get(trigger, -1)
-
-    def state_counts(self) -> dict[AgentState, int]:
-        """Return the number of agents in each state, for `state_distribution` and `agents_in_state`.
-
-        Who was removed is counted no more, as in `agents`.
-        """
-        return self.population.state_counts(list(self.leaving))
 
     @property
     def clock(self) -> int:
@@ -458,33 +340,3 @@ class SocialModel(mesa.Model):
             return np.zeros(1, np.uint8)
         mask = self.recorded["transitions"]
         return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)
-
-
-def unlearned(reasoner: object, option_sets: Sequence[tuple[AgentState, ...]]) -> tuple[str, ...]:
-    """Return in words between what a distilled model has not learned to choose, which the rule then decides.
-
-    Raises:
-        ConfigError: If it has learned nothing of what a chart leaves open.
-    """
-    asked = [options for options in option_sets if len(options) > 1]
-    if not isinstance(reasoner, DistilledReasoner) or not asked:
-        return ()
-    new = [options for options in asked if options not in reasoner.model.by_options]
-    said = "; ".join(" or ".join(options) for options in new)
-    if len(new) == len(asked):
-        raise ConfigError(
-            f"reasoner.distilled: has learned nothing of what this chart leaves open ({said}): distill a run of it"
-        )
-    return (f"reasoner.distilled: the rule decides what it has not learned: {said}",) if new else ()
-
-
-def _row_of(agent: mesa.Agent) -> float:
-    return agent.row if isinstance(agent, SocialAgent) else float("inf")
-
-
-def is_scripted(kind: type) -> bool:
-    """Return whether agents of a class are scheduled by Mesa: it overrides something that columns would not see."""
-    if not issubclass(kind, SocialAgent):
-        return True
-    own = kind.__mro__[: kind.__mro__.index(SocialAgent)]
-    return any(name in vars(SocialAgent) for base in own for name in vars(base) if not name.startswith("__"))

@@ -1,9 +1,15 @@
-"""What an LLM did not give a model: choices that fell back, and texts that were not written, beyond what is allowed."""
+"""What a reasoner does not give a model.
 
-from collections.abc import Mapping
+Of an LLM: choices that fell back, and texts that were not written, beyond what is allowed. Of a distilled model: what
+it has not learned to choose.
+"""
+
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from prism_mesa.reasoner import Reasoner, ReasonerParams
+from prism_mesa.errors import ConfigError
+from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
+from prism_mesa.statechart import AgentState
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
@@ -46,3 +52,21 @@ def _of_texts(model: "SocialModel") -> str:
 
 def _counted(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {why}" for why, n in reasons.items())
+
+
+def unlearned(reasoner: object, option_sets: Sequence[tuple[AgentState, ...]]) -> tuple[str, ...]:
+    """Return in words between what a distilled model has not learned to choose, which the rule then decides.
+
+    Raises:
+        ConfigError: If it has learned nothing of what a chart leaves open.
+    """
+    asked = [options for options in option_sets if len(options) > 1]
+    if not isinstance(reasoner, DistilledReasoner) or not asked:
+        return ()
+    new = [options for options in asked if options not in reasoner.model.by_options]
+    said = "; ".join(" or ".join(options) for options in new)
+    if len(new) == len(asked):
+        raise ConfigError(
+            f"reasoner.distilled: has learned nothing of what this chart leaves open ({said}): distill a run of it"
+        )
+    return (f"reasoner.distilled: the rule decides what it has not learned: {said}",) if new else ()

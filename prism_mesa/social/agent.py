@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from datetime import datetime
-from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import mesa
@@ -12,6 +11,7 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
+from prism_mesa.social.agent_fields import share_property, trait_property, whole_number
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
@@ -25,55 +25,6 @@ from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
-
-
-def _whole(name: str, value: int, least: int) -> int:
-    """Return `value` as a whole number that fits its column."""
-    if not isinstance(value, int | np.integer) or not least <= value < 2**31:
-        raise AgentError(f"SocialAgent.{name}: {value!r} is no whole number from {least} on")
-    return int(value)
-
-
-def _share(name: str, doc: str) -> property:
-    """Return a property over a column of numbers in 0..1."""
-
-    def get(agent: "SocialAgent") -> float:
-        return float(getattr(agent.model.population, name)[agent.row])
-
-    def put(agent: "SocialAgent", value: float) -> None:
-        getattr(agent.model.population, name)[agent.row] = _number(name, value, 0.0, 1.0)
-
-    return property(get, put, doc=doc)
-
-
-def _trait(name: str) -> property:
-    """Return a property over one of the Big Five."""
-    place = BIG_FIVE.index(name)
-
-    def get(agent: "SocialAgent") -> float:
-        return float(agent.model.population.traits[agent.row, place])
-
-    def put(agent: "SocialAgent", value: float) -> None:
-        agent.model.population.traits[agent.row, place] = _number(name, value, 1.0, 5.0)
-
-    return property(get, put, doc=f"{name.capitalize()}, 1..5.")
-
-
-def _number(name: str, value: Any, low: float, high: float) -> float:
-    if not isinstance(value, Real) or not low <= float(value) <= high:
-        raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
-    return float(value)
-
-
-def _tells_of_itself(kind: type) -> bool:
-    """Return whether a subclass says in its own way what questions tell of an agent."""
-    own = kind.__mro__[: kind.__mro__.index(SocialAgent)]
-    return any(name in vars(base) for base in own for name in _TOLD)
-
-
-_TOLD = (
-    "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
-).split()
 
 
 class SocialAgent(mesa.Agent):
@@ -311,11 +262,11 @@ class SocialAgent(mesa.Agent):
 
     @ticks_in_state.setter
     def ticks_in_state(self, value: int) -> None:
-        self.model.population.ticks_in_state[self.row] = _whole("ticks_in_state", value, 0)
+        self.model.population.ticks_in_state[self.row] = whole_number("ticks_in_state", value, 0)
 
-    engagement_threshold = _share("engagement_threshold", "Middle of the band of relevance, 0..1.")
-    activity = _share("activity", "Probability of coming online in a round, 0..1.")
-    post_rate = _share("post_rate", "Probability of posting in a round, 0..1.")
+    engagement_threshold = share_property("engagement_threshold", "Middle of the band of relevance, 0..1.")
+    activity = share_property("activity", "Probability of coming online in a round, 0..1.")
+    post_rate = share_property("post_rate", "Probability of posting in a round, 0..1.")
 
     @property
     def low_threshold(self) -> float:
@@ -334,7 +285,7 @@ class SocialAgent(mesa.Agent):
 
     @timeout_threshold.setter
     def timeout_threshold(self, value: int) -> None:
-        self.model.population.timeout_threshold[self.row] = _whole("timeout_threshold", value, 1)
+        self.model.population.timeout_threshold[self.row] = whole_number("timeout_threshold", value, 1)
 
     @property
     def pending_action(self) -> ActionName | None:
@@ -378,8 +329,19 @@ class SocialAgent(mesa.Agent):
         """The last changes of state, oldest first."""
         return HistoryView(self)
 
-    extraversion = _trait("extraversion")
-    agreeableness = _trait("agreeableness")
-    conscientiousness = _trait("conscientiousness")
-    neuroticism = _trait("neuroticism")
-    openness = _trait("openness")
+    extraversion = trait_property("extraversion")
+    agreeableness = trait_property("agreeableness")
+    conscientiousness = trait_property("conscientiousness")
+    neuroticism = trait_property("neuroticism")
+    openness = trait_property("openness")
+
+
+def _tells_of_itself(kind: type) -> bool:
+    """Return whether a subclass says in its own way what questions tell of an agent."""
+    own = kind.__mro__[: kind.__mro__.index(SocialAgent)]
+    return any(name in vars(base) for base in own for name in _TOLD)
+
+
+_TOLD = (
+    "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
+).split()

@@ -4,8 +4,9 @@ from typing import Any, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
+from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.llm.params import LLMParams
-from prism_mesa.params import Params
+from prism_mesa.params import Params, validated
 
 type Fallback = Literal["first", "rule", "stay"]
 type SpendOn = Literal["open", "followed"]
@@ -105,3 +106,16 @@ class ReasonerParams(LLMParams):
         """What a chat client of these parameters has as its decoding options."""
         most = min(self.max_answer_tokens, LETTER_TOKENS) if self.answer == "probabilities" else self.max_answer_tokens
         return {**super().decoding, "max_tokens": most}
+
+
+def with_options(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:
+    """Return parameters with single ones changed by name.
+
+    Raises:
+        ConfigError: If one is unknown or out of range.
+    """
+    for name in options:
+        if name not in ReasonerParams.model_fields:
+            near = did_you_mean(name, ReasonerParams.model_fields)
+            raise ConfigError(f"Reasoner: no parameter {name!r}.{near}")
+    return validated(ReasonerParams, {**params.model_dump(), **options}, "reasoner") if options else params

@@ -5,49 +5,38 @@ never replaces an answer in silence: a fallback is logged, counted with its reas
 """
 
 import asyncio
-import json
 import logging
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
-from prism_mesa.errors import ConfigError, OracleError, did_you_mean
-from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
+from prism_mesa.errors import OracleError
+from prism_mesa.llm.clients.base import ChatClient, PromptFunction
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET, Call
 from prism_mesa.llm.dispatch.gateway import LLMGateway
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.ledger.answers import AnswerStore
-from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, answer_key
+from prism_mesa.llm.ledger.database import AskedRow, Ledger, answer_key
 from prism_mesa.llm.params import Source
-from prism_mesa.llm.text import NAME_CAP, plain
-from prism_mesa.params import validated
 from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
-from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.reasoner.params import ReasonerParams, with_options
+from prism_mesa.reasoner.pending import (
+    Answered,
+    PendingQuestion,
+    missing_answer,
+    priority_of,
+    read_answer,
+    stored_answer,
+    warn_of_fallback,
+)
 from prism_mesa.reasoner.question import Answer, PlacedQuestion, Question
 from prism_mesa.reasoner.rule import RuleReasoner
 from prism_mesa.reasoner.useless import Usefulness
 from prism_mesa.statechart import AgentState
 
 logger = logging.getLogger("prism_mesa.reasoner")
-
-type Answered = tuple[PlacedQuestion, Answer]
-
-
-@dataclass(frozen=True)
-class _PendingQuestion:
-    """An ask, written out for the LLM, and where its answer goes."""
-
-    ask: PlacedQuestion
-    prompt: str
-    key: str
-    out: list[Answered] = field(repr=False, compare=False)
-
-    @property
-    def place(self) -> tuple[int, int]:
-        return self.ask.tick, self.ask.agent
 
 
 class Reasoner(LLMGateway[Question, ReasonerParams]):
@@ -100,14 +89,14 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         note: str = "",
         **options: Any,
     ) -> None:
-        own = _with(params or ReasonerParams(), options)
+        own = with_options(params or ReasonerParams(), options)
         super().__init__(own, books, kind=kind, note=note)
         self.oracle = as_oracle(client, own.answer or "choice")
         self.books.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
         self.rule = rule or RuleReasoner(own.rule)
-        self._waiting: dict[str, tuple[Call[Question], list[_PendingQuestion]]] = {}
+        self._waiting: dict[str, tuple[Call[Question], list[PendingQuestion]]] = {}
         self._failed: dict[str, str] = {}
         self._failed_in = -1
         self._usefulness = Usefulness()
@@ -231,9 +220,9 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
                 self._ask(pending)
         self.books.note(known)
 
-    def _ask(self, pending: _PendingQuestion) -> None:
+    def _ask(self, pending: PendingQuestion) -> None:
         """Let a sheet wait for the call of its key, which is as urgent as the most urgent of those that wait."""
-        ask, priority = pending.ask, self._priority(pending.ask)
+        ask, priority = pending.ask, priority_of(pending.ask, self.params.spend_on)
         self._n_out += pending.out is self._ready
         if pending.key in self._waiting:
             call, pending_questions = self._waiting[pending.key]
@@ -245,64 +234,46 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
             self._waiting[pending.key] = (call, [pending])
             self._dispatcher_of_this_loop().put(call)
 
-    def _pending_question(self, ask: PlacedQuestion, out: list[Answered]) -> _PendingQuestion:
+    def _pending_question(self, ask: PlacedQuestion, out: list[Answered]) -> PendingQuestion:
         options = ask.question.options
         if not options:
             raise ValueError(f"no options for {ask.question.trigger!r} in {ask.question.state!s}")
         if len(options) == 1:
-            return _PendingQuestion(ask, "", "", out)
+            return PendingQuestion(ask, "", "", out)
         if ask.round != self._failed_in:
             self._failed.clear()
             self._failed_in = ask.round
             self.budget.at_round(ask.round)
         oracle = self.oracle
         prompt = oracle.write(ask.question)
-        return _PendingQuestion(
+        return PendingQuestion(
             ask, prompt, answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding), out
         )
 
-    def _known(self, pending: _PendingQuestion) -> Answer | None:
+    def _known(self, pending: PendingQuestion) -> Answer | None:
         raw = self.books.raw_of(pending.key)
         if raw is not None:
             return self._read_again(pending, raw)
         reason = self._failed.get(pending.key) if pending.ask.agent >= 0 else None
         return None if reason is None else self._stand_in(pending, reason)
 
-    def _replayed(self, pending: _PendingQuestion) -> Answer:
+    def _replayed(self, pending: PendingQuestion) -> Answer:
         past = self.books.past(int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
         if past is not None and past.source in ("fallback", "budget"):
             oracle = self.oracle
             if past.key != pending.key and self.books.knows(oracle.name, oracle.digest, oracle.decoding):
-                raise OracleError("not-recorded", self._missing(pending, past))
+                raise OracleError("not-recorded", missing_answer(pending, past, self.books.shared))
             return self._stand_in(pending, past.reason, past.attempts)
         raw = self.books.raw_of(pending.key)
         if raw is None:
-            raise OracleError("not-recorded", self._missing(pending, past))
+            raise OracleError("not-recorded", missing_answer(pending, past, self.books.shared))
         try:
-            return self._read(pending, raw, "cache")
+            return read_answer(self.oracle, pending, raw, "cache")
         except UselessAnswerError as error:
             raise OracleError(
-                "not-recorded", f"{self._missing(pending, past)}; what stands there is none: {error}"
+                "not-recorded",
+                f"{missing_answer(pending, past, self.books.shared)}; what stands there is none: {error}",
             ) from error
-
-    def _missing(self, pending: _PendingQuestion, past: AskedRow | None) -> str:
-        ask, question = pending.ask, pending.ask.question
-        name = plain(question.persona.name, NAME_CAP)
-        where = "" if self.books.shared is None else f" {self.books.shared.path}"
-        options = " or ".join(option.value for option in question.options)
-        other = "" if past is None else "; another question stands there: has the configuration or a file changed?"
-        return (
-            f"the ledger{where} holds no answer for round {ask.round}, tick {ask.tick}, agent {ask.agent} "
-            f"({name}): {question.trigger} in {question.state.value}, {options}{other}"
-        )
-
-    def _priority(self, ask: PlacedQuestion) -> tuple[float, int, int]:
-        if self.params.spend_on == "followed":
-            return (-float(ask.followers), ask.tick, ask.agent)
-        persona, post = ask.question.persona, ask.question.post
-        half = (persona.high - persona.low) / 2
-        off = 0.0 if post is None or half <= 0 else abs(post.relevance - (persona.low + persona.high) / 2) / half
-        return (round(off, 9), ask.tick, ask.agent)
 
     def _call_is_done(self, call: Call[Question]) -> None:
         """Let everybody know who waits for a call, and write it down."""
@@ -310,10 +281,10 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         raw = ""
         if call.completion is not None:
             self._usefulness.answer_was_used()
-            raw = self.books.keep(self._stored(call, call.completion))
+            raw = self.books.keep(stored_answer(self.oracle, call, call.completion))
         else:
             self._failed[call.key] = call.reason
-            self._warn(call)
+            warn_of_fallback(call, self.params.fallback)
         rows = []
         for i, pending in enumerate(pending_questions):
             attempts = call.attempts if i == 0 else 0
@@ -322,7 +293,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
             elif raw != call.completion.text:  # another process was first, and what it was told stands
                 answer = self._read_again(pending, raw, "cache" if i else "llm", attempts)
             else:
-                answer = self._read(pending, raw, "cache" if i else "llm", attempts)
+                answer = read_answer(self.oracle, pending, raw, "cache" if i else "llm", attempts)
             rows.append(self._given(pending, answer))
         self.books.note(rows)
         self._n_out -= sum(pending.out is self._ready for pending in pending_questions)
@@ -332,7 +303,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         if any(pending.ask.agent >= 0 for pending in self._waiting[call.key][1]):
             self._usefulness.answer_was_useless(call, self.oracle)
 
-    def _given(self, pending: _PendingQuestion, answer: Answer) -> AskedRow:
+    def _given(self, pending: PendingQuestion, answer: Answer) -> AskedRow:
         """Give an answer to who asked, count it, and return what is to be written down."""
         pending.out.append((pending.ask, answer))
         if self.heard is not None:
@@ -343,69 +314,21 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         place = (int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
         return AskedRow(*place, pending.key, answer.source, answer.reason, answer.attempts, self.books.run)
 
-    def _read(self, pending: _PendingQuestion, raw: str, source: Source, attempts: int = 0) -> Answer:
-        """Return the answer that a raw text holds for one agent, by its own draw."""
-        question = pending.ask.question
-        probabilities = self.oracle.read(question, raw)
-        before = 0.0
-        choice = question.options[max(i for i, p in enumerate(probabilities) if p > 0)]
-        for option, probability in zip(question.options, probabilities, strict=True):
-            before += probability
-            if pending.ask.draw < before:
-                choice = option
-                break
-        return Answer(choice, source, "", attempts, pending.key, probabilities)
-
-    def _read_again(self, pending: _PendingQuestion, raw: str, source: Source = "cache", attempts: int = 0) -> Answer:
+    def _read_again(self, pending: PendingQuestion, raw: str, source: Source = "cache", attempts: int = 0) -> Answer:
         """Return the answer that a ledger holds, or, as it stands there all the same, a fallback if it is none."""
         try:
-            return self._read(pending, raw, source, attempts)
+            return read_answer(self.oracle, pending, raw, source, attempts)
         except UselessAnswerError as error:
             logger.warning("the ledger holds an answer that is none: fallback %r (%s)", self.params.fallback, error)
             return self._stand_in(pending, error.reason, attempts)
 
-    def _stand_in(self, pending: _PendingQuestion, reason: str, attempts: int = 0) -> Answer:
+    def _stand_in(self, pending: PendingQuestion, reason: str, attempts: int = 0) -> Answer:
         """Return what stands in for an answer that did not come."""
         source: Source = "budget" if reason == NO_BUDGET else "fallback"
         ask, way = pending.ask, self.params.fallback
         choice = self.rule.answer([ask])[0].choice if way == "rule" else None
         choice = ask.question.options[0] if way == "first" else choice
         return Answer(choice, source, reason, attempts, pending.key)
-
-    def _warn(self, call: Call[Question]) -> None:
-        if call.reason == NO_BUDGET:
-            return
-        question, error = call.question, call.error
-        foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
-        logger.warning(
-            "%s, %s in %s: fallback '%s' (%s: %s)",
-            plain(question.persona.name, NAME_CAP),
-            plain(question.trigger, NAME_CAP),
-            question.state.value,
-            self.params.fallback,
-            call.reason,
-            error,
-            exc_info=None if foreseen else error,
-        )
-
-    def _stored(self, call: Call[Question], completion: Completion) -> StoredAnswer:
-        question, oracle = call.question, self.oracle
-        probabilities = oracle.read(question, completion.text)
-        certain = 1.0 in probabilities
-        return StoredAnswer(
-            key=call.key,
-            prompt=call.prompt,
-            options=json.dumps([option.value for option in question.options]),
-            llm=oracle.name,
-            digest=oracle.digest,
-            decoding=json.dumps(dict(oracle.decoding), sort_keys=True),
-            raw=completion.text,
-            choice=question.options[probabilities.index(1.0)].value if certain else "",
-            probabilities="" if certain else json.dumps([round(p, 6) for p in probabilities]),
-            prompt_tokens=completion.prompt_tokens,
-            completion_tokens=completion.completion_tokens,
-            latency_ms=completion.latency_ms,
-        )
 
     def begin(self) -> None:
         """Begin anew for another model: what is still out is dropped, limits are full; what is known stays known."""
@@ -423,11 +346,3 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         self._waiting.clear()
         self._ready.clear()
         self._n_out = 0
-
-
-def _with(params: ReasonerParams, options: dict[str, Any]) -> ReasonerParams:
-    for name in options:
-        if name not in ReasonerParams.model_fields:
-            near = did_you_mean(name, ReasonerParams.model_fields)
-            raise ConfigError(f"Reasoner: no parameter {name!r}.{near}")
-    return validated(ReasonerParams, {**params.model_dump(), **options}, "reasoner") if options else params

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from prism_mesa.llm import Ledger, OllamaChatClient
     from prism_mesa.reasoner import Reasoner, RuleReasoner
     from prism_mesa.runs.config import Config, load_config
-    from prism_mesa.runs.folder import read_manifest, read_table
     from prism_mesa.runs.lifecycle import RunResult
+    from prism_mesa.runs.run_files import read_manifest, read_table
     from prism_mesa.social.agent import SocialAgent
     from prism_mesa.social.cascades import cascades
     from prism_mesa.social.model import SocialModel
@@ -37,7 +37,7 @@ _HOMES = {
     "errors": ("ChartError", "ConfigError", "DataError", "PrismError"),
     "runs.config": ("Config", "load_config"),
     "runs.lifecycle": ("RunResult",),
-    "runs.folder": ("read_manifest", "read_table"),
+    "runs.run_files": ("read_manifest", "read_table"),
     "view.plots": ("draw_distilled", "draw_run", "draw_survey"),
     "view.economy_plots": ("draw_economy",),
     "llm": ("Ledger", "OllamaChatClient"),

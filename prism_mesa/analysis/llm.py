@@ -8,9 +8,9 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.llm import LLMClient, LLMParams, make_llm_client
 from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, overridden
-from prism_mesa.runs.folder import run_around
 from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.recorded import as_config, asked_places, manifest_values
+from prism_mesa.runs.run_files import run_around
 from prism_mesa.runs.trust import require_trust
 
 _OF_A_RUN: Final = ("max_calls", "max_tokens", "max_seconds")

@@ -19,9 +19,9 @@ from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_in_words
-from prism_mesa.runs.folder import columns_of, count_rows, read_table
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.posts_table import RecordedPosts
+from prism_mesa.runs.run_files import columns_of, count_rows, read_table
 from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
 from prism_mesa.social.world.profiles import personality
 

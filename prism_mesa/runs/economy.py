@@ -15,8 +15,9 @@ from prism_mesa.economy.observation import quarter_name
 from prism_mesa.llm import Ledger, LLMClient
 from prism_mesa.params import nested, validated
 from prism_mesa.runs.config import EconomyConfig
-from prism_mesa.runs.folder import LEDGER, RunFolder, read_table
+from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.lifecycle import RunResult, RunTimer, as_before, provenance, run_to_completion, wall_clock
+from prism_mesa.runs.run_files import LEDGER, read_table
 from prism_mesa.runs.summary import peak_memory_mb
 from prism_mesa.streams import digest64, fresh_seed
 

@@ -17,7 +17,8 @@ from typing import Any
 import pandas as pd
 
 from prism_mesa.errors import PrismError, PrismWarning, RunError, shortened
-from prism_mesa.runs.folder import RunFolder, read_table
+from prism_mesa.runs.folder import RunFolder
+from prism_mesa.runs.run_files import read_table
 
 _PACKAGES = (
     "prism-mesa",

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import Params, validated
-from prism_mesa.runs.folder import MANIFEST, manifest_and_origin
+from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin
 
 

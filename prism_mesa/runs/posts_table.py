@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.folder import columns_of, read_table
+from prism_mesa.runs.run_files import columns_of, read_table
 
 
 class RecordedPosts:

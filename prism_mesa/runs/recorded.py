@@ -14,8 +14,8 @@ from prism_mesa.llm.clients.llamacpp import SMOLLM2
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
-from prism_mesa.runs.folder import LEDGER, check_within
 from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
+from prism_mesa.runs.run_files import LEDGER, check_within
 from prism_mesa.runs.trust import Named, is_inside, require_trust
 
 _OWN_PACKAGE = "prism_mesa."

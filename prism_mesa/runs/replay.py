@@ -15,18 +15,10 @@ from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import EconomyConfig
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.folder import (
-    ECONOMY_TABLES,
-    LEDGER,
-    TABLES,
-    WRITTEN_TABLES,
-    count_rows,
-    files_of,
-    read_table,
-)
 from prism_mesa.runs.lifecycle import RunResult, as_before
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import is_economy, recorded_config, recorded_economy
+from prism_mesa.runs.run_files import ECONOMY_TABLES, LEDGER, TABLES, WRITTEN_TABLES, count_rows, files_of, read_table
 from prism_mesa.runs.social import run
 from prism_mesa.runs.trust import unsigned
 

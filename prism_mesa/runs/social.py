@@ -14,8 +14,9 @@ from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, make_config
 from prism_mesa.runs.final_tables import agent_blocks, cascade_blocks, post_blocks
-from prism_mesa.runs.folder import LEDGER, RunFolder
+from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.lifecycle import RunResult, RunTimer, provenance, run_to_completion, wall_clock
+from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.summary import peak_memory_mb, summarised
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.model import SocialModel

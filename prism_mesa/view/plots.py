@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.folder import read_table
 from prism_mesa.runs.measures import ccdf
+from prism_mesa.runs.run_files import read_table
 from prism_mesa.statechart import STATE_COLORS, AgentState
 
 DPI = 150

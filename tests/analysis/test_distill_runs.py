@@ -13,8 +13,8 @@ from prism_mesa.analysis.explain.trace import why
 from prism_mesa.cli import app as cli
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm.stand_in import StandIn
-from prism_mesa.runs.folder import read_manifest
 from prism_mesa.runs.replay import replay
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 
 WORLD = {"agents": {"n": 50, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 8}, "rounds": 3, "seed": 7}

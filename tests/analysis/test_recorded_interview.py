@@ -10,7 +10,7 @@ import pytest
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
 from prism_mesa.analysis.interview.transcript import Exchange, as_markdown
 from prism_mesa.runs.archive import RunRecords
-from prism_mesa.runs.folder import read_table
+from prism_mesa.runs.run_files import read_table
 from prism_mesa.runs.social import run
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -23,7 +23,7 @@ from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Completion, FunctionClient, Ledger
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME, embedded_fault
 from prism_mesa.llm.stand_in import StandIn, choose_by_hash
-from prism_mesa.runs.folder import read_manifest
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.streams import Streams
 from prism_mesa.view.plots import survey_figure

@@ -17,8 +17,8 @@ from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.params import leaves
 from prism_mesa.runs.config import EconomyConfig, load
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.folder import ECONOMY_TABLES
 from prism_mesa.runs.replay import replay
+from prism_mesa.runs.run_files import ECONOMY_TABLES
 from prism_mesa.view.economy_plots import draw_economy
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,8 @@ import pytest
 
 from prism_mesa import DataError, read_manifest, read_table
 from prism_mesa.runs import folder as store
-from prism_mesa.runs.folder import RunFolder, count_rows, make_folder
+from prism_mesa.runs.folder import RunFolder, make_folder
+from prism_mesa.runs.run_files import count_rows
 
 
 @pytest.fixture

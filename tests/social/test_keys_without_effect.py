@@ -20,7 +20,7 @@ from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.params import leaves, nested, said_of
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
 from prism_mesa.runs.config import EconomyConfig, load
-from prism_mesa.runs.folder import read_manifest
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.walk_tables import WalkTables

@@ -18,9 +18,10 @@ from prism_mesa.llm import Ledger
 from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.csv_tables import write_csv
-from prism_mesa.runs.folder import LEDGER, make_folder
+from prism_mesa.runs.folder import make_folder
 from prism_mesa.runs.lifecycle import as_before
 from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
+from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run
 
 SHARES: Final = (0.0, 0.25, 0.5, 1.0)

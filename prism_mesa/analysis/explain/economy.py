@@ -14,8 +14,8 @@ from prism_mesa.deliberation.conversation import call_text, thought_in_words
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.llm.text import plain
 from prism_mesa.params import whole_number
-from prism_mesa.runs.folder import columns_of, read_table
 from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.run_files import columns_of, read_table
 
 _WIDTH = 106
 _TEXT_CAP = 2000

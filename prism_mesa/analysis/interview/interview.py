@@ -30,8 +30,9 @@ from prism_mesa.errors import AgentError, DataError, OracleError, said_openly
 from prism_mesa.llm import Ledger, RunPosition
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
-from prism_mesa.runs.folder import LEDGER, check_out, new_folder
+from prism_mesa.runs.folder import new_folder
 from prism_mesa.runs.lifecycle import provenance, wall_clock
+from prism_mesa.runs.run_files import LEDGER, check_out
 from prism_mesa.social.content.activity import in_words
 from prism_mesa.streams import digest64, fresh_seed
 

@@ -45,7 +45,7 @@ from prism_mesa.llm.formats.multiple_choice import MultipleChoice
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.csv_tables import write_csv
-from prism_mesa.runs.folder import LEDGER, RunFolder, check_out
+from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.lifecycle import (
     RunBrokenError,
     RunInterruptedError,
@@ -55,6 +55,7 @@ from prism_mesa.runs.lifecycle import (
     run_to_completion,
     wall_clock,
 )
+from prism_mesa.runs.run_files import LEDGER, check_out
 from prism_mesa.streams import Streams, digest64, fresh_seed
 
 AGENTS: Final = 100

@@ -14,8 +14,8 @@ from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.llm import Ledger, factory
 from prism_mesa.llm.stand_in import StandIn, choose_by_hash, prompt_text
-from prism_mesa.runs.folder import read_manifest
 from prism_mesa.runs.replay import replay
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.content.cleaning import cleaned

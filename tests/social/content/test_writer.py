@@ -11,7 +11,7 @@ from prism_mesa.analysis.explain.trace import why
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import AgentError, ConfigError
 from prism_mesa.runs.config import make_config
-from prism_mesa.runs.folder import read_table
+from prism_mesa.runs.run_files import read_table
 from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart

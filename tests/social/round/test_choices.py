@@ -18,9 +18,9 @@ from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Ledger
 from prism_mesa.llm.stand_in import FAULTS, Said, StandIn, embedded_brain, first_attempts, prompt_text
 from prism_mesa.reasoner import Reasoner
-from prism_mesa.runs.folder import read_manifest
 from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.replay import replay
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 
 WORLD = {

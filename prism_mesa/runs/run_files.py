@@ -1,0 +1,179 @@
+"""The files of a run's folder: their names, and reading and checking what is in them."""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from prism_mesa.errors import DataError, PrismError, did_you_mean
+from prism_mesa.runs.table_checks import check_columns, check_values
+from prism_mesa.runs.trust import SIGNATURE, Origin, is_inside, origin
+
+TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
+"""The tables of a run of a platform."""
+WRITTEN_TABLES = ("thoughts", "notes")
+"""Further tables, where an LLM writes (`content: llm`): what agents thought, called and said; what they noted."""
+ECONOMY_TABLES = ("indicators", "decisions", "verdicts", "trade", "reasoning", "nations", "responses", "baselines")
+"""The tables of a run of nations; `reasoning` only where an LLM decided."""
+LEDGER = "decisions.sqlite"
+MANIFEST = "manifest.json"
+MOST_MANIFEST_BYTES = 64 * 2**20
+
+
+def run_around(path: str | Path) -> Path | None:
+    """Return the folder of a run that a path is, or lies in; None if there is none."""
+    where = Path(path).resolve()
+    return next((folder for folder in (where, *where.parents) if _is_run(folder)), None)
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return "config" in read_manifest(folder)
+    except DataError:
+        return False
+
+
+def check_out(out: str | Path) -> None:
+    """Check that what is kept does not go into a run.
+
+    Raises:
+        DataError: If it would.
+    """
+    run = run_around(out)
+    if run is not None:
+        raise DataError(f"--out: {out}: lies in the folder of a run, {run}, which is only read: name another")
+
+
+def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """Return one table of a run's folder, or only some of its columns.
+
+    Raises:
+        DataError: If there is no such run, table or column, it cannot be read, or holds what no such table does.
+    """
+    file = _table_of(run, table)
+    with _naming_file(file):
+        read = pq.ParquetDataset(file, partitioning=None)
+        check_columns(str(file), table, read.schema, columns or ())
+        columns_read = read.read(columns=None if columns is None else list(columns))
+        columns_read.validate(full=True)  # a text that is not UTF-8 comes out only where it is used
+        rows: pd.DataFrame = columns_read.to_pandas(ignore_metadata=True)
+    check_values(str(file), table, rows)
+    return rows
+
+
+def columns_of(run: str | Path, table: str) -> list[str]:
+    """Return the names of a table's columns; those of an older run may be fewer.
+
+    Raises:
+        DataError: If there is no such run or table, or it cannot be read.
+    """
+    file = _table_of(run, table)
+    with _naming_file(file):
+        return [str(name) for name in pq.read_schema(files_of(file)[0]).names]
+
+
+def count_rows(run: str | Path, table: str) -> int:
+    """Return the number of rows of a table, which is read off its files' ends.
+
+    Raises:
+        DataError: If there is no such run or table, or it cannot be read.
+    """
+    file = _table_of(run, table)
+    with _naming_file(file):
+        return sum(pq.read_metadata(part).num_rows for part in files_of(file))
+
+
+def files_of(table: Path) -> list[Path]:
+    """Return the files of a table, in the order of its rows."""
+    return sorted(table.glob("part-*.parquet")) if table.is_dir() else [table]
+
+
+def _table_of(run: str | Path, table: str) -> Path:
+    if table not in (*TABLES, *WRITTEN_TABLES, *ECONOMY_TABLES):
+        allowed = ECONOMY_TABLES if (Path(run) / "indicators.parquet").exists() else (*TABLES, *WRITTEN_TABLES)
+        raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
+    file = Path(run) / f"{table}.parquet"
+    if not file.exists():
+        have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
+        raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
+    parts = sorted(file.iterdir()) if file.is_dir() else [file]  # those of a folder are all read, whatever their names
+    for part in parts:
+        check_within(Path(run), part)
+    if not parts:
+        raise DataError(f"{file}: holds no part of a table")
+    return file
+
+
+def check_within(run: Path, file: Path) -> None:
+    """Check that a file of a run's folder is a plain one and lies in it, also where it is a link.
+
+    What SQLite reads with a ledger, a log of its name beside it, has to lie there too. In a run that was made here
+    links may lead anywhere.
+
+    Raises:
+        DataError: If not.
+    """
+    if not file.is_file():
+        raise DataError(f"{file}: is no plain file: nothing is read from it")
+    logs = [file.with_name(f"{LEDGER}{log}") for log in ("-wal", "-journal")] if file.name == LEDGER else []
+    for read in (file, *filter(Path.is_symlink, logs)):
+        if not is_inside(run, read) and not _is_own(run):
+            raise DataError(f"{read}: is a link out of {run}, a run from elsewhere: put the file itself there")
+
+
+def _is_own(run: Path) -> bool:
+    try:
+        return manifest_and_origin(run)[1] == "own"
+    except DataError:
+        return False
+
+
+@contextmanager
+def _naming_file(file: Path) -> Iterator[None]:
+    """Make errors of reading `file` say so in one line."""
+    try:
+        yield
+    except PrismError:
+        raise
+    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:  # UnicodeDecodeError is a ValueError
+        raise DataError(f"{file}: cannot be read: {next(iter(str(error).splitlines()), 'it is damaged')}") from None
+
+
+def read_manifest(run: str | Path) -> dict[str, Any]:
+    """Return the manifest of a run's folder, as it stands there: it may hold anything (`manifest_of` checks it).
+
+    Raises:
+        DataError: If the folder holds no run, or its manifest cannot be read.
+    """
+    return manifest_and_origin(run)[0]
+
+
+def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
+    """Return the manifest of a run's folder without its signature, and whose it is.
+
+    Raises:
+        DataError: If the folder holds no run, or its manifest cannot be read.
+    """
+    file = Path(run) / MANIFEST
+    with _naming_file(file):
+        there, size = file.is_file(), file.stat().st_size if file.is_file() else 0
+    if not there:
+        raise DataError(f"{run}: no run there: {MANIFEST} is missing")
+    if size > MOST_MANIFEST_BYTES:
+        raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB: is none that PRISM wrote")
+    try:
+        manifest = json.loads(file.read_bytes().decode("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise DataError(f"{file}: cannot be read: {error}") from None
+    if not isinstance(manifest, dict):
+        raise DataError(f"{file}: cannot be read: it holds a {type(manifest).__name__}, not keys and values")
+    whose = origin(manifest)
+    if whose != "own" and not is_inside(Path(run), file):
+        raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
+    return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose

@@ -5,20 +5,17 @@ state string, posts as objects with slots, a chart as a dictionary, `shuffle_do(
 `random`. It takes its world (network, interests, thresholds, rates, topic vectors of the texts) from a
 `SocialModel`, follows the same numbered round and keeps the same books (state counts per tick, a history of 50
 changes per agent, counters and velocity of posts, a DataCollector), so that both do the same work with other
-random numbers. Only the default chart, the chronological feed and the rule-based choice are here.
+random numbers (`agreement.py` checks it). Only the default chart, the chronological feed and the rule are here.
 
 Nothing is slower than it need be: agents hold references to those they follow, authors keep their visible posts in
 an outbox, the share of a personality in a choice is computed once per agent, relevance is one numpy product per
 feed (3.0 us for 10 posts of 16 topics; `math.sumprod` over lists 3.8, numpy per pair 10, a generator 15), and no
 tuple is made where two lists will do, because what Python's garbage collector has to look through costs.
-
-Run as a script it checks that the two models agree: `python benchmarks/reference_mesa.py`.
 """
 
-import argparse
 import math
 from collections import Counter, deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Final, NamedTuple
@@ -350,76 +347,3 @@ def _datacollector() -> mesa.DataCollector:
     counts = {name: lambda model, name=name: model.counts[name] for name in TOTALS}
     shares = {f"share_{state}": lambda model, state=state: model.shares[state] for state in STATES}
     return mesa.DataCollector(model_reporters=counts | shares, tables={"ticks": ["round", "tick", *STATES]})
-
-
-@dataclass(frozen=True)
-class Compared:
-    """One quantity of both models over the same rounds.
-
-    Attributes:
-        count: What stands behind the number: events; for a share, agent-ticks (idle: agent-rounds).
-    """
-
-    name: str
-    columns: float
-    reference: float
-    count: float
-
-    @property
-    def difference(self) -> float:
-        """The columns' number relative to the reference's, less 1."""
-        return self.columns / self.reference - 1 if self.reference else math.inf * bool(self.columns)
-
-    @property
-    def allowed(self) -> float:
-        """The relative difference that other random numbers explain: 2 % and four standard errors."""
-        return 0.02 + 4 * math.sqrt(2 / max(self.count, 1.0))
-
-
-def compared(model: SocialModel, reference: ReferenceModel) -> Iterator[Compared]:
-    """Yield the totals and the shares of agent-ticks of two models that have run the same number of rounds."""
-    for name in TOTALS:
-        yield Compared(name, model.totals[name], reference.totals[name], reference.totals[name])
-    columns = model.agent_ticks / model.agent_ticks.sum()
-    for code, state in enumerate(STATES):
-        ticks = reference.agent_ticks[state]
-        visits = ticks / (reference.ticks_per_round if state == IDLE else 1)
-        yield Compared(f"share {state}", float(columns[code]), ticks / reference.agent_ticks.total(), visits)
-
-
-def assert_agreement(model: SocialModel, reference: ReferenceModel) -> float:
-    """Return the largest relative difference between two models that have run the same rounds.
-
-    Raises:
-        AssertionError: If a total or share differs by more than chance explains.
-    """
-    assert model.round == reference.round, (model.round, reference.round)
-    rows = list(compared(model, reference))
-    for row in rows:
-        assert abs(row.difference) <= row.allowed, f"the models disagree: {row}, allowed {row.allowed:.1%}"
-    return max(abs(row.difference) for row in rows)
-
-
-def main() -> None:
-    """Run both models over the same world, print their numbers and assert that they agree."""
-    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    options.add_argument("--agents", type=int, default=5000)
-    options.add_argument("--rounds", type=int, default=15)
-    given = options.parse_args()
-    model = SocialModel(agents_n=given.agents)
-    reference = ReferenceModel(model)
-    for _ in range(given.rounds):
-        model.step()
-        reference.step()
-    print(f"{given.agents} agents, {given.rounds} rounds\n")
-    print(f"{'':24}{'SocialModel':>14}{'reference':>14}{'difference':>12}{'allowed':>10}")
-    for row in compared(model, reference):
-        width = ".5f" if row.name.startswith("share") else ",.0f"
-        print(
-            f"{row.name:24}{row.columns:>14{width}}{row.reference:>14{width}}{row.difference:>12.2%}{row.allowed:>10.2%}"
-        )
-    print(f"\nthey agree; largest difference {assert_agreement(model, reference):.2%}")
-
-
-if __name__ == "__main__":
-    main()

@@ -12,7 +12,7 @@ process. Large worlds come first, so that their peak of memory is not that of so
 
 It asserts results, not times: the same seed twice gives the same counters, states and feeds, with one thread or two,
 with or without records; files give the network that was written; and both models agree on totals and shares of states
-as far as chance allows (`reference_mesa.assert_agreement`). Targets are printed as met or not, by the medians.
+as far as chance allows (`agreement.assert_agreement`). Targets are printed as met or not, by the medians.
 
     uv run --group bench python benchmarks/round.py
     uv run --group bench python benchmarks/round.py --sizes 20000 100000 --only sizes records
@@ -26,6 +26,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final, get_args
 
+from agreement import assert_agreement
 from bandwidth import measured_bandwidth, report_bandwidth, touched_bytes
 from footprint import report_memory, report_start
 from measuring import (
@@ -41,7 +42,7 @@ from measuring import (
     rounds_of,
     say,
 )
-from reference_mesa import ReferenceModel, assert_agreement
+from reference_mesa import ReferenceModel
 from scale import assert_equal, report_networks, report_records, report_threads
 from worlds import TICKS, columns_model, warm_up
 

@@ -9,7 +9,7 @@ from worlds import Memory, ran
 from worlds import small as small_model
 
 from prism_mesa import agents_in_state, read_manifest, state_distribution
-from prism_mesa.cli.app import _say_building
+from prism_mesa.cli.runs import say_building
 from prism_mesa.runs import final_tables as last_tables
 from prism_mesa.runs import folder as store
 from prism_mesa.runs.config import make_config
@@ -41,7 +41,7 @@ def test_up_to_100_000_agents_all_are_recorded_and_of_more_about_10_000():
     all_of_them = recorded_agents(RecordsParams(), 100_000, Streams(1))
     assert [all_of_them[table] for table in SAMPLED] == [None, None, None]
     for n in (100_001, 1_000_000):
-        told = recorded_agents(RecordsParams(), n, Streams(1)).told()
+        told = recorded_agents(RecordsParams(), n, Streams(1)).as_facts()
         assert told["engagements"] == {"share": 1.0, "agents": n}
         assert told["transitions"] == told["impressions"]
         assert told["transitions"]["share"] == pytest.approx(10_000 / n)
@@ -161,9 +161,9 @@ def test_a_sampled_run_is_repeated_with_the_same_sample(tmp_path):
 
 
 def test_only_a_big_world_is_announced_before_it_is_built(capsys):
-    _say_building(make_config({"agents": {"n": 99_999}}))
+    say_building(make_config({"agents": {"n": 99_999}}))
     assert capsys.readouterr().err == ""
-    _say_building(make_config({"agents": {"n": 1_000_000}}))
+    say_building(make_config({"agents": {"n": 1_000_000}}))
     assert capsys.readouterr().err == "building 1,000,000 agents ...\n"
 
 

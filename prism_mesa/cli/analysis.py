@@ -1,0 +1,271 @@
+"""Commands that ask finished runs: why, survey, distill, interview."""
+
+import json
+import os
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, Out, Run, Trust
+from prism_mesa.cli.console import (
+    InterruptedByUserError,
+    failure_of,
+    progress_bar,
+    say,
+    show_warnings,
+    summary_on_interrupt,
+)
+from prism_mesa.errors import BadInputError, PrismError
+from prism_mesa.terminal import show, show_json, show_line
+from prism_mesa.view.summaries import survey_lines
+
+if TYPE_CHECKING:
+    from prism_mesa.analysis.interview.interview import Interview
+    from prism_mesa.analysis.survey.survey import SurveyResult
+    from prism_mesa.view.interview_terminal import Interrupts
+
+Overrides = Annotated[
+    list[str] | None, typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.*: reasoner.kind=ollama")
+]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of runs in which an LLM was asked")]
+
+
+def why(
+    run_dir: Run,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent or nation")],
+    at: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="ROUND",
+            help="the round (from 0) or, of nations, the quarter (2011Q2); by default the last with most to tell",
+        ),
+    ] = None,
+    trust: Trust = False,
+) -> None:
+    """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
+    from prism_mesa.analysis.explain.economy import why_nation
+    from prism_mesa.analysis.explain.report import report_lines
+    from prism_mesa.analysis.explain.trace import why as explained
+    from prism_mesa.params import whole_number
+    from prism_mesa.runs.recorded import is_economy, recorded_config
+
+    if is_economy(run_dir):
+        for line in why_nation(run_dir, agent, at):
+            show_line(line)
+        return
+    round_ = None if at is None else whole_number(at)
+    if at is not None and round_ is None:
+        raise BadInputError(f"ROUND: {at!r} is no round: give a whole number from 0")
+    rounds = recorded_config(run_dir, trust=trust).rounds if round_ is None else round_ + 1
+    with progress_bar(rounds, "rounds") as advance:
+        explanation = explained(run_dir, agent, round_, on_round=lambda done: advance(), trust=trust)
+    for line in report_lines(explanation):
+        show_line(line)
+
+
+def survey(
+    run_dir: Run,
+    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="a YAML file, as configs/survey.yaml is")],
+    overrides: Overrides = None,
+    agents: Annotated[
+        int, typer.Option(min=1, max=MOST_AGENTS, help="how many agents are asked; all if there are no more")
+    ] = 100,
+    at: Annotated[
+        int | None,
+        typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="take the run as it was after this round, from 0"),
+    ] = None,
+    out: Out = Path("results"),
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Ask agents of a run the same questions before and after it; tables and a picture go to OUT/survey-<time>."""
+    from prism_mesa.analysis.survey.survey import survey as asked_of
+
+    said = 0
+    tell = partial(_tell_survey, as_json=as_json)
+    with summary_on_interrupt(tell), progress_bar(0, "answers", then="tables") as advance:
+
+        def on_answers(done: int, total: int) -> None:
+            nonlocal said
+            advance(done - said, total)
+            said = done
+
+        result = asked_of(
+            run_dir, questions, overrides or (), agents=agents, at=at, out=out, on_answers=on_answers, trust=trust
+        )
+    tell(result)
+    if result.status != "done":
+        raise failure_of({"run_dir": result.folder, **result.summary}, "survey")
+
+
+def _tell_survey(result: "SurveyResult", *, as_json: bool) -> None:
+    """Draw a survey, and print its summary."""
+    from prism_mesa.view.plots import draw_survey
+
+    asks = {question["id"]: question["ask"] for question in result.summary["questions"]}
+    pictures = draw_survey(result.folder, result.table, asks)
+    if as_json:
+        show_json(result.summary | {"pictures": [str(path) for path in pictures]})
+        return
+    for line in survey_lines(result.summary):
+        show_line(line)
+    show(f"\ndrawn: {', '.join(map(str, pictures)) or 'nothing: no closed question'}")
+
+
+def distill(
+    run_dirs: Runs,
+    kind: Annotated[str, typer.Option(help="what is kept: logistic or boosting (both are judged)")] = "logistic",
+    drift: Annotated[
+        bool, typer.Option("--drift", help="run the first RUN's scenario with LLM shares of 0, 25, 50 and 100 %")
+    ] = False,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=10_000, help="with --drift: that many seeds, from the run's own on")
+    ] = 1,
+    out: Out = Path("results"),
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Fit a small model of an LLM's choices to its ledgers; judge it on personas and posts that it never saw."""
+    from prism_mesa.analysis.distill.dataset import rounds_of
+    from prism_mesa.analysis.distill.distill import distill as distilled_from
+    from prism_mesa.analysis.distill.fit import check_installed
+    from prism_mesa.analysis.distill.share_sweep import drift as drift_of
+    from prism_mesa.analysis.distill.share_sweep import rounds_of_drift
+    from prism_mesa.view.plots import draw_distilled
+
+    check_installed()
+    with progress_bar(sum(map(rounds_of, run_dirs)), "rounds repeated") as advance:
+        found = distilled_from(run_dirs, kind=kind, out=out, on_round=advance, trust=trust)
+    moved = None
+    if drift:
+        with progress_bar(rounds_of_drift(run_dirs[0], seeds), "rounds run") as advance:
+            where = found.folder / "drift"
+            moved = drift_of(run_dirs[0], found.file, where, n_seeds=seeds, on_round=advance, trust=trust).table
+    pictures = draw_distilled(found.folder, found.model.report, moved)
+    if as_json:
+        told = {"folder": str(found.folder), "file": str(found.file), "pictures": [str(path) for path in pictures]}
+        table = {} if moved is None else {"drift": json.loads(moved.to_json(orient="records"))}
+        show_json(told | {"provenance": found.model.provenance, "report": found.model.report} | table)
+        return
+    for choice in found.model.report["choices"]:
+        _print_choice(choice)
+    if moved is not None:
+        _print_drift(moved)
+    show_line(f"kept: {found.file} ({kind}); use it with reasoner.distilled={found.file}, and either")
+    show_line("  reasoner.kind=distilled, or reasoner.llm_share=0.25 beside an LLM")
+    show_line(f"drawn: {', '.join(map(str, pictures))}")
+
+
+def _print_choice(choice: dict[str, Any]) -> None:
+    """Print how well models of one choice do."""
+    held = f"{choice['personas']} personas, {choice['posts']} posts, {choice['answers']:,} answers of the LLM"
+    show_line(f"{' or '.join(choice['options'])}: {choice['rows']:,} decisions ({held})")
+    columns = {"log_loss": "log loss", "auc": "AUC", "js": "JS (bits)", "calibration_error": "off by"}
+    if "scores" in choice:
+        show_line("  held out  " + "".join(f"{title:>11}" for title in columns.values()))
+        for name, scores in choice["scores"].items():
+            show_line(f"  {name:<10}" + "".join(f"{scores[column]:>11.4f}" for column in columns))
+    show_line(f"  it {choice['verdict']}" if "scores" in choice else f"  {choice['verdict']}")
+
+
+def _print_drift(table: Any) -> None:
+    """Print how outcomes move with the share of the LLM: the mean over seeds."""
+    wide = table.pivot_table(index="outcome", columns="share", values="value", sort=False)
+    show_line("LLM share".ljust(24) + "".join(f"{share:>11.0%}" for share in wide.columns))
+    for outcome, values in wide.iterrows():
+        show_line(f"{outcome:<24}" + "".join(f"{value:>11,.4g}" for value in values))
+
+
+def interview(
+    run_dir: Run,
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="row, id, or name of an agent")],
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="KEY=VALUE", help="who plays the agent, where not as in the run: reasoner.kind=embedded"
+        ),
+    ] = None,
+    at: Annotated[
+        int | None,
+        typer.Option(metavar="ROUND", min=-1, max=MOST_ROUNDS, help="the last round it remembers (-1: before the run)"),
+    ] = None,
+    thoughts: Annotated[bool, typer.Option("--thoughts", help="show what it thinks and looks up")] = False,
+    ask: Annotated[
+        list[str] | None, typer.Option(metavar="QUESTION", help="ask this, and end; may be repeated")
+    ] = None,
+    iterations: Annotated[
+        int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding for a question")
+    ] = None,
+    free: Annotated[
+        bool, typer.Option("--free", help="let the small embedded LLM use words of its own, not only the agent's deeds")
+    ] = False,
+    out: Out = Path("results"),
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Talk with an agent as its run left it; the talk is kept in OUT/interview-<time>, the run is not changed."""
+    from prism_mesa.analysis.interview.interview import Interview
+    from prism_mesa.analysis.interview.transcript import CONSTRAINED
+    from prism_mesa.deliberation.deliberation import check_text
+    from prism_mesa.view.interview_terminal import Interrupts
+
+    for question in ask or ():
+        check_text("--ask", question)
+    given = [*(arguments or ()), *([] if iterations is None else [f"deliberation.iterations={iterations}"])]
+    with (
+        show_warnings(),
+        Interview(run_dir, agent, at=at, overrides=given, free=free, out=out, trust=trust) as talk,
+        Interrupts() as interrupts,
+    ):
+        held = f"; {CONSTRAINED}" if talk.constrained else ""
+        say(f"{talk.snapshot.name}, {_moment(talk.snapshot.at)}, played by {talk.llm.label}{held}")
+        if talk.llm.note:
+            say(f"prism: {talk.llm.note}")
+        try:
+            _talk_with(talk, ask, interrupts, thoughts=thoughts, quiet=as_json)
+        except KeyboardInterrupt:
+            interrupts.came = True
+        finally:  # whatever ended it: what was said is kept
+            interrupts.held = True
+            folder = talk.save()
+        if interrupts.came:
+            raise InterruptedByUserError(f"interrupted (kept: {folder})" if folder else "interrupted")
+        if as_json:
+            answers = [exchange.as_json() for exchange in talk.transcript]
+            show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
+        elif folder:
+            say(f"kept: {folder / 'transcript.md'}")
+            say(f"why it did what it did: prism why {run_dir} {talk.snapshot.row} ROUND")
+        if ask and talk.transcript and not any(exchange.text for exchange in talk.transcript):
+            raise PrismError(f"{talk.llm.label} answered none of the questions: {talk.transcript[-1].errors[-1]}")
+
+
+def _moment(at: int) -> str:
+    return "before the run" if at < 0 else f"after round {at}"
+
+
+def _talk_with(
+    talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
+) -> None:
+    """Put questions, or what is typed, or what comes from standard input; `quiet`: nothing on stdout."""
+    from prism_mesa.view.interview_terminal import Session, piped_lines, typed_lines
+
+    typed = questions is None and sys.stdin.isatty()
+    to = sys.stderr if quiet else sys.stdout
+
+    def shown(line: str) -> None:
+        if typed or not quiet:
+            show(line, to=to)
+
+    dim = to.isatty() and "NO_COLOR" not in os.environ
+    session = Session(talk, shown, thoughts=thoughts, dim=dim, echo=not typed)
+    if questions is not None:
+        session.take(interrupts.between(questions))
+    elif typed:
+        say("ask something (/help: what else there is, /quit: end)")
+        session.take(interrupts.between(typed_lines(prompt_to_stdout=not quiet)))
+    else:
+        session.take(interrupts.between(piped_lines()))

@@ -1,0 +1,53 @@
+"""What several commands take: types of arguments, and the configuration that arguments name."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from prism_mesa.runs.config import Config
+
+DEFAULT_FILE = Path("configs/default.yaml")
+"""What the commands take where no file is named, if it is there; it says the same as the defaults."""
+
+MOST_AGENTS, MOST_ROUNDS = 50_000_000, 10_000_000  # as agents.n and rounds have it
+
+Configured = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys to override: agents.n=100"),
+]
+ConfiguredNations = Annotated[
+    list[str] | None,
+    typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys: economy.policy=taylor"),
+]
+Out = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
+Trust = Annotated[
+    bool, typer.Option("--trust", help="use a server, module or file that only the RUN's folder names (it runs code)")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="print one JSON object on stdout, and nothing else there")]
+
+Run = Annotated[Path, typer.Argument(metavar="RUN", help="folder of a run: results/<run-id>")]
+
+
+def configured(arguments: list[str] | None) -> "Config":
+    """Return the configuration that arguments name."""
+    from prism_mesa.runs.config import load_config
+
+    file, given = file_and_overrides(arguments, DEFAULT_FILE)
+    return load_config(file, given, defaults={"reasoner": {"kind": "auto"}})
+
+
+def file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:
+    """Return the file that arguments name first, if any, else the default one if it is there; and the overrides."""
+    given = arguments or []
+    if given and ("=" not in given[0] or _is_file(given[0])):
+        return given[0], given[1:]
+    return (default if default.is_file() else None), given
+
+
+def _is_file(name: str) -> bool:
+    try:
+        return Path(name).is_file()
+    except OSError:  # a name longer than the system allows is none
+        return False

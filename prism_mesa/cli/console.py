@@ -1,0 +1,141 @@
+"""What commands show besides their results: progress, warnings, how a run ended, errors."""
+
+import logging
+import shutil
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from prism_mesa.errors import PrismError, PrismWarning, RunError, printable, said_openly, shortened
+from prism_mesa.terminal import show, show_json, show_line
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from prism_mesa.runs.lifecycle import RunResult
+
+    type Lines = Callable[[dict[str, Any]], Iterable[tuple[str, str]]]
+
+
+class InterruptedByUserError(PrismError):
+    """Ctrl-C ended something that has more to say about it than that."""
+
+    exit_code = 130
+
+
+def warning_line(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Return a warning as stderr shows it: without where in the program it comes from."""
+    said = f"{message}" if issubclass(category, PrismWarning) else f"{category.__name__}: {message}"
+    return f"prism: {printable(said_openly(said))}\n"
+
+
+def say(text: str) -> None:
+    """Print a text on one line of stderr."""
+    show_line(shortened(said_openly(text)), to=sys.stderr)
+
+
+class FirstWarnings(logging.Handler):
+    """Shows the first warning of each kind; how many there were stands in the summary and in the ledger."""
+
+    def __init__(self, console: "Console") -> None:
+        super().__init__(logging.WARNING)
+        self._console = console
+        self._shown: set[str] = set()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Show a warning, if none of its kind has been shown."""
+        if record.msg not in self._shown:
+            self._shown.add(record.msg)
+            said = printable(shortened(said_openly(record.getMessage())))
+            text = f"prism: {said} (more of this kind are counted, not shown)"
+            self._console.print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+@contextmanager
+def show_warnings() -> Iterator[None]:
+    """Show the first warning of each kind on stderr while the block runs."""
+    from rich.console import Console
+
+    warnings = FirstWarnings(Console(stderr=True))
+    logging.getLogger("prism_mesa").addHandler(warnings)
+    try:
+        yield
+    finally:
+        logging.getLogger("prism_mesa").removeHandler(warnings)
+
+
+@contextmanager
+def progress_bar(total: int, unit: str, then: str = "") -> Iterator[Any]:
+    """Show a progress bar on stderr while the block runs; yields what advances it by one.
+
+    `then` is what still goes on when the bar is full.
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    progress = Progress(*columns, console=Console(stderr=True))
+    task = progress.add_task(unit, total=total)
+    warnings = FirstWarnings(progress.console)
+    logging.getLogger("prism_mesa").addHandler(warnings)
+
+    def advance(rounds: int = 1, of: int = total) -> None:
+        progress.start()  # only now: what fails before the first round is not half a bar
+        progress.update(task, total=of)
+        progress.advance(task, rounds)
+        if progress.finished:
+            progress.update(task, description=then or unit)
+
+    try:
+        yield advance
+    except KeyboardInterrupt as stop:
+        raise InterruptedByUserError(str(stop) or "interrupted") from stop
+    finally:
+        progress.update(task, description=unit)
+        if progress.live.is_started:  # else stopping would print an empty line
+            progress.stop()
+        logging.getLogger("prism_mesa").removeHandler(warnings)
+
+
+@contextmanager
+def summary_on_interrupt(tell: Callable[[Any], None]) -> Iterator[None]:
+    """Tell what a run or survey came to that Ctrl-C ends in the block."""
+    try:
+        yield
+    except InterruptedByUserError as stop:
+        result = getattr(stop.__cause__, "result", None)
+        if result is not None:
+            tell(result)
+        raise
+
+
+def tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
+    """Print a run's summary with the clocks of the whole command; the run's own are then `run_cpu_s`, `run_wall_s`."""
+    from prism_mesa.runs.lifecycle import whole_process
+
+    own = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
+    summary = {**result.summary, **own, **whole_process()}
+    if as_json:
+        show_json(summary)
+    else:
+        print_lines(lines(summary))
+
+
+def failure_of(summary: dict[str, Any], what: str = "run") -> PrismError:
+    """Return the error with which a command ends whose run counts as failed."""
+    return RunError(f"{summary['run_dir']}: the {what} failed: {summary.get('error', '')}")
+
+
+def print_lines(lines: Iterable[tuple[str, str]]) -> None:
+    """Print (what, text) as two columns, wrapped in a terminal only."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+    for name, text in lines:
+        show(
+            textwrap.fill(
+                f"{name:<12}{text}", width, subsequent_indent=" " * 12, break_long_words=False, break_on_hyphens=False
+            )
+        )

@@ -1,0 +1,165 @@
+"""Commands that run something or repeat it, and those that show what would be run."""
+
+import os
+import re
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prism_mesa.cli.arguments import (
+    AsJson,
+    Configured,
+    ConfiguredNations,
+    Out,
+    Run,
+    Trust,
+    configured,
+    file_and_overrides,
+)
+from prism_mesa.cli.console import failure_of, progress_bar, say, summary_on_interrupt, tell_run
+from prism_mesa.errors import BadInputError, PrismError
+from prism_mesa.terminal import show, show_json, show_line
+from prism_mesa.view.summaries import economy_lines, run_lines
+
+if TYPE_CHECKING:
+    from prism_mesa.runs.config import Config
+    from prism_mesa.statechart import Statechart
+
+ECONOMY_FILE = Path("configs/economy.yaml")
+"""The same for nations."""
+
+_BIG = 100_000  # agents; it takes seconds to make so many
+
+
+def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+    """Run a simulation; keep its tables and pictures in OUT/<run-id>."""
+    from prism_mesa.api import run as run_config
+
+    config = configured(arguments)
+    say_building(config)
+    tell = partial(tell_run, lines=run_lines, as_json=as_json)
+    with summary_on_interrupt(tell), progress_bar(config.rounds, "rounds", then="tables and pictures") as advance:
+        result = run_config(config, out=out, on_round=lambda done: advance())
+    tell(result)
+    if result.status != "done":
+        raise failure_of(result.summary)
+
+
+def say_building(config: "Config") -> None:
+    """Say that a big world is being built: it takes a while before the first round is done."""
+    if config.network.edges is None and config.agents.n >= _BIG:
+        say(f"building {config.agents.n:,} agents ...")
+
+
+def economy(arguments: ConfiguredNations = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+    """Let nations set policy in words, in an economy that answers; keep tables and pictures in OUT/<run-id>."""
+    from prism_mesa.api import run_economy
+    from prism_mesa.runs.config import EconomyConfig, load
+
+    file, given = file_and_overrides(arguments, ECONOMY_FILE)
+    config = load(EconomyConfig, file, given, defaults={"economy": {"policy": "llm"}})
+    tell = partial(tell_run, lines=economy_lines, as_json=as_json)
+    with summary_on_interrupt(tell), progress_bar(config.rounds, "quarters", then="tables and pictures") as advance:
+        result = run_economy(config, out=out, on_round=lambda done: advance(min(done, 1)))
+    tell(result)
+
+
+def replay(
+    run_dir: Run,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="keep the repetition in DIR/<run-id>; by default it is dropped")
+    ] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Repeat a run from its ledger, without any LLM, and prove that every table is the same."""
+    from prism_mesa.runs.recorded import recorded_rounds
+    from prism_mesa.runs.replay import replay as repeat
+
+    with progress_bar(recorded_rounds(run_dir), "rounds") as advance:
+        found = repeat(run_dir, out=out, on_round=lambda done: advance(), trust=trust)
+    if as_json:
+        kept = {"run_dir": str(found.run_dir) if found.run_dir else None, "equal": found.equal}
+        told = {"differences": found.differences, "rows": found.rows, "answered": found.answered, "calls": found.calls}
+        told |= {"recomputed": found.recomputed, "texts": found.texts}
+        show_json(kept | told)
+    else:
+        for table, rows in found.rows.items():
+            show_line(f"{table:<12}{rows:>12,} rows  {found.differences.get(table, 'equal')}")
+        again = f", {found.recomputed:,} decided again without an LLM" if found.recomputed else ""
+        texts = f" and {found.texts:,} thoughts and texts" if found.texts else ""
+        show_line(f"{found.answered:,} decisions{texts} answered from the ledger{again}, {found.calls} calls of an LLM")
+    if not found.equal:
+        table, difference = next(iter(found.differences.items()))
+        raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")
+
+
+def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+    """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
+    from prism_mesa.social.behavior import FIRED, chosen_chart
+    from prism_mesa.social.round.guard_faults import READABLE
+
+    config = configured(arguments)
+    drawn = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
+    findings = drawn.check(FIRED, READABLE)
+    picture, text = _draw_chart(drawn, out)
+    errors = [finding for finding in findings if finding.level == "error"]
+    if as_json:
+        found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
+        show_json({"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)})
+    else:
+        show(text.read_text(encoding="utf-8"))
+        for finding in findings:
+            show_line(finding)
+        show_line(f"drawn: {picture}, {text}")
+    if errors:
+        raise BadInputError(f"chart {drawn.name}: {errors[0].where}: {errors[0].message}")
+
+
+def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
+    from prism_mesa.runs.folder import make_folder
+    from prism_mesa.statechart import draw_chart, mermaid
+    from prism_mesa.view.plots import DPI
+
+    make_folder(out)
+    name = re.sub(r"[^\w.-]+", "-", chart.name)
+    picture, text = out / f"{name}-chart.png", out / f"{name}-chart.mmd"
+    draw_chart(chart).savefig(picture, dpi=DPI)
+    text.write_text(mermaid(chart), encoding="utf-8")
+    return picture, text
+
+
+def browser_page(
+    arguments: Configured = None,
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="port of the page")] = 8765,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
+) -> None:
+    """Open Mesa's browser page on the model: a small one, or that of CONFIG; ends with Ctrl-C."""
+    import subprocess
+    import tempfile
+
+    import yaml
+
+    from prism_mesa.social.model import SocialModel
+
+    config = configured(arguments)
+    SocialModel(config)  # so that bad input is said here, not as a traceback in the browser
+    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
+        yaml.safe_dump(config.model_dump(mode="json"), file)
+        file.flush()
+        command = [
+            sys.executable,
+            "-m",
+            "solara",
+            "run",
+            str(Path(__file__).parents[1] / "view" / "dashboard.py"),
+            f"--port={port}",
+        ]
+        command += ["--production"] + ([] if open_browser else ["--no-open"])
+        show_line(f"the page is at http://localhost:{port} (end with Ctrl-C)", to=sys.stderr)
+        named = {"PRISM_APP_CONFIG": file.name} if arguments else {}
+        done = subprocess.run(command, env=os.environ | named, check=False)
+    sys.exit(done.returncode)

@@ -1,19 +1,31 @@
-"""What users call to run something: a run and its pictures. They meet here, and only here."""
+"""What users call: run something, open it again, repeat it, ask why. Runs meet their pictures here, and only here."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from prism_mesa.errors import PrismError
+from prism_mesa.analysis.explain.economy import why_nation
+from prism_mesa.analysis.explain.report import Report, report_lines
+from prism_mesa.analysis.explain.trace import why as explained
+from prism_mesa.errors import BadInputError, DataError, PrismError
+from prism_mesa.params import whole_number
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.recorded import is_economy
+from prism_mesa.runs.replay import Replay
+from prism_mesa.runs.replay import replay as repeat
+from prism_mesa.runs.run_files import MANIFEST, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
+
+__all__ = ["RunResult", "open_run", "replay", "run", "run_economy", "why"]
 
 
 def run(
@@ -84,6 +96,108 @@ def run_economy(
         return run_nations(config, out=out, llm=llm, on_round=on_round)
 
     return _drawn(go, _draw_nations if pictures else _draw_nothing)
+
+
+def open_run(path: str | os.PathLike[str]) -> RunResult:
+    """Return a run of a platform or of nations from its folder, whatever its status is.
+
+    Args:
+        path: The run's folder, ``results/<run-id>``.
+
+    Returns:
+        The run as its folder has it. Its status is `done`, `failed`, `interrupted`, or `running`: then it is still on
+        its way or was killed, its summary is empty, and its tables hold the rounds that were written so far.
+
+    Raises:
+        DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
+    """
+    folder = Path(path)
+    if not os.path.isfile(folder / MANIFEST):  # that of a Path raises for a name that is too long
+        raise DataError(f"{folder}: no run there: {_what_is_there(folder)}")
+    manifest = read_run(folder).manifest
+    if manifest.system not in ("social", "economy"):
+        raise DataError(f"{folder}: is no run but {manifest.system!r}: a run is of a platform or of nations")
+    if manifest.status not in _STATUSES or manifest.config is None:
+        missing = "status" if manifest.status not in _STATUSES else "configuration"
+        raise DataError(f"{folder}: {MANIFEST} holds no {missing} of a run: it is damaged, or another version wrote it")
+    summary, pictures = read_manifest(folder).get("summary", {}), tuple(sorted(folder.glob("*.png")))
+    if summary:  # the folder may have been moved
+        summary |= {"run_dir": str(folder), "pictures": [str(path) for path in pictures]}
+    return RunResult(folder, manifest.status, summary, pictures)
+
+
+_STATUSES = ("running", "done", "failed", "interrupted")
+
+
+def _what_is_there(folder: Path) -> str:
+    """Return why a folder without a manifest is no run's, in words."""
+    if not os.path.isdir(folder):
+        return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
+    if (folder / "runs.parquet").exists():
+        return "it holds a study: its runs are rows of runs.parquet"
+    runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
+    inside = f" (folders in it that have one: {', '.join(runs[-3:])})" if runs else ""
+    return f"{MANIFEST} is missing{inside}"
+
+
+def replay(
+    run: str | os.PathLike[str],
+    *,
+    out: str | Path | None = None,
+    on_round: Callable[[int], None] | None = None,
+    trust: bool = False,
+) -> Replay:
+    """Repeat a run from its ledger, without any LLM, and compare every table, as ``prism replay`` does.
+
+    Args:
+        run: A result, or the run's folder, which is only read.
+        out: Parent folder for the repetition, which is then kept; by default it is dropped.
+        on_round: Called with the number of rounds or quarters done, after each.
+        trust: Whether a module, and files outside of the folder, that only the folder names may be used; those of runs
+            made here may be.
+
+    Returns:
+        What differs; `equal` says whether every table is the same.
+
+    Raises:
+        DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
+        RunError: If the ledger lacks an answer; the message names the question.
+    """
+    return repeat(Path(run), out=out, on_round=on_round, trust=trust)
+
+
+def why(
+    run: str | os.PathLike[str],
+    agent: str | int,
+    at: str | int | None = None,
+    *,
+    on_round: Callable[[int], None] | None = None,
+    trust: bool = False,
+) -> Report:
+    """Return what an agent or nation did in a round, and why, as ``prism why`` tells it.
+
+    Args:
+        run: A result, or the run's folder, which is only read.
+        agent: Row, id, or name of an agent or nation.
+        at: The round, from 0, or the quarter (``"2011Q2"``); by default the last with most to tell.
+        on_round: Called with the number of rounds repeated, after each; of nations nothing is repeated.
+        trust: As for `replay`.
+
+    Returns:
+        The report: printed, or shown by a notebook, it is its text.
+
+    Raises:
+        BadInputError: If there is no such run, agent or round, or the run cannot be repeated or is not trusted.
+        OracleError: If the ledger lacks an answer.
+    """
+    run_dir, when = Path(run), None if at is None else str(at)
+    if is_economy(run_dir):
+        return Report(tuple(why_nation(run_dir, str(agent), when)))
+    round_ = None if when is None else whole_number(when)
+    if when is not None and round_ is None:
+        raise BadInputError(f"ROUND: {when!r} is no round: give a whole number from 0")
+    explanation = explained(run_dir, str(agent), round_, on_round=on_round, trust=trust)
+    return Report(tuple(report_lines(explanation)), explanation)
 
 
 class _Draw(Protocol):

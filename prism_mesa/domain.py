@@ -1,7 +1,7 @@
 """Frozen records that several rooms share."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 type PostKind = Literal["post", "reply", "reshare"]
 type ActionName = Literal["like", "reply", "reshare"]
@@ -16,7 +16,7 @@ TRAIT_MEANS: tuple[float, ...] = (3.1, 3.86, 3.64, 2.68, 3.91)
 TRAIT_SDS: tuple[float, ...] = (0.78, 0.59, 0.77, 0.87, 0.7)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Post:
     """A post as one agent sees it when a round opens.
 
@@ -55,3 +55,15 @@ class Post:
     def has_media(self) -> bool:
         """Whether it carries media."""
         return bool(self.media_type)
+
+    def __repr__(self) -> str:
+        text = self.text if len(self.text) <= _SHOWN else f"{self.text[:_SHOWN]}..."
+        by = f" by {self.author} {self.author_name!r}" if self.author >= 0 else ""
+        about = (
+            f", relevance {self.relevance:.2f}, {self.likes} likes, {self.replies} replies, {self.reshares} reshares"
+        )
+        return f"<Post {self.post_id}{by}: {self.kind} {text!r}{about}>"
+
+
+_SHOWN: Final = 60
+"""Characters of a text in a post's repr."""

@@ -120,6 +120,15 @@ class NotedWarning(PrismWarning):
     """A warning of a model whose text also stands in the summary of a run, where the commands show it."""
 
 
+def counted(n: int, what: str) -> str:
+    """Return how many there are, in words.
+
+    >>> counted(1, "round"), counted(2000, "agent")
+    ('1 round', '2,000 agents')
+    """
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
 def printable(text: str) -> str:
     """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
     return "".join(char if char.isprintable() else " " for char in text)

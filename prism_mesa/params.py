@@ -46,6 +46,13 @@ class Params(BaseModel):
     _overruled: dict[str, Any] = PrivateAttr(default_factory=dict)
     """What was said of keys in whose place another key of the group has put something else."""
 
+    def __repr__(self) -> str:
+        """Return what was set, by dotted key: what is not there is the default."""
+        told = (f"{key}={_shown.repr(value)}" for key, value in said_of(self).items())
+        return f"{type(self).__name__}({', '.join(told)})"
+
+    __str__ = __repr__
+
     @field_validator("*", mode="before")
     @classmethod
     def _truth_is_no_number(cls, value: object, info: ValidationInfo) -> object:

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from advisors import LLM, failing_from
 
-from prism_mesa import Config, RunResult, read_manifest, run, run_economy
+from prism_mesa import Config, RunResult, run, run_economy
 from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.view.summaries import run_lines
 
 SMALL = {"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6}

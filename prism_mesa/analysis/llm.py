@@ -1,6 +1,7 @@
 """Who plays the agents of a run once it is over: the LLM of its configuration, or another."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
 from prism_mesa.deliberation.params import DeliberationParams
@@ -33,6 +34,20 @@ _IDLE: Final[dict[Asking, frozenset[str]]] = {
 _AN: Final[dict[Asking, str]] = {"interview": "an interview", "survey": "a survey"}
 
 _ELSEWHERE: Final = {f"reasoner.{name}": f"deliberation.{name}" for name in ("temperature", "max_answer_tokens")}
+
+
+def as_overrides(given: Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Return overrides as the command line has them, ``key=value``.
+
+    >>> as_overrides({"reasoner.kind": "embedded", "deliberation.iterations": 2})
+    ['reasoner.kind="embedded"', 'deliberation.iterations=2']
+
+    Args:
+        given: Such texts, or values by dotted key.
+    """
+    if isinstance(given, Mapping):
+        return [f"{key}={json.dumps(value)}" for key, value in given.items()]
+    return [given] if isinstance(given, str) else list(given)
 
 
 def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking = "interview") -> Config:

@@ -18,7 +18,7 @@ from prism_mesa.cli.console import (
     show_warnings,
     summary_on_interrupt,
 )
-from prism_mesa.errors import BadInputError, PrismError
+from prism_mesa.errors import PrismError
 from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import survey_lines
 
@@ -46,23 +46,15 @@ def why(
     trust: Trust = False,
 ) -> None:
     """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
-    from prism_mesa.analysis.explain.economy import why_nation
-    from prism_mesa.analysis.explain.report import report_lines
-    from prism_mesa.analysis.explain.trace import why as explained
+    from prism_mesa.api import why as explained
     from prism_mesa.params import whole_number
-    from prism_mesa.runs.recorded import is_economy, recorded_config
+    from prism_mesa.runs.manifest import read_run
 
-    if is_economy(run_dir):
-        for line in why_nation(run_dir, agent, at):
-            show_line(line)
-        return
     round_ = None if at is None else whole_number(at)
-    if at is not None and round_ is None:
-        raise BadInputError(f"ROUND: {at!r} is no round: give a whole number from 0")
-    rounds = recorded_config(run_dir, trust=trust).rounds if round_ is None else round_ + 1
-    with progress_bar(rounds, "rounds") as advance:
-        explanation = explained(run_dir, agent, round_, on_round=lambda done: advance(), trust=trust)
-    for line in report_lines(explanation):
+    rounds = read_run(run_dir).manifest.planned if round_ is None else round_ + 1
+    with progress_bar(rounds or 0, "rounds") as advance:
+        report = explained(run_dir, agent, at, on_round=lambda done: advance(), trust=trust)
+    for line in report.lines:
         show_line(line)
 
 

@@ -76,8 +76,8 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Repeat a run from its ledger, without any LLM, and prove that every table is the same."""
+    from prism_mesa.api import replay as repeat
     from prism_mesa.runs.recorded import recorded_rounds
-    from prism_mesa.runs.replay import replay as repeat
 
     with progress_bar(recorded_rounds(run_dir), "rounds") as advance:
         found = repeat(run_dir, out=out, on_round=lambda done: advance(), trust=trust)

@@ -39,6 +39,14 @@ class Nation(mesa.Agent):
     name: str
     past: deque[PastDecision]
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.row} {self.name!r}: decided by {self.decided_by}>"
+
+    @property
+    def decided_by(self) -> str:
+        """Who decides, for summaries."""
+        raise NotImplementedError
+
     @property
     def state(self) -> NationState:
         """Where it stands, exactly."""

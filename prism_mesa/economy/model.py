@@ -45,7 +45,7 @@ from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.without_effect import keys_without_effect
 from prism_mesa.economy.world import Floats, Shocks
-from prism_mesa.errors import ConfigError, NotedWarning
+from prism_mesa.errors import ConfigError, NotedWarning, counted
 from prism_mesa.llm import AnswerStore, LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.factory import shared_ledger
@@ -157,6 +157,11 @@ class EconomyModel(mesa.Model):
             thinking=self.params.deliberation if own.deliberate else None,
             judge=partial(self._judgement, row=row),
         )
+
+    def __repr__(self) -> str:
+        done = f"quarter {self.world.quarter} of {self.params.rounds} ({self.quarter})"
+        nations = counted(len(self.nations), "nation")
+        return f"<{type(self).__name__}: {nations}, {done}, seed {self.params.seed}, decided by {self.label}>"
 
     @property
     def label(self) -> str:

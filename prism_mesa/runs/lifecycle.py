@@ -16,9 +16,9 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, shortened
+from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, shortened
 from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.run_files import read_table
+from prism_mesa.runs.run_files import read_manifest, read_table
 
 _PACKAGES = (
     "prism-mesa",
@@ -35,15 +35,15 @@ _PACKAGES = (
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RunResult:
-    """A run that has ended.
+    """A run and its folder; whatever takes the folder of a run takes a result too (it is an `os.PathLike`).
 
     Attributes:
         run_dir: Its folder.
-        status: `done`, `failed` or `interrupted`.
-        summary: What it comes to. ``prism run --json`` and ``prism economy --json`` print it with the clocks of the
-            whole command.
+        status: `done`, `failed` or `interrupted`; of a run that was opened also `running`.
+        summary: What it comes to; empty while it is running. ``prism run --json`` and ``prism economy --json`` print it
+            with the clocks of the whole command.
         pictures: Those that were drawn into its folder.
     """
 
@@ -53,8 +53,30 @@ class RunResult:
     pictures: tuple[Path, ...] = ()
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the run: one of `store.TABLES`, or of `store.ECONOMY_TABLES` for nations."""
+        """Return a table of the run: one of `folder.TABLES`, or of `folder.ECONOMY_TABLES` for nations.
+
+        Raises:
+            DataError: If there is no such table, or it cannot be read.
+        """
         return read_table(self.run_dir, name)
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What stands in manifest.json: configuration, seed, versions, who decided, the summary."""
+        return read_manifest(self.run_dir)
+
+    def __fspath__(self) -> str:
+        return str(self.run_dir)
+
+    def __repr__(self) -> str:
+        told, nations = self.summary, self.summary.get("nations")
+        if isinstance(nations, list):
+            counts = {"nation": len(nations), "quarter": told.get("rounds")}
+        else:
+            counts = {"agent": told.get("agents"), "round": told.get("rounds")}
+        said = [counted(n, what) for what, n in counts.items() if isinstance(n, int)]
+        said += [f"seed {told['seed']}"] if "seed" in told else []
+        return f"<RunResult {self.status}: {', '.join([*said, str(self.run_dir)])}>"
 
 
 class RunBrokenError(RunError):

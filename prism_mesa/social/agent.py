@@ -75,7 +75,9 @@ class SocialAgent(mesa.Agent):
         model.adopt(self)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.row}: {self.name}, {self.state.value}>"
+        post = int(self.model.population.current_post[self.row])
+        at = "" if post == NO_POST else f" post {post}"
+        return f"<{type(self).__name__} {self.row} {self.name!r}: {self.state.value}{at}>"
 
     def step(self) -> None:
         """Do one tick: count it, find the trigger that meets the agent, fire it. Idle agents do nothing."""

@@ -19,7 +19,7 @@ type Guard = Expression | Callable[[Any, Any], bool | Literal["needs_oracle"]]
 type Action = Callable[[Any, Any], None]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transition:
     """One arrow of a chart; immutable.
 
@@ -78,6 +78,9 @@ class Transition:
     def __str__(self) -> str:
         guard = f" [{self.guard_label}]" if self.guard is not None else ""
         return f"{self.source.value} --{self.trigger}--> {self.target.value if self.target else '?'}{guard}"
+
+    def __repr__(self) -> str:
+        return f"<Transition {self}>"
 
 
 def _callable_label(guard: Callable[..., Any]) -> str:

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 from ollama_server import drop, late, models, serving
 
-from prism_mesa import read_manifest, read_table
 from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.runs.run_files import read_manifest, read_table
 
 SMALL = (
     "rounds=2",

@@ -11,7 +11,6 @@ import mesa
 import pandas as pd
 import pytest
 
-from prism_mesa import read_table
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.deliberation import AgentErrorEvent, AgentTextEvent, Limits, ToolFinishedEvent
 from prism_mesa.deliberation.params import DeliberationParams
@@ -23,6 +22,7 @@ from prism_mesa.errors import ConfigError, LLMFailureException, PrismWarning, Ru
 from prism_mesa.llm import Ledger, LLMClient, LLMParams
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.replay import replay
+from prism_mesa.runs.run_files import read_table
 
 NATIONS = ("Canada", "Sweden")
 TOO_MUCH = "Cut taxes by 300% of GDP"

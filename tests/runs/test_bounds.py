@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from prism_mesa import Config, ConfigError, EconomyModel, SocialModel, load_config
+from prism_mesa import Config, EconomyModel, SocialModel, load_config
 from prism_mesa.analysis.survey.questionnaire import questionnaire_of, read_questionnaire
-from prism_mesa.errors import LONGEST, PrismError, PrismWarning, did_you_mean
+from prism_mesa.errors import LONGEST, ConfigError, PrismError, PrismWarning, did_you_mean
 from prism_mesa.params import leaves, nested, validated
 from prism_mesa.runs.config import EconomyConfig, load, make_config
 from prism_mesa.runs.yaml_text import LARGEST

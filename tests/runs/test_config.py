@@ -9,7 +9,8 @@ import pytest
 import yaml
 from pydantic import Field, ValidationError
 
-from prism_mesa import Config, ConfigError, SocialModel, load_config
+from prism_mesa import Config, SocialModel, load_config
+from prism_mesa.errors import ConfigError
 from prism_mesa.params import Params, leaves, merged, nested, validated
 from prism_mesa.runs.config import make_config
 

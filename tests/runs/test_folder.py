@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prism_mesa import DataError, read_manifest, read_table
+from prism_mesa.errors import DataError
 from prism_mesa.runs import folder as store
 from prism_mesa.runs.folder import RunFolder, make_folder
-from prism_mesa.runs.run_files import count_rows
+from prism_mesa.runs.run_files import count_rows, read_manifest, read_table
 
 
 @pytest.fixture

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 from worlds import Memory, ran
 from worlds import small as small_model
 
-from prism_mesa import agents_in_state, read_manifest, state_distribution
+from prism_mesa import agents_in_state, state_distribution
 from prism_mesa.cli.runs import say_building
 from prism_mesa.runs import final_tables as last_tables
 from prism_mesa.runs import folder as store
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import TABLES, files_of
+from prism_mesa.runs.run_files import TABLES, files_of, read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.state.sampling import SAMPLED, recorded_agents

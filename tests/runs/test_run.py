@@ -16,8 +16,9 @@ import pandas as pd
 import pytest
 from ollama_server import as_json, chat_answer, drop, models, serving
 
-from prism_mesa import Config, read_manifest, read_table
+from prism_mesa import Config
 from prism_mesa.errors import ConfigError, DataError, PrismWarning, RunError
+from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
 
 SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa import draw_run, read_manifest, read_table, run
+from prism_mesa import run
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.distill.share_sweep import drift
 from prism_mesa.analysis.explain.trace import why
@@ -27,7 +27,9 @@ from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.replay import replay
+from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.trust import key_file, sign
+from prism_mesa.view.plots import draw_run
 
 WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
 QUESTIONS = Questionnaire.model_validate(

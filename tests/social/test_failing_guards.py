@@ -6,8 +6,9 @@ import own_charts
 import pytest
 from worlds import ran, small
 
-from prism_mesa import read_manifest, read_table, run
+from prism_mesa import run
 from prism_mesa.errors import ChartError, PrismWarning
+from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.statechart import AgentState, F, Statechart, Transition

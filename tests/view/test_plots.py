@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from prism_mesa import DataError, draw_run
+from prism_mesa.errors import DataError
 from prism_mesa.runs.social import run
 from prism_mesa.statechart import AgentState
-from prism_mesa.view.plots import cascades_figure, engagement_figure, states_figure
+from prism_mesa.view.plots import cascades_figure, draw_run, engagement_figure, states_figure
 
 STATES = [state.value for state in AgentState]
 

@@ -8,6 +8,7 @@ Nobody is asked, and the folders of the runs are not changed.
 """
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,7 +41,7 @@ KINDS: Final[tuple[Kind, ...]] = ("logistic", "boosting")
 REPORT: Final = "report.json"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Distilled:
     """What came of distilling; `folder` holds the model's file and the report."""
 
@@ -52,9 +53,12 @@ class Distilled:
         """What `reasoner.distilled` is to name."""
         return self.folder / FILE
 
+    def __repr__(self) -> str:
+        return f"<Distilled {self.model.kind}: {self.model.report['verdict']}, {self.file}>"
+
 
 def distill(
-    run_dirs: Sequence[str | Path],
+    runs: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     kind: str = "logistic",
     out: str | Path = "results",
@@ -64,7 +68,7 @@ def distill(
     """Fit a model to what an LLM said in runs, and keep it with its report in ``out/distilled-<time>``.
 
     Args:
-        run_dirs: Folders of runs in which one LLM was asked.
+        runs: Results or folders of runs in which one LLM was asked; a single one as it is.
         kind: What is kept; both are judged.
         out: Parent folder; made if missing.
         on_round: Called after each round of the runs that was repeated.
@@ -78,7 +82,8 @@ def distill(
     kept = next((known for known in KINDS if known == kind), None)
     if kept is None:
         raise DataError(f"--kind: {kind!r} is none of {', '.join(KINDS)}")
-    model = model_of(training_set_of(run_dirs, on_round, trust=trust), kept)
+    run_dirs = [runs] if isinstance(runs, str | os.PathLike) else runs
+    model = model_of(training_set_of([*map(Path, run_dirs)], on_round, trust=trust), kept)
     folder = RunFolder(Path(out), "distilled").path
     (folder / FILE).write_bytes(model.text().encode())
     (folder / REPORT).write_text(json.dumps(model.report, indent=1) + "\n", encoding="utf-8")

@@ -8,6 +8,7 @@ import math
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from prism_mesa.analysis.explain.trace import ActivityByTool, Explanation, Move, RoundOfAgent, Thought, TracedAgent
 from prism_mesa.deliberation import ReasoningResult
@@ -32,6 +33,24 @@ _WIDTH = 106
 _RAW_CAP = 2000
 _MOST_TOLD = 700.0
 """Above that a log-ratio is none of an LLM's, and too large for a number."""
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What an agent or nation did and why, in words: its text is the report.
+
+    Attributes:
+        lines: The report, line by line.
+        explanation: What it tells of an agent of a platform; None for a nation.
+    """
+
+    lines: tuple[str, ...]
+    explanation: Explanation | None = None
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines)
+
+    __repr__ = __str__
 
 
 def report_lines(explanation: Explanation) -> Iterator[str]:

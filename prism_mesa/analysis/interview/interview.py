@@ -3,8 +3,9 @@
 It never changes the run: that is read only, and what the agent says goes into a folder of its own.
 """
 
+import os
 import tempfile
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +14,7 @@ from prism_mesa.analysis.interview.constrained import EXAMPLES, FREE_EXAMPLES, C
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
 from prism_mesa.analysis.interview.tools import RecallTools, best_of, searched
 from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown, in_json
-from prism_mesa.analysis.llm import config_to_ask, llm_for, played_config
+from prism_mesa.analysis.llm import as_overrides, config_to_ask, llm_for, played_config
 from prism_mesa.deliberation import (
     AgentErrorEvent,
     AgentTextEvent,
@@ -26,7 +27,7 @@ from prism_mesa.deliberation import (
 )
 from prism_mesa.deliberation.deliberation import LLM
 from prism_mesa.deliberation.params import DeliberationParams
-from prism_mesa.errors import AgentError, DataError, OracleError, said_openly
+from prism_mesa.errors import AgentError, DataError, OracleError, PrismError, counted, said_openly
 from prism_mesa.llm import Ledger, RunPosition
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
@@ -74,11 +75,12 @@ class Interview(Deliberation):
     """A talk with an agent of a run, as it was after a round.
 
     Args:
-        run_dir: The run's folder, which is only read.
+        run: A result, or the run's folder, which is only read.
         agent: The agent's row, id, or name.
         at: The last round that it remembers; None is the last that was completed, -1 before the run.
         llm: Who plays the agent (see `deliberation.as_llm_client`); None: what the configuration names.
-        overrides: ``reasoner.*`` and ``deliberation.*``, over the run's configuration.
+        overrides: ``reasoner.*`` and ``deliberation.*``, over the run's configuration: values by dotted key, or
+            ``key=value``.
         free: Whether the small embedded LLM, whose answers are otherwise each one of its activities, speaks in words of
             its own, as every other LLM does.
         out: Parent folder of what is kept, by `save`.
@@ -97,12 +99,12 @@ class Interview(Deliberation):
 
     def __init__(
         self,
-        run_dir: str | Path,
-        agent: str,
+        run: str | os.PathLike[str],
+        agent: str | int,
         *,
         at: int | None = None,
         llm: LLM | None = None,
-        overrides: Sequence[str] = (),
+        overrides: Sequence[str] | Mapping[str, Any] = (),
         free: bool = False,
         out: str | Path = "results",
         trust: bool = False,
@@ -111,8 +113,9 @@ class Interview(Deliberation):
         if self.out.exists() and not self.out.is_dir():
             raise DataError(f"--out: {out}: is no folder")
         check_out(out)
-        self.records = RunRecords(run_dir)
-        self.snapshot = self.records.snapshot(self.records.row_of(agent), at)
+        self.records = RunRecords(Path(run))
+        self.snapshot = self.records.snapshot(self.records.row_of(str(agent)), at)
+        overrides = as_overrides(overrides)
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
         own = played_config(config, overrides).deliberation
         frame = frame_of(self.records, self.snapshot, own)
@@ -124,9 +127,14 @@ class Interview(Deliberation):
         if is_small:
             self.frame = replace(self.frame, examples=EXAMPLES if self.constrained else FREE_EXAMPLES)
         self.started = wall_clock()
-        self.overrides = list(overrides)
+        self.overrides = overrides
         self.transcript: list[Exchange] = []
         self._begin_ledger()
+
+    def __repr__(self) -> str:
+        own, n = self.snapshot, len(self.transcript)
+        when = "before the run" if own.at < 0 else f"after round {own.at}"
+        return f"<Interview with {own.row} {own.name!r} {when}: {counted(n, 'question')}, {own.run_dir}>"
 
     def _begin_ledger(self) -> None:
         """Record what is asked in a ledger beside everything, until it is known whether any of it is kept."""
@@ -135,6 +143,20 @@ class Interview(Deliberation):
         if self.llm.books.own is None:  # else somebody keeps it elsewhere already
             whose = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")
             self.llm.record(self.ledger, f"{whose:016x}/interview-{fresh_seed():x}")
+
+    def ask(self, question: str) -> str:
+        """Return the agent's answer to a question; `transcript` has more of it.
+
+        Raises:
+            AgentError: As for `chat_stream`.
+            PrismError: If no answer came.
+        """
+        for _ in self.chat_stream(question):
+            pass
+        exchange = self.transcript[-1]
+        if not exchange.text:
+            raise PrismError(f"{self.llm.label} did not answer: {(exchange.errors or ['it said nothing'])[-1]}")
+        return exchange.text
 
     def chat_stream(self, user_input: str) -> Iterator[Event]:
         """Answer a question; notes it in `transcript` at once, and what happens as it is yielded.

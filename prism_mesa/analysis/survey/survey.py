@@ -20,8 +20,9 @@ All other LLMs are asked by letters; `Replies.by_letter` shows how blind they ar
 """
 
 import json
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import batched
@@ -33,11 +34,11 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.analysis.llm import config_to_ask, played_config
-from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion, read_questionnaire
+from prism_mesa.analysis.llm import as_overrides, config_to_ask, played_config
+from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion, questionnaire_of, read_questionnaire
 from prism_mesa.analysis.survey.respondents import associates, association, sampled, speakers, survey_prompt
 from prism_mesa.analysis.survey.results import WAVES, Replies, answers_of, table_of
-from prism_mesa.errors import DataError, LLMFailureException
+from prism_mesa.errors import DataError, LLMFailureException, counted
 from prism_mesa.llm import ChatClient, Ledger, LLMClient, LLMRequest, RunPosition
 from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.formats.association import AssociationScore
@@ -62,7 +63,7 @@ AGENTS: Final = 100
 _PER_SLOT: Final = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SurveyResult:
     """A survey that has ended.
 
@@ -70,7 +71,7 @@ class SurveyResult:
         folder: Where it is kept.
         status: `done`, `failed` if too many answers did not come, or `interrupted`.
         summary: What ``prism survey --json`` prints.
-        table: See `survey_tables.table_of`.
+        table: See `results.table_of`.
     """
 
     folder: Path
@@ -78,11 +79,17 @@ class SurveyResult:
     summary: dict[str, Any]
     table: pd.DataFrame
 
+    def __repr__(self) -> str:
+        asked, agents = len(self.summary["questions"]), self.summary["agents"]
+        return (
+            f"<SurveyResult {self.status}: {counted(asked, 'question')} to {counted(agents, 'agent')}, {self.folder}>"
+        )
+
 
 def survey(
-    run_dir: str | Path,
-    questions: str | Path | Questionnaire,
-    overrides: Sequence[str] = (),
+    run: str | os.PathLike[str],
+    questions: str | Path | Mapping[str, Any] | Questionnaire,
+    overrides: Sequence[str] | Mapping[str, Any] = (),
     *,
     agents: int = AGENTS,
     at: int | None = None,
@@ -97,9 +104,10 @@ def survey(
     `MultipleChoice`). The embedded SmolLM2 is asked by association, without letters (see `AssociationScore`).
 
     Args:
-        run_dir: The run's folder.
-        questions: A YAML file, or questions.
-        overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration.
+        run: A result, or the run's folder, which is only read.
+        questions: A YAML file, or what one holds: ``{"questions": [{"id": ..., "ask": ..., "options": [...]}]}``.
+        overrides: ``reasoner.*`` and ``deliberation.*`` on top of the run's configuration: values by dotted key, or
+            ``key=value``.
         agents: How many are asked, drawn by the run's seed; all if there are no more. At least 1.
         at: The last round that counts as the run; None: the last that was completed.
         out: Parent folder; made if missing.
@@ -113,13 +121,13 @@ def survey(
         RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
             KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
     """
-    watch, records = RunTimer(), RunRecords(run_dir)
-    asked = questions if isinstance(questions, Questionnaire) else read_questionnaire(questions)
+    watch, records, overrides = RunTimer(), RunRecords(Path(run)), as_overrides(overrides)
+    asked = _questionnaire(questions)
     if agents < 1:
         raise DataError(f"--agents: must be at least 1, not {agents}")
     last = records.rounds - 1 if at is None else at
     if not 0 <= last < records.rounds:
-        raise DataError(f"--at: no round {last} in {run_dir} (rounds: 0 .. {records.rounds - 1})")
+        raise DataError(f"--at: no round {last} in {records.run_dir} (rounds: 0 .. {records.rounds - 1})")
     config = config_to_ask(records.run, overrides, of="survey", asks=llm is None, trust=trust)
     played = played_config(config, overrides, of="survey")
     check_out(out)
@@ -143,6 +151,12 @@ def survey(
             stop.result = stop.result and own.result(stop.result)
             raise
     return own.result(result)
+
+
+def _questionnaire(given: str | Path | Mapping[str, Any] | Questionnaire) -> Questionnaire:
+    if isinstance(given, Questionnaire):
+        return given
+    return questionnaire_of(given) if isinstance(given, Mapping) else read_questionnaire(given)
 
 
 class _Survey:

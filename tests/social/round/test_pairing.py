@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from worlds import ran, small
 
-from prism_mesa import Statechart, Transition, read_manifest
+from prism_mesa import Statechart, Transition
 from prism_mesa.domain import Post
 from prism_mesa.errors import AgentError
+from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart

@@ -1,0 +1,85 @@
+"""What models, agents, posts, charts, runs and configurations say of themselves: one line that tells what they are."""
+
+from pathlib import Path
+
+import pytest
+
+from prism_mesa import Config, EconomyModel, F, RunResult, SocialAgent, SocialModel, Statechart, Transition
+from prism_mesa.domain import Post
+from prism_mesa.social.behavior import social_chart
+
+
+@pytest.fixture
+def model():
+    return SocialModel(agents_n=40, rng=7)
+
+
+def test_a_social_model_says_how_far_it_is_and_who_decides(model):
+    assert repr(model) == "<SocialModel: 40 agents, round 0 of 20, seed 7, decided by rule-based reasoner>"
+    model.step()
+    model.agents[3].remove()
+    model.step()
+    assert repr(model) == "<SocialModel: 39 agents, round 2 of 20, seed 7, decided by rule-based reasoner>"
+
+
+def test_a_model_of_nations_says_how_far_it_is_and_who_decides():
+    model = EconomyModel(economy_nations=["Sweden"], rng=7)
+    model.step()
+    said = "1 nation, quarter 1 of 40 (2009Q4), seed 7, decided by Taylor's rule (1993)"
+    assert repr(model) == f"<EconomyModel: {said}>"
+    assert repr(model.nations[0]) == "<RuleAgent 0 'Sweden': decided by Taylor's rule (1993)>"
+
+
+def test_a_nation_that_asks_an_llm_says_which():
+    model = EconomyModel(economy_nations=["Sweden"], economy_policy="llm", llm=lambda prompt: "")
+    assert repr(model.nations[0]) == f"<EconLLMAgent 0 'Sweden': decided by {model.llm.label}>"
+
+
+def test_an_agent_says_its_state_and_the_post_at_hand(model):
+    said = {}
+
+    class Talking(SocialAgent):
+        def step(self):
+            super().step()
+            said[self.state.value] = repr(self), self.current_post
+
+    agent = Talking(model, 17, activity=1.0)
+    assert repr(agent) == f"<Talking 17 {agent.name!r}: idle>"
+    for _ in range(5):
+        model.step()
+    told, post = said["evaluating"]
+    assert told == f"<Talking 17 {agent.name!r}: evaluating post {post.post_id}>"
+
+
+def test_a_post_says_who_wrote_what():
+    post = Post(12, "Rain\n" * 40, author=3, author_name="Ada Kaya", relevance=0.5, likes=1)
+    text = repr("Rain\n" * 12 + "...")
+    told = f"<Post 12 by 3 'Ada Kaya': post {text}, relevance 0.50, 1 likes, 0 replies, 0 reshares>"
+    assert repr(post) == told
+
+
+def test_a_chart_and_its_transitions_say_what_they_are():
+    assert repr(social_chart) == "<Statechart social: 8 states, 26 transitions>"
+    arrow = Transition("wakes", "idle", "scrolling", guard=F.agent.energy > 3)
+    assert repr(arrow) == "<Transition idle --wakes--> scrolling [agent.energy > 3]>"
+    assert repr([Statechart(["idle", "scrolling"], [arrow], "idle")]) == "[<Statechart chart: 2 states, 1 transition>]"
+
+
+def test_a_configuration_says_what_was_set():
+    assert repr(Config()) == "Config()"
+    config = Config(agents={"n": 7}, seed=3, feed={"mode": "random"})
+    assert repr(config) == str(config) == "Config(seed=3, agents.n=7, feed.mode='random')"
+    assert repr(config.agents) == "AgentsParams(n=7)"
+
+
+@pytest.mark.parametrize(
+    ("summary", "said"),
+    [
+        ({}, "results/run-1"),
+        ({"agents": 2000, "rounds": 1, "seed": 4}, "2,000 agents, 1 round, seed 4, results/run-1"),
+        ({"nations": ["Sweden"], "rounds": 8, "seed": 4}, "1 nation, 8 quarters, seed 4, results/run-1"),
+        ({"agents": None, "rounds": 3}, "3 rounds, results/run-1"),
+    ],
+)
+def test_a_result_says_what_is_known_of_it(summary, said):
+    assert repr(RunResult(Path("results/run-1"), "done", summary)) == f"<RunResult done: {said}>"

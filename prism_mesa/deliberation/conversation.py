@@ -82,7 +82,7 @@ def thought_in_words(thought: ReasoningResult) -> str:
 def call_text(name: str, parameters: Mapping[str, Any]) -> str:
     """Return a call of a tool as a program writes it.
 
-    >>> call_told("like", {"post": 3})
+    >>> call_text("like", {"post": 3})
     'like(post=3)'
     """
     return f"{name}({', '.join(f'{key}={value!r}' for key, value in parameters.items())})"

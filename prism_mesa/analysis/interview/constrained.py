@@ -60,7 +60,7 @@ def constrained_recall_of(activities: Sequence[Activity]) -> type[ConstrainedRec
 def first_person(activity: Activity) -> str:
     """Return an activity as the agent says it.
 
-    >>> first_person(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me."))
+    >>> first_person(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me."))
     'In round 3 I replied to Ada Lopez (Rain again.): It suits me.'
     """
     text, words = (

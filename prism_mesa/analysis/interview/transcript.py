@@ -166,7 +166,7 @@ def grounds(exchange: Exchange) -> list[str]:
 def did_text(activity: Activity) -> str:
     """Return an activity for people to read; quotation marks in what somebody wrote become single ones.
 
-    >>> print(did_told(Deed(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
+    >>> print(did_text(Activity(3, "reply", 17, "Ada Lopez", 'The "rain" again.', "It suits me.")))
     Round 3: replied to "Ada Lopez"'s post "The 'rain' again." with "It suits me."
     """
     told = in_words(activity).replace('"', "'")

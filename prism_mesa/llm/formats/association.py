@@ -43,7 +43,7 @@ class AssociationScore:
     of the scores, in nats: what Bayes' rule makes of them if all texts are equally likely without the prompt, and its
     lines are independent of each other given the text. Order plays no part.
 
-    >>> form = Likelier(("yes", "no"), without="Someone says:")
+    >>> form = AssociationScore(("yes", "no"), without="Someone says:")
     >>> form.read('{"logprob": {"yes": [-4.0, -3.0, -5.0], "no": [-2.0, -1.5, -2.5]}}')
     (0.5, 0.5)
 

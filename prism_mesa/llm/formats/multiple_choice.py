@@ -36,7 +36,7 @@ class MultipleChoice:
 
     An LLM that tells no log-probabilities (a function) may say a letter, a text, or ``{"yes": 0.7, "no": 0.3}``.
 
-    >>> form = Lettered(("yes", "no", "perhaps"), first=1)
+    >>> form = MultipleChoice(("yes", "no", "perhaps"), first=1)
     >>> form.lines
     'A. no\nB. perhaps\nC. yes'
     >>> form.read("C"), form.read('{"yes": 3, "no": 1}')

@@ -56,7 +56,7 @@ _DID: Final = {"like": "you liked", "reply": "you replied to", "reshare": "you r
 def in_words(activity: Activity) -> str:
     """Return an activity in one line, texts and names as data.
 
-    >>> print(in_words(Deed(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
+    >>> print(in_words(Activity(3, "reply", 17, "Ada Lopez", "Rain again.", "It suits me.")))
     Round 3: you replied to <<< Ada Lopez >>>'s post <<< Rain again. >>> with <<< It suits me. >>>
     """
     text = quoted(activity.text, TEXT_SHOWN)

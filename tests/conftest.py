@@ -27,6 +27,10 @@ hypothesis.settings.load_profile("prism")
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+# without bytecode each process, of which tests start many, would compile Mesa, numba and all tests anew
+sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+
 # every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
 llamacpp.THREADS = 1
 

@@ -61,6 +61,7 @@ def test_pictures_can_be_switched_off(tmp_path):
         assert (result.status, result.pictures, drawn(result.run_dir)) == ("done", (), set())
 
 
+@pytest.mark.slow
 def test_runs_that_draw_nothing_do_not_load_what_draws(tmp_path):
     code = (
         f"import sys; from prism_mesa import run; run({SMALL}, out={str(tmp_path)!r}, pictures=False); "
@@ -134,6 +135,7 @@ def test_an_interrupt_of_nations_keeps_quarters_pictures_and_summary(tmp_path):
     assert drawn(only_folder(tmp_path)) == NATIONS
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_path):
     command = [sys.executable, "-m", "prism_mesa.cli.app", "economy", "rounds=20000", "economy.policy=taylor"]
     process = subprocess.Popen(
@@ -163,6 +165,7 @@ def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_pat
 # -- clocks ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_command_says_what_it_took_in_all_and_the_run_in_it(tmp_path):
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     command = [sys.executable, "-m", "prism_mesa.cli.app", "run", "rounds=1", "agents.n=10", "network.mean_degree=2"]

@@ -13,6 +13,7 @@ def test_there_is_a_notebook():
     assert NOTEBOOKS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 # the Jupyter client and zmq warn about their own future; nothing of ours runs in this process
 @pytest.mark.filterwarnings("ignore")

@@ -75,6 +75,7 @@ def test_normal_numbers_have_mean_0_variance_1_and_normal_tails():
     assert (drawn**3).mean() == pytest.approx(0, abs=0.1)
 
 
+@pytest.mark.slow
 def test_draws_and_digests_are_the_same_in_another_process():
     code = "from prism_mesa.streams import Streams, digest64; print(Streams(9).bits('p', 4)[0], digest64('x', 'y'))"
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout

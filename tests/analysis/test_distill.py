@@ -101,6 +101,7 @@ def a_file(folder, model, **changed):
 # -- fitting -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_known_rule_is_found_again(model):
     found = dict(zip(LINEAR_NAMES, model.choices[0].scores[0].weights, strict=True))
     assert found["extraversion"] == pytest.approx(1.5, abs=0.15)
@@ -238,6 +239,7 @@ def test_options_that_nobody_was_asked_about_are_left_to_the_rule_and_counted_so
     assert [a.choice for a in found] == [a.choice for a in RuleReasoner().answer(some)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("persona", ["individual", "archetype"])
 def test_agents_one_by_one_decide_as_columns_do(tmp_path, model, persona):
     given = {"reasoner_kind": "distilled", "reasoner_distilled": str(a_file(tmp_path, model, persona=persona))}

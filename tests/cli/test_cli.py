@@ -128,6 +128,7 @@ def test_without_a_file_the_default_file_of_the_folder_is_taken(prism):
         assert (code, err.split(": ")[:3]) == (2, ["prism", "configs/default.yaml", "rounds"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "extreme",
     [

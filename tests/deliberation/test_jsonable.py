@@ -99,6 +99,7 @@ def in_another_process(seed: str, width: int) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 def test_what_tools_return_is_worded_the_same_in_every_process():
     one, other = in_another_process("1", 80), in_another_process("2", 200)
     assert one.splitlines() == other.splitlines()

@@ -85,6 +85,7 @@ def twenty_runs():
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("row", range(len(FIVE)), ids=list(NATIONS))
 def test_under_taylors_rule_an_economy_has_the_moments_of_real_ones(twenty_runs, row):
     mean = {name: np.mean([run[row][name] for run in twenty_runs]) for name in twenty_runs[0][row]}
@@ -96,6 +97,7 @@ def test_under_taylors_rule_an_economy_has_the_moments_of_real_ones(twenty_runs,
     assert mean["phillips_level"] > 0.5 * mean["accelerationist"]  # a level slope is no law, in the data it is positive
 
 
+@pytest.mark.slow
 def test_in_the_united_states_every_single_run_has_them(twenty_runs):
     for run in twenty_runs:
         us = run[0]
@@ -106,6 +108,7 @@ def test_in_the_united_states_every_single_run_has_them(twenty_runs):
         assert us["output_ar1"] == pytest.approx(0.86, abs=0.1)
 
 
+@pytest.mark.slow
 def test_unemployment_stays_between_three_and_eleven_percent_in_every_nation(twenty_runs):
     assert min(nation["unemployment_min"] for run in twenty_runs for nation in run) >= 3
     assert max(nation["unemployment_max"] for run in twenty_runs for nation in run) <= 11

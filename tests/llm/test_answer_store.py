@@ -287,6 +287,7 @@ def write_many(path, name, n, failures):
         raise
 
 
+@pytest.mark.slow
 def test_processes_that_write_to_one_ledger_lose_nothing_and_never_find_it_locked(path):
     n, names = 300, ["first", "second", "third"]
     spawn = multiprocessing.get_context("spawn")
@@ -316,6 +317,7 @@ def decide_many(path, reply, n, results):
         results.put([answer.choice.value for answer in reasoner.answer([ask(f"a{i}") for i in range(n)])])
 
 
+@pytest.mark.slow
 def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llms_differ(path):
     spawn = multiprocessing.get_context("spawn")
     results = spawn.Queue()

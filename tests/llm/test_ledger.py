@@ -233,6 +233,7 @@ def test_a_ledger_on_a_disk_that_cannot_be_written_is_read(as_somebody):
     assert everything_in(folder) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_index", [True, False], ids=["with -shm", "without"])
 def test_what_a_killed_run_left_on_such_a_disk_is_read_too(with_index, as_somebody):
     folder, somebody = as_somebody

@@ -385,6 +385,7 @@ def test_answers_are_asked_at_the_same_time():
         assert len(server.connections) == 8
 
 
+@pytest.mark.slow
 def test_importing_the_room_imports_no_http_library():
     heavy = ("ollama", "httpx", "openai", "xllamacpp", "mesa")
     code = f"import sys, prism_mesa.reasoner; print([m for m in {heavy} if m in sys.modules])"

@@ -248,6 +248,7 @@ def test_a_brain_that_fails_is_a_server_error_and_frees_its_slot():
             assert caught.value.status_code == 500
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(importlib.util.find_spec("xllamacpp") is None, reason="xllamacpp is not installed")
 def test_the_embedded_llm_answers_over_the_protocol():
     with StandIn(embedded_brain(), ("smollm2:135m",)) as server, client_of(server, 60) as client:
@@ -553,6 +554,7 @@ def test_nothing_is_left_after_it(server):
         ask(server)
 
 
+@pytest.mark.slow
 def test_the_command_says_how_to_use_it_and_ends_on_ctrl_c():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -164,17 +164,23 @@ def test_the_corpus_is_large_and_every_text_is_another_one():
 # -- the prompt ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", [*CORPUS, *BLANK], ids=short)
-def test_a_prompt_never_passes_its_cap_and_holds_no_control_characters(text):
-    prompt = prompt_with(text)
-    assert len(prompt) <= PROMPT_CAP < 5000
-    assert all(char == "\n" or char.isprintable() for char in prompt)
-    prompt.encode()
+def test_a_prompt_never_passes_its_cap_and_holds_no_control_characters():
+    for text in [*CORPUS, *BLANK]:
+        prompt = prompt_with(text)
+        assert len(prompt) <= PROMPT_CAP < 5000, short(text)
+        assert all(char == "\n" or char.isprintable() for char in prompt), short(text)
+        prompt.encode()
 
 
-@pytest.mark.parametrize("text", FULL, ids=short)
-def test_no_text_closes_a_delimiter_opens_one_or_adds_a_line(text):
-    prompt = prompt_with(text)
+def test_no_text_closes_a_delimiter_opens_one_or_adds_a_line():
+    harmless = len(prompt_with("harmless").split("\n"))
+    for text in FULL:
+        prompt = prompt_with(text)
+        assert_all_is_delimited(prompt, short(text))
+        assert len(prompt.split("\n")) == harmless, short(text)
+
+
+def assert_all_is_delimited(prompt, case):
     head, *lines = prompt.split("\n\n")
     delimited = (
         "You are <<<",
@@ -185,11 +191,11 @@ def test_no_text_closes_a_delimiter_opens_one_or_adds_a_line(text):
         "Media: <<<",
     )
     written = [line for part in lines for line in part.split("\n") if "<<<" in line or ">>>" in line]
-    assert head.count("<<<") == head.count(">>>") == 1  # where the LLM is told what they mean
-    assert len(written) == len(delimited)
+    assert head.count("<<<") == head.count(">>>") == 1, case  # where the LLM is told what they mean
+    assert len(written) == len(delimited), case
     for line, opening in zip(written, delimited, strict=True):
-        assert re.fullmatch(re.escape(opening) + r" (?!.*(<<<|>>>).*(<<<|>>>)).* >>>(, a social media user\.)?", line)
-    assert len(prompt.split("\n")) == len(prompt_with("harmless").split("\n"))
+        whole = re.escape(opening) + r" (?!.*(<<<|>>>).*(<<<|>>>)).* >>>(, a social media user\.)?"
+        assert re.fullmatch(whole, line), case
 
 
 @pytest.mark.parametrize("text", BLANK, ids=short)
@@ -280,6 +286,7 @@ def posts_file(tmp_path_factory):
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["choice", "probabilities"])
 @pytest.mark.parametrize("persona", ["individual", "archetype"])
 def test_a_run_full_of_hostile_texts_goes_to_its_end_and_nobody_leaves_the_options(posts_file, form, persona, caplog):

@@ -5,12 +5,13 @@ import json
 import pytest
 from worlds import ran, small
 
-from prism_mesa import AgentState, Reasoner, run
+from prism_mesa import AgentState, Reasoner
 from prism_mesa.errors import LLMFailureException, PrismWarning, RunError
 from prism_mesa.llm import OllamaChatClient
 from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.reasoner import parse_reasoner_response
 from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.runs.social import run
 
 LIVELY = {"agents_n": 100, "agents_band": 0.4, "agents_activity": 1.0}
 QUICK = {"backoff_s": 0, "attempts": 1}

@@ -9,7 +9,7 @@ from damaged_runs import damage_ledger, damage_table, damaged_manifest, with_man
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from prism_mesa import run
+from prism_mesa import read_table
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import report_lines
@@ -23,9 +23,12 @@ from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.runs.social import run
 from prism_mesa.runs.table_checks import COLUMNS
 from prism_mesa.view.economy_plots import draw_economy
 from prism_mesa.view.plots import draw_run
+
+pytestmark = pytest.mark.slow
 
 WORLD = {"agents": {"n": 20, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
 WORLD |= {"ticks_per_round": 5}

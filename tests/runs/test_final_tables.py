@@ -6,8 +6,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from prism_mesa import run
 from prism_mesa.runs.posts_table import RecordedPosts
+from prism_mesa.runs.social import run
 
 CONFIG = {"agents": {"n": 80, "activity": 0.9}, "network": {"mean_degree": 10}, "rounds": 4, "ticks_per_round": 12}
 

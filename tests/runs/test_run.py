@@ -232,6 +232,7 @@ def test_a_run_that_cannot_write_its_last_tables_does_not_look_finished(tmp_path
     assert read_manifest(only_folder(tmp_path))["status"] == "failed"
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_command_with_130_and_the_run_as_interrupted_with_pictures_and_summary(tmp_path):
     # a child of a shell's background job would ignore the signal: it is set back first
     command = [

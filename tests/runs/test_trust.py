@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from prism_mesa import run
+from prism_mesa import read_table
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.distill.share_sweep import drift
 from prism_mesa.analysis.explain.trace import why
@@ -28,6 +28,7 @@ from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.runs.social import run
 from prism_mesa.runs.trust import key_file, sign
 from prism_mesa.view.plots import draw_run
 
@@ -356,6 +357,7 @@ def test_without_a_place_for_a_key_runs_go_on_unsigned_and_say_so(tmp_path, monk
     assert replay_warned(result.run_dir).equal
 
 
+@pytest.mark.slow
 def test_a_command_says_in_one_line_that_a_run_is_not_signed(tmp_path):
     (tmp_path / "data").write_text("a file is in the way")
     command = [sys.executable, "-m", "prism_mesa.cli.app", "economy", "rounds=1", "economy.policy=taylor"]

@@ -6,9 +6,10 @@ import own_charts
 import pytest
 from worlds import ran, small
 
-from prism_mesa import run
+from prism_mesa import read_table
 from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
@@ -133,6 +134,7 @@ def test_a_guard_that_raises_every_time_ends_the_run_as_failed_with_its_tables(t
     assert f"raised each of the {times} times" in said[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chart", ["breaking", "seldom"])
 def test_a_guard_that_raises_now_and_then_leaves_the_run_done(tmp_path, chart):
     [said], result = caught(lambda: run_with(chart, tmp_path, rounds=6))

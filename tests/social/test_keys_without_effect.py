@@ -10,7 +10,7 @@ import pytest
 from minds import THINKS, quiet
 from worlds import Memory, named
 
-from prism_mesa import Config, Reasoner, load_config, run
+from prism_mesa import Config, Reasoner, load_config
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
 from prism_mesa.errors import ConfigError, PrismWarning
@@ -21,6 +21,7 @@ from prism_mesa.params import leaves, nested, said_of
 from prism_mesa.reasoner.distilled import DECLARATION, LINEAR_NAMES, NAMES, DistilledModel, Linear, OptionModel
 from prism_mesa.runs.config import EconomyConfig, load
 from prism_mesa.runs.run_files import read_manifest
+from prism_mesa.runs.social import run
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.walk_tables import WalkTables
@@ -248,6 +249,7 @@ def idle_in(values, world):
     return {key: place for key, place in found.items() if place is not None}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", WORLDS)
 def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     if "embedded" in world and embedded_fault():
@@ -270,6 +272,7 @@ def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     assert {name for name in plain if plain[name] != other.get(name)} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
 def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
     tried = set()
@@ -307,6 +310,7 @@ def folder_of_its_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("mode", "keys"), [("chronological", ""), ("x_algo", "feed.")])
 def test_all_other_keys_change_the_tables_and_nothing_is_said_of_them(mode, keys, tmp_path):
     base = SMALL | {"feed.mode": mode, "agents.n": 60, "rounds": 6, "agents.post_rate": 0.4}
@@ -424,6 +428,7 @@ def notes_of(values, world):
     return model.notes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", NATIONS)
 def test_so_it_is_with_nations(world, made, monkeypatch):
     base, more = NATIONS[world](made)

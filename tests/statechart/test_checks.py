@@ -227,6 +227,7 @@ def test_a_chart_without_the_oracle_says_so():
     assert oracle(chart) == ("note", "the oracle is disabled: an open choice takes its first option")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 5, 6, 12, 45])
 def test_any_number_of_callables_can_each_be_true_or_false(n):
     chart = a_chart(*[(COMPOSING, lambda a, p: NEEDS_ORACLE)] * n, (SCROLLING,))

@@ -250,6 +250,7 @@ def test_what_agents_write_and_do_is_the_same_in_every_way_of_running(way, known
     assert all_differing(other, known) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3))
 def test_which_answer_comes_first_does_not_matter(seed, known):
     other = lively(Late(seed, thinks=busy), 4, **BUSY)
@@ -271,6 +272,7 @@ def test_the_world_of_these_tests_has_every_kind_of_deed_in_it(known):
 LIMITS = ({"max_calls": 45}, {"max_calls_per_round": 15}, {"max_calls": 50, "max_calls_per_round": 20})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limits", LIMITS)
 def test_a_limit_goes_to_the_same_agents_whichever_answer_comes_first(limits):
     known = lively(Mind(thinks=busy), 4, options=limits, **BUSY)
@@ -281,6 +283,7 @@ def test_a_limit_goes_to_the_same_agents_whichever_answer_comes_first(limits):
         assert other.written == known.written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_limit_on_texts_goes_to_the_same_agents_in_every_way_of_running(way):
     limits = {"max_calls": 60, "max_calls_per_round": 21}
@@ -395,6 +398,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RUNS)
 def test_a_run_is_repeated_from_its_folder_with_thoughts_and_notes(name, tmp_path):
     given = dict(RUNS[name])
@@ -416,6 +420,7 @@ def test_a_run_is_repeated_from_its_folder_with_thoughts_and_notes(name, tmp_pat
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["some", "all"])
 def test_a_run_with_failures_is_repeated_with_its_failures(which, tmp_path, caplog):
     def fault(number, body):
@@ -449,6 +454,7 @@ def test_words_that_no_file_can_hold_are_mended_and_the_run_can_be_repeated(tmp_
     assert replay(result.run_dir).equal
 
 
+@pytest.mark.slow
 def test_a_run_that_shares_its_choices_with_a_distilled_model_is_repeated_with_its_texts(tmp_path):
     with StandIn(slots=8) as server:
         first = run(asking(server, agents={"n": 40, "band": 0.4}), out=tmp_path)
@@ -549,6 +555,7 @@ def test_where_auto_finds_no_llm_the_words_are_templates_the_run_says_so_and_can
 # -- lessons -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", ["template", "llm"])
 def test_no_text_of_the_corpus_is_in_rows_to_fit_and_in_rows_that_are_held_out(content, tmp_path):
     world = WORLD | {"content": content, "rounds": 4, "posts": {"circulating": 8}}

@@ -486,6 +486,7 @@ def consistent(model):
     assert max(Counter((r["round"], r["agent"], r["post"], str(r["action"])) for r in engaged).values()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["chronological", "x_algo"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_counters_and_tables_agree_whatever_the_llm_calls(mode, seed):

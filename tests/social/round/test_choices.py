@@ -51,6 +51,7 @@ def a_delay(seed, most_s):
     return latency
 
 
+@pytest.mark.slow
 def test_answers_that_are_late_by_chance_leave_the_tables_of_five_runs_byte_identical(tmp_path):
     runs = []
     with StandIn(slots=8) as server:
@@ -119,6 +120,7 @@ def test_every_fault_of_the_stand_in_has_its_reason_here():
     assert REASONS.keys() == FAULTS.keys()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", sorted(REASONS))
 def test_a_fault_of_every_answer_is_a_counted_fallback_with_its_reason_and_nothing_is_lost(fault, tmp_path, caplog):
     tiny = WORLD | {"agents": {"n": 12, "activity": 1, "band": 0.4}, "rounds": 1}
@@ -134,6 +136,7 @@ def test_a_fault_of_every_answer_is_a_counted_fallback_with_its_reason_and_nothi
     assert replay(result.run_dir).equal
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["dropped", "busy", "useless", "empty", "not-json"])
 def test_what_can_pass_is_asked_again_and_costs_nothing_but_time(fault, tmp_path):
     with StandIn() as server:
@@ -165,6 +168,7 @@ def test_a_server_that_dies_in_mid_run_and_comes_back_costs_only_the_fallbacks_i
     assert replay(result.run_dir).equal
 
 
+@pytest.mark.slow
 def test_a_dead_server_costs_seconds_and_the_run_is_kept_as_failed(tmp_path, caplog):
     with StandIn() as server:
         started = pd.Timestamp.now()
@@ -196,6 +200,7 @@ def test_two_servers_share_the_questions_and_one_that_dies_is_done_without(tmp_p
 # -- budgets, ledgers, replay ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_with_2000_decisions_fallbacks_and_leftovers_is_replayed_equal_and_asks_nothing(tmp_path, caplog):
     world = WORLD | {"agents": {"n": 400, "activity": 0.9, "band": 0.5}, "rounds": 4}
 
@@ -442,6 +447,7 @@ def test_why_finds_an_agent_by_row_or_name_and_says_what_is_wrong(tmp_path):
 # -- a real LLM --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_real_llm_behind_the_real_protocol_decides_a_run_that_is_replayed_equal(tmp_path):
     pytest.importorskip("xllamacpp", reason="the extra 'embedded' is not installed")
     tiny = WORLD | {"agents": {"n": 12, "activity": 1, "band": 0.2}, "rounds": 1}
@@ -455,6 +461,7 @@ def test_a_real_llm_behind_the_real_protocol_decides_a_run_that_is_replayed_equa
     assert replay(result.run_dir).equal
 
 
+@pytest.mark.slow
 def test_the_embedded_llm_decides_where_no_server_is_and_its_run_is_replayed_equal(tmp_path):
     pytest.importorskip("xllamacpp", reason="the extra 'embedded' is not installed")
     world = WORLD | {"posts": {"circulating": 4}, "reasoner": {"kind": "auto", "host": "http://127.0.0.1:9"}}

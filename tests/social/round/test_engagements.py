@@ -338,6 +338,7 @@ def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_
 # -- all together
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings(
     "ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning"
 )  # charts have such guards

@@ -5,7 +5,7 @@ from functools import partial
 from hashlib import blake2b
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from random_worlds import (
     Diarist,
@@ -96,16 +96,18 @@ def lived(happens, block=None, rounds=3, share=None, **params):
     return model
 
 
-def assert_equal_in_another_way(way, block, happens, params):
-    other = lived(happens, block if "threads" in WAYS[way] else None, **params, **WAYS[way])
-    assert differing(other, lived(happens, **params)) == []
+def assert_equal_in_other_ways(ways, block, happens, params):
+    plain = lived(happens, **params)
+    for way in ways:
+        other = lived(happens, block if "threads" in WAYS[way] else None, **params, **WAYS[way])
+        assert differing(other, plain) == [], way
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings(scripts=()))
-def test_a_world_is_the_same_in_every_way_of_running_it_whatever_the_chart(way, block, params, chart, happens):
-    assert_equal_in_another_way(way, block, happens, with_chart(params, chart))
+def test_a_world_is_the_same_in_every_way_of_running_it_whatever_the_chart(block, params, chart, happens):
+    assert_equal_in_other_ways(WAYS, block, happens, with_chart(params, chart))
 
 
 def its_order_counts(way, happens):
@@ -119,26 +121,28 @@ def its_order_counts(way, happens):
     return Moderator in kinds or (way == "rows in any order" and len(kinds) > 1)
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "tick by tick"])  # scripts make it go so anyway
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings())
-def test_so_it_is_with_agents_that_have_scripts_of_their_own(way, block, params, chart, happens):
-    assume(not its_order_counts(way, happens))
-    assert_equal_in_another_way(way, block, happens, with_chart(params, chart))
+def test_so_it_is_with_agents_that_have_scripts_of_their_own(block, params, chart, happens):
+    # scripts make it go tick by tick anyway
+    ways = [way for way in WAYS if way != "tick by tick" and not its_order_counts(way, happens)]
+    assert_equal_in_other_ways(ways, block, happens, with_chart(params, chart))
 
 
-@pytest.mark.parametrize("way", [way for way in WAYS if way != "rows in any order"])
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings(scripts=()), st.sampled_from([0, 0.3, 0.7, 1]))
-def test_so_it_is_whoever_decides_what_is_left_open(way, block, params, chart, happens, share):
-    assert_equal_in_another_way(way, block, happens, with_chart(params, chart) | {"share": share})
+def test_so_it_is_whoever_decides_what_is_left_open(block, params, chart, happens, share):
+    ways = [way for way in WAYS if way != "rows in any order"]
+    assert_equal_in_other_ways(ways, block, happens, with_chart(params, chart) | {"share": share})
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, happenings(scripts=()))
-def test_so_it_is_with_the_default_chart(way, block, params, happens):
-    assert_equal_in_another_way(way, block, happens, params)
+def test_so_it_is_with_the_default_chart(block, params, happens):
+    assert_equal_in_other_ways(WAYS, block, happens, params)
 
 
 @pytest.mark.parametrize("fallback", ["first", "rule", "stay"])

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import small
 
-from prism_mesa import run
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.kernels.network import draw_rows, toss_rows
+from prism_mesa.runs.social import run
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.world.follows import load_network

@@ -19,6 +19,9 @@ from prism_mesa.cli import app as cli
 from prism_mesa.llm import HostPool
 from prism_mesa.llm.clients import llamacpp
 
+# folders have a conftest of their own: they are loaded as such, and not looked through for doctests by their one name
+collect_ignore_glob = ["conftest.py", "*/conftest.py"]
+
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=50)
 hypothesis.settings.load_profile("prism")

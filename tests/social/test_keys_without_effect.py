@@ -94,10 +94,6 @@ def another(key, value):
     return 7
 
 
-def keys_of(row, kind):
-    return {key for key, _ in leaves(kind) if row.holds(key)}
-
-
 # -- worlds in which keys have no effect -----------------------------------------------------------------
 
 

@@ -1,14 +1,12 @@
-"""Interviews: what an agent is told and may look up, what is kept, what an answer refers to, and the command."""
+"""Interviews: the talk, tools, the small LLM, and the command."""
 
 import io
 import json
 from hashlib import sha256
-from types import SimpleNamespace
 
 import pytest
 
-from prism_mesa.analysis.interview.constrained import constrained_recall_of, first_person
-from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
+from prism_mesa.analysis.interview.constrained import first_person
 from prism_mesa.analysis.interview.interview import ACTIVITIES_SHOWN, Interview
 from prism_mesa.analysis.interview.tools import RecallTools
 from prism_mesa.deliberation import AgentErrorEvent
@@ -16,7 +14,7 @@ from prism_mesa.errors import AgentError, DataError
 from prism_mesa.llm import Ledger, LLMClient
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.social import run
-from prism_mesa.social.content.activity import Activity, in_words
+from prism_mesa.social.content.activity import in_words
 
 THOUGHT = '{"understanding": "They ask about me.", "verdict": "complete"}'
 
@@ -192,45 +190,6 @@ def test_before_the_run_there_is_nothing_to_look_up(run_dir):
     )
     with pytest.raises(AgentError, match="there are none yet"):
         back.read_thread(0)
-
-
-# -- what an answer refers to ------------------------------------------------------------------------
-
-DEEDS = (
-    Activity(1, "like", 4, "Ada Lopez", "Curry leaves in garlic butter"),
-    Activity(2, "reply", 5, "Bo Ito", "Rain again", "Thunder without umbrellas yesterday"),
-    Activity(7, "post", 6, "", "Trains"),
-)
-
-
-@pytest.mark.parametrize(
-    ("answer", "places"),
-    [
-        ("I liked what Ada Lopez wrote.", [0]),
-        ("Ada Lopezz and Ada wrote.", []),
-        ("It was curry with garlic butter and leaves.", [0]),
-        ("It was garlic butter.", []),
-        ("Thunder, yesterday, no umbrellas!", [1]),
-        ("In Round 7 I travelled, as in rounds 1 and 2", [0, 1, 2]),
-        ("I have 7 cats.", []),
-        ("", []),
-    ],
-)
-def test_an_answer_refers_to_deeds_by_names_rounds_and_shared_words(answer, places):
-    assert refers_to(answer, DEEDS) == [DEEDS[i] for i in places]
-
-
-def test_rounds_and_users_of_which_there_is_no_record_are_named():
-    own = SimpleNamespace(activities=DEEDS, notes=("Cy Park is nice, since round 4",), name="Me Self")
-    names = ["Ada Lopez", "Bo Ito", "Cy Park", "Di Quinn", "Me Self", "42"]
-    said = "Me Self met Ada Lopez, Cy Park and Di Quinn 42 times in round 1, round 4 and round 9."
-    assert not_in_records(said, own, names) == ["round 9", "Di Quinn"]
-
-
-def test_the_small_llm_can_say_nothing_but_deeds():
-    form = constrained_recall_of(DEEDS)
-    assert form.model_json_schema()["properties"]["what"]["enum"] == [first_person(activity) for activity in DEEDS]
-    assert constrained_recall_of([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]
 
 
 def test_the_small_llm_chooses_among_the_deeds_that_fit_a_question_best(run_dir, busiest):

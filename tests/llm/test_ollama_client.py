@@ -1,32 +1,13 @@
-"""The Ollama client against a small server that speaks the real protocol and breaks it on request."""
+"""The client of Ollama: asking, faults, and the check of the server."""
 
 import asyncio
 import gc
-import socket
-import subprocess
-import sys
-import time
-from types import SimpleNamespace
 
 import pytest
 from ollama_server import as_json, chat_answer, drip, drop, late, models, raw, serving
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm import Ledger, OllamaChatClient, factory
-from prism_mesa.llm.clients.embedded import embedded_fault
-from prism_mesa.reasoner import Persona, PlacedQuestion, Question, Reasoner, ReasonerParams, RuleReasoner, make_reasoner
-from prism_mesa.statechart import AgentState
-
-C, S = AgentState.COMPOSING, AgentState.SCROLLING
-
-
-@pytest.fixture
-def nobody():
-    """An address where nobody listens."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    return f"http://127.0.0.1:{port}"
+from prism_mesa.llm import OllamaChatClient
 
 
 def chat(client, **given):
@@ -255,139 +236,3 @@ def test_a_server_without_any_model_says_none():
 def test_a_server_that_answers_wrongly_fails_the_check(tags, said):
     with serving(tags=tags) as server, pytest.raises(ConfigError, match=rf"does not answer \({said}"):
         OllamaChatClient(host=server.url, timeout_s=0.2).check()
-
-
-# -- as a reasoner -----------------------------------------------------------------------------------
-
-
-def test_auto_takes_ollama_where_it_has_the_model_and_says_so():
-    with serving(chat_answer('{"next_state": "scrolling"}')) as server:
-        reasoner = make_reasoner(ReasonerParams(kind="auto", host=server.url, fallback="stay", max_concurrency=2))
-        assert isinstance(reasoner, Reasoner)
-        assert reasoner.label == f"Ollama llama3.2 at {server.url}"
-        assert (reasoner.params.fallback, reasoner.params.max_concurrency) == ("stay", 2)
-        assert (reasoner.params.answer, reasoner.params.persona) == ("choice", "individual")
-        agent = SimpleNamespace(name="Ann")
-        assert asyncio.run(reasoner.decide(agent, AgentState.EVALUATING, "decides", [C, S])) is S
-    assert server.sent[0]["format"]["properties"]["next_state"]["enum"] == ["composing", "scrolling"]
-
-
-@pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
-def test_auto_takes_the_embedded_llm_where_ollama_is_not_and_notes_why(nobody):
-    reasoner = make_reasoner(ReasonerParams(kind="auto", host=nobody, model="llama3.2"))
-    assert isinstance(reasoner, Reasoner)
-    assert reasoner.label == "embedded SmolLM2-135M-Instruct (llama.cpp)"
-    assert (reasoner.params.answer, reasoner.params.persona) == ("probabilities", "archetype")
-    assert "does not answer (connection refused)" in reasoner.note
-
-
-def test_auto_takes_the_rule_where_neither_ollama_nor_the_embedded_llm_is_and_notes_why(nobody, monkeypatch, tmp_path):
-    monkeypatch.setattr(factory, "embedded_fault", lambda *model: "needs xllamacpp: uv sync --extra embedded")
-    reasoner = make_reasoner(ReasonerParams(kind="auto", host=nobody, ledger_path=str(tmp_path / "shared.sqlite")))
-    assert isinstance(reasoner, RuleReasoner)
-    assert reasoner.label == "rule-based reasoner"
-    assert "does not answer (connection refused)" in reasoner.note
-    assert reasoner.note.endswith("; the embedded LLM needs xllamacpp: uv sync --extra embedded")
-
-
-@pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
-def test_the_embedded_llm_can_be_asked_in_words_too():
-    reasoner = make_reasoner(ReasonerParams(kind="embedded", answer="choice"))
-    assert (reasoner.params.answer, reasoner.params.persona) == ("choice", "archetype")
-
-
-def test_ollama_by_name_is_not_replaced_by_anything(nobody):
-    with pytest.raises(ConfigError, match="does not answer"):
-        make_reasoner(ReasonerParams(kind="ollama", host=nobody))
-
-
-def test_of_several_hosts_each_must_answer_and_all_are_asked(nobody):
-    answer = chat_answer('{"next_state": "scrolling"}')
-    asks = [PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
-    with serving(always=answer) as one, serving(always=answer) as other:
-        with make_reasoner(ReasonerParams(kind="ollama", host=[one.url, other.url])) as reasoner:
-            assert {answer.choice for answer in reasoner.answer(asks)} == {S}
-        assert reasoner.label == f"Ollama llama3.2 at {one.url} and 1 more"
-        assert len(one.sent) + len(other.sent) == 8
-        assert min(len(one.sent), len(other.sent)) >= 2
-        with pytest.raises(ConfigError, match=f"{nobody} does not answer"):
-            make_reasoner(ReasonerParams(kind="ollama", host=[one.url, nobody]))
-
-
-def test_an_llm_in_replay_is_known_by_its_ledger_and_no_server_is_looked_for(nobody, tmp_path):
-    path = str(tmp_path / "shared.sqlite")
-    asks = [PlacedQuestion(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)), agent=1)]
-    with serving(always=chat_answer('{"next_state": "scrolling"}')) as server:
-        reasoner = make_reasoner(ReasonerParams(kind="ollama", host=server.url, ledger_path=path))
-        assert reasoner.answer(asks)[0].source == "llm"
-        reasoner.close()
-    params = ReasonerParams(kind="ollama", host=nobody, ledger="replay", ledger_path=path)
-    with make_reasoner(params) as reasoner:
-        assert reasoner.label == "llama3.2, replayed"
-        assert [(answer.choice, answer.source) for answer in reasoner.answer(asks)] == [(S, "cache")]
-
-
-@pytest.mark.parametrize("mode", ["cache", "replay"])
-def test_a_ledger_to_read_must_be_named(mode):
-    with pytest.raises(ConfigError, match=f"reasoner.ledger: {mode} needs reasoner.ledger_path"):
-        make_reasoner(ReasonerParams(kind="ollama", ledger=mode))
-
-
-def test_a_wrong_address_is_an_error_even_with_auto():
-    with pytest.raises(ConfigError, match="is no address"):
-        make_reasoner(ReasonerParams(kind="auto", host="http://"))
-
-
-def test_a_batch_over_the_real_protocol_survives_faults_and_is_recorded(tmp_path, caplog):
-    good = chat_answer('{"next_state": "scrolling"}')
-    asks = [
-        PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S)), agent=i) for i in range(6)
-    ]
-    replies = (good, drop, good, as_json(500, {"error": "x"}), good, chat_answer("Sure!"))
-    with serving(*replies) as server, Ledger(tmp_path / "d.sqlite") as ledger:
-        params = ReasonerParams(kind="ollama", host=server.url, max_concurrency=1, attempts=1)
-        with make_reasoner(params) as reasoner:
-            reasoner.record(ledger, "scope/run")
-            answers = reasoner.answer(asks)
-        [digest] = {row.digest for row in ledger.answers()}
-        assert len(ledger.answers()) == 3
-        assert [row.reason for row in ledger.asked("scope/run")] == [
-            *("", "dropped", "", "server-error", "", "unparsable")
-        ]
-    assert [answer.choice for answer in answers] == [S, C, S, C, S, C]
-    assert digest == "digest of llama3.2:latest"
-    assert len(caplog.records) == 3
-
-
-def test_faults_that_pass_are_asked_again_with_the_next_seed():
-    good = chat_answer('{"next_state": "scrolling"}')
-    with serving(drop, chat_answer("Sure!"), good) as server:
-        params = ReasonerParams(kind="ollama", host=server.url, seed=40, backoff_s=0)
-        with make_reasoner(params) as reasoner:
-            [answer] = reasoner.answer(
-                [PlacedQuestion(Question(Persona("a"), AgentState.EVALUATING, "decides", (C, S)))]
-            )
-    assert (answer.choice, answer.attempts) == (S, 3)
-    assert [body["options"]["seed"] for body in server.sent] == [40, 41, 42]
-
-
-def test_answers_are_asked_at_the_same_time():
-    def slow(handler):
-        time.sleep(0.1)
-        chat_answer('{"next_state": "scrolling"}')(handler)
-
-    asks = [PlacedQuestion(Question(Persona(f"a{i}"), AgentState.EVALUATING, "decides", (C, S))) for i in range(8)]
-    with (
-        serving(*[slow] * 8) as server,
-        Reasoner(OllamaChatClient(host=server.url), max_concurrency=8) as reasoner,
-    ):
-        reasoner.answer(asks)
-        assert len(server.connections) == 8
-
-
-@pytest.mark.slow
-def test_importing_the_room_imports_no_http_library():
-    heavy = ("ollama", "httpx", "openai", "xllamacpp", "mesa")
-    code = f"import sys, prism_mesa.reasoner; print([m for m in {heavy} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

@@ -9,7 +9,6 @@ from damaged_runs import damage_ledger, damage_table, damaged_manifest, with_man
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from prism_mesa import read_table
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import report_lines

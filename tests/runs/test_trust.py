@@ -1,4 +1,4 @@
-"""A run's folder is data: what it names outside of itself is used if the user made it, trusts it, or names the same."""
+"""What a run's folder from elsewhere may not do."""
 
 import json
 import os
@@ -10,8 +10,8 @@ import warnings
 from pathlib import Path
 
 import pytest
+from foreign_runs import WORLD, from_elsewhere
 
-from prism_mesa import read_table
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.distill.share_sweep import drift
 from prism_mesa.analysis.explain.trace import why
@@ -20,36 +20,20 @@ from prism_mesa.analysis.llm import config_to_ask
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
 from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import DataError, PrismWarning
-from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
 from prism_mesa.runs.trust import key_file, sign
-from prism_mesa.view.plots import draw_run
 
-WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
 QUESTIONS = Questionnaire.model_validate(
     {"questions": [{"id": "q", "ask": "How are you?", "options": ["well", "ill"]}]}
 )
+
+
 ELSEWHERE = "http://evil.example:1234"
-
-
-@pytest.fixture(scope="module")
-def server():
-    with StandIn(slots=8) as server:
-        yield server
-
-
-@pytest.fixture(scope="module")
-def asked(server, tmp_path_factory):
-    """A run that an LLM decided."""
-    reasoner = {"kind": "ollama", "host": server.url, "timeout_s": 5}
-    return run(WORLD | {"reasoner": reasoner}, out=tmp_path_factory.mktemp("asked")).run_dir
 
 
 @pytest.fixture
@@ -62,20 +46,6 @@ def marker(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     yield left
     sys.modules.pop("evil_chart", None)
-
-
-def from_elsewhere(run_dir, to, **changed):
-    """Return a copy of a run whose manifest was changed under dotted keys, and is not signed."""
-    shutil.copytree(run_dir, to)
-    manifest = read_manifest(to)
-    for key, value in changed.items():
-        *groups, last = key.split("__")
-        place = manifest
-        for group in groups:
-            place = place[group]
-        place[last] = value
-    (to / "manifest.json").write_text(json.dumps(manifest))
-    return to
 
 
 def asked_by_interview(run_dir, *overrides, out, trust=False):
@@ -206,80 +176,6 @@ def test_a_replay_reads_no_ledger_and_no_model_that_the_folder_names_elsewhere(t
     own = {"config__reasoner__ledger_path": "/etc/shadow", "config__reasoner__ledger": "replay"}
     config = recorded_config(from_elsewhere(decided, tmp_path / "f", **own, config__reasoner__distilled="/etc/passwd"))
     assert (config.reasoner.ledger_path, config.reasoner.distilled, config.reasoner.host) == (None, None, None)
-
-
-# -- links -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", ["posts.parquet", "decisions.sqlite", "manifest.json"])
-def test_a_link_out_of_a_folder_from_elsewhere_is_not_followed(name, asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    outside = tmp_path / name
-    shutil.move(foreign / name, outside)
-    (foreign / name).symlink_to(outside)
-    with pytest.raises(DataError, match=rf"{name}: is a link out of .*put the file itself there"):
-        {
-            "posts.parquet": lambda: read_table(foreign, "posts"),
-            "decisions.sqlite": lambda: ledger_stats(foreign),
-            "manifest.json": lambda: read_manifest(foreign),
-        }[name]()
-    with pytest.raises(DataError, match="is a link out of"):
-        replay(foreign)
-
-
-def test_a_part_of_a_table_cannot_be_a_link_either(asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    outside = tmp_path / "outside.parquet"
-    shutil.move(foreign / "posts.parquet", outside)
-    (foreign / "posts.parquet").mkdir()
-    (foreign / "posts.parquet" / "more").symlink_to(outside)
-    with pytest.raises(DataError, match=r"more: is a link out of"):
-        read_table(foreign, "posts")
-
-
-def test_an_export_writes_through_no_link(asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    (tmp_path / "thesis").write_text("three years of work")
-    (foreign / "asked.parquet").symlink_to(tmp_path / "thesis")
-    with pytest.raises(DataError, match=r"asked\.parquet: is a link"):
-        export_ledger(foreign)
-    assert (tmp_path / "thesis").read_text() == "three years of work"
-    assert export_ledger(foreign, tmp_path / "out")["asked"][1] > 0
-
-
-def test_a_picture_is_not_drawn_through_a_link(asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    (tmp_path / "thesis").write_text("three years of work")
-    (foreign / "states.png").unlink(missing_ok=True)
-    (foreign / "states.png").symlink_to(tmp_path / "thesis")
-    assert draw_run(foreign)[0].read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "thesis").read_text() == "three years of work"
-
-
-@pytest.mark.parametrize("log", ["-wal", "-journal"])
-def test_a_log_beside_a_ledger_cannot_be_a_link_either(log, asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    (tmp_path / "log").write_bytes(b"of somebody else")
-    (foreign / f"decisions.sqlite{log}").symlink_to(tmp_path / "log")
-    for reading in (ledger_stats, replay):
-        with pytest.raises(DataError, match=rf"decisions\.sqlite{log}: is a link out of"):
-            reading(foreign)
-
-
-def test_links_in_a_run_that_was_made_here_are_followed(asked, tmp_path):
-    own = tmp_path / "own"
-    shutil.copytree(asked, own)
-    shutil.move(own / "posts.parquet", tmp_path / "big.parquet")
-    (own / "posts.parquet").symlink_to(tmp_path / "big.parquet")
-    assert len(read_table(own, "posts")) == len(read_table(asked, "posts"))
-
-
-def test_a_pipe_in_a_folder_is_not_waited_for(asked, tmp_path):
-    foreign = from_elsewhere(asked, tmp_path / "f")
-    (foreign / "posts.parquet").unlink()
-    os.mkfifo(foreign / "posts.parquet")
-    with pytest.raises(DataError, match=r"posts\.parquet: is no plain file"):
-        read_table(foreign, "posts")
 
 
 # -- whose a folder is -------------------------------------------------------------------------------

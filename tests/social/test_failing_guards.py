@@ -6,7 +6,6 @@ import own_charts
 import pytest
 from worlds import ran, small
 
-from prism_mesa import read_table
 from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run

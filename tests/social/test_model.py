@@ -1,45 +1,25 @@
-"""`SocialModel`: the order of a round, visibility, timeouts, the oracle, reproducibility, and Mesa's own tools."""
-
-from collections import Counter
+"""`SocialModel`: without arguments, from the same seed again, with Mesa's tools, and its parameters."""
 
 import mesa
 import numpy as np
 import pandas as pd
 import pytest
+from lively_worlds import IDLE, RESTING, SCROLLING, rounds_of
 from mesa.experimental.scenarios import Scenario
-from worlds import differing, facts, named, ran, small
+from worlds import differing, facts, ran, small
 
-from prism_mesa.errors import ChartError, ConfigError, PrismWarning
-from prism_mesa.reasoner import Reasoner, RuleReasoner
+from prism_mesa.errors import ConfigError
+from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
-from prism_mesa.statechart import AgentState, F, Statechart, Transition, agents_in_state, state_distribution
-
-IDLE, SCROLLING, EVALUATING, COMPOSING, RESTING = (
-    AgentState.IDLE,
-    AgentState.SCROLLING,
-    AgentState.EVALUATING,
-    AgentState.COMPOSING,
-    AgentState.RESTING,
-)
-LIVELY = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.6}
+from prism_mesa.statechart import AgentState, agents_in_state, state_distribution
 
 
 @pytest.fixture(scope="module")
 def default():
     """The model without arguments after its first four rounds."""
     return ran(SocialModel(), 4)
-
-
-def rounds_of(model):
-    return model.datacollector.get_model_vars_dataframe()
-
-
-def moves(model, **wanted):
-    rows = model.recorder.tables.get("transitions", [])
-    return [row for row in rows if all(row[name] == value for name, value in wanted.items())]
 
 
 # without arguments
@@ -85,203 +65,6 @@ def test_shares_of_agent_ticks_add_up_to_1_and_ticks_to_the_agents(default):
     assert by_hand.to_numpy() == pytest.approx(shares.to_numpy())
 
 
-# the order of a round
-
-
-def test_everybody_is_idle_between_rounds_but_not_when_the_round_is_collected():
-    class Watching(SocialModel):
-        def __init__(self, **params):
-            super().__init__(**params)
-            self.datacollector.model_reporters["active"] = lambda m: 30 - m.state_counts()[IDLE]
-
-    model = small(Watching, **LIVELY)
-    model.datacollector.model_vars["active"] = []
-    ran(model)
-    assert model.state_counts()[IDLE] == 30
-    assert rounds_of(model)["active"].tolist() == [30, 30, 30]
-
-
-def test_a_round_goes_from_feed_ready_at_tick_0_to_round_ends_after_the_last_tick():
-    model = ran(small(ticks_per_round=6, **LIVELY), 2)
-    ticks = {}
-    for row in moves(model):
-        ticks.setdefault(row["trigger"], set()).add(row["tick"])
-    assert ticks.pop("feed_ready") == {0}
-    assert ticks.pop("round_ends") == {7}
-    assert set().union(*ticks.values()) <= set(range(1, 7))
-    assert Counter(row["trigger"] for row in moves(model, round=0))["feed_ready"] == 30
-
-
-def test_an_agent_fires_at_most_once_a_tick():
-    model = ran(small(**LIVELY))
-    fired = Counter((row["round"], row["tick"], row["agent"]) for row in moves(model))
-    assert set(fired.values()) == {1}
-
-
-def test_each_move_leaves_the_state_that_the_one_before_entered():
-    model = ran(small(agents_band=0.4))
-    at = dict.fromkeys(range(30), "idle")
-    declared = {(str(t.trigger), t.source.value, t.target.value) for t in social_chart.transitions if t.target}
-    for row in moves(model):
-        assert row["from_state"] == at[row["agent"]]
-        assert (row["trigger"], row["from_state"], row["to_state"]) in declared
-        at[row["agent"]] = row["to_state"]
-    assert set(at.values()) == {"idle"}
-
-
-def test_who_comes_online_is_who_gets_feed_ready_and_the_others_stay_idle():
-    model = ran(small(agents_activity=0.4))
-    opened = Counter(row["round"] for row in moves(model, trigger="feed_ready"))
-    assert [opened[k] for k in range(3)] == rounds_of(model)["online"].tolist()
-    for k in range(3):
-        there = {row["agent"] for row in moves(model, round=k, trigger="feed_ready")}
-        assert {row["agent"] for row in moves(model, round=k)} == there
-    assert 0 < sum(opened.values()) < 90
-
-
-def test_agents_of_activity_0_never_come_and_of_activity_1_always():
-    assert rounds_of(ran(small(agents_activity=0.0)))["online"].tolist() == [0, 0, 0]
-    assert rounds_of(ran(small(**LIVELY)))["online"].tolist() == [30, 30, 30]
-
-
-def test_a_decision_follows_the_band():
-    model = ran(small(agents_band=0.2, **LIVELY))
-    agents = {agent.row: agent for agent in model.agents}
-    seen = Counter()
-    for row in moves(model, from_state="evaluating"):
-        agent = agents[row["agent"]]
-        relevance = model.post(row["post"], row["agent"]).relevance
-        if row["trigger"] == "ignores":
-            seen["ignored"] += 1
-            assert relevance < agent.low_threshold
-        elif row["trigger"] == "decides":
-            seen["asked" if row["open"] else "settled"] += 1
-            assert row["open"] == (agent.low_threshold <= relevance <= agent.high_threshold)
-            assert row["open"] or row["to_state"] == "composing"
-    assert min(seen["ignored"], seen["asked"], seen["settled"]) > 5
-    assert seen["asked"] == model.totals["open"]
-
-
-def test_a_band_of_no_width_asks_nobody():
-    assert ran(small(agents_band=0.0, **LIVELY)).totals["open"] == 0
-
-
-def test_with_the_oracle_disabled_nobody_is_asked_and_the_first_option_is_taken():
-    model = ran(small(agents_band=1.0, statechart_oracle_enabled=False, **LIVELY))
-    assert (model.totals["open"], dict(model.sources)) == (0, {})
-    decided = moves(model, trigger="decides")
-    assert {row["to_state"] for row in decided} == {"composing"}
-    assert len(decided) > 20
-
-
-def test_composing_becomes_the_action_that_was_drawn_from_the_propensities():
-    only_likes = ran(small(agents_reply=0.0, agents_reshare=0.0, **LIVELY))
-    assert only_likes.totals["likes"] > 0
-    assert (only_likes.totals["replies"], only_likes.totals["reshares"]) == (0, 0)
-    mixed = ran(small(agents_n=200, agents_threshold_mean=0.4, agents_like=0.5, agents_reply=0.25, **LIVELY), 4)
-    actions = Counter(row["action"] for row in mixed.recorder.tables["engagements"])
-    total = sum(actions.values())
-    assert total > 500
-    assert actions["like"] / total == pytest.approx(0.5, abs=0.06)
-
-
-def test_asks_action_leaves_the_kind_of_engagement_to_the_oracle():
-    model = ran(small(reasoner_asks_action=True, agents_band=0.0, **LIVELY))
-    composed = moves(model, trigger="compose_done")
-    assert {row["open"] for row in composed} == {True}
-    assert model.totals["open"] == len(composed) > 5
-
-
-# what is visible when
-
-
-def test_a_reshare_is_seen_from_the_next_round_on_and_never_earlier():
-    model = small(agents_threshold_mean=0.3, agents_like=0.0, agents_reply=0.0, agents_reshare=1.0, feed_size=40)
-    seen = 0
-    for _ in range(4):
-        model.step()
-        p, posts = model.population, model.posts
-        shown = np.concatenate([p.feed[i, : p.n_feed[i]] for i in range(len(p))])
-        assert (posts.round[shown] <= model.round).all()
-        new = np.flatnonzero((posts.kind == 2) & (posts.round == model.round + 1))
-        assert len(new) == model.round_row["reshares"] > 0
-        assert not np.isin(new, shown).any()
-        seen += int((posts.kind[shown] == 2).sum())
-    assert seen > 0
-
-
-def test_counters_are_those_of_the_opening_of_the_round_for_everybody_in_it():
-    read = []
-
-    def notes_what_it_reads(agent, post):
-        read.append((agent.model.round, post.root, post.likes + post.replies + post.reshares, post.velocity))
-
-    arrows = [t for t in social_chart.transitions if t.trigger != "sees_post"]
-    sees = Transition("sees_post", SCROLLING, EVALUATING, action=notes_what_it_reads)
-    chart = Statechart(AgentState, [*arrows, sees], IDLE, timeouts={RESTING: 2})
-    ran(small(statechart_chart=named(chart, "reading"), agents_threshold_mean=0.3, **LIVELY), 4)
-    told = {}
-    for round_, root, engaged, velocity in read:
-        told.setdefault((round_, root), set()).add((engaged, velocity))
-    assert all(len(values) == 1 for values in told.values())
-    assert {next(iter(v))[0] for (round_, _), v in told.items() if round_ == 0} == {0}
-    assert max(next(iter(v))[0] for v in told.values()) > 0
-
-
-def test_a_post_leaves_the_feeds_after_its_window():
-    model = small(feed_window=2, feed_size=100, **LIVELY)
-    for _ in range(5):
-        model.step()
-        p = model.population
-        shown = np.concatenate([p.feed[i, : p.n_feed[i]] for i in range(30)])
-        assert (model.posts.round[shown] > model.round - 2).all()
-
-
-# timeouts
-
-
-def test_an_agent_times_out_after_its_own_ticks_and_rests_for_two():
-    model = small(agents_post_rate=0.0, ticks_per_round=12, agents_activity=1.0, agents_activity_sigma=0.0)
-    model.agent(0).timeout_threshold = 3
-    ran(model, 1)
-    told = [(row["tick"], row["to_state"]) for row in moves(model, agent=0)]
-    assert told == [
-        (0, "scrolling"),
-        (3, "resting"),
-        (5, "scrolling"),
-        (8, "resting"),
-        (10, "scrolling"),
-        (13, "idle"),
-    ]
-    others = [(row["tick"], row["to_state"]) for row in moves(model, agent=1)]
-    assert others == [(0, "scrolling"), (5, "resting"), (7, "scrolling"), (12, "resting"), (13, "idle")]
-
-
-def test_a_timeout_comes_before_any_other_trigger():
-    model = ran(small(statechart_default_timeout_ticks=1, **LIVELY))
-    assert {row["trigger"] for row in moves(model)} == {"feed_ready", "timeout", "round_ends"}
-    assert model.totals["impressions"] == 0
-
-
-def test_a_draft_that_times_out_is_dropped():
-    chart = Statechart(
-        AgentState,
-        [t for t in social_chart.transitions if t.trigger != "compose_done"]
-        + [
-            Transition("compose_done", COMPOSING, s, guard=F.agent.ticks_in_state > 99)
-            for s in AgentState
-            if "eng" in s
-        ],
-        IDLE,
-        timeouts={RESTING: 2},
-    )
-    model = ran(small(statechart_chart=named(chart, "stuck"), agents_threshold_mean=0.3, **LIVELY))
-    assert {row["trigger"] for row in moves(model, from_state="composing")} == {"timeout", "round_ends"}
-    assert model.totals["likes"] + model.totals["replies"] + model.totals["reshares"] == 0
-    assert {agent.pending_action for agent in model.agents} == {None}
-    assert {agent.current_post for agent in model.agents} == {None}
-
-
 # the same again
 
 
@@ -321,131 +104,6 @@ def test_agents_looked_at_between_rounds_change_nothing():
             assert agent.feed == agent.feed
             agent.to_dict(), agent.next_post, agent.current_post, agent.interests
     assert differing(looked, plain) == []
-
-
-# charts of users' own
-
-
-def test_a_chart_is_named_as_module_and_object():
-    viral = SocialModel(agents_n=30, statechart_chart="prism_mesa.social.behavior:viral_chart")
-    assert viral.chart.name == "viral"
-
-
-@pytest.mark.parametrize(
-    ("where", "message"),
-    [
-        ("nonsense", "write it as module:object"),
-        ("no.such.module:chart", "cannot import 'no.such.module'"),
-        (
-            "prism_mesa.social.behavior:RESTING",
-            r"'RESTING' is no Statechart \(charts in .*: social_chart, viral_chart\)",
-        ),
-        ("math:chart", r"'chart' is no Statechart \(charts in math: none\)"),
-    ],
-)
-def test_a_chart_that_is_not_there_is_a_config_error(where, message):
-    with pytest.raises(ConfigError, match=rf"statechart\.chart: {where}: {message}"):
-        small(statechart_chart=where)
-
-
-def test_a_chart_with_an_unreachable_state_is_refused():
-    chart = Statechart([IDLE, SCROLLING, RESTING], [Transition("feed_ready", IDLE, SCROLLING)], IDLE, name="island")
-    with pytest.raises(ChartError, match="chart island: resting: no path of transitions leads to this state"):
-        small(statechart_chart=named(chart, "island"))
-
-
-def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
-    def breaks(agent, post):
-        raise ZeroDivisionError("no ground")
-
-    arrows = [*social_chart.transitions, Transition("feed_ready", IDLE, RESTING, guard=breaks)]
-    where = named(Statechart(AgentState, arrows, IDLE), "breaking")
-    model = small(statechart_chart=where, **LIVELY)
-    with pytest.warns(PrismWarning, match=r"breaks\(\)\] raised each of the 30 times"):
-        ran(model, 2)
-    assert {row["to_state"] for row in moves(model, trigger="feed_ready")} == {"scrolling"}
-    assert list(model.chart.guard_errors.values()) == [60]
-    assert model.row_by_row_guards == {"idle --feed_ready--> resting [breaks()]"}
-    with pytest.raises(ZeroDivisionError, match="no ground"):
-        ran(small(statechart_chart=where, statechart_strict=True, **LIVELY), 1)
-
-
-def test_a_chart_may_evaluate_without_a_post_at_hand():
-    arrows = [t for t in social_chart.transitions if t.trigger != "feed_ready"]
-    chart = Statechart(AgentState, [*arrows, Transition("feed_ready", IDLE, EVALUATING)], IDLE, timeouts={RESTING: 2})
-    model = small(statechart_chart=named(chart, "hasty"), **LIVELY)
-    with pytest.warns(PrismWarning, match=r"raised 30 times \(AttributeError: 'NoneType'"):
-        ran(model, 1)
-    first = moves(model, tick=1)
-    assert {row["trigger"] for row in first} == {"decides"}
-    assert {row["post"] for row in first} == {-1}
-
-
-def test_two_models_do_not_share_the_count_of_guard_errors():
-    one, other = small(), small()
-    one.chart.guard_errors["x"] += 1
-    assert other.chart.guard_errors == social_chart.guard_errors == {}
-
-
-# the oracle, played by a function
-
-
-def says(state):
-    return f'{{"next_state": "{state.value}"}}'
-
-
-def test_a_function_can_be_the_llm():
-    prompts = []
-
-    def keen(prompt):
-        prompts.append(prompt)
-        return says(COMPOSING)
-
-    with Reasoner(keen) as reasoner:
-        model = ran(small(reasoner=reasoner, agents_band=0.4, **LIVELY))
-    asked = [row for row in moves(model, trigger="decides") if row["open"]]
-    assert {row["to_state"] for row in asked} == {"composing"}
-    assert model.totals["open"] == len(asked) == sum(model.sources.values())
-    assert model.sources["llm"] == len(prompts) == len(set(prompts))
-    names = [agent.name for agent in model.agents]
-    assert all(any(name in prompt for name in names) for prompt in prompts)
-
-
-def test_an_llm_that_always_declines_leaves_only_what_the_chart_settles():
-    with Reasoner(lambda prompt: says(SCROLLING)) as reasoner:
-        model = ran(
-            small(reasoner=reasoner, agents_band=1.0, agents_threshold_mean=0.5, agents_threshold_sd=0.0, **LIVELY)
-        )
-    assert model.totals["likes"] == model.totals["replies"] == model.totals["reshares"] == 0
-    assert {(row["open"], row["to_state"]) for row in moves(model, trigger="decides")} == {(True, "scrolling")}
-
-
-@pytest.mark.parametrize(("fallback", "goes_to"), [("first", {"composing"}), ("stay", set())])
-def test_an_answer_that_never_comes_is_a_fallback_and_counted(fallback, goes_to, caplog):
-    def silent(prompt):
-        raise TimeoutError("nobody there")
-
-    with Reasoner(silent, fallback=fallback, backoff_s=0) as reasoner:
-        model = ran(small(reasoner=reasoner, agents_band=0.4, **LIVELY), 2)
-    assert model.totals["fallback"] == model.totals["open"] == model.sources["fallback"] > 0
-    assert {row["to_state"] for row in moves(model, trigger="decides") if row["open"]} == goes_to
-    assert rounds_of(model)["fallback"].sum() == model.totals["fallback"]
-    assert "fallback" in caplog.text
-
-
-def test_who_stays_is_asked_again_until_it_times_out():
-    def silent(prompt):
-        raise TimeoutError("nobody there")
-
-    with Reasoner(silent, fallback="stay", backoff_s=0) as reasoner:
-        model = small(reasoner=reasoner)
-        agent = model.agent(0)
-        agent.state, agent.engagement_threshold, agent.timeout_threshold = EVALUATING, 0.5, 3
-        told = []
-        for _ in range(3):
-            agent.step()
-            told.append((agent.state, agent.ticks_in_state, model.counts["open"]))
-    assert told == [(EVALUATING, 1, 1), (EVALUATING, 2, 2), (SCROLLING, 0, 2)]
 
 
 # Mesa's tools

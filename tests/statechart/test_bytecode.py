@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from random_worlds import CATEGORIES, expressions
+from random_charts import CATEGORIES, expressions
 
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.fields import FIELD_NAMES

@@ -1,67 +1,19 @@
-"""An agent likes a root once and reshares it once, and answers a post once a round, whatever it does it by."""
+"""What an agent engages with twice counts once, by chart or by script."""
 
 import asyncio
 from collections import Counter
 
-import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
-from random_worlds import Fan, charts, engage_somehow, happenings, populations, with_chart
+from engagement_charts import ALL_ONLINE, EVALUATING, LIKING, SCROLLING, always, assert_counts_agree, engagements
 from worlds import differing, ran, small
 
-from prism_mesa.domain import ACTIONS
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.social import run
-from prism_mesa.social import model as model_module
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.behavior import build_chart
-from prism_mesa.social.cascades import cascades
-from prism_mesa.social.content.tools import PlatformTools
-from prism_mesa.social.content.writer import write
-from prism_mesa.social.round.engagements import Engagements
 from prism_mesa.social.state.posts import RESHARE
-from prism_mesa.statechart import AgentState, Statechart, Transition
+from prism_mesa.statechart import AgentState, Transition
 
-EVALUATING, SCROLLING, LIKING = AgentState.EVALUATING, AgentState.SCROLLING, AgentState.ENGAGING_LIKE
 RESHARING = AgentState.ENGAGING_RESHARE
-ALL_ONLINE = {"agents_activity": 1.0, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5, "feed_size": 20}
-
-
-def always(target, *more, without=()):
-    """Return the default chart, but that every post that is read is liked, or reshared, at once."""
-    states = {AgentState.IDLE, SCROLLING, EVALUATING, target, AgentState.RESTING}
-    dropped = {("decides", EVALUATING), ("ignores", EVALUATING), *without}
-    default = [t for t in build_chart().transitions if {t.source, t.target} <= states]
-    kept = [t for t in default if (t.trigger, t.source) not in dropped]
-    own = [Transition(trigger, EVALUATING, target) for trigger in ("decides", "ignores")]
-    return Statechart(states, [*kept, *own, *more], AgentState.IDLE, timeouts={AgentState.RESTING: 2})
-
-
-def engagements(model, *of):
-    """Return the recorded engagements of some agents, of all if none is named: (round, tick, agent, root, action)."""
-    rows = model.recorder.tables.get("engagements", [])
-    names = ("round", "tick", "agent", "root", "action")
-    return [tuple(row[name] for name in names) for row in rows if not of or row["agent"] in of]
-
-
-def assert_counts_agree(model):
-    """Hold the table of engagements against counters, cascades and totals."""
-    table = model.recorder.tables.get("engagements", [])
-    assert (
-        max(Counter((r["agent"], r["root"], r["action"]) for r in table if r["action"] != "reply").values(), default=1)
-        == 1
-    )
-    answered = Counter((r["round"], r["agent"], r["post"]) for r in table if r["action"] == "reply")
-    assert max(answered.values(), default=1) == 1
-    for action, counter in zip(ACTIONS, ("likes", "replies", "reshares"), strict=True):
-        by_root = Counter(row["root"] for row in table if row["action"] == action)
-        assert {i: n for i, n in enumerate(getattr(model.posts, counter).tolist()) if n} == by_root
-        assert model.totals[counter] == by_root.total()
-    trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)
-    assert (trees["size"] - 1).tolist() == model.posts.reshares[trees["root"]].tolist()
-    by_agent = Counter(row["agent"] for row in table)
-    assert model.recorded.n_engaged.tolist() == [by_agent[row] for row in range(len(model.population))]
 
 
 # -- chart and script
@@ -297,91 +249,3 @@ def test_the_first_tick_counts_whoever_waits_for_an_answer_meanwhile(delay_s):
     ticks = {tick for _, tick, *_ in engagements(columns, *range(1, 20))}
     assert min(ticks) < 5 in ticks
     assert {True, False} == set(told)
-
-
-# -- tools
-
-
-def with_tools(monkeypatch, activity):
-    """Let `activity(model)` be done at the end of the ticks of every round, as turns of thinking are."""
-
-    def then_write(model):
-        activity(model)
-        write(model)
-
-    monkeypatch.setattr(model_module, "write", then_write)
-
-
-def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_about(monkeypatch):
-    results = []
-
-    def activity(model):
-        for row in range(30):
-            box = PlatformTools(model, row, tick=3).registry(acts=True)
-            feed = model.population.feed[row, : model.population.n_feed[row]].tolist()
-            results.extend((row, model.round, box.execute("like", {"post": post})) for post in feed)
-
-    model = small(chart=always(LIKING), **ALL_ONLINE)
-    model.step()
-    own = [model.agent(row).like(model.post(post, row)) for row in range(30) for post in range(len(model.posts))]
-    with_tools(monkeypatch, activity)
-    ran(model, 2)
-    done = [result for _, _, result in results if result.text.startswith("you have done that to post")]
-    assert True in own
-    assert False in own
-    assert done
-    assert any(result.ok for _, _, result in results)
-    assert all(result.ok or result in done for _, _, result in results)
-    assert_counts_agree(model)
-
-
-# -- all together
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings(
-    "ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning"
-)  # charts have such guards
-@settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
-@given(populations, charts(), happenings(scripts=(Fan,)), st.integers(0, 10), st.booleans())
-def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happens, seed, has_fans):
-    def think(model):
-        for row in np.flatnonzero(model.population.n_feed)[: seed % 4].tolist():
-            box = PlatformTools(model, row, tick=1 + seed % model.params.ticks_per_round).registry(acts=True)
-            [post] = model.population.feed[row, [seed % model.population.n_feed[row]]].tolist()
-            said = {"post": post} | ({"text": "So"} if seed % 3 == 1 else {})
-            box.execute(ACTIONS[seed % 3], said)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_module, "checked", lambda chart: chart)
-        with_tools(patch, think)
-        model = small(**with_chart(params, chart) | {"records_engagements": None})
-        for row in range(0, len(model.population), 4) if has_fans else ():
-            Fan(model, row)
-        new = []
-        for round_ in range(4):
-            for happening in happens:
-                if happening.round == round_:
-                    happening.to(model)
-            for row in range(seed % 5):
-                if model.population.present[row] and row not in model.leaving:
-                    new.append((row, engage_somehow(model.agent(row), seed + 17 * row)))
-            model.step()
-    assert_counts_agree(model)
-    counted = Counter((row, root, action) for _, _, row, root, action in engagements(model))
-    done = [(row, post.root, action) for row, (post, action, is_new) in (n for n in new if n[1]) if is_new]
-    assert all(counted[row, root, action] == 1 for row, root, action in done if action != "reply")
-    assert not [key for key, n in Counter(done).items() if n > 1 and key[2] != "reply"]
-
-
-@given(
-    st.lists(st.lists(st.integers(0, 300), max_size=40), max_size=12), st.lists(st.booleans(), min_size=12, max_size=12)
-)
-def test_what_was_remembered_is_found_whenever_it_is_looked_for(rounds, looks):
-    engaged, known = Engagements(), set()
-    for keys, looks_now in zip(rounds, looks, strict=False):
-        engaged.add(np.array(sorted(set(keys) - known), np.int64))
-        known |= set(keys)
-        if looks_now:
-            assert engaged.holds(np.arange(302)).tolist() == [key in known for key in range(302)]
-    assert engaged.holds(np.arange(302)).tolist() == [key in known for key in range(302)]

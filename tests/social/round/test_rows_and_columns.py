@@ -7,20 +7,8 @@ from hashlib import blake2b
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from random_worlds import (
-    Diarist,
-    Inheriting,
-    Moderator,
-    Recruiter,
-    charts,
-    decider,
-    fails,
-    happenings,
-    likes_unasked,
-    populations,
-    skips_one,
-    with_chart,
-)
+from random_charts import charts, fails, likes_unasked, skips_one
+from random_worlds import Diarist, Inheriting, Moderator, Recruiter, decider, happenings, populations, with_chart
 from worlds import differing, named, ran, small
 
 from prism_mesa.reasoner import Reasoner

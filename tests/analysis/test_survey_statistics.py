@@ -1,0 +1,114 @@
+"""Surveys: the sample, and intervals."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from asked_surveys import CLOSED, letter_a, of, toy
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from prism_mesa.analysis.survey.respondents import sampled
+from prism_mesa.analysis.survey.results import bootstrap
+from prism_mesa.analysis.survey.survey import survey
+from prism_mesa.streams import Streams
+from prism_mesa.view.plots import survey_figure
+from prism_mesa.view.summaries import survey_lines
+
+# -- the sample ----------------------------------------------------------------------------------------
+
+
+@given(n_agents=st.integers(1, 300), n=st.integers(1, 300), seed=st.integers(0, 2**31))
+def test_a_sample_has_nobody_twice_and_is_ascending_and_all_if_there_are_no_more(n_agents, n, seed):
+    rows = sampled(n_agents, n, Streams(seed)).tolist()
+    assert rows == sorted(set(rows))
+    assert len(rows) == min(n, n_agents)
+    assert set(rows) <= set(range(n_agents))
+
+
+def test_everybody_is_drawn_about_equally_often():
+    counts = np.zeros(50)
+    for seed in range(2000):
+        counts[sampled(50, 10, Streams(seed))] += 1
+    assert np.abs(counts / 2000 - 0.2).max() < 0.045  # five standard errors of .009
+
+
+def test_the_sample_is_the_same_before_and_after_and_in_the_manifest(run_dir, tmp_path):
+    result = survey(run_dir, of(CLOSED), agents=7, out=tmp_path, llm=toy(letter_a))
+    answers = pd.read_parquet(result.folder / "answers.parquet")
+    waves = [answers[answers["wave"] == wave]["agent"].unique().tolist() for wave in ("before", "after")]
+    manifest = json.loads((result.folder / "manifest.json").read_text())
+    assert waves[0] == waves[1] == manifest["agents"] == sampled(40, 7, Streams(5)).tolist()
+    assert (manifest["system"], manifest["status"], manifest["at"]) == ("survey", "done", {"before": -1, "after": 3})
+    assert manifest["questions"]["questions"][0]["options"] == CLOSED["options"]
+
+
+# -- intervals -----------------------------------------------------------------------------------------
+
+
+def test_an_interval_is_about_as_wide_as_theory_has_it():
+    values = np.random.default_rng(3).normal(2.0, 1.5, (400, 1))
+    [mean], [low], [high] = bootstrap(values, Streams(1), "x")
+    width = 2 * 1.959964 * values.std() / np.sqrt(400)
+    assert mean == pytest.approx(values.mean())
+    assert high - low == pytest.approx(width, rel=0.08)
+    assert (low + high) / 2 == pytest.approx(mean, abs=width / 20)
+
+
+def test_an_interval_covers_the_truth_as_often_as_it_says():
+    """Shares of 60 agents that are 0 or 1: 95 % less what a bootstrap of 60 loses, over 300 samples."""
+    samples = (np.random.default_rng(8).random((60, 300)) < 0.4).astype(float)
+    _, low, high = bootstrap(samples, Streams(2), "x")
+    covered = ((low <= 0.4) & (high >= 0.4)).mean()
+    assert 0.90 <= covered <= 0.98
+
+
+def test_an_interval_of_a_coin_is_worked_out_by_hand():
+    """Of 10 values, half 0 and half 1, a resample's mean is below .2 in 1.1 %, at most .2 in 5.5 % of all cases."""
+    values = [[0.0], [1.0]] * 5
+    assert [part.tolist() for part in bootstrap(values, Streams(1), "x")] == [[0.5], [0.2], [0.8]]
+
+
+@pytest.mark.parametrize("n", [1, 2, 9])
+def test_few_values_have_a_mean_and_no_interval(n):
+    mean, low, high = bootstrap([[0.25, 1.0]] * n, Streams(1), "x")
+    assert mean.tolist() == [0.25, 1.0]
+    assert np.isnan([*low, *high]).all()
+
+
+def test_a_survey_of_one_agent_does_not_look_exact(run_dir, tmp_path):
+    result = survey(run_dir, of(CLOSED), agents=1, out=tmp_path, llm=toy(letter_a))
+    assert result.table["mean"].notna().all()
+    assert result.table[["low", "high"]].isna().all(axis=None)
+    lines = list(survey_lines(result.summary))
+    assert "  no intervals: too few agents answered to tell how much others would differ" in lines
+    assert not any(", " in line and "[" in line for line in lines)
+    survey_figure(result.table, {}).savefig(tmp_path / "p.png", dpi=20)
+
+
+def test_equal_values_have_no_width_and_no_values_no_interval():
+    assert [part.tolist() for part in bootstrap([[0.25, 1.0]] * 10, Streams(1), "x")] == [[0.25, 1.0]] * 3
+    assert all(np.isnan(part).all() for part in bootstrap(np.empty((0, 2)), Streams(1), "x"))
+
+
+@settings(max_examples=10)
+@given(st.lists(st.floats(0, 1), min_size=10, max_size=30))
+def test_columns_are_resampled_together_so_what_mirrors_stays_mirrored(shares):
+    values = np.array([[share, 1 - share] for share in shares])
+    mean, low, high = bootstrap(values, Streams(4), "x")
+    assert mean.sum() == pytest.approx(1)
+    assert [low[0], high[0]] == pytest.approx([1 - high[1], 1 - low[1]], abs=1e-9)
+
+
+def test_the_change_is_paired_over_agents(run_dir, tmp_path):
+    """Agents differ a lot and all move alike: the change is sure although before and after are not."""
+
+    def llm(prompt):
+        base = len(prompt.split("interests")[1].split("\n")[0]) % 7 / 10
+        return json.dumps({"yes": base + 0.2 * ("What you remember" in prompt), "no": 1 - base})
+
+    asked = of({"id": "q", "ask": "Well?", "options": ["yes", "no"]})
+    table = survey(run_dir, asked, out=tmp_path, llm=toy(llm)).table.set_index(["option", "wave"])
+    width = (table["high"] - table["low"]).loc["yes"]
+    assert width["change"] < 0.6 * min(width["before"], width["after"])

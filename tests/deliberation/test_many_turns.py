@@ -1,0 +1,194 @@
+"""A single thought, and many turns side by side."""
+
+import asyncio
+import json
+import random
+import threading
+from collections import Counter
+
+import pytest
+from turn_events import (
+    ABOUT_ME,
+    ABOUT_THEM,
+    by_prompt,
+    no_answer,
+    nobody,
+    number,
+    quick,
+    run_together,
+    says,
+    scripted,
+    talk,
+    thinks,
+    thought,
+    turns_of,
+)
+from turn_paths import LOOK
+
+from prism_mesa.deliberation import (
+    Conversation,
+    Limits,
+    Message,
+    ReasoningResult,
+    TurnContext,
+    as_llm_client,
+    reason_about_text,
+    run_turns,
+    steps,
+)
+from prism_mesa.errors import ConfigError, LLMFailureException
+from prism_mesa.llm import FunctionClient, LLMClient, RunPosition
+
+# -- a single thought ----------------------------------------------------------------------------------
+
+
+def test_a_thought_of_anothers_words_and_of_ones_own(garden):
+    llm = scripted(thought("A question.", LOOK), thought("An answer."))
+    asked = ReasoningResult.model_validate(json.loads(thought("A question.", LOOK)))
+    assert reason_about_text("Beans?", "user", "It rained.", garden.tools, llm) == asked
+    assert reason_about_text("Beans!", "assistant", [Message.of("user", "Beans?")], None, llm).understanding == (
+        "An answer."
+    )
+    other, own = llm.prompts
+    assert "What came before:\n<<< It rained. >>>\n\nThey say: <<< Beans? >>>" in other
+    assert all(question in other for question in ABOUT_THEM)
+    assert garden.tools.describe() in other
+    assert "What came before:\nThey said: <<< Beans? >>>\n\nYour response: <<< Beans! >>>" in own
+    assert all(question in own for question in ABOUT_ME)
+    assert "there are no tools" in own
+    assert garden.done == []
+
+
+def test_a_thought_that_does_not_come_is_a_failure_and_leaves_no_thread():
+    before = threading.active_count()
+    llm = scripted("Sure!", "Sure!")
+    with pytest.raises(LLMFailureException, match="gave the thought no usable answer") as caught:
+        reason_about_text("Beans?", "user", "", None, llm)
+    assert (caught.value.reason, caught.value.attempts, caught.value.component) == ("unparsable", 2, "thought")
+    assert threading.active_count() == before
+
+
+@pytest.mark.parametrize("role", ["system", "User", "", None])
+def test_a_thought_is_of_a_user_or_of_the_agent_itself(role):
+    with pytest.raises(ConfigError, match=r"message_role: .* is neither 'user' nor 'assistant'"):
+        reason_about_text("Beans?", role, "", None, nobody)
+
+
+def test_a_function_has_the_name_it_is_given_and_a_client_its_own():
+    assert as_llm_client(nobody, "tiny").client.name == "tiny"
+    assert as_llm_client(nobody).client.name == "nobody"
+    assert as_llm_client(FunctionClient(nobody, "toy"), "toy").client.name == "toy"
+    client = LLMClient(FunctionClient(nobody, "toy"))
+    assert as_llm_client(client) is client is as_llm_client(client, "toy")
+    for llm in (client, client.client):
+        with pytest.raises(ConfigError, match="model: 'tiny' is not the LLM that is asked; it is 'toy'"):
+            as_llm_client(llm, "tiny")
+
+
+def test_a_client_that_was_given_stays_open_and_one_that_was_made_is_closed():
+    before = threading.active_count()
+    llm = scripted(*[thought("Hm.")] * 2, thought("Hm."), "Yes.", thought("Fine."))
+    with LLMClient(llm) as client:
+        reason_about_text("One?", "user", "", None, client)
+        with talk(client):
+            pass
+        reason_about_text("Two?", "user", "", None, client)
+        assert client.usage["calls"] == 2
+        assert threading.active_count() == before + 1
+    with talk(llm) as agent:
+        list(agent.chat_stream("Three?"))
+    assert threading.active_count() == before
+
+
+# -- many turns at once --------------------------------------------------------------------------------
+
+
+def test_many_turns_side_by_side_are_as_many_one_after_the_other():
+    turns, conversations = turns_of(24)
+    with quick(by_prompt) as client:
+        events, responses = run_together(client, turns)
+        calls = client.usage["calls"]
+    alone, kept_alone = turns_of(24)
+    with quick(by_prompt) as client:
+        one_by_one = [run_together(client, [turn]) for turn in alone]
+        assert client.usage["calls"] == calls
+    assert [([own], [said]) for own, said in zip(events, responses, strict=True)] == one_by_one
+    assert [talked.messages for talked in conversations] == [talked.messages for talked in kept_alone]
+    kinds = Counter(type(event).__name__ for own in events for event in own)
+    assert len({len(own) for own in events}) > 3  # turns of different length
+    assert set(kinds) == {"AgentTextEvent", "AgentErrorEvent", "ToolStartedEvent", "ToolFinishedEvent"}
+    assert None in responses
+
+
+def test_equal_prompts_are_asked_once():
+    def llm(prompt):
+        prompts.append(prompt)
+        return thought("Hm.") if prompt.endswith("as JSON:") else "Yes."
+
+    prompts = []
+    with LLMClient(llm) as client:
+        turns = [steps("Well?", Conversation(), TurnContext()) for _ in range(5)]
+        events, responses = run_together(client, turns)
+    assert events == [[thinks("Hm."), says("Yes."), thinks("Hm.")]] * 5
+    assert (responses, len(prompts), client.counts) == (["Yes."] * 5, 3, {"llm": 3, "cache": 12})
+
+
+def keyed_sleeps(seed):
+    """Return an LLM that answers in another order with each seed."""
+
+    async def llm(prompt):
+        await asyncio.sleep(random.Random(f"{seed} {prompt}").random() / 500)
+        return by_prompt(prompt) if "Number" in prompt else thought("Hm.")
+
+    return llm
+
+
+def test_a_limit_is_spent_in_the_order_of_priority_then_agents_whichever_answer_comes_first():
+    async def llm(prompt):
+        await asyncio.sleep(0.003 * (number(prompt) % 3))
+        return thought("Hm.") if prompt.endswith("as JSON:") else "Yes."
+
+    answered, none = [thinks("Hm."), says("Yes.")], [no_answer("budget"), no_answer("budget", "response")]
+    thought_only = [thinks("Hm."), no_answer("budget", "response")]
+    for priorities, expected in (
+        ([0] * 5, [thought_only] * 4 + [none]),
+        ([5, 4, 3, 2, 1], [none] + [thought_only] * 4),
+    ):
+        frames = [
+            TurnContext(place=RunPosition(1, i), priority=float(p), limits=Limits(iterations=1))
+            for i, p in enumerate(priorities)
+        ]
+        turns = [steps(f"Number {i}?", Conversation(), frame) for i, frame in enumerate(frames)]
+        with quick(llm, max_calls=4) as client:
+            assert run_together(client, turns)[0] == expected
+            assert client.usage["calls"] == 4
+    frames = [TurnContext(place=RunPosition(1, i), limits=Limits(iterations=1)) for i in range(2)]
+    with quick(llm, max_calls=3) as client:
+        turns = [steps(f"Number {i}?", Conversation(), frame) for i, frame in enumerate(frames)]
+        assert run_together(client, turns)[0] == [answered, thought_only]
+
+
+def test_with_a_limit_the_same_turns_get_answers_in_every_run():
+    found = []
+    for seed in range(3):
+        turns, _ = turns_of(12)
+        with quick(keyed_sleeps(seed), max_calls=25, max_concurrency=4) as client:
+            found.append(run_together(client, turns))
+            assert client.usage["calls"] == 25
+    assert found[0] == found[1] == found[2]
+    assert any(event == no_answer("budget") for own in found[0][0] for event in own)
+
+
+def test_a_listener_that_fails_ends_all_turns():
+    def fails(place, event):
+        raise RuntimeError("the listener's own")
+
+    turns, _ = turns_of(3)
+    with quick(by_prompt) as client, pytest.raises(RuntimeError, match="the listener's own"):
+        run_turns(client, turns, fails)
+    assert [list(turn) for turn in turns] == [[], [], []]
+
+
+def test_no_turns_are_no_responses():
+    with LLMClient(nobody) as client:
+        assert run_turns(client, []) == []

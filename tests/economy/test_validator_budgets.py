@@ -1,0 +1,101 @@
+"""Budgets must add up and be financed."""
+
+import pytest
+from policy_measures import budget, failed, judged, owing, rate
+
+
+def test_a_budget_must_add_up_when_all_of_it_is_said():
+    assert judged(budget("spending", 2), budget("taxes", 1), budget("debt", 1)).accepted
+    wrong = judged(budget("spending", 2), budget("taxes", 1), budget("debt", 5))
+    assert failed(wrong) == [(-1, "conservation")]
+    assert "spending +2.00 less taxes +1.00 is not borrowing +5.00" in wrong.reason
+
+
+@pytest.mark.parametrize(
+    ("spending", "taxes", "debt", "adds_up"),
+    [
+        (2, 0, 1, False),
+        (2, 0, 3, False),
+        (2, 0, 1.96, True),
+        (2, 0, 2.04, True),
+        (2, 0, 1.94, False),
+        (2, 0, 2.06, False),
+        (0, -1, 1, True),
+        (0, -1, -1, False),
+        (0, 1, -1, True),
+        (1, 2, -1, True),
+        (1, 2, 1, False),
+        (-1, 1, -2, True),
+        (-1, 1, 0, False),
+    ],
+)
+def test_neither_more_nor_less_is_borrowed_than_is_needed(spending, taxes, debt, adds_up):
+    said = {"spending": spending, "taxes": taxes, "debt": debt}
+    judgement = judged(*[budget(lever, size) for lever, size in said.items() if size or lever == "debt"])
+    assert failed(judgement) == ([] if adds_up else [(-1, "conservation")])
+    [verdict] = [verdict for verdict in judgement.verdicts if verdict.check == "conservation"]
+    is_or_not = "is" if adds_up else "is not"
+    assert verdict.reason == (
+        f"spending {spending:+.2f} less taxes {taxes:+.2f} {is_or_not} borrowing {debt:+.2f} (percent of GDP)"
+    )
+
+
+def test_borrowing_alone_needs_nothing_to_add_up_with():
+    alone = judged(budget("debt", 3)).verdicts
+    assert [(one.measure, one.reason) for one in alone if one.check == "conservation"] == [
+        (-1, "what is spent beyond what is taken in is borrowed")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("debt", "measures", "financed"),
+    [
+        (199.5, [budget("spending", 1)], False),
+        (199.5, [budget("taxes", -1)], False),
+        (199.5, [budget("spending", 2), budget("taxes", 1.6)], True),
+        (199.5, [budget("spending", 2), budget("taxes", 1.4)], False),
+        (199.0, [budget("spending", 1)], True),
+        (199.5, [budget("spending", 1), budget("debt", 1)], False),
+        (199.5, [budget("taxes", 1)], True),
+        (200.5, [budget("spending", -1), budget("taxes", -1)], True),
+        (205.0, [budget("spending", -1), budget("taxes", -1.5)], False),
+    ],
+)
+def test_a_debt_that_only_the_new_deficit_lifts_over_its_limit_is_not_financed(debt, measures, financed):
+    judgement = judged(*measures, world=owing(debt))
+    assert judgement.accepted is financed
+    if not financed:
+        assert (-1, "feasibility") in failed(judgement) or (1, "feasibility") in failed(judgement)
+        assert "beyond 200" in judgement.reason
+
+
+@pytest.mark.parametrize(
+    ("deficit", "measures", "financed"),
+    [
+        (14.0, [budget("spending", 1)], True),
+        (14.0, [budget("spending", 1.01)], False),
+        (14.0, [budget("debt", 1)], True),
+        (14.0, [budget("debt", 1.01)], False),
+        (14.0, [budget("spending", 3), budget("taxes", 2), budget("debt", 1)], True),
+        (14.0, [budget("spending", 3), budget("taxes", 1), budget("debt", 2)], False),
+        (14.0, [budget("taxes", 3), budget("debt", -3)], True),
+        (16.0, [budget("debt", -1)], True),
+        (16.0, [rate(0.5)], True),
+        (16.0, [budget("spending", 0)], True),
+        (12.0, [budget("spending", 2), budget("debt", 2.04)], True),
+    ],
+)
+def test_what_widens_the_deficit_beyond_its_limit_is_not_financed(deficit, measures, financed):
+    judgement = judged(*measures, world=owing(60.0, deficit))
+    assert judgement.accepted is financed
+    assert ("nobody finances more than 15" in judgement.reason) is not financed
+
+
+def test_the_deficit_that_is_financed_is_told_with_what_is_new():
+    told = judged(budget("spending", 3), budget("taxes", 1), world=owing(60.0)).verdicts[-1]
+    assert (told.measure, told.check, told.passed) == (-1, "feasibility", True)
+    assert told.reason == "a deficit of 4.0 % of GDP can be financed"
+    assert (
+        judged(budget("debt", 3), world=owing(60.0)).verdicts[-1].reason == "a deficit of 5.0 % of GDP can be financed"
+    )
+    assert "debt of 200 % of GDP: nobody lends" in judged(budget("spending", 1), world=owing(200.0)).reason

@@ -1,0 +1,3 @@
+"""Options to choose among."""
+
+TEA = ("tea", "coffee", "water")

@@ -1,0 +1,13 @@
+"""Configurations of small runs, and the bytes of their tables."""
+
+from pathlib import Path
+
+SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
+
+
+def small(**more):
+    return SMALL | more
+
+
+def table_bytes(folder):
+    return {file.name: file.read_bytes() for file in sorted(Path(folder).glob("*.parquet"))}

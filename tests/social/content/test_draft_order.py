@@ -1,0 +1,164 @@
+"""Texts that an LLM writes do not depend on the order of answers, nor do limits on them."""
+
+import asyncio
+import json
+
+import pytest
+from minds import Mind, busy, published, whim
+from worlds import differing
+from writing_worlds import NO_CHOICE, lively, thoughts
+
+from prism_mesa.social.content.drafts import AT_A_TIME
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.posts import POST
+
+
+def all_differing(one, other):
+    """Return in what two worlds differ, notes included."""
+    return differing(one, other) + ["notes"] * (one.notebook.rows() != other.notebook.rows())
+
+
+# -- in any order --------------------------------------------------------------------------------------
+
+
+class Shuffled(SocialModel):
+    """Calls its agents in another order each time."""
+
+    @property
+    def agents(self):
+        return super().agents.shuffle(inplace=False)
+
+
+class TickByTick(SocialModel):
+    def _make(self, world, chart):
+        super()._make(world, chart)
+        self.tables.is_whole = False
+
+
+class Late(Mind):
+    """Answers after a time that follows from what it is asked, and a seed."""
+
+    def __init__(self, seed, **parts):
+        super().__init__(**parts)
+        self.seed = seed
+
+    async def __call__(self, prompt):
+        await asyncio.sleep(whim(f"{self.seed} {prompt}", 20) / 2000)
+        return super().__call__(prompt)
+
+
+WAYS = {
+    "one row after the other": {"scheduler": "mesa"},
+    "rows in any order": {"kind": Shuffled, "scheduler": "mesa"},
+    "two threads": {"threads": 2},
+    "tick by tick": {"kind": TickByTick},
+}
+
+
+BUSY = {"agents_post_rate": 0.4, "network_mean_degree": 10, "deliberation_iterations": 2}
+
+
+@pytest.fixture(scope="module")
+def known():
+    return lively(Mind(thinks=busy), 4, **BUSY)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_agents_write_and_do_is_the_same_in_every_way_of_running(way, known):
+    other = lively(Mind(thinks=busy), 4, **BUSY, **WAYS[way])
+    assert all_differing(other, known) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+def test_which_answer_comes_first_does_not_matter(seed, known):
+    other = lively(Late(seed, thinks=busy), 4, **BUSY)
+    assert all_differing(other, known) == []
+
+
+def test_the_world_of_these_tests_has_every_kind_of_deed_in_it(known):
+    model = known
+    calls = [json.loads(row["text"]) for row in thoughts(model) if row["event"] == "tool"]
+    done = {call["tool_name"] for call in calls if call["result"]["ok"]}
+    assert done == {
+        *("read_feed", "read_thread", "look_at_profile", "search_posts", "recall", "remember"),
+        *("like", "reply", "reshare", "post"),
+    }
+    assert {call["result"]["reason"] for call in calls} == {"", "AgentError", "unknown-tool"}
+    assert model.sources["llm"] > 10
+
+
+LIMITS = ({"max_calls": 45}, {"max_calls_per_round": 15}, {"max_calls": 50, "max_calls_per_round": 20})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limits", LIMITS)
+def test_a_limit_goes_to_the_same_agents_whichever_answer_comes_first(limits):
+    known = lively(Mind(thinks=busy), 4, options=limits, **BUSY)
+    assert known.written["budget"] > 0 < known.written["written"]
+    for seed in range(2):
+        other = lively(Late(seed, thinks=busy), 4, options=limits, **BUSY)
+        assert all_differing(other, known) == []
+        assert other.written == known.written
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", WAYS)
+def test_a_limit_on_texts_goes_to_the_same_agents_in_every_way_of_running(way):
+    limits = {"max_calls": 60, "max_calls_per_round": 21}
+    one, other = (
+        lively(Mind(thinks=busy), 4, options=limits, **NO_CHOICE, **BUSY, **params) for params in ({}, WAYS[way])
+    )
+    assert one.written["budget"] > 0 < one.written["written"]
+    assert all_differing(one, other) == []
+
+
+# -- limits --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("most", [0, 1, 7, 30, 60])
+def test_choices_and_texts_share_one_limit_and_what_is_left_over_is_counted(most):
+    mind = Mind()
+    model = lively(mind, 4, options={"max_calls": most})
+    calls = model.reasoner.usage["calls"] + model.writer.usage["calls"]
+    assert calls == len(mind.prompts) == most
+    found = published(model)
+    assert model.written.total() == len(found)
+    assert model.written["budget"] == len(found) - model.written["written"] > 0
+    assert model.written["failed"] == 0
+    silent = [(kind, words) for kind, _, _, words in found if ": " not in words[:10]]
+    assert len(silent) == model.written["budget"]
+    assert all(words in model.posts.corpus.texts if kind == POST else words == "" for kind, words in silent)
+
+
+def test_a_limit_makes_texts_and_not_thoughts_alone(caplog):
+    most = 12
+    mind = Mind()
+    model = lively(mind, 3, options={"max_calls_per_round": most}, agents_post_rate=0.8, **NO_CHOICE)
+    assert len(mind.prompts) == 3 * most
+    assert model.written["budget"] > 3 * most  # so many thoughts are left that they alone would have taken it all
+    assert model.written["written"] >= 3 * (most - AT_A_TIME) // 2
+    assert not [record for record in caplog.records if "budget" in record.message]
+
+
+def test_a_limit_is_spent_on_the_most_followed_first():
+    model = lively(Mind(), 1, options={"max_calls": 24, "spend_on": "followed"}, **NO_CHOICE, agents_post_rate=0.8)
+    wrote = {author for kind, _, author, words in published(model) if kind == POST and words.startswith("post: ")}
+    others = {author for kind, round_, author, _ in published(model) if kind == POST and round_ == 0} - wrote
+    followers = model.network.n_followers
+    assert len(wrote) == AT_A_TIME < len(others)
+    assert min(followers[list(wrote)]) >= max(followers[list(others)])
+
+
+def test_attempts_of_texts_are_those_of_the_reasoner(caplog):
+    mind = Mind(lambda prompt: "...")
+    lively(mind, 1, options={"attempts": 2}, **NO_CHOICE)
+    assert len(mind.spoken) == 2 * len(set(mind.spoken)) > 0
+
+
+def test_texts_leave_a_limits_other_half_to_the_choices():
+    params = {"agents_post_rate": 0.9, "agents_band": 0.6, "network_mean_degree": 10}
+    model = lively(Mind(), 4, options={"max_calls_per_round": 10}, **params)
+    assert model.writer.usage["calls"] + model.reasoner.usage["calls"] == 4 * 10
+    assert model.reasoner.usage["calls"] >= 4 * 4
+    assert model.written["written"] > 0

@@ -1,0 +1,137 @@
+"""Values for each key, and worlds in which some have no effect."""
+
+import csv
+from contextlib import contextmanager
+from pathlib import Path
+
+from worlds import named
+
+from prism_mesa import Config, Reasoner
+from prism_mesa.llm import factory
+from prism_mesa.params import leaves, nested, said_of
+from prism_mesa.runs.run_files import read_manifest
+from prism_mesa.runs.social import run
+from prism_mesa.social.behavior import build_chart, social_chart
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.without_effect import TABLE, _known
+from prism_mesa.social.world.build import make_world
+
+ROOT = Path(__file__).parents[2]
+
+
+NOBODY = "http://127.0.0.1:9"
+
+
+SMALL = {"agents.n": 30, "rounds": 3, "network.mean_degree": 6, "agents.band": 0.3, "agents.activity": 0.8}
+
+
+# where the next value by a rule is not allowed, or says nothing; None: it cannot be changed here
+ANOTHER = {
+    "agents.profiles": None,
+    "clock.start": "2027-03-01T00:00:00Z",
+    "content": "template",
+    "feed.mode": "random",
+    "feed.size": 2,
+    "files.encoding": "latin-1",
+    "feed.velocity_window": 1,
+    "feed.window": 1,
+    "name": None,
+    "network.direction": "src_follows_dst",
+    "network.edges": None,
+    "network.kind": "erdos_renyi",
+    "network.within": 0.5,
+    "posts.authors": "rank",
+    "posts.embedder": "wordllama",
+    "posts.file": None,
+    "reasoner.answer": "probabilities",
+    "reasoner.rule.media": 6.0,
+    "records.engagements": 0.5,
+    "records.impressions": 0.5,
+    "records.transitions": 0.5,
+    "reasoner.distilled": None,
+    "reasoner.fallback": "rule",
+    "reasoner.host": NOBODY,
+    "reasoner.kind": None,
+    "reasoner.ledger": None,
+    "reasoner.ledger_path": None,
+    "reasoner.llm_share": None,
+    "reasoner.model": "another",
+    "reasoner.persona": "archetype",
+    "reasoner.spend_on": "followed",
+    "scheduler": "mesa",
+    "statechart.chart": named(build_chart(asks_action=True), "asking"),
+    "economy.domain": "trade",
+    "economy.first_quarter": "2010Q1",
+    "economy.limits.lower_bound": 3.0,
+    "economy.limits.highest_rate": 1.0,
+    "economy.limits.rate_step": 0.05,
+    "economy.macro.demand_lag_1": 1.2,
+    "economy.macro.demand_lag_2": -0.5,
+    "economy.nations": None,
+    "economy.policy": None,
+    "economy.prompt_style": "examples",
+}
+
+
+def another(key, value):
+    """Return another value of a key, or None if it is left as it is."""
+    if key in ANOTHER:
+        return ANOTHER[key]
+    match value:
+        case bool():
+            return not value
+        case int():
+            return value + 3
+        case float():
+            return value * 1.5 + 0.01 if value > 1 or value * 1.5 + 0.01 <= 1 else value / 2
+    return 7
+
+
+def table(file, columns, rows):
+    with file.open("w", encoding="utf-8", newline="") as out:
+        csv.writer(out).writerows([columns, *rows])
+    return str(file)
+
+
+def words(i):
+    return ("tea", "jazz", "rain")[i % 3]
+
+
+GIVEN = {"a chart in Python": {"chart": social_chart}, "a reasoner in Python": {"reasoner": lambda: Reasoner(says)}}
+
+
+def says(prompt):
+    return ("composing", "scrolling")[len(prompt) % 2]
+
+
+@contextmanager
+def without_embedded(monkeypatch, world):
+    with monkeypatch.context() as patch:
+        if "there" in world or world == "distilled in its place":
+            patch.setattr(factory, "embedded_fault", lambda path: "is not there")
+        yield
+
+
+def given_in(world):
+    own = GIVEN.get(world, {})
+    return {name: value() if name == "reasoner" else value for name, value in own.items()}
+
+
+def outcome(values, world, out):
+    """Return the bytes of all tables of a run, and its notes."""
+    result = run(values, out=out, **given_in(world))
+    assert result.status == "done"
+    found = {str(file.relative_to(result.run_dir)): file.read_bytes() for file in result.run_dir.rglob("*.parquet")}
+    return found, read_manifest(result.run_dir)["notes"]
+
+
+def idle_in(values, world):
+    """Return the keys that have no effect in a world, whoever sets them, each with the place of its entry."""
+    own = given_in(world)
+    model = SocialModel(Config.model_validate(nested(values)), **own)
+    model.close()
+    made = make_world(model.params, model.streams)
+    known = _known(model, made, said_of(model.params), given="reasoner" in own, chart_given="chart" in own)
+    holding = [(place, row) for place, row in enumerate(TABLE) if row.when(known)]
+    found = {key: next((place for place, row in holding if row.holds(key)), None) for key, _ in leaves(Config)}
+    return {key: place for key, place in found.items() if place is not None}

@@ -1,0 +1,135 @@
+"""Charts of users' own, and functions that play the oracle."""
+
+import pytest
+from lively_worlds import COMPOSING, EVALUATING, IDLE, LIVELY, RESTING, SCROLLING, moves, rounds_of
+from worlds import named, ran, small
+
+from prism_mesa.errors import ChartError, ConfigError, PrismWarning
+from prism_mesa.reasoner import Reasoner
+from prism_mesa.social.behavior import social_chart
+from prism_mesa.social.model import SocialModel
+from prism_mesa.statechart import AgentState, Statechart, Transition
+
+# charts of users' own
+
+
+def test_a_chart_is_named_as_module_and_object():
+    viral = SocialModel(agents_n=30, statechart_chart="prism_mesa.social.behavior:viral_chart")
+    assert viral.chart.name == "viral"
+
+
+@pytest.mark.parametrize(
+    ("where", "message"),
+    [
+        ("nonsense", "write it as module:object"),
+        ("no.such.module:chart", "cannot import 'no.such.module'"),
+        (
+            "prism_mesa.social.behavior:RESTING",
+            r"'RESTING' is no Statechart \(charts in .*: social_chart, viral_chart\)",
+        ),
+        ("math:chart", r"'chart' is no Statechart \(charts in math: none\)"),
+    ],
+)
+def test_a_chart_that_is_not_there_is_a_config_error(where, message):
+    with pytest.raises(ConfigError, match=rf"statechart\.chart: {where}: {message}"):
+        small(statechart_chart=where)
+
+
+def test_a_chart_with_an_unreachable_state_is_refused():
+    chart = Statechart([IDLE, SCROLLING, RESTING], [Transition("feed_ready", IDLE, SCROLLING)], IDLE, name="island")
+    with pytest.raises(ChartError, match="chart island: resting: no path of transitions leads to this state"):
+        small(statechart_chart=named(chart, "island"))
+
+
+def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
+    def breaks(agent, post):
+        raise ZeroDivisionError("no ground")
+
+    arrows = [*social_chart.transitions, Transition("feed_ready", IDLE, RESTING, guard=breaks)]
+    where = named(Statechart(AgentState, arrows, IDLE), "breaking")
+    model = small(statechart_chart=where, **LIVELY)
+    with pytest.warns(PrismWarning, match=r"breaks\(\)\] raised each of the 30 times"):
+        ran(model, 2)
+    assert {row["to_state"] for row in moves(model, trigger="feed_ready")} == {"scrolling"}
+    assert list(model.chart.guard_errors.values()) == [60]
+    assert model.row_by_row_guards == {"idle --feed_ready--> resting [breaks()]"}
+    with pytest.raises(ZeroDivisionError, match="no ground"):
+        ran(small(statechart_chart=where, statechart_strict=True, **LIVELY), 1)
+
+
+def test_a_chart_may_evaluate_without_a_post_at_hand():
+    arrows = [t for t in social_chart.transitions if t.trigger != "feed_ready"]
+    chart = Statechart(AgentState, [*arrows, Transition("feed_ready", IDLE, EVALUATING)], IDLE, timeouts={RESTING: 2})
+    model = small(statechart_chart=named(chart, "hasty"), **LIVELY)
+    with pytest.warns(PrismWarning, match=r"raised 30 times \(AttributeError: 'NoneType'"):
+        ran(model, 1)
+    first = moves(model, tick=1)
+    assert {row["trigger"] for row in first} == {"decides"}
+    assert {row["post"] for row in first} == {-1}
+
+
+def test_two_models_do_not_share_the_count_of_guard_errors():
+    one, other = small(), small()
+    one.chart.guard_errors["x"] += 1
+    assert other.chart.guard_errors == social_chart.guard_errors == {}
+
+
+# the oracle, played by a function
+
+
+def says(state):
+    return f'{{"next_state": "{state.value}"}}'
+
+
+def test_a_function_can_be_the_llm():
+    prompts = []
+
+    def keen(prompt):
+        prompts.append(prompt)
+        return says(COMPOSING)
+
+    with Reasoner(keen) as reasoner:
+        model = ran(small(reasoner=reasoner, agents_band=0.4, **LIVELY))
+    asked = [row for row in moves(model, trigger="decides") if row["open"]]
+    assert {row["to_state"] for row in asked} == {"composing"}
+    assert model.totals["open"] == len(asked) == sum(model.sources.values())
+    assert model.sources["llm"] == len(prompts) == len(set(prompts))
+    names = [agent.name for agent in model.agents]
+    assert all(any(name in prompt for name in names) for prompt in prompts)
+
+
+def test_an_llm_that_always_declines_leaves_only_what_the_chart_settles():
+    with Reasoner(lambda prompt: says(SCROLLING)) as reasoner:
+        model = ran(
+            small(reasoner=reasoner, agents_band=1.0, agents_threshold_mean=0.5, agents_threshold_sd=0.0, **LIVELY)
+        )
+    assert model.totals["likes"] == model.totals["replies"] == model.totals["reshares"] == 0
+    assert {(row["open"], row["to_state"]) for row in moves(model, trigger="decides")} == {(True, "scrolling")}
+
+
+@pytest.mark.parametrize(("fallback", "goes_to"), [("first", {"composing"}), ("stay", set())])
+def test_an_answer_that_never_comes_is_a_fallback_and_counted(fallback, goes_to, caplog):
+    def silent(prompt):
+        raise TimeoutError("nobody there")
+
+    with Reasoner(silent, fallback=fallback, backoff_s=0) as reasoner:
+        model = ran(small(reasoner=reasoner, agents_band=0.4, **LIVELY), 2)
+    assert model.totals["fallback"] == model.totals["open"] == model.sources["fallback"] > 0
+    assert {row["to_state"] for row in moves(model, trigger="decides") if row["open"]} == goes_to
+    assert rounds_of(model)["fallback"].sum() == model.totals["fallback"]
+    assert "fallback" in caplog.text
+
+
+def test_who_stays_is_asked_again_until_it_times_out():
+    def silent(prompt):
+        raise TimeoutError("nobody there")
+
+    with Reasoner(silent, fallback="stay", backoff_s=0) as reasoner:
+        model = small(reasoner=reasoner)
+        agent = model.agent(0)
+        agent.state, agent.engagement_threshold, agent.timeout_threshold = EVALUATING, 0.5, 3
+        told = []
+        for _ in range(3):
+            agent.step()
+            told.append((agent.state, agent.ticks_in_state, model.counts["open"]))
+    assert told == [(EVALUATING, 1, 1), (EVALUATING, 2, 2), (SCROLLING, 0, 2)]

@@ -1,0 +1,90 @@
+"""All other keys have an effect, and how it is said which have none."""
+
+import pytest
+from key_worlds import ROOT, SMALL, another, idle_in, outcome, table
+
+from prism_mesa import Config, load_config
+from prism_mesa.errors import ConfigError, PrismWarning
+from prism_mesa.params import leaves, said_of
+from prism_mesa.social.model import SocialModel
+
+# -- all others have one -----------------------------------------------------------------------------------
+
+
+NO_TABLE_SHOWS = {
+    "clock.round_minutes",
+    "clock.start",
+    "scheduler",
+    "statechart.max_history_depth",
+    "threads",
+}
+"""Keys that are no factors: how fast it is, and what only Python sees."""
+
+
+@pytest.fixture(autouse=True)
+def folder_of_its_own(tmp_path, monkeypatch):
+    """Some keys name a file that is made where it is missing."""
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("mode", "keys"), [("chronological", ""), ("x_algo", "feed.")])
+def test_all_other_keys_change_the_tables_and_nothing_is_said_of_them(mode, keys, tmp_path):
+    base = SMALL | {"feed.mode": mode, "agents.n": 60, "rounds": 6, "agents.post_rate": 0.4}
+    plain, _ = outcome(base, "", tmp_path)
+    idle, defaults = idle_in(base, ""), dict(leaves(Config))
+    same = []
+    for key in defaults.keys() - idle.keys() - NO_TABLE_SHOWS - {"feed.x_algo.author_floor"}:
+        if not key.startswith(keys):
+            continue
+        value = another(key, base.get(key, defaults[key]))
+        if value is not None:
+            found, notes = outcome(base | {key: value}, "", tmp_path)
+            assert not any("no effect" in note for note in notes)
+            same += [key] * (found == plain)
+    assert same == []
+
+
+# -- how it is said ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["default", "real", "million"])
+def test_the_files_that_come_with_prism_set_nothing_in_vain(name):
+    config = load_config(ROOT / "configs" / f"{name}.yaml", ["reasoner.kind=rule", "agents.n=1000"])
+    if name != "real":  # which reads a large file
+        assert not any("no effect" in note for note in SocialModel(config).notes)
+    assert said_of(config).keys() <= {key for key, _ in leaves(Config)}
+
+
+def test_the_command_says_it_in_its_summary_and_nowhere_else(prism, tmp_path):
+    code, out, err = prism(
+        "run", "agents.n=30", "rounds=1", "reasoner.kind=rule", "reasoner.model=mine", "--out", tmp_path
+    )
+    assert code == 0
+    assert "input       reasoner.model: no effect: the rule decides in this run" in out
+    assert "Warning" not in err
+
+
+def test_a_value_that_is_the_default_is_not_set():
+    assert SocialModel(agents_n=30, feed_x_algo_rate_like=0.00234, reasoner_archetypes=8).notes == ()
+
+
+def test_a_kind_of_network_beside_edges_is_told_as_it_was_said_however_the_config_came(tmp_path):
+    edges = table(tmp_path / "e.csv", ["src", "dst"], [(1, 2), (2, 3)])
+    config = load_config(None, ["network.kind=erdos_renyi", f"network.edges={edges}"])
+    assert config.network.kind == "edges"
+    assert said_of(config)["network.kind"] == "erdos_renyi"
+    for given in ({"config": config}, {"config": config, "rng": 3}):
+        with pytest.warns(PrismWarning, match=r"network.kind: no effect: network.edges brings the network"):
+            SocialModel(**given)
+    assert "network.kind" not in "".join(SocialModel(network_edges=edges, network_kind="edges").notes)
+    with pytest.raises(ConfigError, match=r"network\.kind: Input should be 'erdos_renyi'"):
+        SocialModel(network_edges=edges, network_kind="erdös")
+
+
+def test_a_number_of_agents_beside_edges_is_told_unless_it_is_that_of_the_graph(tmp_path):
+    edges = table(tmp_path / "e.csv", ["src", "dst"], [(1, 2), (2, 3)])
+    with pytest.warns(PrismWarning, match=r"^SocialModel: agents.n: no effect: network.edges brings its 3 agents$"):
+        model = SocialModel(network_edges=edges, agents_n=7)
+    assert model.notes[-1] == "agents.n: no effect: network.edges brings its 3 agents"
+    assert SocialModel(network_edges=edges, agents_n=3).notes == ()

@@ -1,0 +1,188 @@
+"""Users' files that cost more than they may, or hold what nobody can use."""
+
+import gzip
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from user_files import written
+from worlds import small
+
+from prism_mesa.errors import DataError
+from prism_mesa.social.params import FilesParams
+from prism_mesa.social.world.corpus import load_corpus
+from prism_mesa.social.world.follows import load_network
+from prism_mesa.social.world.readers import read_table
+
+# -- nothing costs more than it may ----------------------------------------------------------------------
+
+
+LIMITED = FilesParams(max_bytes=1_000_000)
+
+
+def refused(read, match):
+    """Check that a file is refused in one line and next to no memory."""
+    tracemalloc.start()
+    before = pa.total_allocated_bytes()
+    try:
+        with pytest.raises(DataError, match=match) as caught:
+            read()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 50_000_000
+    assert pa.total_allocated_bytes() - before < 50_000_000
+    assert len(str(caught.value)) <= 600
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_unpacks_to_more_than_allowed_is_refused(tmp_path):
+    rows = b"src,dst\n" + b"1,2\n" * 25_000_000
+    packed = written(tmp_path / "e.csv.gz", rows)
+    refused(
+        lambda: load_network(packed, files=LIMITED),
+        r"unpacks to more than 1,000,000 bytes, and files\.max_bytes=1000000",
+    )
+    plain = written(tmp_path / "p.csv", b"text\n" + b"hello\n" * 200_000)
+    refused(
+        lambda: load_corpus(plain, LIMITED), r"unpacks to 1,200,005 bytes, and files\.max_bytes=1000000 is the most"
+    )
+    with pytest.raises(DataError, match=r"network\.edges: .*files\.max_bytes=5 is the most"):
+        small(network_edges=plain, files_max_bytes=5)
+
+
+def test_a_parquet_file_is_refused_by_what_it_says_it_unpacks_to(tmp_path):
+    n = 1_000_000
+    pq.write_table(pa.table({"src": np.zeros(n, np.int64), "dst": np.ones(n, np.int64)}), tmp_path / "e.parquet")
+    assert (tmp_path / "e.parquet").stat().st_size < 10_000
+    refused(lambda: load_network(str(tmp_path / "e.parquet"), files=LIMITED), r"unpacks to 16,000,000 bytes")
+
+
+def test_a_text_that_a_parquet_file_repeats_by_a_number_is_counted_in_full(tmp_path):
+    many = pa.DictionaryArray.from_arrays(np.zeros(100_000, np.int32), ["x" * 500_000])
+    file = tmp_path / "p.parquet"
+    pq.write_table(pa.table({"text": many}), file)
+    assert file.stat().st_size < 1_000_000
+    refused(lambda: load_corpus(str(file)), r"unpacks to more than 8,000,000,000 bytes")
+
+
+def test_a_header_of_a_million_columns_is_refused(tmp_path):
+    wide = written(tmp_path / "wide.csv", "a," * 1_000_000 + "src,dst\n1,2\n")
+    refused(lambda: load_network(wide), "its first line is longer than 1,000,000 bytes")
+    wide = written(tmp_path / "less.csv", "a," * 20_000 + "src,dst\n1,2\n")
+    refused(lambda: load_network(wide), "its first line names 20,002 columns, and 10,000 are the most")
+    long = written(tmp_path / "long.csv", "x" * 500_000 + "\n1\n")
+    refused(lambda: load_network(long), "its first line is no header of a table: field larger than")
+    endless = written(tmp_path / "p.csv", b"\0" * 30_000_000)
+    refused(lambda: load_corpus(endless), "its first line is longer than 1,000,000 bytes")
+    file = tmp_path / "wide.parquet"
+    pq.write_table(pa.table({f"c{i}": [1] for i in range(10_001)}), file)
+    refused(lambda: load_corpus(str(file)), "it has 10,001 columns, and 10,000 are the most")
+    file.write_bytes(b"PAR1" + b"\0" * 100 + (100_000_000).to_bytes(4, "little") + b"PAR1")
+    refused(lambda: load_corpus(str(file)), "what it says of its columns is longer than 64,000,000 bytes")
+
+
+def test_many_names_of_columns_make_no_long_message(tmp_path):
+    file = written(tmp_path / "p.csv", ",".join(f"column{i}" for i in range(9000)) + "\n1\n")
+    refused(lambda: load_corpus(file), r"no column 'text' \(it has: column0, .*, and 8,980 more\)")
+    refused(
+        lambda: small(agents_profiles=written(tmp_path / "a.csv", f"agent,{'x' * 5000}\n1,2\n")), "unknown column 'xxx"
+    )
+    refused(lambda: load_corpus("x" * 5000 + ".csv"), r"posts\.file: \.\.\.x{296}\.csv: ")
+
+
+# -- whatever stands in a file ---------------------------------------------------------------------------
+
+
+HUGE = "9" * 400
+
+
+@pytest.mark.parametrize("column", ["round", "created_at"])
+@pytest.mark.parametrize("value", [HUGE, f"-{HUGE}", "1e999", "99999-01-01", "now", "today", "\0", "é"])
+def test_a_number_or_a_time_out_of_range_is_left_out_and_counted(tmp_path, column, value):
+    fine = {"round": "1", "created_at": "2026-01-01"}[column]
+    corpus = load_corpus(written(tmp_path / "p.csv", f"text,{column}\ngood,{fine}\nbad,{value}\n"))
+    assert corpus.texts == ["good"]
+    assert sum(count for _, count in corpus.dropped) == 1
+
+
+def test_a_time_that_pandas_gives_up_on_costs_no_other_its_place(tmp_path):
+    rows = "last,9999-12-31T23:59:59-12:00\nsecond,2026-01-02\nfirst,01/01/2026 10:00\nnone,someday\n"
+    corpus = load_corpus(written(tmp_path / "p.csv", "text,created_at\n" + rows))
+    assert corpus.texts == ["first", "second", "last"]
+    assert dict(corpus.dropped) == {"rows whose created_at is no time": 1}
+
+
+def test_times_may_be_numbers(tmp_path):
+    corpus = load_corpus(written(tmp_path / "p.csv", "text,created_at\nlast,1700000100\nfirst,999999999\nnever,\n"))
+    assert corpus.texts == ["first", "last"]
+    for times in ([3, 1], [3.5, 1.5], pd.to_datetime(["2026-01-03", "2026-01-01"]), ["2300-01-01", "1600-01-01"]):
+        file = written(tmp_path / "p.parquet", pd.DataFrame({"text": ["last", "first"], "created_at": times}))
+        assert load_corpus(file).texts == ["first", "last"]
+
+
+@pytest.mark.parametrize("value", [HUGE, f"-{HUGE}", "1e999", "inf"], ids=["long", "below", "e999", "inf"])
+def test_a_number_of_a_profile_out_of_range_is_one_short_line(tmp_path, value):
+    file = written(tmp_path / "a.csv", f"agent,activity\n1,{value}\n")
+    refused(lambda: small(agents_profiles=file), r"activity: line 2: .* is not a number in 0 \.\. 1$")
+    file = written(tmp_path / "b.csv", f"agent,timeout_threshold\n{HUGE},1\n")
+    refused(lambda: small(agents_profiles=file), r"agent '9{40}\.\.\.' is not in the network \(30 agents\)")
+
+
+@pytest.mark.parametrize("name", ["text", "author", "round", "created_at", "topic"])
+@pytest.mark.parametrize("cells", [[["a"], ["b"]], [{"x": 1}, {"x": 2}], [b"\xff", b"\xfe"]])
+def test_cells_that_hold_more_than_a_value_are_refused(tmp_path, name, cells):
+    columns = {"text": ["one", "two"], name: cells}
+    pq.write_table(pa.table(columns), tmp_path / "p.parquet")
+    refused(lambda: load_corpus(str(tmp_path / "p.parquet")), f"column '{name}' holds .*, not ")
+
+
+def test_texts_of_a_parquet_file_that_are_not_utf_8_are_refused(tmp_path):
+    broken = pa.array([b"caf\xe9", b"ok"]).view(pa.string())
+    for name, read in (("text", load_corpus), ("src", load_network)):
+        pq.write_table(pa.table({name: broken, "dst": ["x", "y"]}), tmp_path / "p.parquet")
+        refused(lambda read=read: read(str(tmp_path / "p.parquet")), "cannot be read: .*UTF8")
+
+
+def sources(folder):
+    """A file of each kind, as bytes."""
+    table = pd.DataFrame({"text": ["one", "two, three", "vier"], "author": ["1", "2", "3"], "round": [0, 1, 2]})
+    table["src"], table["dst"], table["created_at"] = [1, 2, 3], [2, 3, 1], pd.to_datetime(["2026-01-01"] * 3)
+    plain = table.to_csv(index=False).encode()
+    table.to_parquet(folder / "t.parquet")
+    return {".csv": plain, ".csv.gz": gzip.compress(plain, mtime=0), ".parquet": (folder / "t.parquet").read_bytes()}
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path_factory, data):
+    folder = tmp_path_factory.mktemp("damaged")
+    suffix = data.draw(st.sampled_from([".csv", ".csv.gz", ".parquet"]))
+    content = bytearray(sources(folder)[suffix])
+    for _ in range(data.draw(st.integers(1, 4))):
+        place = data.draw(st.integers(0, len(content) - 1))
+        new = data.draw(
+            st.one_of(st.binary(max_size=4), st.sampled_from([HUGE.encode(), b'"', b"\n", b",", b"\xff", b"\0"]))
+        )
+        content[place : place + data.draw(st.integers(0, 4))] = new
+    file = Path(written(folder / f"d{suffix}", ""))
+    file.write_bytes(content[: data.draw(st.integers(0, len(content)))] if data.draw(st.booleans()) else content)
+    for read in (load_corpus, load_network, lambda path: read_table(path, "k", ("text",), ("author",), others=False)):
+        said = fault_of(read, str(file))
+        assert "\n" not in said
+        assert len(said) <= 600
+
+
+def fault_of(read, file):
+    """Return what a DataError says, an empty text if there was none."""
+    try:
+        read(file)
+    except DataError as error:
+        return str(error)
+    return ""

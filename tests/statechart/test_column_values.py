@@ -1,0 +1,150 @@
+"""Firing over columns: single cases that a random chart seldom meets."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from column_rows import by_columns
+
+from prism_mesa.statechart import AgentState, ArrayColumns, F, Statechart, Transition, column_values
+
+EVALUATING, COMPOSING, SCROLLING = AgentState.EVALUATING, AgentState.COMPOSING, AgentState.SCROLLING
+
+
+# Single things that a random chart seldom meets.
+
+
+def a_chart(*arrows, **settings_):
+    return Statechart(AgentState, [Transition("decides", EVALUATING, *arrow) for arrow in arrows], "idle", **settings_)
+
+
+def fire_rows(chart, n=1, *, agents=None, **posts):
+    states = np.full(n, EVALUATING.code)
+    return chart.fire_many(states, "decides", ArrayColumns(agents or {}), ArrayColumns(posts))
+
+
+def test_rows_without_a_trigger_or_with_an_unknown_one_or_in_another_state_do_nothing():
+    chart = a_chart((COMPOSING,))
+    states = np.array([EVALUATING.code, EVALUATING.code, SCROLLING.code])
+    nothing = ArrayColumns({})
+    assert chart.fire_many(states, np.array([0, -1, 0]), nothing, nothing).taken.tolist() == [0, -1, -1]
+    assert chart.fire_many(states, "decide", nothing, nothing).taken.tolist() == [-1, -1, -1]
+    assert chart.fire_many(states[:0], "decides", nothing, nothing).taken.tolist() == []
+
+
+def test_callables_are_named_and_expressions_that_run_over_columns_are_not():
+    def is_dull(agent, post):
+        return round(post.relevance, 1) < 0.2
+
+    chart = a_chart(
+        (COMPOSING, F.post.relevance > 0.5), (SCROLLING, is_dull), (SCROLLING, lambda agent, post: post.relevance < 0.2)
+    )
+    fired = fire_rows(chart, 2, relevance=np.array([0.6, 0.1]))
+    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING]
+    label = "evaluating --decides--> scrolling"
+    assert fired.row_by_row_guards == {f"{label} [is_dull()]", f"{label} [lambda]"}
+    assert fire_rows(a_chart((COMPOSING, F.post.relevance > 0.5)), relevance=np.array([1.0])).row_by_row_guards == set()
+
+
+def test_firing_over_columns_changes_no_agent_and_runs_no_action():
+    def fail(agent, post):
+        raise AssertionError("an action ran")
+
+    states = np.array([EVALUATING.code])
+    fired = a_chart((COMPOSING, None, fail)).fire_many(states, "decides", ArrayColumns({}), ArrayColumns({}))
+    assert fired.taken.tolist() == [0]
+    assert states.tolist() == [EVALUATING.code]
+
+
+def test_a_strict_chart_lets_the_exception_of_a_row_pass():
+    for guard in (1 / F.post.views > 0.5, lambda agent, post: 1 / post.views > 0.5):
+        with pytest.raises(ZeroDivisionError, match="division by zero"):
+            fire_rows(a_chart((COMPOSING, guard), strict=True), 2, views=np.array([1, 0]))
+
+
+class Same:
+    """Columns whose every row has the same fields, held once."""
+
+    def __init__(self, **fields):
+        self.fields = fields
+
+    def take(self, rows):
+        return self
+
+    def column(self, name):
+        return self.fields[name]
+
+    def row(self, i):
+        return SimpleNamespace(**self.fields)
+
+
+@pytest.mark.parametrize(
+    ("value", "outcome"), [(1, COMPOSING), (0.0, SCROLLING), ("", SCROLLING), ("needs_oracle", (COMPOSING, SCROLLING))]
+)
+def test_a_field_held_once_for_all_rows_decides_for_all_rows(value, outcome):
+    chart = a_chart((COMPOSING, F.post.x), (SCROLLING,))
+    fired = chart.fire_many(np.full(3, EVALUATING.code), "decides", Same(), Same(x=value))
+    shown = ("takes", outcome) if isinstance(outcome, AgentState) else ("asks", outcome)
+    assert [by_columns(fired, row)[0] for row in range(3)] == [shown] * 3
+
+
+def test_one_row_that_divides_by_zero_spoils_only_itself():
+    chart = a_chart((COMPOSING, F.post.likes / F.post.views > 0.5), (SCROLLING,))
+    fired = fire_rows(chart, 3, likes=np.array([1, 1, 0]), views=np.array([1, 0, 2]))
+    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING, SCROLLING]
+    assert chart.guard_errors.total() == 1
+
+
+@pytest.mark.parametrize("likes", [1.0, 0.0, float("nan"), float("inf")])
+def test_dividing_by_zero_raises_whatever_is_divided(likes):
+    chart = a_chart((COMPOSING, ~(F.post.likes / F.post.views > 0.5)), (SCROLLING,))
+    fired = fire_rows(chart, likes=np.array([likes]), views=np.array([0.0]))
+    assert fired.transitions[fired.taken[0]].target is SCROLLING
+    agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
+    assert chart.fire(agent, "decides", {"likes": likes, "views": 0}) is SCROLLING
+    assert chart.guard_errors.total() == 2
+
+
+def test_floats_of_single_precision_are_compared_in_double_as_a_row_does():
+    tenth = np.array([0.1], np.float32)
+    assert tenth.item() > 0.1
+    assert column_values(F.post.x > 0.1, ArrayColumns({}), ArrayColumns({"x": tenth}), 1).tolist() == [1]
+
+
+def test_small_integers_do_not_wrap_around():
+    posts = {"a": np.array([200], np.uint8), "b": np.array([100], np.uint8)}
+    for guard in (F.post.a + F.post.b == 300, F.post.b - F.post.a == -100):
+        assert column_values(guard, ArrayColumns({}), ArrayColumns(posts), 1).tolist() == [1]
+
+
+def test_truth_values_add_up_as_in_python():
+    flags = {"a": np.array([True, True]), "b": np.array([True, False])}
+    for guard in (F.post.a + F.post.b == 2, (F.post.a == 1) + (F.post.b == 1) == 2):
+        assert column_values(guard, ArrayColumns({}), ArrayColumns(flags), 2).tolist() == [1, 0]
+
+
+def test_an_empty_text_is_false_in_a_column_as_in_a_row():
+    chart = a_chart((COMPOSING, F.post.text & True), (SCROLLING, ~F.post.text))
+    fired = fire_rows(chart, 2, text=np.array(["read me", ""]))
+    assert [fired.transitions[i].target for i in fired.taken] == [COMPOSING, SCROLLING]
+
+
+def test_a_field_that_holds_the_marker_itself_needs_the_oracle_on_both_ways():
+    chart = a_chart((COMPOSING, F.post.verdict), (SCROLLING,))
+    fired = fire_rows(chart, 2, verdict=np.array(["needs_oracle", ""]))
+    assert fired.option_sets[fired.open[0]] == (COMPOSING, SCROLLING)
+    assert fired.transitions[fired.taken[1]].target is SCROLLING
+    agent = SimpleNamespace(state=EVALUATING)
+    assert chart.fire(agent, "decides", {"verdict": "needs_oracle"}) == (COMPOSING, SCROLLING)
+
+
+@pytest.mark.parametrize("n_guards", [1, 8, 9, 20, 39, 40, 41, 60])
+def test_a_place_may_have_any_number_of_guards(n_guards):
+    chart = a_chart(*[(COMPOSING if i % 2 else SCROLLING, F.post.views == i) for i in range(n_guards)], (None,))
+    last = n_guards - 1
+    target = COMPOSING if last % 2 else SCROLLING
+    fired = fire_rows(chart, 2, views=np.array([last, -1]))
+    assert fired.transitions[fired.taken[0]].target is target
+    assert fired.open.tolist() == [-1, 0]
+    agent = SimpleNamespace(state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0)
+    assert chart.fire(agent, "decides", {"views": last}) is target

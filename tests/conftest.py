@@ -67,7 +67,7 @@ Dispatcher.compile = _in_turn
 
 @pytest.fixture
 def hurried(monkeypatch):
-    """Give servers that are all down half a second to come back, not five (tests/llm/test_pool.py looks at those)."""
+    """Give servers that are all down half a second to come back, and not five."""
     monkeypatch.setattr(HostPool, "__init__", partialmethod(HostPool.__init__, grace_s=0.5))
 
 

@@ -12,6 +12,8 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 def write_csv(table: pd.DataFrame, file: Path, **how: Any) -> None:
     """Write a table as CSV; a text that a spreadsheet would take for a formula gets an apostrophe before it.
 
+    A carriage return becomes a line feed: Python 3.12 would not quote it, and what follows it would be a row.
+
     Args:
         table: The table; its index is left out.
         file: The file.
@@ -26,4 +28,7 @@ def _is_number(column: "pd.Series[Any]") -> bool:
 
 
 def _inert(cell: Any) -> Any:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
+    if not isinstance(cell, str):
+        return cell
+    cell = cell.replace("\r\n", "\n").replace("\r", "\n")
+    return f"'{cell}" if cell.startswith(_FORMULA) else cell

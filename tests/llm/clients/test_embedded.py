@@ -24,7 +24,7 @@ from prism_mesa.statechart import STATES, AgentState
 
 pytestmark = pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
 
-PAIRS = Path(__file__).parents[2] / "benchmarks" / "persona_post_pairs.csv"
+PAIRS = Path(__file__).parents[3] / "benchmarks" / "persona_post_pairs.csv"
 C, S, LIKE, REPLY, RESHARE, REST = (
     AgentState.COMPOSING,
     AgentState.SCROLLING,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, Out, Run, Trust
+from prism_mesa.cli.arguments import MOST_AGENTS, MOST_ROUNDS, AsJson, OutOption, Run, Trust
 from prism_mesa.cli.console import (
     InterruptedByUserError,
     failure_of,
@@ -69,7 +69,7 @@ def survey(
         int | None,
         typer.Option(metavar="ROUND", min=0, max=MOST_ROUNDS, help="take the run as it was after this round, from 0"),
     ] = None,
-    out: Out = Path("results"),
+    out: OutOption = Path("results"),
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
@@ -116,7 +116,7 @@ def distill(
     seeds: Annotated[
         int, typer.Option(min=1, max=10_000, help="with --drift: that many seeds, from the run's own on")
     ] = 1,
-    out: Out = Path("results"),
+    out: OutOption = Path("results"),
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
@@ -194,7 +194,7 @@ def interview(
     free: Annotated[
         bool, typer.Option("--free", help="let the small embedded LLM use words of its own, not only the agent's deeds")
     ] = False,
-    out: Out = Path("results"),
+    out: OutOption = Path("results"),
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:

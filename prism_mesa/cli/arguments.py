@@ -21,7 +21,7 @@ ConfiguredNations = Annotated[
     list[str] | None,
     typer.Argument(metavar="CONFIG|KEY=VALUE", help="a YAML file first, if any, then keys: economy.policy=taylor"),
 ]
-Out = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
+OutOption = Annotated[Path, typer.Option(metavar="DIR", help="parent folder of what is made; made if missing")]
 Trust = Annotated[
     bool, typer.Option("--trust", help="use a server, module or file that only the RUN's folder names (it runs code)")
 ]

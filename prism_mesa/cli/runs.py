@@ -13,7 +13,7 @@ from prism_mesa.cli.arguments import (
     AsJson,
     Configured,
     ConfiguredNations,
-    Out,
+    OutOption,
     Run,
     Trust,
     configured,
@@ -34,7 +34,7 @@ ECONOMY_FILE = Path("configs/economy.yaml")
 _BIG = 100_000  # agents; it takes seconds to make so many
 
 
-def run(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Run a simulation; keep its tables and pictures in OUT/<run-id>."""
     from prism_mesa.api import run as run_config
 
@@ -54,7 +54,7 @@ def say_building(config: "Config") -> None:
         say(f"building {config.agents.n:,} agents ...")
 
 
-def economy(arguments: ConfiguredNations = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Let nations set policy in words, in an economy that answers; keep tables and pictures in OUT/<run-id>."""
     from prism_mesa.api import run_economy
     from prism_mesa.runs.config import EconomyConfig, load
@@ -97,7 +97,7 @@ def replay(
         raise PrismError(f"{run_dir}: repeated, {len(found.differences)} tables differ; {table}: {difference}")
 
 
-def chart(arguments: Configured = None, out: Out = Path("results"), as_json: AsJson = False) -> None:
+def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
     from prism_mesa.social.behavior import FIRED, chosen_chart
     from prism_mesa.social.round.guard_faults import READABLE

@@ -135,7 +135,7 @@ class EconomyModel(mesa.Model):
             return None, ""
         if llm is not None:
             if not isinstance(llm, LLMClient):
-                llm = LLMClient(llm, reasoner, books=AnswerStore(reasoner.ledger, shared_ledger(reasoner)))
+                llm = LLMClient(llm, reasoner, store=AnswerStore(reasoner.ledger, shared_ledger(reasoner)))
             llm.begin()
             return llm, ""
         made, note = make_llm_client(reasoner)

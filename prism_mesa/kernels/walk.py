@@ -68,7 +68,7 @@ def walk(
     people: People,
     posts: PostTable,
     setting: RoundConstants,
-    book: HistoryRing,
+    histories: HistoryRing,
     out: WalkOutput,
 ) -> None:
     """Let agents do their ticks from after `at` up to `until`, or up to where one stops.
@@ -89,7 +89,7 @@ def walk(
         people: The population, which is changed.
         posts: What is read.
         setting: What is the same for all.
-        book: The histories, which are written on.
+        histories: The histories, which are written on.
         out: What came about; it has room for one of each per row and tick.
     """
     states, waits, limits = people.state, people.ticks_in_state, people.timeout_threshold
@@ -109,7 +109,7 @@ def walk(
     composes, engages, releases_post = chart.composes, chart.engages, chart.releases_post
     code, left, right, result, start = programs.code, programs.left, programs.right, programs.result, programs.start
     reads_post, used = programs.reads_post, programs.used
-    ring, total = book.ring, book.total
+    ring, total = histories.ring, histories.total
     counts, stopped, impressions, engagements, moves = (
         out.counts,
         out.stopped,

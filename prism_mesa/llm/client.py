@@ -82,7 +82,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
     Args:
         client: What is asked; a function ``(prompt) -> str``, plain or async, will do.
         params: Attempts, limits, time-outs (see `LLMParams`).
-        books: What is known before and where answers are shared; by default nothing and nowhere.
+        store: What is known before and where answers are shared; by default nothing and nowhere.
         kind: What of `LLMParams.kind` it is; `python` if it was made by hand.
         note: Why it is asked although something else was wished for; else empty.
         budget: Limits that it shares with another asker; by default those of `params`.
@@ -98,13 +98,13 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
         client: ChatClient | PromptFunction,
         params: LLMParams | None = None,
         *,
-        books: AnswerStore | None = None,
+        store: AnswerStore | None = None,
         kind: str = "python",
         note: str = "",
         budget: Budget | None = None,
     ) -> None:
         own = params or LLMParams(kind=kind, timeout_s=60.0)
-        super().__init__(own, books, kind=kind, note=note, budget=budget)
+        super().__init__(own, store, kind=kind, note=note, budget=budget)
         self.client: ChatClient = client if isinstance(client, ChatClient) else FunctionClient(client)
         self._waiting: dict[str, _Out] = {}
 
@@ -117,7 +117,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
     def label(self) -> str:
         """What a summary calls it."""
         name = str(getattr(self.client, "label", self.client.name))
-        return f"{name}, replayed" if self.books.mode == "replay" else name
+        return f"{name}, replayed" if self.store.mode == "replay" else name
 
     @property
     def slots(self) -> int:
@@ -182,14 +182,14 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
         try:
             return [self._ended(pending, rows) for pending in pending_requests]
         finally:
-            self.books.note(rows)
+            self.store.note(rows)
 
     def _begun(self, request: LLMRequest[Any]) -> _PendingRequest:
         """Return what is wanted with its call, if it is not known; equal prompts share one."""
         self.budget.at_round(request.place.round)
         digest = str(getattr(self.client, "digest", ""))
         key = answer_key(request.prompt, request.options, self.client.name, digest, self.client.decoding)
-        if self.books.mode == "replay" or self.books.raw_of(key) is not None:
+        if self.store.mode == "replay" or self.store.raw_of(key) is not None:
             return _PendingRequest(request, key)
         first = key not in self._waiting
         if first:
@@ -201,7 +201,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
 
     def _call_is_done(self, call: Call[LLMRequest[Any]]) -> None:
         if call.completion is not None:
-            self.books.keep(self._stored(call, call.completion))
+            self.store.keep(self._stored(call, call.completion))
         self._waiting.pop(call.key).set_result(call)
 
     def _ended(self, pending: _PendingRequest, rows: list[AskedRow]) -> Any:
@@ -214,12 +214,12 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
                 told = f"the LLM gave the {request.component} no usable answer"
                 told += f" ({call.reason}, attempts: {call.attempts}): {why}"
                 raise _failure(request, call.reason, call.attempts, told, call.error)
-            said = self._replayed(pending) if self.books.mode == "replay" else request.read(self._raw(pending.key))
+            said = self._replayed(pending) if self.store.mode == "replay" else request.read(self._raw(pending.key))
         except UselessAnswerError as error:  # of a shared ledger: its first answer stands, and nobody is asked again
             told = f"what the ledger holds for the {request.component} is of no use: {error}"
             return self._failed(pending, _failure(request, error.reason, 0, told, error), 0, rows)
         except LLMFailureException as failure:
-            attempts = failure.attempts if self.books.mode == "replay" else attempts
+            attempts = failure.attempts if self.store.mode == "replay" else attempts
             return self._failed(pending, failure, attempts, rows)
         self._note(pending, "llm" if pending.first else "cache", "", attempts, rows)
         return said
@@ -228,20 +228,20 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
     def _is_known(self) -> bool:
         """Whether the ledger that is replayed says who was asked: if all failed, it does not."""
         digest = str(getattr(self.client, "digest", ""))
-        return self.books.knows(self.client.name, digest, self.client.decoding)
+        return self.store.knows(self.client.name, digest, self.client.decoding)
 
     def _raw(self, key: str) -> str:
-        return self.books.raw_of(key) or ""
+        return self.store.raw_of(key) or ""
 
     def _replayed(self, pending: _PendingRequest) -> Any:
         request, place = pending.request, pending.request.place
-        past = self.books.past(place.round, place.tick, place.agent)
+        past = self.store.past(place.round, place.tick, place.agent)
         if past is not None and past.source == "failed" and (past.key == pending.key or not self._is_known):
             raise LLMFailureException(past.reason, past.attempts, request.component)
-        raw = self.books.raw_of(pending.key)
+        raw = self.store.raw_of(pending.key)
         if raw is None:
             other = "" if past is None else "; another prompt stands there: has the configuration changed?"
-            where = "" if self.books.shared is None else f" {self.books.shared.path}"
+            where = "" if self.store.shared is None else f" {self.store.shared.path}"
             raise OracleError(
                 "not-recorded", f"the ledger{where} holds no answer for round {place.round}, agent {place.agent}{other}"
             )
@@ -262,7 +262,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
         self.counts[source] += 1
         place = pending.request.place
         rows.append(
-            AskedRow(place.round, place.tick, place.agent, pending.key, source, reason, attempts, self.books.run)
+            AskedRow(place.round, place.tick, place.agent, pending.key, source, reason, attempts, self.store.run)
         )
 
     def _stored(self, call: Call[LLMRequest[Any]], said: Completion) -> StoredAnswer:

@@ -36,20 +36,20 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
     """
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
-    books = AnswerStore(params.ledger, shared_ledger(params))
+    store = AnswerStore(params.ledger, shared_ledger(params))
     try:
-        if books.mode == "replay" and books.shared is not None:
-            recorded = recorded_client(books.shared, params)
+        if store.mode == "replay" and store.shared is not None:
+            recorded = recorded_client(store.shared, params)
             kind = "embedded" if "build" in recorded.decoding else params.kind
-            return LLMClient(recorded, params, books=books, kind=kind), ""
+            return LLMClient(recorded, params, store=store, kind=kind), ""
         client, kind, note = find_client(params, continues=continues)
     except BaseException:
-        books.close()
+        store.close()
         raise
     if client is None:
-        books.close()
+        store.close()
         return None, note
-    return LLMClient(client, params, books=books, kind=kind, note=note), note
+    return LLMClient(client, params, store=store, kind=kind, note=note), note
 
 
 def shared_ledger(params: LLMParams) -> Ledger | None:

@@ -43,11 +43,11 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
                 "reasoner.llm_share: has no effect with reasoner.kind=distilled; name an LLM's kind, or auto"
             )
         return _distilled(params, params.persona)
-    books = AnswerStore(params.ledger, shared_ledger(params))
+    store = AnswerStore(params.ledger, shared_ledger(params))
     try:
-        return _asking(params, books)
+        return _asking(params, store)
     except BaseException:
-        books.close()
+        store.close()
         raise
 
 
@@ -73,13 +73,13 @@ def make_writer(
     client: ChatClient | None
     if reasoner.kind == "python":
         client = getattr(reasoner.oracle, "client", None)
-    elif reasoner.books.mode == "replay" and reasoner.books.shared is not None:
-        client = recorded_client(reasoner.books.shared, own)
+    elif reasoner.store.mode == "replay" and reasoner.store.shared is not None:
+        client = recorded_client(reasoner.store.shared, own)
     else:
         client, _, _ = find_client(own, continues=True)
     if client is None:
         raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
-    return LLMClient(client, own, books=reasoner.books, kind=reasoner.kind, budget=reasoner.budget), ""
+    return LLMClient(client, own, store=reasoner.store, kind=reasoner.kind, budget=reasoner.budget), ""
 
 
 def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
@@ -98,13 +98,13 @@ def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner
     return DistilledReasoner(model, RuleReasoner(params.rule), text)
 
 
-def _asking(params: ReasonerParams, books: AnswerStore) -> AnyReasoner:
-    if books.mode == "replay" and books.shared is not None:
-        return _reasoner(params, recorded_oracle(books.shared, params), params.kind, books)
+def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
+    if store.mode == "replay" and store.shared is not None:
+        return _reasoner(params, recorded_oracle(store.shared, params), params.kind, store)
     client, kind, note = find_client(params)
     if client is not None:
-        return _reasoner(params, _oracle(client, params), kind, books, note)
-    books.close()
+        return _reasoner(params, _oracle(client, params), kind, store, note)
+    store.close()
     if params.distilled is not None:
         alone = _distilled(params, params.persona)
         alone.note = note
@@ -118,11 +118,11 @@ def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
     return ChatOracle(client, params.answer or "choice")
 
 
-def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, books: AnswerStore, note: str = "") -> Reasoner:
+def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, store: AnswerStore, note: str = "") -> Reasoner:
     """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
     scores = oracle.decoding.get("answer") is None
     answer = params.answer or ("probabilities" if scores else "choice")
     persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
     resolved = params.model_copy(update={"answer": answer, "persona": persona})
     distilled = _distilled(params, persona) if params.llm_share < 1 else None
-    return Reasoner(oracle, params=resolved, books=books, kind=kind, note=note, distilled=distilled)
+    return Reasoner(oracle, params=resolved, store=store, kind=kind, note=note, distilled=distilled)

@@ -57,7 +57,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         client: What is asked; a function ``(prompt) -> str``, plain or async, will do.
         ledger: The run's own ledger; whoever opened it closes it.
         params: How it is asked: attempts, limits, fallback, ... (see `ReasonerParams`).
-        books: What is known before and where answers are shared; by default nothing and nowhere.
+        store: What is known before and where answers are shared; by default nothing and nowhere.
         rule: The rule behind the fallback `rule`.
         distilled: Who answers the open choices of a model that `llm_share` does not give to the LLM; whoever is
             asked here directly is the LLM.
@@ -82,7 +82,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         *,
         ledger: Ledger | None = None,
         params: ReasonerParams | None = None,
-        books: AnswerStore | None = None,
+        store: AnswerStore | None = None,
         rule: RuleReasoner | None = None,
         distilled: DistilledReasoner | None = None,
         kind: str = "python",
@@ -90,9 +90,9 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         **options: Any,
     ) -> None:
         own = with_options(params or ReasonerParams(), options)
-        super().__init__(own, books, kind=kind, note=note)
+        super().__init__(own, store, kind=kind, note=note)
         self.oracle = as_oracle(client, own.answer or "choice")
-        self.books.own = ledger
+        self.store.own = ledger
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
         self.rule = rule or RuleReasoner(own.rule)
@@ -111,7 +111,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        name = f"{self.oracle.label}, replayed" if self.books.mode == "replay" else self.oracle.label
+        name = f"{self.oracle.label}, replayed" if self.store.mode == "replay" else self.oracle.label
         if self.batch_reasoner is None:
             return name
         return f"{name} for {self.params.llm_share:g} of the open choices, the rest: {self.batch_reasoner.label}"
@@ -213,12 +213,12 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
             if not pending.key:
                 out.append((ask, Answer(ask.question.options[0], "rule")))
                 continue
-            answer = self._replayed(pending) if self.books.mode == "replay" else self._known(pending)
+            answer = self._replayed(pending) if self.store.mode == "replay" else self._known(pending)
             if answer is not None:
                 known.append(self._given(pending, answer))
             else:
                 self._ask(pending)
-        self.books.note(known)
+        self.store.note(known)
 
     def _ask(self, pending: PendingQuestion) -> None:
         """Let a sheet wait for the call of its key, which is as urgent as the most urgent of those that wait."""
@@ -251,28 +251,28 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         )
 
     def _known(self, pending: PendingQuestion) -> Answer | None:
-        raw = self.books.raw_of(pending.key)
+        raw = self.store.raw_of(pending.key)
         if raw is not None:
             return self._read_again(pending, raw)
         reason = self._failed.get(pending.key) if pending.ask.agent >= 0 else None
         return None if reason is None else self._stand_in(pending, reason)
 
     def _replayed(self, pending: PendingQuestion) -> Answer:
-        past = self.books.past(int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
+        past = self.store.past(int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
         if past is not None and past.source in ("fallback", "budget"):
             oracle = self.oracle
-            if past.key != pending.key and self.books.knows(oracle.name, oracle.digest, oracle.decoding):
-                raise OracleError("not-recorded", missing_answer(pending, past, self.books.shared))
+            if past.key != pending.key and self.store.knows(oracle.name, oracle.digest, oracle.decoding):
+                raise OracleError("not-recorded", missing_answer(pending, past, self.store.shared))
             return self._stand_in(pending, past.reason, past.attempts)
-        raw = self.books.raw_of(pending.key)
+        raw = self.store.raw_of(pending.key)
         if raw is None:
-            raise OracleError("not-recorded", missing_answer(pending, past, self.books.shared))
+            raise OracleError("not-recorded", missing_answer(pending, past, self.store.shared))
         try:
             return read_answer(self.oracle, pending, raw, "cache")
         except UselessAnswerError as error:
             raise OracleError(
                 "not-recorded",
-                f"{missing_answer(pending, past, self.books.shared)}; what stands there is none: {error}",
+                f"{missing_answer(pending, past, self.store.shared)}; what stands there is none: {error}",
             ) from error
 
     def _call_is_done(self, call: Call[Question]) -> None:
@@ -281,7 +281,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         raw = ""
         if call.completion is not None:
             self._usefulness.answer_was_used()
-            raw = self.books.keep(stored_answer(self.oracle, call, call.completion))
+            raw = self.store.keep(stored_answer(self.oracle, call, call.completion))
         else:
             self._failed[call.key] = call.reason
             warn_of_fallback(call, self.params.fallback)
@@ -295,7 +295,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
             else:
                 answer = read_answer(self.oracle, pending, raw, "cache" if i else "llm", attempts)
             rows.append(self._given(pending, answer))
-        self.books.note(rows)
+        self.store.note(rows)
         self._n_out -= sum(pending.out is self._ready for pending in pending_questions)
 
     def _answer_is_useless(self, call: Call[Question]) -> None:
@@ -312,7 +312,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         if answer.source == "fallback":
             self.reasons[answer.reason] += 1
         place = (int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
-        return AskedRow(*place, pending.key, answer.source, answer.reason, answer.attempts, self.books.run)
+        return AskedRow(*place, pending.key, answer.source, answer.reason, answer.attempts, self.store.run)
 
     def _read_again(self, pending: PendingQuestion, raw: str, source: Source = "cache", attempts: int = 0) -> Answer:
         """Return the answer that a ledger holds, or, as it stands there all the same, a fallback if it is none."""

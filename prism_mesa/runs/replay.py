@@ -58,8 +58,8 @@ def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
     if llm is None:
         return None
     client = RecordedClient(llm.name, llm.digest, dict(llm.decoding))
-    books = AnswerStore("replay", Ledger(run_dir / LEDGER, read_only=True))
-    return LLMClient(client, config.reasoner, books=books, kind=llm.kind or "")
+    store = AnswerStore("replay", Ledger(run_dir / LEDGER, read_only=True))
+    return LLMClient(client, config.reasoner, store=store, kind=llm.kind or "")
 
 
 def replay(

@@ -38,8 +38,8 @@ from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 
 
 def replaying(path):
-    client = LLMClient(toy(nobody), books=AnswerStore("replay", Ledger(path)))
-    client.books.run = "scope/again"
+    client = LLMClient(toy(nobody), store=AnswerStore("replay", Ledger(path)))
+    client.store.run = "scope/again"
     return client
 
 

@@ -182,9 +182,9 @@ def test_an_answer_is_replayed_from_what_was_recorded(tmp_path):
     )
     assert json.loads(row.options) == ["lettered", '["water", "tea", "coffee"]']
     silent = Likes({})
-    books = AnswerStore("replay", Ledger(tmp_path / "d.sqlite", read_only=True))
-    with LLMClient(silent, books=books) as client:
-        client.books.run = "scope/again"
+    store = AnswerStore("replay", Ledger(tmp_path / "d.sqlite", read_only=True))
+    with LLMClient(silent, store=store) as client:
+        client.store.run = "scope/again"
         assert answer(client, form, place=place) == first
     assert silent.asked == []
 

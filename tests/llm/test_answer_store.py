@@ -46,12 +46,12 @@ def own(tmp_path):
 
 def answered(function, mode, path, asks, *, own=None, run="scope/run", **options):
     """Ask some questions as a run of its own, one after the other, and return the answers and the reasoner."""
-    books = AnswerStore(mode, None if path is None else Ledger(path))
-    with Reasoner(toy(function), books=books, **options) as reasoner:
+    store = AnswerStore(mode, None if path is None else Ledger(path))
+    with Reasoner(toy(function), store=store, **options) as reasoner:
         if own is not None:
             reasoner.record(own, run)
         else:
-            reasoner.books.run = run
+            reasoner.store.run = run
         answers = [reasoner.answer([one])[0] for one in asks]
     return answers, reasoner
 
@@ -119,8 +119,8 @@ def test_a_runs_own_ledger_gets_every_answer_that_it_used_once(path, own):
 
 
 def test_two_reasoners_that_share_a_ledger_share_answers_while_both_run(path):
-    one = Reasoner(toy(lambda prompt: says(C)), books=AnswerStore("cache", Ledger(path)))
-    other = Reasoner(toy(lambda prompt: says(S)), books=AnswerStore("cache", Ledger(path)))
+    one = Reasoner(toy(lambda prompt: says(C)), store=AnswerStore("cache", Ledger(path)))
+    other = Reasoner(toy(lambda prompt: says(S)), store=AnswerStore("cache", Ledger(path)))
     with one, other:
         assert one.answer([ask("a")])[0].choice is C
         assert other.answer([ask("b")])[0].choice is S
@@ -148,7 +148,7 @@ def test_another_llm_or_other_decoding_makes_another_question(path):
     answered(lambda prompt: says(C), "live", path, [ask()])
     for client, form in ((FunctionClient(lambda prompt: says(S), "bigger"), "choice"), (toy(str), "probabilities")):
         client.function = lambda prompt: '{"next_state": "scrolling", "scrolling": 1}'
-        with Reasoner(client, books=AnswerStore("cache", Ledger(path)), answer=form) as reasoner:
+        with Reasoner(client, store=AnswerStore("cache", Ledger(path)), answer=form) as reasoner:
             assert reasoner.answer([ask()])[0].source == "llm"
 
 
@@ -192,8 +192,8 @@ def test_a_replay_repeats_answers_fallbacks_and_leftovers_and_asks_nobody(fallba
 
 def test_a_replay_repeats_in_whatever_batches_it_is_asked(path):
     asks, before = a_run(path)
-    with Reasoner(toy(nobody), books=AnswerStore("replay", Ledger(path))) as reasoner:
-        reasoner.books.run = "scope/again"
+    with Reasoner(toy(nobody), store=AnswerStore("replay", Ledger(path))) as reasoner:
+        reasoner.store.run = "scope/again"
         assert [a.choice for a in reasoner.answer(asks[::-1])] == [b.choice for b in before[::-1]]
 
 
@@ -241,7 +241,7 @@ def test_another_question_at_a_place_that_the_ledger_knows_is_said_so(path):
 
 def test_the_error_reaches_whoever_submits(path):
     a_run(path)
-    with Reasoner(toy(nobody), books=AnswerStore("replay", Ledger(path))) as reasoner:
+    with Reasoner(toy(nobody), store=AnswerStore("replay", Ledger(path))) as reasoner:
         with pytest.raises(OracleError, match="holds no answer for round 9"):
             reasoner.submit([ask("stranger", round=9)])
         assert reasoner.collect() == []
@@ -263,7 +263,7 @@ def test_a_mode_that_reads_needs_a_ledger_to_read(mode):
 
 
 def test_the_label_of_a_replay_says_so(path):
-    with Reasoner(toy(nobody), books=AnswerStore("replay", Ledger(path))) as reasoner:
+    with Reasoner(toy(nobody), store=AnswerStore("replay", Ledger(path))) as reasoner:
         assert reasoner.label == "function toy, replayed"
 
 
@@ -313,7 +313,7 @@ def test_processes_that_write_to_one_ledger_lose_nothing_and_never_find_it_locke
 
 def decide_many(path, reply, n, results):
     """Play one run of several that share a ledger: what was decided for each of n questions."""
-    with Reasoner(toy(lambda prompt: says(AgentState(reply))), books=AnswerStore("cache", Ledger(path))) as reasoner:
+    with Reasoner(toy(lambda prompt: says(AgentState(reply))), store=AnswerStore("cache", Ledger(path))) as reasoner:
         results.put([answer.choice.value for answer in reasoner.answer([ask(f"a{i}") for i in range(n)])])
 
 
@@ -336,11 +336,11 @@ def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llm
 def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tmp_path, monkeypatch):
     monkeypatch.setattr("prism_mesa.llm.ledger.answers._AT_HAND", 3)
     with Ledger(tmp_path / "own.sqlite") as own:
-        books = AnswerStore()
-        books.begin(own, "scope/run")
+        store = AnswerStore()
+        store.begin(own, "scope/run")
         for number in range(10):
-            books.keep(StoredAnswer(f"k{number}", "prompt", "[]", "llm", "", "{}", f"said {number}"))
-        assert len(books._known) == 3
-        assert [books.raw_of(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
-        assert len(books._known) == 3
-        assert books.raw_of("k10") is None
+            store.keep(StoredAnswer(f"k{number}", "prompt", "[]", "llm", "", "{}", f"said {number}"))
+        assert len(store._known) == 3
+        assert [store.raw_of(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
+        assert len(store._known) == 3
+        assert store.raw_of("k10") is None

@@ -131,7 +131,7 @@ def test_weights_are_replayed_from_what_was_recorded_and_nobody_is_asked(tmp_pat
     assert json.loads(row.raw) == {"logprob": {"tea": [-10, -9], "coffee": [-17.5, -17.5], "water": [-15, -15]}}
     assert (row.prompt, row.prompt_tokens, json.loads(row.options)[0]) == ("tea", 7, "likelier")
     silent = Weighing()
-    with LLMClient(silent, books=AnswerStore("replay", Ledger(tmp_path / "d.sqlite", read_only=True))) as client:
+    with LLMClient(silent, store=AnswerStore("replay", Ledger(tmp_path / "d.sqlite", read_only=True))) as client:
         assert client.answer([LLMRequest("tea", SAYS)]) == [first]
     assert silent.asked == []
 

@@ -46,13 +46,13 @@ def rows_of(path):
 
 def answered(function, mode, path, prompts, *, own=None, run="scope/run", form=Said, accept=None, **given):
     """Ask some prompts as a run of its own, one after the other; return words or failures, and the client."""
-    books = AnswerStore(mode, None if path is None else Ledger(path))
+    store = AnswerStore(mode, None if path is None else Ledger(path))
     found = []
-    with LLMClient(toy(function), quick(**given), books=books) as client:
+    with LLMClient(toy(function), quick(**given), store=store) as client:
         if own is not None:
             client.record(own, run)
         else:
-            client.books.run = run
+            client.store.run = run
         for agent, prompt in enumerate(prompts):
             try:
                 place = RunPosition(2, agent, tick=1)
@@ -141,8 +141,8 @@ def test_a_replay_repeats_answers_and_failures_and_asks_nobody(path, own):
 def test_a_replay_repeats_the_failures_of_a_run_that_was_never_answered(path):
     """Such a ledger does not even say which LLM was asked."""
     before, _ = answered(good_and_bad, "live", path, ["bad"])
-    with LLMClient(FunctionClient(nobody, "unknown"), books=AnswerStore("replay", Ledger(path))) as client:
-        client.books.run = "scope/again"
+    with LLMClient(FunctionClient(nobody, "unknown"), store=AnswerStore("replay", Ledger(path))) as client:
+        client.store.run = "scope/again"
         failed = failure(client, "bad", place=RunPosition(2, 0, tick=1))
     assert [(failed.reason, failed.attempts, "policy")] == before
 
@@ -157,8 +157,8 @@ def test_a_replay_can_itself_be_replayed(path, tmp_path):
 def test_what_failed_once_and_was_answered_later_is_replayed_in_that_order(path):
     llm = one_after_another("Sure!", "Sure!", says("at last"))
     for mode, function in (("live", llm), ("replay", nobody)):
-        with LLMClient(toy(function), quick(), books=AnswerStore(mode, Ledger(path))) as client:
-            client.books.run = "scope/run"
+        with LLMClient(toy(function), quick(), store=AnswerStore(mode, Ledger(path))) as client:
+            client.store.run = "scope/run"
             failed = failure(client, "a", place=RunPosition(1, 2))
             assert (failed.reason, failed.attempts) == ("unparsable", 2)
             assert ask(client, "a", place=RunPosition(1, 2)).word == "at last"
@@ -185,7 +185,7 @@ def test_a_shared_answer_that_no_longer_fits_fails_in_words_and_is_written_down(
 
 def test_the_error_about_a_shared_answer_that_does_not_fit_names_the_ledger(path):
     answered(says, "live", path, ["a"])
-    with LLMClient(toy(nobody), books=AnswerStore("cache", Ledger(path))) as client:
+    with LLMClient(toy(nobody), store=AnswerStore("cache", Ledger(path))) as client:
         failed = failure(client, "a", accept=lambda said: False, component="reading")
     assert str(failed).startswith("what the ledger holds for the reading is of no use: the answer")
 

@@ -106,7 +106,7 @@ def test_whatever_a_function_says_is_read_from_the_ledger_as_it_was_read_first(t
         json.loads(stored.probabilities) if stored.probabilities else [float(name == stored.choice) for name in NAMES]
     )
     assert list(first.probabilities) == pytest.approx(told)
-    with Reasoner(function, answer=form, books=AnswerStore("replay", Ledger(file, read_only=True))) as again:
+    with Reasoner(function, answer=form, store=AnswerStore("replay", Ledger(file, read_only=True))) as again:
         [replayed] = again.answer(asks(1))
     assert (replayed.choice, replayed.probabilities) == (first.choice, first.probabilities)
 
@@ -140,8 +140,8 @@ def test_what_another_version_recorded_and_nobody_can_read_is_a_fallback_not_a_c
     with Ledger(tmp_path / "old.sqlite") as ledger:
         values = {**vars(row), "raw": '{"composing": true, "scrolling": 3}'}
         ledger.put(type(row)(**values))
-    books = AnswerStore("cache", Ledger(tmp_path / "old.sqlite"))
-    with Reasoner(good, answer="probabilities", books=books) as reasoner:
+    store = AnswerStore("cache", Ledger(tmp_path / "old.sqlite"))
+    with Reasoner(good, answer="probabilities", store=store) as reasoner:
         [answer] = reasoner.answer(asks(1))
     assert (answer.choice, answer.source, answer.reason) == (C, "fallback", "invalid-state")
     assert "the ledger holds an answer that is none" in caplog.text

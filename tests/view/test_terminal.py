@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from prism_mesa import run
@@ -106,13 +106,14 @@ def test_cells_that_a_spreadsheet_would_run_are_text(tmp_path):
     numbers = [-1.5, 2.0, *[float("nan")] * 8]
     write_csv(pd.DataFrame({"text": texts, "number": numbers, "whole": range(-5, 5)}), tmp_path / "t.csv")
     read = pd.read_csv(tmp_path / "t.csv", dtype={"text": str}, keep_default_na=False, lineterminator="\n")
-    assert read["text"].tolist()[:6] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\r=1"]
+    assert read["text"].tolist()[:6] == ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "'\n=1"]
     assert read["text"].tolist()[6:] == ["plain", "a=b", "", ""]
     assert read["number"].tolist()[:2] == ["-1.5", "2.0"]
     assert read["whole"].tolist() == list(range(-5, 5))
 
 
 @given(st.lists(st.text(), min_size=1))
+@example(["\r@"])
 def test_no_text_begins_as_a_formula_does(tmp_path_factory, texts):
     file = tmp_path_factory.mktemp("csv") / "t.csv"
     write_csv(pd.DataFrame({"text": pd.Categorical(texts), "more": texts}), file)

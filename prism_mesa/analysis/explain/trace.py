@@ -190,8 +190,8 @@ class TracedAgent(SocialAgent):
         self._now.draw = float(choice_draws(model, np.array([self.row]), codes, model.tick)[0])
         self._now.question = self._question(trigger, options, context)
         self._now.answer = ask_alone(model, self.row, self._now.question)
-        if isinstance(model.reasoner, Reasoner) and model.reasoner.books.shared is not None:
-            self._now.stored = model.reasoner.books.shared.get(self._now.answer.key)
+        if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared is not None:
+            self._now.stored = model.reasoner.store.shared.get(self._now.answer.key)
         return self._now.answer.choice
 
 

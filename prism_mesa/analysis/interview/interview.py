@@ -140,7 +140,7 @@ class Interview(Deliberation):
         """Record what is asked in a ledger beside everything, until it is known whether any of it is kept."""
         self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-")
         self.ledger = Ledger(Path(self._folder.name) / LEDGER)
-        if self.llm.books.own is None:  # else somebody keeps it elsewhere already
+        if self.llm.store.own is None:  # else somebody keeps it elsewhere already
             whose = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")
             self.llm.record(self.ledger, f"{whose:016x}/interview-{fresh_seed():x}")
 
@@ -234,7 +234,7 @@ class Interview(Deliberation):
         limits = asdict(self.frame.limits)
         who = {"row": own.row, "name": own.name}
         facts = {"system": "interview", "run": str(own.run_dir), "agent": who, "at": own.at}
-        return {**facts, "llm": said | {"ledger": llm.books.mode}, "held_to_deeds": self.constrained, "limits": limits}
+        return {**facts, "llm": said | {"ledger": llm.store.mode}, "held_to_deeds": self.constrained, "limits": limits}
 
     def close(self) -> None:
         """End the LLM's background thread, if the LLM was made here, and drop the ledger that was not kept."""

@@ -142,12 +142,12 @@ def _beside(llm: LLMClient, decoding: Mapping[str, Any]) -> LLMClient:
     """Return the same LLM with other decoding options; ledgers and limits are the same."""
     own = llm.params.model_copy(update={**decoding, "kind": llm.kind})
     client: ChatClient | None
-    if llm.books.mode == "replay" and llm.books.shared is not None:
+    if llm.store.mode == "replay" and llm.store.shared is not None:
         client = RecordedClient(own.model or "")
         with suppress(ConfigError):  # as above
-            client = recorded_client(llm.books.shared, own)
+            client = recorded_client(llm.store.shared, own)
     else:
         client, _, _ = find_client(own)
     if client is None:
         raise ConfigError("reasoner.kind: the LLM is not there any more")
-    return LLMClient(client, own, books=llm.books, kind=llm.kind, note=llm.note, budget=llm.budget)
+    return LLMClient(client, own, store=llm.store, kind=llm.kind, note=llm.note, budget=llm.budget)

@@ -19,7 +19,7 @@ class LLMGateway[Q, P: LLMParams](Closing):
 
     Args:
         params: Attempts, limits, time-outs.
-        books: What is known before and where answers are shared; by default nothing and nowhere.
+        store: What is known before and where answers are shared; by default nothing and nowhere.
         kind: What of `kind` in the parameters it is; `python` if it was made by hand.
         note: Why it is asked although something else was wished for; else empty.
         budget: The limits it keeps to, which it may share with another asker; by default those of `params`.
@@ -31,10 +31,10 @@ class LLMGateway[Q, P: LLMParams](Closing):
     """
 
     def __init__(
-        self, params: P, books: AnswerStore | None, *, kind: str, note: str, budget: Budget | None = None
+        self, params: P, store: AnswerStore | None, *, kind: str, note: str, budget: Budget | None = None
     ) -> None:
         self.params: P = params
-        self.books = books or AnswerStore()
+        self.store = store or AnswerStore()
         self.kind = kind
         self.note = note
         self.budget = budget or Budget(params)
@@ -76,7 +76,7 @@ class LLMGateway[Q, P: LLMParams](Closing):
 
     def record(self, ledger: Ledger, run: str) -> None:
         """Write to `ledger` from now on, as the run of this name (see `AnswerStore.run`)."""
-        self.books.begin(ledger, run)
+        self.store.begin(ledger, run)
 
     def _loop(self) -> LoopThread:
         with self._making:
@@ -121,4 +121,4 @@ class LLMGateway[Q, P: LLMParams](Closing):
         Doing it twice does no harm.
         """
         self._stop()
-        self.books.close()
+        self.store.close()

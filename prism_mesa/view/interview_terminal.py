@@ -121,7 +121,7 @@ class Session:
     def _did(self) -> Iterator[str]:
         own = self.interview.snapshot
         if len(own.activities) > _MOST:
-            yield f"... and {len(own.activities) - _MOST} deeds before"
+            yield f"... and {len(own.activities) - _MOST} activities before"
         yield from map(did_text, own.activities[-_MOST:])
         if not own.activities:
             yield "nothing" if own.at >= 0 else "nothing: it is before the run"

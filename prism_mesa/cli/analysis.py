@@ -192,7 +192,7 @@ def interview(
         int | None, typer.Option(min=1, max=20, help="most rounds of thinking and responding for a question")
     ] = None,
     free: Annotated[
-        bool, typer.Option("--free", help="let the small embedded LLM use words of its own, not only what the agent did")
+        bool, typer.Option("--free", help="let the small embedded LLM speak in words of its own, not only what it did")
     ] = False,
     out: OutOption = Path("results"),
     trust: Trust = False,

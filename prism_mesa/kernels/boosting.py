@@ -1,4 +1,4 @@
-"""Sums over decision trees, row by row. It knows arrays only, and adds in the order of the trees."""
+"""Sums over decision trees, row by row. Added in the order of the trees."""
 
 import numpy as np
 import numpy.typing as npt

@@ -1,4 +1,4 @@
-"""How kernels are compiled: once, then kept on disk for the next process. Nothing here is random or parallel.
+"""How kernels are compiled: once, then kept on disk for the next process.
 
 Numba's own cache does not notice when a function in another file changes, so the folder of the cache is named by
 a digest of all kernels: an edit leaves the old folder behind and starts a new one.

@@ -1,4 +1,4 @@
-"""Compressed sparse rows: numbering, drawing, sorting and adding up. These loops know neither agents nor files.
+"""Compressed sparse rows: numbering, drawing, sorting and adding up.
 
 Row i holds ``indices[indptr[i]:indptr[i + 1]]``, ascending, without repetitions and without i. What is drawn for
 a row depends on its number alone, so rows may be made in any order and in parts ``first .. last - 1``.

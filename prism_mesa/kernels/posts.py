@@ -1,4 +1,4 @@
-"""Counting what happens to posts, and choosing what is written about. These loops know numbers only."""
+"""Counting what happens to posts, and choosing what is written about."""
 
 import numpy as np
 import numpy.typing as npt

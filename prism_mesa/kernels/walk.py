@@ -1,4 +1,4 @@
-"""The walk: agents do tick after tick, as the chart's tables say, until a choice is open. Nothing here decides one.
+"""The walk: agents do tick after tick, as the chart's tables say, until a choice is open.
 
 The rules come in as tables (`ChartTables`, made from the chart and the trigger rules) and programs (guards). Where the
 tables do not say what happens (a guard in Python, an action), or a choice is open, the agent stops: its tick, its

@@ -1,4 +1,4 @@
-"""The folder of a run while it is written: Parquet tables in parts, and the manifest. It decides nothing."""
+"""The folder of a run while it is written: Parquet tables in parts, and the manifest."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Statecharts of eight states: the engine, its tables for columns, its checks and pictures. No Mesa here."""
+"""Statecharts of eight states: the engine, its tables for columns, its checks and pictures."""
 
 from prism_mesa.statechart.batch import Fired, column_values
 from prism_mesa.statechart.checks import Finding

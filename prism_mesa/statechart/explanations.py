@@ -1,4 +1,4 @@
-"""What the guards of one (trigger, state) said, in words, and the fields that they read. No guard is evaluated here."""
+"""What the guards of one (trigger, state) said, in words, and the fields that they read."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Questions about many agents' states, and one agent as JSON. Nothing here changes an agent."""
+"""Questions about many agents' states, and one agent as JSON."""
 
 from collections.abc import Iterable
 from typing import Any

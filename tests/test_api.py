@@ -40,6 +40,7 @@ def only_folder(out):
 # -- pictures ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_run_draws_its_pictures_as_the_command_does(tmp_path):
     result = run(SMALL, out=tmp_path)
     assert isinstance(result, RunResult)
@@ -48,6 +49,7 @@ def test_a_run_draws_its_pictures_as_the_command_does(tmp_path):
     assert dict(run_lines(result.summary))["pictures"] == "states.png, cascades.png, engagement.png"
 
 
+@pytest.mark.slow
 def test_a_run_of_nations_draws_its_pictures_as_the_command_does(tmp_path):
     result = run_economy({"rounds": 2, "economy": {"nations": ["Sweden"]}}, out=tmp_path)
     assert {path.name for path in result.pictures} == drawn(result.run_dir) == NATIONS
@@ -106,6 +108,7 @@ def raise_in(model, error):
     Raising(model, 0)
 
 
+@pytest.mark.slow
 def test_nations_whose_llm_fails_have_pictures_of_the_quarters_before(tmp_path):
     with pytest.raises(RunError, match="2010Q2") as stop:
         run_economy({**LLM, "rounds": 6}, out=tmp_path, llm=failing_from("2010Q2"))
@@ -122,6 +125,7 @@ def test_nations_whose_llm_fails_at_once_have_the_picture_that_needs_no_quarter(
 # -- interrupts --------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_interrupt_of_nations_keeps_quarters_pictures_and_summary(tmp_path):
     def impatient(done):
         if done == 3:

@@ -118,6 +118,7 @@ def test_what_follows_a_rule_beats_the_rule_and_the_majority_on_what_was_held_ou
     assert judged["verdict"].startswith("beats the rule by +")
 
 
+@pytest.mark.slow
 def test_an_llm_that_is_pure_chance_is_said_not_to_be_beaten_and_why():
     noise = Streams(3).uniform("noise", np.arange(400))
     found = model_of(examples(400, lambda ask: noise[ask.agent] ** 4), "logistic").report["verdict"]

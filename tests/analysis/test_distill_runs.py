@@ -55,6 +55,7 @@ def prism(monkeypatch, capsys):
     return call
 
 
+@pytest.mark.slow
 def test_a_lesson_is_every_decision_of_the_llm_and_says_what_was_asked(asked):
     found = training_set_of([asked.run_dir])
     by_source = asked.summary["decisions"]["by_source"]
@@ -66,6 +67,7 @@ def test_a_lesson_is_every_decision_of_the_llm_and_says_what_was_asked(asked):
     assert len({(row.ask.round, row.ask.tick, row.ask.agent) for row in rows}) == len(rows)
 
 
+@pytest.mark.slow
 def test_a_run_decided_by_the_distilled_model_asks_nobody_and_is_repeated_from_its_own_copy(distilled, tmp_path):
     mine = tmp_path / "mine.json"
     mine.write_bytes(distilled.file.read_bytes())
@@ -78,6 +80,7 @@ def test_a_run_decided_by_the_distilled_model_asks_nobody_and_is_repeated_from_i
     assert "model distilled from" in read_manifest(result.run_dir)["decided_by"]
 
 
+@pytest.mark.slow
 def test_a_run_with_a_share_is_repeated_and_told_and_refuses_another_model(server, distilled, tmp_path):
     result = run(asking(server, llm_share=0.4, distilled=str(distilled.file)), out=tmp_path)
     by_source = result.summary["decisions"]["by_source"]
@@ -95,6 +98,7 @@ def test_a_run_with_a_share_is_repeated_and_told_and_refuses_another_model(serve
         replay(result.run_dir)
 
 
+@pytest.mark.slow
 def test_a_share_of_one_leaves_the_tables_as_they_are_without(server, asked, distilled, tmp_path):
     with pytest.warns(PrismWarning, match=r"reasoner.distilled: no effect: reasoner.llm_share=1 leaves it no choice"):
         result = run(asking(server, llm_share=1, distilled=str(distilled.file)), out=tmp_path)
@@ -102,6 +106,7 @@ def test_a_share_of_one_leaves_the_tables_as_they_are_without(server, asked, dis
         assert (result.run_dir / file.name).read_bytes() == file.read_bytes()
 
 
+@pytest.mark.slow
 def test_the_command_reports_draws_and_shows_how_outcomes_move(prism, asked, tmp_path):
     code, out, _ = prism("distill", asked.run_dir, "--drift", "--out", tmp_path, "--json")
     said = json.loads(out)
@@ -114,6 +119,7 @@ def test_the_command_reports_draws_and_shows_how_outcomes_move(prism, asked, tmp
     assert [Path(path).stat().st_size > 1000 for path in said["pictures"]] == [True, True]
 
 
+@pytest.mark.slow
 def test_the_table_of_the_command_names_every_comparison(prism, asked, tmp_path):
     code, out, _ = prism("distill", asked.run_dir, "--out", tmp_path, "--kind", "boosting")
     assert code == 0

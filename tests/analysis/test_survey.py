@@ -132,6 +132,7 @@ def only_words(body):
     return "No comment." if body.get("logprobs") else "Because."
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("brain", "reason"), [(only_letters, "empty"), (only_words, "no-option")])
 def test_a_survey_of_which_one_kind_of_question_had_no_answer_is_repeated_too(run_dir, tmp_path, brain, reason):
     first, again, (_, asked_again) = twice(run_dir, tmp_path, brain, CLOSED, OPEN)

@@ -77,6 +77,7 @@ def test_the_questions_that_come_with_it_can_be_asked():
 # -- the command ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_prints_a_table_with_intervals_and_names_its_picture(prism, run_dir, questions):
     with StandIn() as server:
         host = ("reasoner.kind=ollama", f"reasoner.host={server.url}")
@@ -126,6 +127,7 @@ def test_a_survey_that_is_interrupted_says_so_and_keeps_what_was_answered(run_di
     assert (kept.table["n"] > 0).any()
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_the_command_with_130_the_table_and_its_picture(prism, run_dir, questions):
     def interrupting(handler):
         if len(handler.server.sent) == 30:

@@ -54,6 +54,7 @@ def test_help_is_on_stdout(prism, arguments):
     assert out.count("\n") > 5
 
 
+@pytest.mark.slow
 def test_a_run_says_what_happened_and_who_decided_it(prism):
     code, out, err = prism("run", *SMALL)
     [folder] = folders()
@@ -70,6 +71,7 @@ def test_a_run_says_what_happened_and_who_decided_it(prism):
     assert {f.name for f in folder.glob("*.png")} == {"states.png", "cascades.png", "engagement.png"}
 
 
+@pytest.mark.slow
 def test_json_is_one_object_on_stdout_and_nothing_else_there(prism):
     code, out, err = prism("run", "--json", *SMALL, "--out", "a folder/ünï ☃")
     assert (code, out.count("\n")) == (0, 1)
@@ -86,6 +88,7 @@ def test_json_is_one_object_on_stdout_and_nothing_else_there(prism):
     assert "2/2" in err
 
 
+@pytest.mark.slow
 def test_an_out_folder_may_hold_other_things_and_odd_names_are_shown_as_they_are(prism):
     odd = Path("out [/b] [red]x  y")
     odd.mkdir(parents=True)
@@ -96,6 +99,7 @@ def test_an_out_folder_may_hold_other_things_and_odd_names_are_shown_as_they_are
     assert (odd / "mine.txt").read_text() == "kept"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hurried")
 def test_a_run_that_ends_as_failed_prints_its_summary_and_ends_with_1(prism, caplog):
     with serving(always=drop) as server:
@@ -110,6 +114,7 @@ def test_a_run_that_ends_as_failed_prints_its_summary_and_ends_with_1(prism, cap
     assert err.count("fallback 'first' (") == 1
 
 
+@pytest.mark.slow
 def test_the_config_file_comes_first_then_overrides_and_the_command_line_asks_auto(prism):
     Path("my=config.yaml").write_text("rounds: 2\nagents: {n: 30}\nnetwork: {mean_degree: 5}\n")
     with serving(tags=models("phi3")) as server:
@@ -147,6 +152,7 @@ def test_the_smallest_and_the_largest_values_run(prism, extreme):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_chart_of_ones_own_is_found_in_the_working_directory(prism):
     Path("chart_in_this_folder.py").write_text(
         "from prism_mesa.social.behavior import build_chart\nmine = build_chart(name='my/own one')\n"
@@ -155,6 +161,7 @@ def test_a_chart_of_ones_own_is_found_in_the_working_directory(prism):
     assert {file.name for file in folders("drawn")} == {"my-own-one-chart.png", "my-own-one-chart.mmd"}
 
 
+@pytest.mark.slow
 def test_what_the_system_refuses_is_one_line_and_ends_with_1(prism):
     Path("results/social-chart.mmd").mkdir(parents=True)
     code, out, err = prism("chart")
@@ -163,6 +170,7 @@ def test_what_the_system_refuses_is_one_line_and_ends_with_1(prism):
     assert err.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_chart_is_checked_and_drawn(prism):
     code, out, err = prism("chart", "--json")
     said = json.loads(out)
@@ -302,6 +310,7 @@ BAD = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("arguments", "line"), BAD, ids=[" ".join(arguments) for arguments, _ in BAD])
 def test_bad_input_ends_with_2_and_one_line_that_says_where(prism, arguments, line):
     for name, text in FILES.items():
@@ -320,6 +329,7 @@ def test_an_unknown_command_is_named_with_the_nearest(prism):
     assert err == "prism: No such command 'rnu'. Did you mean 'run'? (see prism --help)\n"
 
 
+@pytest.mark.slow
 def test_a_chart_with_an_unreachable_state_is_drawn_and_ends_with_2(prism):
     code, out, err = prism("chart", "statechart.chart=own_charts:unreachable", "--json")
     assert code == 2
@@ -379,6 +389,7 @@ def asked_run(prism, server):
     return json.loads(out)
 
 
+@pytest.mark.slow
 def test_replay_proves_every_table_equal_and_asks_nobody(prism):
     with StandIn() as server:
         said = asked_run(prism, server)
@@ -394,6 +405,7 @@ def test_replay_proves_every_table_equal_and_asks_nobody(prism):
     assert read_manifest(found["run_dir"])["status"] == "done"
 
 
+@pytest.mark.slow
 def test_replay_of_a_changed_run_ends_with_1_and_says_where(prism):
     with StandIn() as server:
         said = asked_run(prism, server)
@@ -406,6 +418,7 @@ def test_replay_of_a_changed_run_ends_with_1_and_says_where(prism):
     assert re.search(r"repeated, 1 tables differ; posts: row 3, likes: \d+ in the run, \d+ when repeated", err)
 
 
+@pytest.mark.slow
 def test_why_tells_what_an_agent_did(prism):
     with StandIn() as server:
         said = asked_run(prism, server)
@@ -416,6 +429,7 @@ def test_why_tells_what_an_agent_did(prism):
     assert "Round 1: it " in out
 
 
+@pytest.mark.slow
 def test_a_ledger_is_counted_and_exported_beside_its_run(prism):
     with StandIn() as server:
         said = asked_run(prism, server)

@@ -211,6 +211,7 @@ _PARAMETERS = st.dictionaries(
 )
 
 
+@pytest.mark.slow
 @given(st.text(), _PARAMETERS, st.sampled_from(["user", "assistant"]))
 def test_contents_survive_a_json_round_trip(text, parameters, about):
     call = ProposedToolCall(tool_name=text, parameters=parameters, reasoning=text)

@@ -49,6 +49,7 @@ def test_who_stops_listening_stops_the_turn(n, garden):
         assert agent.response is None
 
 
+@pytest.mark.slow
 def test_a_stream_that_is_forgotten_or_broken_off_by_an_error_is_stopped(garden):
     def listen(agent):
         for event in agent.chat_stream("What grows there?"):

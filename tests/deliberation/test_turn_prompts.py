@@ -152,6 +152,7 @@ def longest_prompt(turns, summary):
     return max(prompts), sum(len(message.contents) for message in agent.conversation.messages)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("summary", [lambda: "s" * 3000, lambda: "1 / 0" and [][0]])
 def test_no_prompt_grows_with_the_length_of_a_talk(summary):
     few, many = longest_prompt(5, summary), longest_prompt(50, summary)

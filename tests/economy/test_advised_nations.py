@@ -64,6 +64,7 @@ FAULTS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("reason", "attempts", "fault"), FAULTS)
 def test_a_step_in_which_an_llm_fails_has_not_been_and_the_next_one_goes_on_as_if_it_had_not(reason, attempts, fault):
     llm = Broken("Canada")

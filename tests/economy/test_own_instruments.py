@@ -68,6 +68,7 @@ def test_no_words_about_another_nation_move_its_instruments(action, reading, hel
     assert_only_own_instruments_moved(world_after(action, json.dumps(said)), held)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(texts, st.lists(measures, max_size=3))
 def test_no_text_and_no_reading_of_it_moves_another_nations_instruments(held, text, said):

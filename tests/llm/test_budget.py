@@ -138,6 +138,7 @@ def by_ticks(reasoner, seed, n, ticks):
     return [found[key] for key in sorted(found)]
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     limits=LIMITS,

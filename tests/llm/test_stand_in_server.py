@@ -107,6 +107,7 @@ def test_beyond_the_queue_a_request_is_turned_away_at_once():
     assert busy[0].error == "server busy, please try again.  maximum pending requests exceeded"
 
 
+@pytest.mark.slow
 def test_two_hundred_questions_through_four_slots_all_get_their_answers():
     with StandIn(latency=0.01) as server:
         replies = ask_all(server, 200, max_connections=8)

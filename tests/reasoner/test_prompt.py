@@ -292,6 +292,7 @@ def test_anything_but_one_of_the_options_is_refused(text, complaint):
         parse_reasoner_response(text, OPTIONS)
 
 
+@pytest.mark.slow
 @given(st.text() | st.recursive(st.none() | st.text() | st.integers(), st.lists).map(json.dumps))
 def test_no_answer_leads_outside_the_options(text):
     with pytest.raises(ValueError, match=r"not JSON|not an object|invalid state"):

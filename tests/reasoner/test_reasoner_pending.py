@@ -114,6 +114,7 @@ def test_close_ends_the_background_thread_and_the_reasoner_can_be_used_again():
     reasoner.close()
 
 
+@pytest.mark.slow
 def test_a_forgotten_reasoner_leaves_no_thread_behind():
     before = set(threading.enumerate())
     Reasoner(Script(says(S))).answer([ask()])

@@ -31,6 +31,7 @@ def says(*answers):
 # -- the name of an option alone -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("said", ["composing", "Composing\n", ' "COMPOSING" ', "`composing`", AgentState.COMPOSING])
 @pytest.mark.parametrize("form", ["choice", "probabilities"])
 def test_an_option_that_is_named_alone_is_chosen(said, form):
@@ -94,6 +95,7 @@ def test_probabilities_that_are_none_are_told_how_they_are_written():
         ran(model)
 
 
+@pytest.mark.slow
 def test_after_one_good_answer_useless_ones_are_fallbacks_however_many():
     llm = says(*["Hm."] * 19, "scrolling", "Hm.")
     model = small(**LIVELY, reasoner=Reasoner(llm, **QUICK), reasoner_max_fallback_share=1, rounds=5)
@@ -186,6 +188,7 @@ def test_a_run_says_it_by_its_status_and_not_twice(tmp_path):
     assert "max_fallback_share allows 5.0%" in result.summary["error"]
 
 
+@pytest.mark.slow
 def test_a_server_with_a_good_answer_now_and_then_is_asked_on(tmp_path):
     with StandIn() as server:
         chat = OllamaChatClient("llama3.2", server.url, 5.0, temperature=0.0, seed=0, max_tokens=64)

@@ -64,6 +64,7 @@ def told(activity):
     return activity.round, activity.action, activity.post, activity.author, activity.text, activity.words
 
 
+@pytest.mark.slow
 def test_deeds_are_what_the_tables_say(run_dir, records):
     kinds = set()
     for row in range(records.n_agents):
@@ -112,6 +113,7 @@ def test_an_agent_is_found_by_id_row_or_name():
         row_of("Ada Lopes", ids, names, Path("run"))
 
 
+@pytest.mark.slow
 def test_a_post_by_tool_is_of_the_round_in_which_it_was_written_and_one_by_rate_too(tmp_path):
     def brain(body):
         prompt = prompt_text(body)
@@ -160,6 +162,7 @@ def test_an_older_run_without_the_columns_comment_written_and_recorded_engagemen
         assert then.snapshot(row).likes_recorded
 
 
+@pytest.mark.slow
 def test_what_is_not_recorded_is_said_and_what_was_written_is_known_all_the_same(run_dir, tmp_path):
     part = RunRecords(a_run(tmp_path, records={"engagements": 0.0}))
     for row in range(part.n_agents):

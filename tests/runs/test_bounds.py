@@ -164,6 +164,7 @@ def test_an_alias_that_says_the_same_twice_is_fine(tmp_path):
     assert load_config(file).agents.post_rate == 0.5
 
 
+@pytest.mark.slow
 def test_a_text_of_values_without_end_is_not_read_to_its_end():
     with pytest.raises(ConfigError, match=r"^override: agents\.n: more than 50,000 values$"):
         load_config(None, [f"agents.n=[{'0,' * 50_000}0]"])

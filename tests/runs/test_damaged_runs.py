@@ -38,6 +38,13 @@ FEW = settings(max_examples=int(os.environ.get("PRISM_FUZZ", "6")), suppress_hea
 """``PRISM_FUZZ=2000`` tries many."""
 
 
+@pytest.fixture(autouse=True)
+def coarse_pictures(monkeypatch):
+    """What is damaged does not depend on how fine its pictures are."""
+    monkeypatch.setattr("prism_mesa.view.plots.DPI", 20)
+    monkeypatch.setattr("prism_mesa.view.economy_plots.DPI", 20)
+
+
 @pytest.fixture(scope="module")
 def server():
     with StandIn(slots=8) as server:

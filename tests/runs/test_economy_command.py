@@ -15,6 +15,7 @@ from prism_mesa.view.economy_plots import draw_economy
 # -- the command line ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_command_runs_draws_replays_and_explains(prism, tmp_path):
     code, out, _ = prism("economy", "economy.policy=taylor", "rounds=6", "--json")
     assert (code, out.count("\n")) == (0, 1)
@@ -28,6 +29,7 @@ def test_the_command_runs_draws_replays_and_explains(prism, tmp_path):
     assert "Taylor's rule gives" in out
 
 
+@pytest.mark.slow
 def test_without_an_llm_the_command_says_plainly_that_taylors_rule_decides(prism):
     code, out, _ = prism("economy", "rounds=2", "reasoner.kind=rule")
     assert code == 0
@@ -52,6 +54,7 @@ def test_bad_input_ends_with_one_line_and_2(prism, tmp_path, arguments, says):
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.slow
 def test_a_server_that_is_not_there_is_bad_input_and_makes_no_run(prism, tmp_path):
     with StandIn(served, ("llama3.2",), latency=0.0) as server:
         reasoner = ("reasoner.kind=ollama", f"reasoner.host={server.url}", "reasoner.backoff_s=0.01")
@@ -62,6 +65,7 @@ def test_a_server_that_is_not_there_is_bad_input_and_makes_no_run(prism, tmp_pat
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_an_llm_that_talks_nonsense_ends_the_command_with_1_and_a_kept_folder(prism, tmp_path):
     with StandIn(lambda body: "What a lovely day!", ("llama3.2",), latency=0.0) as server:
         code, _, err = prism("economy", "reasoner.kind=ollama", f"reasoner.host={server.url}", "rounds=2")
@@ -72,6 +76,7 @@ def test_an_llm_that_talks_nonsense_ends_the_command_with_1_and_a_kept_folder(pr
     assert prism("why", folder, "Sweden")[0] == 2
 
 
+@pytest.mark.slow
 def test_what_is_made_for_platforms_says_so(prism, tmp_path):
     code, out, _ = prism("economy", "economy.policy=taylor", "rounds=2", "--json")
     folder = json.loads(out)["run_dir"]
@@ -83,11 +88,13 @@ def test_what_is_made_for_platforms_says_so(prism, tmp_path):
 # -- pictures --------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_pictures_are_drawn_of_one_nation_and_of_one_quarter(tmp_path):
     result = run_economy({"rounds": 1, "economy": {"nations": ["Sweden"]}}, out=tmp_path)
     assert [path.name for path in draw_economy(result.run_dir)] == ["indicators.png", "policies.png", "responses.png"]
 
 
+@pytest.mark.slow
 def test_a_batch_of_runs_has_a_folder_each(tmp_path):
     found = [run_economy({"rounds": 2, "seed": seed}, out=tmp_path) for seed in range(3)]
     gaps = pd.concat([result.table("indicators").assign(seed=i) for i, result in enumerate(found)])

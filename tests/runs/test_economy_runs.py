@@ -101,6 +101,7 @@ def test_the_same_configuration_and_answers_give_the_same_bytes(run_of_llm, tmp_
     assert table_bytes(again.run_dir) == table_bytes(run_of_llm.run_dir)
 
 
+@pytest.mark.slow
 def test_a_replay_asks_nobody_and_every_table_is_equal(run_of_llm):
     found = replay(run_of_llm.run_dir)
     assert (found.differences, found.answered, found.recomputed, found.calls) == ({}, 40, 0, 0)
@@ -123,6 +124,7 @@ def test_a_changed_answer_in_the_ledger_is_found_by_the_replay(run_of_llm, tmp_p
     assert "decisions" in replay(copy).differences
 
 
+@pytest.mark.slow
 def test_a_run_over_a_server_replays_without_it(tmp_path):
     with StandIn(served, ("llama3.2",), latency=0.0) as server:
         reasoner = {"kind": "ollama", "host": server.url}
@@ -131,6 +133,7 @@ def test_a_run_over_a_server_replays_without_it(tmp_path):
     assert replay(result.run_dir).equal
 
 
+@pytest.mark.slow
 def test_answers_can_be_shared_between_runs(tmp_path):
     shared = {"ledger": "cache", "ledger_path": str(tmp_path / "answers.sqlite")}
 

@@ -66,6 +66,7 @@ def test_an_llm_decides_and_the_ledger_holds_what_was_asked_and_answered(tmp_pat
     assert set(gone.values()) == {"composing", "scrolling"}
 
 
+@pytest.mark.slow
 def test_an_llm_run_can_be_made_again_byte_by_byte_though_answers_come_in_another_order(tmp_path):
     def slow_for_some(handler):
         time.sleep(0.02 * (len(handler.server.sent) % 3))

@@ -72,6 +72,7 @@ def test_the_tables_agree_with_each_other_and_with_the_summary(tmp_path):
     assert result.summary["state_shares"] == pytest.approx(shares.to_dict())
 
 
+@pytest.mark.slow
 def test_tables_hold_nothing_that_differs_between_two_equal_runs(tmp_path):
     columns = {c for t in TABLES for c in read_table(run(small(rounds=1), out=tmp_path).run_dir, t).columns}
     assert not columns & {"source", "latency_ms", "time", "timestamp", "path", "started", "key"}

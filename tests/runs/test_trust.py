@@ -113,6 +113,7 @@ def test_an_llm_that_is_given_in_python_needs_no_trust(asked, tmp_path):
     assert talk.transcript[0].text == "I do not know."
 
 
+@pytest.mark.slow
 def test_drift_asks_no_server_that_only_the_folder_names(asked, tmp_path):
     kept = distill([asked], out=tmp_path / "kept")
     foreign = from_elsewhere(asked, tmp_path / "f", config__reasoner__host=ELSEWHERE)
@@ -181,6 +182,7 @@ def test_a_replay_reads_no_ledger_and_no_model_that_the_folder_names_elsewhere(t
 # -- whose a folder is -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_runs_made_here_need_no_trust_wherever_they_lie(server, tmp_path, marker):
     posts = tmp_path / "texts.csv"
     posts.write_text("text\n" + "\n".join(f"About the weather number {i}." for i in range(30)))
@@ -292,6 +294,7 @@ def test_a_run_of_nations_asks_nobody_when_it_is_repeated(tmp_path):
 # -- on the command line -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [("replay", "RUN"), ("why", "RUN", "3"), ("why", "RUN", "3", "1"), ("distill", "RUN")],
@@ -309,6 +312,7 @@ def test_commands_say_in_one_line_what_a_folder_names(command, asked, tmp_path, 
     assert marker.exists()
 
 
+@pytest.mark.slow
 def test_interview_and_survey_take_trust_on_the_command_line(asked, tmp_path, prism):
     foreign = from_elsewhere(asked, tmp_path / "f")
     (tmp_path / "q.yaml").write_text("questions: [{id: a, ask: How are you, options: [well, ill]}]")

@@ -39,6 +39,7 @@ class Inheriting(SocialAgent):
         super().step()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheduler", ["columns", "mesa"])
 @pytest.mark.parametrize("chart", [eager, viral_chart, awake], ids=lambda chart: chart.name)
 def test_a_model_that_is_given_another_chart_is_as_if_made_with_it(scheduler, chart):

@@ -160,6 +160,7 @@ def test_a_few_failures_do_not_end_a_run(tmp_path):
     assert result.status == "done"
 
 
+@pytest.mark.slow
 def test_the_command_line_says_it_in_its_summary_only(prism, tmp_path):
     small_run = ("agents.n=40", "agents.activity=0.8", "network.mean_degree=6", "rounds=2", "reasoner.kind=rule")
     code, out, err = prism("run", *small_run, "statechart.chart=own_charts:hopeless")
@@ -173,6 +174,7 @@ def test_the_command_line_says_it_in_its_summary_only(prism, tmp_path):
 # Fields that nobody has
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["run", "chart"])
 @pytest.mark.parametrize(
     ("chart", "message"),

@@ -109,6 +109,7 @@ def guards(draw):
     return term() > other if draw(st.booleans()) else term() <= other
 
 
+@pytest.mark.slow
 @settings(deadline=None, max_examples=40)
 @given(st.lists(guards(), min_size=1, max_size=3))
 def test_whatever_a_guard_compares_with_examples_are_possible(own):

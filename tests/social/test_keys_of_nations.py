@@ -100,6 +100,7 @@ def test_so_it_is_with_nations(world, made, monkeypatch):
     assert other == plain
 
 
+@pytest.mark.slow
 def test_the_command_of_nations_says_it_too(prism, tmp_path):
     code, out, err = prism("economy", "rounds=2", "economy.policy=taylor", "economy.noise=1", "--out", tmp_path)
     assert code == 0

@@ -56,6 +56,7 @@ def test_the_files_that_come_with_prism_set_nothing_in_vain(name):
     assert said_of(config).keys() <= {key for key, _ in leaves(Config)}
 
 
+@pytest.mark.slow
 def test_the_command_says_it_in_its_summary_and_nowhere_else(prism, tmp_path):
     code, out, err = prism(
         "run", "agents.n=30", "rounds=1", "reasoner.kind=rule", "reasoner.model=mine", "--out", tmp_path

@@ -52,6 +52,7 @@ def test_the_type_of_media_does_not_matter_and_without_the_weight_nothing_of_it_
     assert differing(words, arm("image", reasoner_rule_media=0)) == []
 
 
+@pytest.mark.slow
 def test_one_agent_after_the_other_weighs_media_as_columns_do():
     rows, columns, without = (
         ran(small(scheduler=scheduler, reasoner_rule_media=weight, **LIVELY), 8)

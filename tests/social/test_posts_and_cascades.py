@@ -63,6 +63,7 @@ def trees(draw):
     return tree
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(trees())
 def test_cascades_agree_with_networkx(tree):
@@ -172,6 +173,7 @@ def test_similarities_are_exact_whole_numbers(seed, k):
     assert matches(a, b).tolist() == exact.tolist()
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.integers(0, 10**6),

@@ -82,6 +82,7 @@ def test_all_fields_that_columns_hold_as_numbers_or_categories_can_be_read():
     assert FIELDS - set(FIELD_NAMES) == texts | {"post.words", "post.parent"}
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(expressions, st.lists(rows, min_size=1, max_size=3))
 @example(1 / F.post.likes > 0, [SOMEBODY | {"post.likes": 0}])
@@ -94,6 +95,7 @@ def test_a_program_gives_what_the_expression_gives_each_row(expression, many):
         assert found in (None, by_row(expression, values)), str(expression)
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(expressions, min_size=2, max_size=8), rows)
 def test_programs_written_together_do_not_disturb_each_other(many, values):
@@ -103,6 +105,7 @@ def test_programs_written_together_do_not_disturb_each_other(many, values):
         assert alone == together
 
 
+@pytest.mark.slow
 def test_few_expressions_have_no_program():
     drawn = []
 

@@ -4,6 +4,7 @@ from collections import Counter
 from types import SimpleNamespace
 
 import numpy as np
+import pytest
 from column_rows import by_columns
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -246,6 +247,7 @@ def counted(chart):
     return counts
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(scenes(), TYPES)
 def test_the_rule_and_fire_and_fire_many_agree_on_every_row(scene, types):
@@ -279,6 +281,7 @@ def test_a_mapping_is_as_good_a_context_as_an_object(scene):
             assert by_fire(chart, state, trigger, agent, post) == as_object
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(scenes(), st.randoms())
 def test_the_order_of_the_rows_does_not_matter(scene, random):

@@ -138,6 +138,7 @@ def test_without_an_oracle_the_open_choice_leads_to_its_first_option_only():
 # The figure
 
 
+@pytest.mark.slow
 def test_the_figure_names_every_state_trigger_and_guard(social):
     figure = draw_chart(social)
     written = texts_of(figure)
@@ -170,6 +171,7 @@ def test_a_chart_of_three_states_is_drawn_with_these_three_only():
     assert {state.value for state in AgentState} & set(written) == {"idle", "scrolling", "resting"}
 
 
+@pytest.mark.slow
 def test_no_two_texts_overlap(social):
     figure = draw_chart(social)
     figure.draw_without_rendering()
@@ -185,6 +187,7 @@ def test_a_long_guard_is_broken_before_and_and_or():
     assert label == ("decides\n[post.relevance > agent.high_threshold\nand post.velocity > agent.timeout_threshold]")
 
 
+@pytest.mark.slow
 def test_a_given_figure_is_emptied_and_drawn_into(social):
     figure = Figure(figsize=(6, 4))
     figure.suptitle("what was here")

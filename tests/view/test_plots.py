@@ -76,6 +76,7 @@ def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_
     assert drawn(engagement_figure(quiet)).get_yticks().tolist() == [0, 1]
 
 
+@pytest.mark.slow
 def test_a_run_is_drawn_into_three_png_files(tmp_path):
     small = {"agents": {"n": 20}, "network": {"mean_degree": 4}, "rounds": 2, "ticks_per_round": 4}
     folder = run(small, out=tmp_path).run_dir

@@ -44,6 +44,7 @@ def test_only_what_the_program_dims_is_dimmed():
     assert to.getvalue() == "\x1b[2mthinks  [8m\x1b[0m\n [2mthinks [0m\n"
 
 
+@pytest.mark.slow
 def test_all_that_is_shown_goes_through_one_place():
     printing = []
     for file in PACKAGE.rglob("*.py"):
@@ -65,6 +66,7 @@ def asked(tmp_path_factory):
         return run(WORLD | {"reasoner": reasoner}, out=tmp_path_factory.mktemp("asked")).run_dir
 
 
+@pytest.mark.slow
 def test_commands_show_what_a_ledger_holds_without_what_steers(asked, tmp_path, prism):
     copy = tmp_path / STEERING.replace("\x07", "")
     shutil.copytree(asked, copy)

@@ -22,7 +22,10 @@ from prism_mesa.reasoner.pmi import PMI_MIDDLE, PMI_SCALE, PmiOracle
 from prism_mesa.reasoner.prompt import answer_schema
 from prism_mesa.statechart import STATES, AgentState
 
-pytestmark = pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(bool(embedded_fault()), reason=f"the embedded LLM {embedded_fault()}"),
+]
 
 PAIRS = Path(__file__).parents[3] / "benchmarks" / "persona_post_pairs.csv"
 C, S, LIKE, REPLY, RESHARE, REST = (
@@ -62,7 +65,6 @@ def score(oracle, asked):
 # -- deciding by the score ---------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_matching_post_scores_higher_than_another(oracle):
     with PAIRS.open(newline="", encoding="utf-8") as file:
         rows = [(row["interests"].split(";"), row["post"], row["matches"]) for row in csv.DictReader(file)]
@@ -156,7 +158,6 @@ def test_the_same_question_gets_the_same_bytes_also_from_an_llm_loaded_anew(clie
     assert raw(PmiOracle(client), asked) == first
 
 
-@pytest.mark.slow
 def test_another_process_says_the_same_prints_nothing_else_and_ends_well(oracle):
     command = [sys.executable, "-W", "error", "-c", OTHER_PROCESS, RAIN.text]
     other = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
@@ -265,7 +266,6 @@ def test_texts_that_begin_alike_are_told_apart_and_a_text_makes_some_likelier(cl
     assert gain[" gardening"] > max(gain[" chess"], gain[" not at all"], gain[" not now"]) + 1
 
 
-@pytest.mark.slow
 def test_weights_repeat_to_the_bit_whatever_was_read_in_between_and_in_whichever_order(client):
     first = weighed(EmbeddedChatClient())
     weighed(client, "Something else altogether.", (" tea",))
@@ -276,7 +276,6 @@ def test_weights_repeat_to_the_bit_whatever_was_read_in_between_and_in_whichever
     assert turned == (first[0][::-1], first[1])
 
 
-@pytest.mark.slow
 def test_texts_that_the_llm_cannot_spell_have_weights_too(client):
     odd = (" 政治", ' say "hi" \\', " <|im_end|>", " 🦀", " ma\ud800le", " a\nb")
     assert all(math.isfinite(weight) for weight in weighed(client, texts=odd)[0])

@@ -103,6 +103,7 @@ def test_a_server_that_is_not_there_is_refused(nobody):
     assert caught.value.reason == "refused"
 
 
+@pytest.mark.slow
 def test_connections_are_kept_within_a_loop_and_closed_with_it():
     with serving(*[chat_answer("x")] * 6) as server:
 

@@ -63,6 +63,7 @@ def known():
     return lively(Mind(thinks=busy), 4, **BUSY)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_what_agents_write_and_do_is_the_same_in_every_way_of_running(way, known):
     other = lively(Mind(thinks=busy), 4, **BUSY, **WAYS[way])
@@ -131,6 +132,7 @@ def test_choices_and_texts_share_one_limit_and_what_is_left_over_is_counted(most
     assert all(words in model.posts.corpus.texts if kind == POST else words == "" for kind, words in silent)
 
 
+@pytest.mark.slow
 def test_a_limit_makes_texts_and_not_thoughts_alone(caplog):
     most = 12
     mind = Mind()

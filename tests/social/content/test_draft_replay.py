@@ -77,6 +77,7 @@ def test_a_run_with_failures_is_repeated_with_its_failures(which, tmp_path, capl
     assert (found.differences, found.calls) == ({}, 0)
 
 
+@pytest.mark.slow
 def test_words_that_no_file_can_hold_are_mended_and_the_run_can_be_repeated(tmp_path, caplog):
     def brain(body):
         prompt = prompt_text(body)
@@ -106,6 +107,7 @@ def test_a_run_that_shares_its_choices_with_a_distilled_model_is_repeated_with_i
     assert (found.differences, found.calls) == ({}, 0)
 
 
+@pytest.mark.slow
 def test_a_second_run_with_the_same_ledger_asks_nothing_and_stands_by_itself(tmp_path):
     shared = {"ledger": "cache", "ledger_path": str(tmp_path / "shared.sqlite")}
     with StandIn(slots=8) as server:
@@ -119,6 +121,7 @@ def test_a_second_run_with_the_same_ledger_asks_nothing_and_stands_by_itself(tmp
     assert replay(second.run_dir).equal
 
 
+@pytest.mark.slow
 def test_the_latency_of_a_server_leaves_no_trace(tmp_path):
     runs = []
     with StandIn(slots=8) as server:
@@ -129,6 +132,7 @@ def test_the_latency_of_a_server_leaves_no_trace(tmp_path):
     assert "thoughts.parquet" in tables_of(runs[0].run_dir)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -146,6 +150,7 @@ def test_a_changed_configuration_is_told_from_the_run_that_its_ledger_is_of(chan
             run(asking(server, WORLD | change, **own), out=tmp_path)
 
 
+@pytest.mark.slow
 def test_another_temperature_is_one_error_before_the_run(tmp_path):
     with StandIn(slots=8) as server:
         result = run(asking(server), out=tmp_path / "a")
@@ -158,6 +163,7 @@ def test_another_temperature_is_one_error_before_the_run(tmp_path):
 # -- failures ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_an_llm_that_decides_but_does_not_write_ends_a_run_as_failed_with_its_tables_kept(tmp_path, caplog):
     with StandIn(slots=8, fault=lambda number, body: "empty" if is_text(body) else None) as server:
         result = run(asking(server, attempts=1), out=tmp_path)

@@ -84,6 +84,7 @@ def test_posts_of_a_file_and_words_of_scripts_stay_as_they_are(tmp_path):
     assert any(kind == REPLY and words.startswith("reply: ") for kind, _, _, words in found)
 
 
+@pytest.mark.slow
 def test_what_is_written_changes_what_feeds_show_and_who_engages():
     def calm(prompt):
         return "A quiet day." if "Write a post" in prompt else "music music concert song album"
@@ -166,6 +167,7 @@ def test_a_second_draft_that_does_not_come_leaves_the_first(caplog):
 # -- prompts do not grow -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_no_prompt_grows_with_the_rounds():
     def wordy(prompt):
         return f"{words_of(prompt)} " + "and so on, and so forth, " * 40

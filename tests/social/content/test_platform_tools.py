@@ -53,6 +53,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "given", "told"), REFUSED)
 def test_what_is_not_allowed_is_refused_in_words_and_changes_nothing(name, given, told, monkeypatch):
     model = talking(rounds=1)
@@ -197,6 +198,7 @@ def test_the_feed_is_read_once_and_what_was_read_before_does_not_count_again(mon
     assert model.counts["impressions"] == len(rows_of(model, "impressions", round=1))
 
 
+@pytest.mark.slow
 def test_an_engagement_does_not_come_before_its_impression():
     model = talking(Mind(thinks=busy), 6, deliberation_iterations=2)
     read = {(row["round"], row["agent"], row["post"]): row["tick"] for row in rows_of(model, "impressions")}

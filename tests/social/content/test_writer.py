@@ -226,6 +226,7 @@ def test_words_are_the_same_however_the_agents_are_moved(other):
     assert by_words(lively(content="template"), lively(content="template", **other)) == []
 
 
+@pytest.mark.slow
 def test_the_files_are_the_same_bytes_with_the_other_scheduler_and_with_threads(tmp_path):
     given = {"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 4, "content": "template"}
     ways = ({}, {"scheduler": "mesa"}, {"threads": 4})
@@ -240,6 +241,7 @@ def test_two_agents_that_answer_the_same_post_leave_the_same_tables_in_either_or
     assert by_words(forwards, backwards) == []
 
 
+@pytest.mark.slow
 def test_words_of_scripts_beside_templates_do_not_depend_on_the_order_either():
     class Shuffled(SocialModel):
         @property

@@ -147,6 +147,7 @@ def assert_what_each_row_gives(guard, rows):
     assert len(found.row_by_row_guards) == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(SOURCES, ROWS)
 def test_firing_takes_what_each_row_gives_and_counts_the_rows_that_raise(source, rows):
@@ -274,6 +275,7 @@ WORLD = {"agents_n": 200, "agents_band": 0.3, "agents_activity": 0.9}
 SAYS_HOW = "this guard is a Python callable, evaluated agent by agent; write it as an expression over F"
 
 
+@pytest.mark.slow
 def test_callables_do_the_same_whether_agents_step_by_themselves_or_all_together():
     together = ran(small(statechart_chart=named(own_chart(), "together"), **WORLD), 4)
     alone = ran(small(statechart_chart=named(own_chart(), "alone"), scheduler="mesa", **WORLD), 4)

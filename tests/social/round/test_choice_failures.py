@@ -69,6 +69,7 @@ def test_what_can_pass_is_asked_again_and_costs_nothing_but_time(fault, tmp_path
     assert tables_of(shaken.run_dir) == tables_of(good.run_dir)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("hurried")
 def test_a_server_that_dies_in_mid_run_and_comes_back_costs_only_the_fallbacks_it_caused(tmp_path, caplog):
     with StandIn() as server:
@@ -107,6 +108,7 @@ def test_a_dead_server_costs_seconds_and_the_run_is_kept_as_failed(tmp_path, cap
     assert took.total_seconds() < 20
 
 
+@pytest.mark.slow
 def test_two_servers_share_the_questions_and_one_that_dies_is_done_without(tmp_path, caplog):
     with StandIn(slots=2, latency=0.005) as one, StandIn(slots=2, latency=0.005) as two:
         config = asking(one, max_concurrency=4)

@@ -38,6 +38,7 @@ def test_a_run_with_2000_decisions_fallbacks_and_leftovers_is_replayed_equal_and
     assert (found.answered, found.calls) == (result.summary["decisions"]["open"], 0)
 
 
+@pytest.mark.slow
 def test_spending_a_budget_does_not_depend_on_which_answer_comes_first(tmp_path):
     results = []
     with StandIn(slots=8) as server:
@@ -49,6 +50,7 @@ def test_spending_a_budget_does_not_depend_on_which_answer_comes_first(tmp_path)
     assert tables_of(results[0].run_dir) == tables_of(results[1].run_dir)
 
 
+@pytest.mark.slow
 def test_a_second_run_with_the_same_ledger_in_mode_cache_asks_nothing_and_is_self_contained(tmp_path):
     shared = {"ledger": "cache", "ledger_path": str(tmp_path / "shared.sqlite")}
     with StandIn() as server:
@@ -62,6 +64,7 @@ def test_a_second_run_with_the_same_ledger_in_mode_cache_asks_nothing_and_is_sel
     assert replay(second.run_dir).equal
 
 
+@pytest.mark.slow
 def test_mode_replay_reads_fallbacks_of_the_same_configuration_from_a_ledger_that_runs_share(tmp_path, caplog):
     path = {"ledger_path": str(tmp_path / "shared.sqlite"), "max_fallback_share": 1.0, "attempts": 1}
     with StandIn(fault=lambda number, body: "useless" if number % 3 == 0 else None) as server:
@@ -99,6 +102,7 @@ def test_a_changed_run_is_told_from_its_replay(tmp_path):
     assert "row 2, likes: " in found.differences["rounds"]
 
 
+@pytest.mark.slow
 def test_a_run_that_has_not_ended_or_was_given_python_objects_is_not_replayed(tmp_path):
     with StandIn() as server:
         with pytest.raises(KeyboardInterrupt):
@@ -135,6 +139,7 @@ def test_a_ledger_is_counted_and_exported(tmp_path):
 # -- what a review found -----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_replay_takes_the_answers_of_the_llm_and_options_that_are_configured(tmp_path):
     shared = {"ledger_path": str(tmp_path / "shared.sqlite")}
     with StandIn(models=("llama3.2", "qwen"), brain=lambda body: '{"next_state": "composing"}') as server:

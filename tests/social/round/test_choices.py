@@ -28,6 +28,7 @@ def test_answers_that_are_late_by_chance_leave_the_tables_of_five_runs_byte_iden
     assert all(tables_of(r.run_dir) == tables_of(runs[0].run_dir) for r in runs[1:])
 
 
+@pytest.mark.slow
 def test_the_order_of_answers_does_not_change_who_counts_for_what_in_the_summary(tmp_path):
     counts = []
     with StandIn(slots=8) as server:
@@ -49,6 +50,7 @@ def test_a_model_can_be_stepped_where_a_loop_already_runs_as_in_jupyter(schedule
         assert asyncio.run(cell(server)) == server.n_requests > 0
 
 
+@pytest.mark.slow
 def test_agents_that_step_one_by_one_end_up_as_those_in_columns(tmp_path):
     with StandIn() as server:
         by = {kind: run(asking(server) | {"scheduler": kind}, out=tmp_path) for kind in ("columns", "mesa")}

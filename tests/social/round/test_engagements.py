@@ -227,6 +227,7 @@ def test_a_script_is_told_what_the_chart_did_earlier_in_the_round():
     assert len(told) - sum(told) >= ticks[2] > 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay_s", [0.0, 0.02])
 def test_the_first_tick_counts_whoever_waits_for_an_answer_meanwhile(delay_s):
     """A chart that has its answer late engages late, but at its tick: before what a script did in the meantime."""

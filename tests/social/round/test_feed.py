@@ -54,6 +54,7 @@ def ranked(model, now):
     return [population.feed[i, : population.n_feed[i]].tolist() for i in agents]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["random", "chronological", "preference", "x_algo"])
 @settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(worlds, st.integers(1, 4))

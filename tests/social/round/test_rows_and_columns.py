@@ -196,6 +196,7 @@ def test_they_are_equal_in_whatever_order_the_answers_to_many_ticks_arrive(kind,
     assert opens >= {0, 9}
 
 
+@pytest.mark.slow
 def test_the_order_in_which_agents_step_does_not_matter():
     chart = Statechart(
         AgentState,

@@ -40,6 +40,7 @@ POST_GUARDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", POST_GUARDS)
 def test_whether_a_post_is_read_depends_on_that_post_and_not_on_the_one_before(name):
     guard, holds = POST_GUARDS[name]
@@ -60,6 +61,7 @@ def test_whether_a_post_is_read_depends_on_that_post_and_not_on_the_one_before(n
 COUNTERS = {"likes": 2, "replies": 1, "reshares": 1, "impressions": 9, "velocity": 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", COUNTERS)
 def test_counters_that_a_guard_reads_are_those_of_the_root_when_the_round_opened(name):
     """Nobody posts after two rounds: then only copies are left to read, of roots whose counter has come far enough."""
@@ -105,6 +107,7 @@ def choosing(trigger, source, *targets):
     return Statechart(AgentState, [*kept, *more], IDLE, timeouts={RESTING: 2})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("band", [0.1, 0.6])
 @pytest.mark.parametrize("scheduler", ["columns", "mesa"])
 def test_without_a_post_at_hand_the_rule_goes_by_character_alone(band, scheduler):

@@ -41,6 +41,7 @@ def test_why_explains_a_reshare_with_guards_prompt_answer_and_draws(tmp_path):
         assert part in text
 
 
+@pytest.mark.slow
 def test_why_tells_the_same_moves_as_the_records(tmp_path):
     with StandIn() as server:
         result = run(asking(server), out=tmp_path)
@@ -58,6 +59,7 @@ def test_why_tells_the_same_moves_as_the_records(tmp_path):
         assert seen == list(own[columns].itertuples(index=False, name=None))
 
 
+@pytest.mark.slow
 def test_why_names_fallbacks_leftovers_and_the_rule(tmp_path, caplog):
     with StandIn(fault="useless") as server:
         limits = {"attempts": 1, "max_calls": 3, "max_fallback_share": 1.0}
@@ -71,6 +73,7 @@ def test_why_names_fallbacks_leftovers_and_the_rule(tmp_path, caplog):
     assert "Decided by the rule: no LLM was asked in this run." in texts[1]
 
 
+@pytest.mark.slow
 def test_why_tells_what_an_agent_did_by_tools(tmp_path):
     def brain(body):
         prompt = prompt_text(body)

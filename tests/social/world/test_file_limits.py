@@ -72,6 +72,7 @@ def test_a_text_that_a_parquet_file_repeats_by_a_number_is_counted_in_full(tmp_p
     refused(lambda: load_corpus(str(file)), r"unpacks to more than 8,000,000,000 bytes")
 
 
+@pytest.mark.slow
 def test_a_header_of_a_million_columns_is_refused(tmp_path):
     wide = written(tmp_path / "wide.csv", "a," * 1_000_000 + "src,dst\n1,2\n")
     refused(lambda: load_network(wide), "its first line is longer than 1,000,000 bytes")
@@ -159,6 +160,7 @@ def sources(folder):
     return {".csv": plain, ".csv.gz": gzip.compress(plain, mtime=0), ".parquet": (folder / "t.parquet").read_bytes()}
 
 
+@pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path_factory, data):

@@ -37,6 +37,7 @@ def indices(n):
     return st.one_of(one, pair.map(lambda p: pd.MultiIndex.from_arrays(p[:2], names=p[2])))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.data())
 def test_posts_are_read_by_position_whatever_pandas_calls_their_rows(tmp_path_factory, data):
@@ -61,6 +62,7 @@ def test_edges_are_read_by_position_whatever_pandas_calls_their_rows(tmp_path_fa
     assert network.dropped == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.data())
 def test_profiles_are_read_by_position_whatever_pandas_calls_their_rows(tmp_path_factory, data):
@@ -104,6 +106,7 @@ def test_an_id_in_csv_is_what_stands_there_alone_or_beside_others(tmp_path, odd)
 agents = st.one_of(st.integers(-20, 20).map(str), st.sampled_from(["0001", "+1", "1.0", "x", "NA", "é"]))
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(agents, agents), min_size=1, max_size=8).filter(lambda e: any(a != b for a, b in e)))
 def test_the_same_id_in_two_files_is_the_same_agent(tmp_path_factory, edges):

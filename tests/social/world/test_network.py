@@ -117,6 +117,7 @@ def drawn_in_parts(cuts, chances=(0.5, 0.25, 0.15, 0.1), wanted=2, n=3000):
     return indices.reshape(n, wanted)
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.integers(0, 3000), max_size=5))
 def test_rows_are_the_same_however_the_work_is_cut(cuts):

@@ -31,6 +31,7 @@ def stories():
     return pd.read_csv(POSTS)
 
 
+@pytest.mark.slow
 def test_every_account_of_the_graph_is_an_agent(real):
     edges = pd.read_csv(GRAPH)
     agents = real.table("agents")

@@ -27,8 +27,6 @@ from prism_mesa.social.params import SocialParams
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view import dashboard as app
 
-pytestmark = pytest.mark.slow
-
 CONFIG = SocialParams.model_validate({"agents": {"n": 60}, "rounds": 1, "seed": 5})
 
 

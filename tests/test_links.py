@@ -1,10 +1,17 @@
 """No link and no path in the documents, the configurations and the notebooks is dead."""
 
+import ast
+import importlib.util
 import json
 import os
 import re
+import runpy
 from functools import cache
 from pathlib import Path
+
+from PIL import Image
+
+from prism_mesa.runs.config import Config, EconomyConfig
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "pyproject.toml").exists())
 PACKAGE = ROOT / "prism_mesa"
@@ -18,6 +25,13 @@ LINK = re.compile(r"\]\(<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\)")
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 KEPT = re.compile(rf"(?<![\w/.-])(?:{FOLDERS})/[\w./-]*[\w/]")
 NAMED = re.compile(r"`((?:[\w-]+/)*(?:[\w-]+\.(?:py|md|yaml|ipynb)|[\w-]+/))`")
+GROUPS = {*Config.model_fields, *EconomyConfig.model_fields}
+MODULES = {
+    str(file.relative_to(PACKAGE).with_suffix("")).replace(os.sep, ".").removesuffix(".__init__"): file.read_text(
+        encoding="utf-8"
+    )
+    for file in PACKAGE.rglob("*.py")
+}
 DOTTED = re.compile(r"\bprism_mesa(?:\.\w+)+")
 
 
@@ -123,6 +137,44 @@ def test_every_module_that_a_document_names_is_there():
         return [name for name in DOTTED.findall(words_of(path)) if not is_importable(name.replace(".", "/"))]
 
     assert dead(missing, [path for path in files(".md", ".ipynb", ".yaml") if path.name != HISTORY]) == {}
+
+
+def docstrings_of(file):
+    """Return the docstrings of a module, those of attributes among them."""
+    nodes = [node for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))) if isinstance(node, ast.Expr)]
+    return [
+        node.value.value for node in nodes if isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    ]
+
+
+def names_something(dotted):
+    """Return whether a name with dots is a module of ours, or in one (the package may be left out), or is not ours."""
+    head, *_, last = dotted.split(".")
+    if head in GROUPS and last.islower():
+        return True  # a key of the configuration
+    parts = dotted.removeprefix("prism_mesa.").split(".")
+    for k in range(len(parts), 0, -1):
+        modules = [m for m in MODULES if f".{m}".endswith(f".{'.'.join(parts[:k])}")]
+        if any(k == len(parts) or re.search(rf"\b{parts[k]}\b", MODULES[m]) for m in modules):
+            return True
+    return not any(f".{m}".endswith(f".{head}") for m in MODULES) and importlib.util.find_spec(head) is not None
+
+
+def test_every_name_with_dots_that_a_docstring_names_is_there():
+    def missing(file):
+        names = re.findall(r"(?<!`)`([a-z_]+(?:\.\w+)+)`(?!`)", "\n".join(docstrings_of(file)))
+        return [name for name in names if not names_something(name) and not name.endswith((".pyi", ".parquet"))]
+
+    assert names_something("social.state.population.Population")
+    assert not names_something("words.unsupported")
+    assert not names_something("records.BIG_FIVE")
+    assert dead(missing, sorted(PACKAGE.rglob("*.py"))) == {}
+
+
+def test_the_map_of_the_design_page_shows_the_packages_as_they_are():
+    drawn = runpy.run_path(str(ROOT / "docs" / "pictures" / "map.py"))
+    with Image.open(ROOT / "docs" / "pictures" / "map.png") as picture:
+        assert picture.text["Comment"] == drawn["digest"](), "draw it again: uv run python docs/pictures/map.py"
 
 
 def test_every_page_of_the_docs_is_in_their_index():

@@ -87,7 +87,7 @@ def played_config(config: Config, overrides: Sequence[str] = (), *, of: Asking =
 def llm_for(config: Config, overrides: Sequence[str] = (), *, continues: bool = False) -> LLMClient:
     """Return the LLM that plays agents of a run; see `played_config` for what counts.
 
-    With `continues` SmolLM2 continues prompts, which should show it how (see `reasoner.EmbeddedChatClient`).
+    With `continues` SmolLM2 continues prompts, which should show it how (see `llm.EmbeddedChatClient`).
 
     Raises:
         ConfigError: If there is none; its line says what to do.

@@ -1,6 +1,6 @@
 """From words to numbers: the parser reads what is plain, the LLM what is not; what the text does not say is refused.
 
-An LLM's reading counts only as far as the text bears it out (`words.unsupported`): it may sort out a sentence, it
+An LLM's reading counts only as far as the text bears it out (`policy_text.unsupported`): it may sort out a sentence, it
 cannot add a measure, a size or a nation. Nothing here judges whether a policy is a good or a possible one.
 """
 

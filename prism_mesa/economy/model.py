@@ -76,7 +76,7 @@ class EconomyModel(mesa.Model):
         totals: Decisions so far: accepted, rejected (by the validator), not_understood, no_change (accepted,
             nothing to carry out).
         read_by: Who read them: parser, llm, or rule where there was nothing to read.
-        datacollector: Of each nation and quarter the indicators (`states.INDICATORS`); of the world `accepted`,
+        datacollector: Of each nation and quarter the indicators (`observation.INDICATORS`); of the world `accepted`,
             `no_change`, `rejected`, `not_understood` and the means of output gap, inflation and unemployment,
             weighed by output.
 

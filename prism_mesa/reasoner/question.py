@@ -19,7 +19,7 @@ class Persona:
     Attributes:
         interests: Words, strongest first.
         personality: One sentence, for prompts.
-        traits: Big Five on 1..5, in the order of `records.BIG_FIVE`.
+        traits: Big Five on 1..5, in the order of `domain.BIG_FIVE`.
         propensities: Shares of like, reply and reshare among its engagements; they add up to 1.
         low: Relevance below which the agent ignores a post, 0..1.
         high: Relevance above which it engages.
@@ -127,7 +127,7 @@ class DetailedChoices(OpenChoices):
     Attributes:
         match: As `Question.match`, float64.
         likes: Of the post's root, whole number; so `replies` and `reshares`.
-        kind: What the post is, as an index into `records.POST_KINDS`.
+        kind: What the post is, as an index into `domain.POST_KINDS`.
     """
 
     match: npt.NDArray[np.float64]

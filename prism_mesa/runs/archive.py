@@ -1,6 +1,6 @@
 """Agents as a run left them, or as they were after a round: profile, activities, notes, all of it read from its tables.
 
-Nothing is run again, the run's folder is only read, and nobody is asked.
+The run's folder is only read.
 """
 
 from collections import Counter, deque
@@ -20,7 +20,6 @@ from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.posts_table import RecordedPosts
 from prism_mesa.runs.run_files import columns_of, count_rows, read_table
 from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
 from prism_mesa.social.world.profiles import personality
@@ -95,7 +94,7 @@ class RunRecords:
         run_dir: The run's folder.
 
     Attributes:
-        run: The folder with its manifest; `recorded.config_to_ask` makes a configuration of it.
+        run: The folder with its manifest; `analysis.llm.config_to_ask` makes a configuration of it.
 
     Raises:
         DataError: If there is no run, it is one of nations, or no round of it was completed.
@@ -134,7 +133,7 @@ class RunRecords:
         return [str(name) for name in self._agents["name"]]
 
     @cached_property
-    def posts(self) -> RecordedPosts:
+    def posts(self) -> "RecordedPosts":
         """The posts.
 
         Raises:
@@ -265,3 +264,57 @@ def row_of(agent: str, ids: Sequence[str], names: Sequence[str], where: Path) ->
     alike = [f"{name} ({row})" for row, name in enumerate(names) if agent.lower() in name.lower().split()]
     hint = f" There are: {', '.join(alike[:5])}." if alike else did_you_mean(agent, names)
     raise DataError(f"{where}: no agent {agent!r} there (rows: 0 .. {len(ids) - 1}, or an id, or a name).{hint}")
+
+
+class RecordedPosts:
+    """The posts of a run, by id; `round` is when one appears, `written` when it was written.
+
+    Raises:
+        DataError: If the table is damaged: a post has no author, or what it is about does not stand before it.
+    """
+
+    def __init__(self, run_dir: Path) -> None:
+        columns = ["round", "author", "kind", "parent", "text"]
+        columns += sorted({"comment", "written"} & set(columns_of(run_dir, "posts")))
+        table = read_table(run_dir, "posts", columns)
+        self.round = table["round"].to_numpy()
+        self.author = table["author"].to_numpy()
+        self.kind = table["kind"].astype(object).to_numpy()
+        self.parent = table["parent"].fillna(-1).to_numpy(np.int64)  # a blank in a run of version 0.1
+        ids = np.arange(len(table))
+        own = self.kind == "post"
+        odd = np.flatnonzero((self.author < 0) | (self.parent < -1) | (self.parent >= ids) | (own != (self.parent < 0)))
+        if len(odd):
+            told = f"a {self.kind[odd[0]]} by agent {self.author[odd[0]]} about post {self.parent[odd[0]]}"
+            raise DataError(f"{run_dir}: table 'posts' is damaged: row {odd[0]} is {told}")
+        late = self.kind != "post"  # what an older run knows: these appear in the round after
+        self.written = table["written"].to_numpy() if "written" in table else self.round - late
+        self._text = _coded(table["text"])
+        self._comment = _coded(table["comment"]) if "comment" in table else None
+
+    def __len__(self) -> int:
+        return len(self.round)
+
+    def words(self, post: int) -> str:
+        """Return what the author of a reply or a reshare says itself; empty if nothing, or if it is neither."""
+        column = self._text if self.kind[post] == "reply" else self._comment
+        return "" if column is None or self.kind[post] == "post" else _text_at(column, post)
+
+    def says(self, post: int) -> str:
+        """Return what a post says: of a reshare what it passes on, of a reply without words what it answers."""
+        while post >= 0 and not (text := _text_at(self._text, post)):
+            post = int(self.parent[post])
+        return text if post >= 0 else ""
+
+
+type _Coded = tuple[npt.NDArray[np.intp], "pd.Index[Any]"]
+
+
+def _coded(column: "pd.Series[Any]") -> _Coded:
+    codes, distinct = pd.factorize(column)
+    return codes, pd.Index(distinct)
+
+
+def _text_at(column: _Coded, place: int) -> str:
+    codes, distinct = column
+    return "" if codes[place] < 0 else str(distinct[codes[place]])

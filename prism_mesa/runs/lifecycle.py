@@ -53,7 +53,7 @@ class RunResult:
     pictures: tuple[Path, ...] = ()
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the run: one of `folder.TABLES`, or of `folder.ECONOMY_TABLES` for nations.
+        """Return a table of the run: one of `run_files.TABLES`, or of `run_files.ECONOMY_TABLES` for nations.
 
         Raises:
             DataError: If there is no such table, or it cannot be read.

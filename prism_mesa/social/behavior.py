@@ -83,7 +83,7 @@ FIRED: Final = frozenset({FEED_READY, ROUND_ENDS, TIMEOUT} | {rule.trigger for r
 
 
 def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTED, name: str = "social") -> Statechart:
-    """Return the chart of the default behaviour (`docs/design.md` shows it).
+    """Return the chart of the default behaviour (`docs/pictures/social-chart.png`).
 
     Args:
         asks_action: Ask the oracle at `compose_done` for the kind of engagement, instead of drawing it.

@@ -18,7 +18,7 @@ def cascades(parent: Ids, root: Ids, kind: Ids) -> pd.DataFrame:
     Args:
         parent: Id of the post that each post passes on or answers; parents have smaller ids.
         root: Id of the post whose cascade each belongs to.
-        kind: Codes of `records.POST_KINDS`.
+        kind: Codes of `domain.POST_KINDS`.
 
     Returns:
         Columns `root`; `size` (1 + reshares); `depth` (reshares from the root to the farthest one);

@@ -65,7 +65,7 @@ def survey_prompt(agent: AgentSnapshot, question: SurveyQuestion, intro: str, fo
 
 
 def associates(client: ChatClient) -> bool:
-    """Return whether closed questions are put to an LLM by association (`likelier.AssociationScore`), not by letters.
+    """Return whether an LLM answers closed questions by association (`association.AssociationScore`), not by letters.
 
     That is SmolLM2-135M in this process, which names letters blindly; also where only a ledger knows it.
     """

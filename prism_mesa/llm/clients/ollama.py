@@ -23,7 +23,7 @@ _WAY_OUT = "start it with 'ollama serve', or set reasoner.kind=rule"
 class OllamaChatClient:
     """Asks one LLM on one Ollama server.
 
-    Each event loop has connections of its own (`loops.Connections`). A call takes at most `timeout_s`, however
+    Each event loop has connections of its own (`event_loop.Connections`). A call takes at most `timeout_s`, however
     slowly the server sends.
 
     Attributes:

@@ -13,8 +13,8 @@
 | `wrong-shape` | 200 and JSON, but no chat answer |
 | `transport` | anything else that HTTP can do wrong |
 | `partial`, `empty` | (raised by the client) an unfinished or an empty answer |
-| `circuit-open`, `still-down` | (raised by `hosts`) all servers are down: not asked; tried again in vain |
-| `resting` | (raised by `hosts`) the same, but only for some seconds: to be asked again |
+| `circuit-open`, `still-down` | (raised by `HostPool`) all servers are down: not asked; tried again in vain |
+| `resting` | (raised by `HostPool`) the same, but only for some seconds: to be asked again |
 | `too-long`, `refused-request` | (raised by the embedded client) the prompt does not fit; llama.cpp refuses it |
 
 Nothing here decides whether to try again; `dispatcher.may_pass` does.

@@ -60,7 +60,7 @@ class AnswerFormat[D](Protocol):
 
 @runtime_checkable
 class AsksItself(Protocol):
-    """A form that asks an LLM in its own way, and not by `chat`: `likelier.AssociationScore` is one."""
+    """A form that asks an LLM in its own way, and not by `chat`: `association.AssociationScore` is one."""
 
     def ask(self, client: ChatClient, prompt: str) -> Awaitable[Completion]:
         """Return what is to be heard of it.

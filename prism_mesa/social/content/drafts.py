@@ -32,7 +32,8 @@ from prism_mesa.reasoner import Reasoner
 from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_words, said_by
 from prism_mesa.social.content.cleaning import cleaned
-from prism_mesa.social.content.tools import PlatformTools, recalled
+from prism_mesa.social.content.notes import recalled
+from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.state.population import NO_POST, Rows
 from prism_mesa.social.world.profiles import personality
 

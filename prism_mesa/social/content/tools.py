@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from prism_mesa.deliberation import Note, ToolRegistry
+from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import AgentError
 from prism_mesa.llm.text import plain
 from prism_mesa.social.content.activity import LIKES_KEPT, NAME_SHOWN, TEXT_SHOWN, activities_of, described, in_words
 from prism_mesa.social.content.cleaning import cleaned
+from prism_mesa.social.content.notes import NOTE_CAP, recalled
 from prism_mesa.social.round.effects import note_engagement
 from prism_mesa.social.round.engagements import has_engaged
 from prism_mesa.social.state.population import NO_POST, Rows
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 FOUND: Final = 5
 """Posts that a search or a thread brings at most."""
-NOTE_CAP: Final = 200
-"""Characters of a note."""
 
 
 class PlatformTools:
@@ -223,27 +222,3 @@ class PlatformTools:
         """Return when the agent read a post in this round: it may have, after what it writes about."""
         found = (tick[(agent == self.row) & (seen == post)] for tick, agent, seen in self.model.events.impressions)
         return min((int(ticks.min()) for ticks in found if len(ticks)), default=0)
-
-
-def recalled(model: "SocialModel", row: int, about: str) -> list[str]:
-    """Return the notes of an agent that come to mind of a text, best first."""
-    most = model.params.deliberation.notes_told
-    if not most or not model.notebook.of(row):
-        return []
-    towards = model.topics.place([about])[0].astype(np.float64) if about.strip() else None
-    return [note.text for note in model.notebook.recalled(row, towards, model.hours, most)]
-
-
-def keep_notes(model: "SocialModel") -> None:
-    """Let what agents wrote down in this round become notes, by tick and agent, which they have from now on."""
-    noted = sorted(model.events.notes, key=lambda note: note[:2])  # stable: each agent's in its own order
-    if not noted:
-        return
-    vectors = model.topics.place([text for _, _, text, _ in noted])
-    for (_, row, text, importance), vector in zip(noted, vectors, strict=True):
-        model.notebook.add(row, Note(text, model.hours, importance, tuple(vector.tolist())))
-    if model.recorder is not None:
-        kinds = {"tick": np.int32, "agent": np.int32, "text": object, "importance": np.int32}
-        columns = zip(kinds.items(), zip(*noted, strict=True), strict=True)
-        told = {name: np.array(values, kind) for (name, kind), values in columns}
-        model.recorder.write("notes", {"round": np.full(len(noted), model.round, np.int32)} | told)

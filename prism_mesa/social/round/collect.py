@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel
 
 COUNTERS: Final = ("likes", "replies", "reshares")
-"""The counters of posts, in the order of `records.ACTIONS`."""
+"""The counters of posts, in the order of `domain.ACTIONS`."""
 
 ROUND_FIELDS: Final = ("online", "posts", "impressions", *COUNTERS, "open", "fallback")
 SHARE_FIELDS: Final = tuple(f"share_{state.value}" for state in STATES)

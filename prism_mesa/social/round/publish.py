@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.posts import nearest_texts, roots_counted
-from prism_mesa.social.content.tools import keep_notes
+from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.round.collect import COUNTERS, record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken

@@ -1,4 +1,4 @@
-"""Networks drawn from the seed, of each kind that a configuration can name. Files are read in `network`."""
+"""Networks drawn from the seed, of each kind that a configuration can name. Files of edges are read in `follows`."""
 
 from collections.abc import Callable
 from math import inf, lgamma, log1p

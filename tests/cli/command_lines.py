@@ -1,0 +1,17 @@
+"""What tests of the command line share."""
+
+from pathlib import Path
+
+SMALL = (
+    "rounds=2",
+    "ticks_per_round=6",
+    "agents.n=30",
+    "agents.band=0.3",
+    "network.mean_degree=5",
+    "reasoner.backoff_s=0",
+    "reasoner.kind=rule",
+)
+
+
+def folders(out="results"):
+    return sorted(Path(out).iterdir()) if Path(out).exists() else []

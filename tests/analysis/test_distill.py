@@ -111,6 +111,7 @@ def test_a_known_rule_is_found_again(model):
     assert abs(said - [known_rule(ask) for ask in others]).max() < 0.06
 
 
+@pytest.mark.slow
 def test_what_follows_a_rule_beats_the_rule_and_the_majority_on_what_was_held_out(model):
     judged = model.report["choices"][0]
     assert judged["explained"] > 0.9
@@ -169,6 +170,7 @@ def test_measures_of_small_cases():
 # -- the file ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_file_is_plain_data_and_decides_as_the_model_it_was_made_of(tmp_path, model):
     again, text = read_distilled(a_file(tmp_path, model))
     assert again == model
@@ -176,6 +178,7 @@ def test_a_file_is_plain_data_and_decides_as_the_model_it_was_made_of(tmp_path, 
     assert DistilledReasoner(again).answer(asks(50)) == DistilledReasoner(model, text=text).answer(asks(50))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "complaint"),
     [
@@ -195,6 +198,7 @@ def test_a_file_that_does_not_fit_is_refused_in_one_line(tmp_path, model, change
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.slow
 def test_trees_that_do_not_end_are_refused(tmp_path, model):
     loop = {"base": 0, "roots": [0], "feature": [0], "threshold": [0], "left": [0], "right": [0], "value": [0]}
     choice = {"options": ["composing", "scrolling"], "scores": [loop], "rows": 1}
@@ -217,6 +221,7 @@ def test_a_missing_file_and_a_missing_name_say_how_to_make_one(tmp_path):
             small(reasoner_kind=given["kind"], reasoner_llm_share=given.get("llm_share", 1.0))
 
 
+@pytest.mark.slow
 def test_who_asks_must_be_who_the_model_learned_from(tmp_path, model):
     params = ReasonerParams(kind="distilled", distilled=str(a_file(tmp_path, model)), persona="archetype")
     with pytest.raises(ConfigError, match=r"persona: archetype, but .* persona=individual"):
@@ -226,6 +231,7 @@ def test_who_asks_must_be_who_the_model_learned_from(tmp_path, model):
 # -- deciding ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_row_has_the_same_chances_alone_and_among_all(model):
     some, reasoner = asks(300), DistilledReasoner(model)
     together = reasoner.probabilities(detailed_columns_of((C, S), some))
@@ -233,6 +239,7 @@ def test_a_row_has_the_same_chances_alone_and_among_all(model):
     assert (together == np.array(alone)).all()
 
 
+@pytest.mark.slow
 def test_options_that_nobody_was_asked_about_are_left_to_the_rule_and_counted_so(model):
     some = asks(20, (LIKE, REPLY, RESHARE))
     found = DistilledReasoner(model).answer(some)
@@ -267,6 +274,7 @@ def asked_with(share, model, scheduler="columns"):
     return world, went
 
 
+@pytest.mark.slow
 def test_the_share_is_keyed_the_rest_is_distilled_and_both_are_counted_apart(model):
     world, went = asked_with(0.5, model)
     asked = world.sources["llm"] + world.sources["cache"]
@@ -287,6 +295,7 @@ def test_who_goes_to_the_llm_with_a_small_share_also_does_with_a_larger_one():
     assert 0 < draws[0.2].sum() < draws[0.6].sum() < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("share", [0.0, 0.5])
 def test_agents_one_by_one_go_to_the_llm_as_columns_do(model, share):
     (columns, went), (one_by_one, went_too) = (asked_with(share, model, kind) for kind in ("columns", "mesa"))
@@ -295,6 +304,7 @@ def test_agents_one_by_one_go_to_the_llm_as_columns_do(model, share):
     assert bool(went) == bool(share)
 
 
+@pytest.mark.slow
 def test_a_share_of_one_is_the_llm_alone(model):
     world, went = asked_with(1.0, model)
     assert len(went) == world.totals["open"]

@@ -1,6 +1,6 @@
 """Answers in a form: a prompt and a pydantic model go in, an instance of that model comes out, or a named failure.
 
-The form may be plain text as well. It shares clients, dispatcher, limits and ledger with the oracle.
+The form may be plain text as well. It goes through the clients, dispatcher, limits and ledger that all requests share.
 Nothing stands in for an answer here: who asks must be able to go without, which is to change nothing.
 """
 
@@ -24,7 +24,7 @@ from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, StoredAnswer, answer_key
 from prism_mesa.llm.params import LLMParams, Source
 
-logger = logging.getLogger("prism_mesa.reasoner")
+logger = logging.getLogger("prism_mesa.llm")
 
 ATTEMPTS: Final = 2
 """How often a prompt is asked where the parameters do not say: once, and once more."""

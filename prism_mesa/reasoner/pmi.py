@@ -8,7 +8,14 @@ from typing import Any, Final
 import numpy as np
 
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.embedded import TOP, EmbeddedChatClient, _places, _reading, _saying, _tame
+from prism_mesa.llm.clients.embedded import (
+    TOP,
+    EmbeddedChatClient,
+    inert,
+    reading_request,
+    saying_request,
+    token_places,
+)
 from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.text import MAX_INTERESTS, MEDIA_CAP, NAME_CAP, TEXT_CAP, plain
 from prism_mesa.reasoner.params import RuleParams
@@ -68,7 +75,7 @@ class PmiOracle:
         post = question.post
         text = "" if post is None else plain(post.text, TEXT_CAP)
         media = "" if post is None else plain(post.media_description, MEDIA_CAP)
-        said = _tame(f"{text} ({media})".strip() if media else text).replace('"', "'")
+        said = inert(f"{text} ({media})".strip() if media else text).replace('"', "'")
         named = {plain(interest, NAME_CAP) for interest in question.persona.interests[:MAX_INTERESTS]} - {""}
         return "\n".join([_LIKED.format(said), *sorted(named)]) if said else ""
 
@@ -112,13 +119,13 @@ class PmiOracle:
 
     def _read_prompt(self, prompt: str) -> tuple[dict[int, float], int]:
         """Return the log-probabilities of the likeliest next tokens, best first, and the tokens of `prompt`."""
-        reply = self.client.call("handle_completions", _reading(prompt, TOP))
-        tops = _places(reply)[0]["top_logprobs"]
+        reply = self.client.call("handle_completions", reading_request(prompt, TOP))
+        tops = token_places(reply)[0]["top_logprobs"]
         return {top["id"]: top["logprob"] for top in tops}, reply["usage"]["prompt_tokens"]
 
     def _read_first_token(self, text: str) -> int | None:
         """Return the first token of `text`, or None if it is half a character."""
-        told = _places(self.client.call("handle_completions", _saying(" ", text, 1)))
+        told = token_places(self.client.call("handle_completions", saying_request(" ", text, 1)))
         return int(told[0]["id"]) if told else None
 
 

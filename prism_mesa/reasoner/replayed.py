@@ -4,7 +4,7 @@ from typing import Any
 
 from prism_mesa.errors import OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.recorded import _OF_ORACLES, RecordedClient, _held, _other_llms
+from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, llms_in, other_llms
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import OLLAMA_MODEL
 from prism_mesa.reasoner.oracle import ChatOracle, Oracle
@@ -35,14 +35,14 @@ def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [llm for llm in _held(ledger) if _OF_ORACLES & llm[2].keys()]
+    held = [llm for llm in llms_in(ledger) if READ_AS_OPTIONS & llm[2].keys()]
     if not held:
         client = RecordedClient(params.model or "")
         scores = params.kind == "embedded" and params.answer != "choice"
         return _RecordedPmi(client, params.rule) if scores else ChatOracle(client, params.answer or "choice")
     found = [llm for llm in held if _is_meant(params, llm[0], llm[2])]
     if not found:
-        raise _other_llms(ledger, held)
+        raise other_llms(ledger, held)
     name, digest, decoding = found[0]
     form = decoding.pop("answer", None)
     client = RecordedClient(name, digest, decoding)

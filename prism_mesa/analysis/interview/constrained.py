@@ -52,9 +52,8 @@ FREE_EXAMPLES: Final = tuple(
 def constrained_recall_of(activities: Sequence[Activity]) -> type[ConstrainedRecall]:
     """Return a form whose answers are some activities; without any, the answer that the agent does not know."""
     said: list[JsonValue] = [*dict.fromkeys(map(first_person, activities))] or ["I do not know."]
-    return create_model(
-        "ConstrainedRecall", __base__=ConstrainedRecall, what=(str, Field(json_schema_extra={"enum": said}))
-    )
+    # the name is a part of the ledger's key: were it another, recorded answers would not be found
+    return create_model("Recollection", __base__=ConstrainedRecall, what=(str, Field(json_schema_extra={"enum": said})))
 
 
 def first_person(activity: Activity) -> str:

@@ -1,4 +1,4 @@
-"""An LLM inside this process, and an oracle that decides by what it finds likely; no event loop is ever blocked.
+"""An LLM inside this process, which blocks no event loop.
 
 What an LLM said belongs in the ledger: `llamacpp` says how far its answers repeat.
 """
@@ -30,8 +30,8 @@ class EmbeddedChatClient:
     """Asks a GGUF file in this process.
 
     SmolLM2-135M reads 80 to 140 tokens per CPU second and says 40. What it chooses in words is no better than chance
-    (see benchmarks/embedded.py): let it decide through `PmiOracle`. A question that is given up while llama.cpp
-    works on it is worked on to its end; those that wait for their turn are dropped.
+    (see benchmarks/embedded.py): let it decide by what it finds likely (`prism_mesa.reasoner.pmi`). A question that is
+    given up while llama.cpp works on it is worked on to its end; those that wait for their turn are dropped.
 
     Args:
         continues: Whether a prompt is a text to be continued up to the end of its line, not a message to be answered.
@@ -98,9 +98,9 @@ class EmbeddedChatClient:
         tokens: int = self.decoding["max_tokens"]
         request: dict[str, Any] = {"temperature": self.decoding["temperature"]}
         if self.continues:
-            request |= {"prompt": _tame(prompt), "n_predict": tokens, "n_probs": top}
+            request |= {"prompt": inert(prompt), "n_predict": tokens, "n_probs": top}
             return "handle_completions", request | ({"stop": ["\n"]} if schema is None else {"json_schema": schema})
-        request |= {"messages": [{"role": "user", "content": _tame(prompt)}], "max_tokens": tokens}
+        request |= {"messages": [{"role": "user", "content": inert(prompt)}], "max_tokens": tokens}
         if schema is not None:
             request["response_format"] = {"type": "json_schema", "json_schema": {"schema": schema}}
         return "handle_chat_completions", request | ({"logprobs": True, "top_logprobs": top} if top else {})
@@ -118,12 +118,12 @@ class EmbeddedChatClient:
         return await self.run(lambda: self._weighed(prompt, texts))
 
     def _weigh(self, prompt: str, texts: tuple[str, ...]) -> tuple[tuple[float, ...], int]:
-        n_tokens = int(self.call("handle_completions", _reading(_tame(prompt), 1))["usage"]["prompt_tokens"])
+        n_tokens = int(self.call("handle_completions", reading_request(inert(prompt), 1))["usage"]["prompt_tokens"])
         found = []
         for text in texts:
             # Nothing else is asked in between, so what is reused is what was just read.
-            request = _saying(_tame(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
-            said = _places(self.call("handle_completions", request))
+            request = saying_request(inert(prompt), text, len(text.encode("utf-8", "replace"))) | {"cache_prompt": True}
+            said = token_places(self.call("handle_completions", request))
             found.append(math.fsum(place["logprob"] for place in said if place["token"]))  # "" is the end
             n_tokens += len(said)
         return tuple(found), n_tokens
@@ -149,29 +149,29 @@ class EmbeddedChatClient:
         return engine_of(self.path).call(handler, request)
 
 
-def _tame(text: str) -> str:
+def inert(text: str) -> str:
     """Return text in which nobody can write the LLM's control tokens (``<|im_end|>``), and which is valid Unicode."""
     return text.replace("<|", "< |").encode("utf-8", "replace").decode()
 
 
-def _reading(prompt: str, top: int) -> dict[str, Any]:
+def reading_request(prompt: str, top: int) -> dict[str, Any]:
     """Return the request for the log-probabilities of the `top` likeliest tokens after `prompt`."""
     # The grammar only keeps it from saying half a character, for which no log-probabilities are told.
     return {"prompt": prompt, "n_predict": 1, "temperature": 0, "n_probs": top, "grammar": 'root ::= "a"'}
 
 
-def _saying(prompt: str, text: str, most: int) -> dict[str, Any]:
+def saying_request(prompt: str, text: str, most: int) -> dict[str, Any]:
     """Return the request that makes the LLM say `text` after `prompt`, or its first `most` tokens.
 
     llama.cpp tells tokens only of what the LLM says: the grammar leaves nothing but beginnings of `text`, and the bias
     prefers the one with which the tokens of `text` begin. The log-probabilities that are told are those without either.
     """
-    grammar = f"root ::= {json.dumps(_tame(text), ensure_ascii=False)}"
+    grammar = f"root ::= {json.dumps(inert(text), ensure_ascii=False)}"
     request = {"prompt": prompt, "n_predict": most, "temperature": 0, "n_probs": 1, "grammar": grammar}
-    return request | {"logit_bias": [[_tame(text), 100.0]]}
+    return request | {"logit_bias": [[inert(text), 100.0]]}
 
 
-def _places(reply: dict[str, Any]) -> list[dict[str, Any]]:
+def token_places(reply: dict[str, Any]) -> list[dict[str, Any]]:
     """Return what is told of each token that was said; of half a character nothing is."""
     return (reply["choices"][0].get("logprobs") or {}).get("content") or []
 

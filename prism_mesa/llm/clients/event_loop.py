@@ -65,7 +65,7 @@ class LoopThread:
         self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._stopped = asyncio.Event()
-        self._thread = threading.Thread(target=self._serve, name="prism-reasoner", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="prism-llm", daemon=True)
         self._thread.start()
 
     def _serve(self) -> None:

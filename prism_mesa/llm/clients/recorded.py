@@ -8,8 +8,8 @@ from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.llm.params import LLMParams
 
-_OF_ORACLES: Final = frozenset({"answer", "method"})
-"""Options of an oracle (`ChatOracle`, `PmiOracle`): an LLM that answers in a form has neither."""
+READ_AS_OPTIONS: Final = frozenset({"answer", "method"})
+"""Decoding options of who reads probabilities off an answer; an LLM that answers in a form has neither."""
 
 
 class RecordedClient:
@@ -36,18 +36,18 @@ def recorded_client(ledger: Ledger, params: LLMParams) -> RecordedClient:
     Raises:
         ConfigError: If the ledger holds answers of other LLMs, or with other options, only.
     """
-    held = [llm for llm in _held(ledger) if not _OF_ORACLES & llm[2].keys()]
+    held = [llm for llm in llms_in(ledger) if not READ_AS_OPTIONS & llm[2].keys()]
     if not held:
         return RecordedClient(params.model or "")
     found = [llm for llm in held if all(llm[2].get(name, value) == value for name, value in params.decoding.items())]
     if params.model is not None:
         found = [llm for llm in found if "build" in llm[2] or llm[0] == params.model]
     if not found:
-        raise _other_llms(ledger, held)
+        raise other_llms(ledger, held)
     return RecordedClient(*found[0])
 
 
-def _held(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
+def llms_in(ledger: Ledger) -> list[tuple[str, str, dict[str, Any]]]:
     """Return name, digest and decoding of the LLMs that have answered, the latest first.
 
     Raises:
@@ -71,7 +71,8 @@ def _options(ledger: Ledger, decoding: str) -> dict[str, Any]:
     return options
 
 
-def _other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
+def other_llms(ledger: Ledger, held: list[tuple[str, str, dict[str, Any]]]) -> ConfigError:
+    """Return the error that a ledger holds answers of other LLMs than the one that is configured."""
     there = "; ".join(f"{name} {json.dumps(decoding)}" for name, _, decoding in held[:5])
     return ConfigError(
         f"reasoner.ledger: {ledger.path} holds no answers of the LLM and options that are configured (it has: {there})"

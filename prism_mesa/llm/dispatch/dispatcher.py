@@ -27,7 +27,7 @@ _FINAL = frozenset({"circuit-open", "still-down", "too-long", "refused-request",
 
 
 class Asked[Q](Protocol):
-    """What a dispatcher asks: an `Oracle`, or a client that answers in a form."""
+    """What a dispatcher asks: a client, and how its answer is read."""
 
     @property
     def decoding(self) -> Mapping[str, Any]:

@@ -1,4 +1,4 @@
-"""What a reasoner knows and writes down: the run's own ledger, and one that it shares with other runs.
+"""The answers that a run knows and writes down: its own ledger, and one that it shares with other runs.
 
 The run's own ledger ends up with every answer that the run used, wherever it came from, so that a run can be
 repeated from its folder alone.

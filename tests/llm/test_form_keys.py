@@ -1,0 +1,47 @@
+"""What counts for the ledger's key of each form: were one to change, recorded answers would not be found any more."""
+
+import hashlib
+import json
+
+import pytest
+
+from prism_mesa.analysis.interview.constrained import constrained_recall_of
+from prism_mesa.deliberation import ToolRegistry
+from prism_mesa.deliberation.deliberation import ReasoningResult, reasoning_schema
+from prism_mesa.economy.decisions import PolicyDecision
+from prism_mesa.economy.interpret import PolicyReading
+from prism_mesa.llm import LLMRequest
+from prism_mesa.llm.formats.association import AssociationScore
+from prism_mesa.llm.formats.multiple_choice import MultipleChoice
+
+
+def add(a: int, b: str = "x") -> str:
+    """Return a sum.
+
+    Args:
+        a: One.
+        b: Another.
+    """
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("request_", "name", "digest"),
+    [  # the digests are those of the code of 2026-11-21, before classes and modules got other names
+        (LLMRequest("x", str), "str", "87ca37b37d96d838"),
+        (LLMRequest("x", PolicyDecision), "PolicyDecision", "86d0478b3d9f5ee6"),
+        (LLMRequest("x", PolicyReading), "PolicyReading", "ced67d80f8e9761a"),
+        (LLMRequest("x", constrained_recall_of([])), "Recollection", "3c0822f7ab0fd6be"),
+        (LLMRequest("x", MultipleChoice(("yes", "no"))), "lettered", "90ab33c6f544baec"),
+        (LLMRequest("x", AssociationScore(("yes", "no"), "Someone says:")), "likelier", "62e3b71661548300"),
+        (
+            LLMRequest("x", ReasoningResult, narrower=reasoning_schema(ToolRegistry([add]))),
+            "ReasoningResult",
+            "f8cdcbae6a6eccf9",
+        ),
+    ],
+    ids=["text", "decision", "reading", "recall", "choice", "association", "thought"],
+)
+def test_the_key_of_a_form_is_what_it_was(request_, name, digest):
+    assert request_.options[0] == name
+    assert hashlib.sha256(json.dumps(request_.options).encode()).hexdigest()[:16] == digest

@@ -248,12 +248,12 @@ def _talk_with(
     typed = questions is None and sys.stdin.isatty()
     to = sys.stderr if quiet else sys.stdout
 
-    def shown(line: str) -> None:
+    def print_line(line: str) -> None:
         if typed or not quiet:
             show(line, to=to)
 
     dim = to.isatty() and "NO_COLOR" not in os.environ
-    session = Session(talk, shown, thoughts=thoughts, dim=dim, echo=not typed)
+    session = Session(talk, print_line, thoughts=thoughts, dim=dim, echo=not typed)
     if questions is not None:
         session.take(interrupts.between(questions))
     elif typed:

@@ -138,7 +138,7 @@ class Deliberation(Closing):
         return self._stream(user_input)
 
     def _stream(self, user_input: str) -> Generator[Event]:
-        turn = self._begun("chat_stream", user_input)
+        turn = self._begin("chat_stream", user_input)
         try:
             item = next(turn)
             while self._turn is turn:
@@ -150,7 +150,7 @@ class Deliberation(Closing):
         except StopIteration as end:
             self.response = end.value
         finally:
-            self._ended(turn)
+            self._end(turn)
 
     async def respond(self, text: str) -> tuple[Any, list[Event]]:
         """Return the response to a text, None if there is none, and the events of the turn; for callers that await.
@@ -160,7 +160,7 @@ class Deliberation(Closing):
             OracleError: As `chat_stream`.
         """
         check_text("respond", text)
-        turn, events = self._begun("respond", text), list[Event]()
+        turn, events = self._begin("respond", text), list[Event]()
         try:
             item = next(turn)
             while self._turn is turn:
@@ -176,17 +176,17 @@ class Deliberation(Closing):
         except StopIteration as end:
             self.response = end.value
         finally:
-            self._ended(turn)
+            self._end(turn)
         return self.response, events
 
-    def _begun(self, where: str, text: str) -> Steps:
+    def _begin(self, where: str, text: str) -> Steps:
         if self._turn is not None:
             raise AgentError(f"{where}: another turn is still going on: read it to its end, or close it")
         self._turn = turn = steps(text, self.conversation, self.frame)
         self.response = None
         return turn
 
-    def _ended(self, turn: Steps) -> None:
+    def _end(self, turn: Steps) -> None:
         turn.close()
         if self._turn is turn:
             self._turn = None

@@ -163,28 +163,28 @@ class _Turn:
         # what comes before a text does not hold the text itself, so it is taken before the text goes in
         before = list(self.conversation.messages)
         self.conversation.add("user", TextContent(text=self.text))
-        before += self._recalled()
-        thought = yield from self._thought(before, about_own=False)
+        before += self._recall()
+        thought = yield from self._think(before, about_own=False)
         response = None
         for iteration in range(1, self.frame.limits.iterations + 1):
             if iteration > 1:
                 if self._is_spent():
                     yield AgentErrorEvent(reason="budget", text="the limit of this turn is used up")
                     break
-                thought = yield from self._thought(before, about_own=True)
+                thought = yield from self._think(before, about_own=True)
                 if thought is None or thought.verdict == "complete" or not thought.proposed_tools:
                     break
             proposed = [] if thought is None else thought.proposed_tools
             is_new = yield from self._call_tools(iteration, proposed)
             if iteration > 1 and not is_new:
                 break
-            said = yield from self._response(before, thought)
+            said = yield from self._respond(before, thought)
             if said is None:
                 break
             response = said
         return response
 
-    def _recalled(self) -> list[Message]:
+    def _recall(self) -> list[Message]:
         """Let notes come to mind."""
         found = self.frame.recall(self.text) if self.frame.recall is not None else []
         contents: tuple[Content, ...] = tuple(ThoughtContent(text=note) for note in found)
@@ -192,7 +192,7 @@ class _Turn:
             self.conversation.add("assistant", *contents)
         return [Message(role="assistant", contents=contents)] if contents else []
 
-    def _thought(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
+    def _think(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
         """Think, and return the thought; None if the LLM gave none."""
         tools = self.frame.tools
         prompt = reasoning_prompt(
@@ -205,7 +205,7 @@ class _Turn:
             examples=self.frame.examples,
             questions=self.frame.questions,
         )
-        said = yield from self._wanted(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
+        said = yield from self._request(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
         if said is None:
             return None
         thought: ReasoningResult = said
@@ -216,7 +216,7 @@ class _Turn:
     def _so_far(self) -> list[Message]:
         return [Message.of("user", self.text), Message(role="assistant", contents=tuple(self._calls))]
 
-    def _response(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
+    def _respond(self, before: list[Message], thought: ReasoningResult | None) -> Generator[Any, Any, Any]:
         """Respond, and return the response; None if the LLM gave none."""
         prompt = response_prompt(
             self.text,
@@ -230,7 +230,7 @@ class _Turn:
             so_far=self._said[-1] if self._said else "",
         )
         accept = self.frame.accept or (bool if self.frame.form is str else None)
-        said = yield from self._wanted(prompt, self.frame.form, "response", accept=accept, accepts=self.frame.accepts)
+        said = yield from self._request(prompt, self.frame.form, "response", accept=accept, accepts=self.frame.accepts)
         if said is None:
             return None
         text = said.model_dump_json() if isinstance(said, BaseModel) else str(said)
@@ -239,7 +239,7 @@ class _Turn:
         yield AgentTextEvent(text=text, type="text")
         return said
 
-    def _wanted(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
+    def _request(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
         """Return what the LLM says; None, after an event that says why, if it gave no usable answer."""
         frame = self.frame
         self._tokens += tokens_of(prompt)

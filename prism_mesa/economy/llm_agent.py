@@ -198,9 +198,9 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         except LLMFailureException as error:
             logger.error("LLM_FAILURE component=agent agent_id=%s error=%s", self.name, error)
             raise
-        return self.decided(state, prompt, decision, thoughts)
+        return self.record_decision(state, prompt, decision, thoughts)
 
-    def decided(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Action[D]:
+    def record_decision(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Action[D]:
         """Keep why the agent decided as it did, and return what it wants to do."""
         chain = self._chain(state, prompt, decision, thoughts)
         logger.debug(
@@ -259,7 +259,7 @@ def decide_all[S: Observation, D: Decision](
     turns = [steps(text, Conversation(), frame) for text, frame in begun]
     said = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
     return [
-        agent.decided(state, _context_facts(frame), decision, own)
+        agent.record_decision(state, _context_facts(frame), decision, own)
         for agent, state, (_, frame), decision, own in zip(agents, states, begun, said, thoughts, strict=True)
     ]
 

@@ -20,7 +20,7 @@ _SHORT = 48
 
 
 @kernel
-def tidied(values: Int32s, begin: int, end: int, without: int) -> int:
+def sort_unique(values: Int32s, begin: int, end: int, without: int) -> int:
     """Sort ``values[begin:end]``, leave out repetitions and `without`, and return where the rest ends."""
     if end - begin > _SHORT:
         values[begin:end].sort()
@@ -100,7 +100,7 @@ def tidy_rows(indptr: Int64s, indices: Int32s) -> int:
     begin, to = int(indptr[0]), 0
     for row in range(len(indptr) - 1):
         end = int(indptr[row + 1])
-        kept = tidied(indices, begin, end, row)
+        kept = sort_unique(indices, begin, end, row)
         if to != begin:
             for at in range(begin, kept):
                 indices[to + at - begin] = indices[at]
@@ -148,7 +148,7 @@ def draw_rows(
                     number += 1
                 indices[at] = number
                 drawn += 1
-            have = tidied(indices, begin, end, row)
+            have = sort_unique(indices, begin, end, row)
         found[row] = have - begin
 
 

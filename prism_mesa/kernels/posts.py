@@ -21,7 +21,7 @@ def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
 
 
 @kernel
-def reshares_counted(
+def add_reshares(
     roots: Int32, reshares: Int32, kind: npt.NDArray[np.uint8], looked_at: int, largest: int
 ) -> tuple[int, int, int]:
     """Count reshares at their roots.
@@ -47,7 +47,7 @@ def reshares_counted(
 
 
 @kernel
-def attention_added(
+def add_attention(
     roots: Int32, impressions: Int32, known: Int32, author: Int32, attention: npt.NDArray[np.int64]
 ) -> None:
     """Add to the `attention` of authors the impressions of `roots` that are not `known` yet; then they are.

@@ -151,7 +151,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
 
     async def fetch[D](self, request: LLMRequest[D]) -> D:
         """Return one answer; errors as in `call_with_retry`."""
-        [found] = await asyncio.wrap_future(self._loop().start(self._answered([request])))
+        [found] = await asyncio.wrap_future(self._loop().start(self._answer_all([request])))
         if isinstance(found, LLMFailureException):
             raise found
         answer: D = found
@@ -166,10 +166,10 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
         Raises:
             OracleError: `not-recorded`, if the ledger that is replayed does not hold a prompt.
         """
-        return self._loop().run(self._answered(request)) if request else []
+        return self._loop().run(self._answer_all(request)) if request else []
 
-    async def _answered(self, request: Sequence[LLMRequest[Any]]) -> list[Any]:
-        pending_requests = [self._begun(one) for one in request]
+    async def _answer_all(self, request: Sequence[LLMRequest[Any]]) -> list[Any]:
+        pending_requests = [self._begin(one) for one in request]
         outs = [pending.out for pending in pending_requests if pending.out is not None]
         while outs:
             if outs[-1].done():
@@ -180,11 +180,11 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
             await dispatcher.news()
         rows: list[AskedRow] = []
         try:
-            return [self._ended(pending, rows) for pending in pending_requests]
+            return [self._end(pending, rows) for pending in pending_requests]
         finally:
             self.store.note(rows)
 
-    def _begun(self, request: LLMRequest[Any]) -> _PendingRequest:
+    def _begin(self, request: LLMRequest[Any]) -> _PendingRequest:
         """Return what is wanted with its call, if it is not known; equal prompts share one."""
         self.budget.at_round(request.place.round)
         digest = str(getattr(self.client, "digest", ""))
@@ -204,7 +204,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
             self.store.keep(self._stored(call, call.completion))
         self._waiting.pop(call.key).set_result(call)
 
-    def _ended(self, pending: _PendingRequest, rows: list[AskedRow]) -> Any:
+    def _end(self, pending: _PendingRequest, rows: list[AskedRow]) -> Any:
         """Return the answer or the failure, count it, and add what is to be written down to `rows`."""
         request, call = pending.request, None if pending.out is None else pending.out.result()
         attempts = call.attempts if call is not None and pending.first else 0
@@ -217,10 +217,10 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
             said = self._replayed(pending) if self.store.mode == "replay" else request.read(self._raw(pending.key))
         except UselessAnswerError as error:  # of a shared ledger: its first answer stands, and nobody is asked again
             told = f"what the ledger holds for the {request.component} is of no use: {error}"
-            return self._failed(pending, _failure(request, error.reason, 0, told, error), 0, rows)
+            return self._fail(pending, _failure(request, error.reason, 0, told, error), 0, rows)
         except LLMFailureException as failure:
             attempts = failure.attempts if self.store.mode == "replay" else attempts
-            return self._failed(pending, failure, attempts, rows)
+            return self._fail(pending, failure, attempts, rows)
         self._note(pending, "llm" if pending.first else "cache", "", attempts, rows)
         return said
 
@@ -247,7 +247,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
             )
         return request.read(raw)
 
-    def _failed(
+    def _fail(
         self, pending: _PendingRequest, failure: LLMFailureException, attempts: int, rows: list[AskedRow]
     ) -> LLMFailureException:
         self.reasons[failure.reason] += 1

@@ -76,7 +76,7 @@ def run(
         _run_rounds(model, config.rounds, folder, watch, on_round)
         return shortfall(model) or _failing_guards(model)
 
-    with model.guard_warnings.held(model.chart):
+    with model.guard_warnings.hold(model.chart):
         return run_to_completion(
             folder, manifest, work, lambda told: _finish(folder, model, told, watch), lambda: f"round {model.round}"
         )

@@ -248,17 +248,17 @@ class SocialModel(PopulationModel):
 
     def run_for(self, duration: float) -> None:
         """Run so many rounds. Guards that raise are warned of at the end, with their counts."""
-        with self.guard_warnings.held(self.chart):
+        with self.guard_warnings.hold(self.chart):
             super().run_for(duration)
 
     def run_until(self, end_time: float) -> None:
         """Run until so many rounds are done in all. Guards that raise are warned of at the end, with their counts."""
-        with self.guard_warnings.held(self.chart):
+        with self.guard_warnings.hold(self.chart):
             super().run_until(end_time)
 
     def run_model(self) -> None:
         """Run all rounds that are left. Guards that raise are warned of at the end, with their counts."""
-        with self.guard_warnings.held(self.chart):
+        with self.guard_warnings.hold(self.chart):
             super().run_model()
 
     def _rank(self) -> Rows:

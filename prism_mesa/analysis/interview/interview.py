@@ -173,7 +173,7 @@ class Interview(Deliberation):
             RunPosition(max(self.snapshot.at, 0), self.snapshot.row, len(self.transcript)),
         )
         self.transcript.append(exchange)  # at once, so that an interrupt cannot come before
-        return self._noted(exchange, place, turn)
+        return self._play(exchange, place, turn)
 
     def _prepare(self, question: str, place: RunPosition) -> None:
         """Say where the question stands in the ledger and, where each answer is an activity, to which."""
@@ -184,7 +184,7 @@ class Interview(Deliberation):
             known = best_of(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
             self.frame = replace(self.frame, form=constrained_recall_of(known))
 
-    def _noted(self, exchange: Exchange, place: RunPosition, turn: Iterator[Event]) -> Generator[Event]:
+    def _play(self, exchange: Exchange, place: RunPosition, turn: Iterator[Event]) -> Generator[Event]:
         try:
             self._prepare(exchange.question, place)
             for event in map(self._in_words, turn):
@@ -198,7 +198,7 @@ class Interview(Deliberation):
             self.transcript[:] = [other for other in self.transcript if other is not exchange]
             raise
         except KeyboardInterrupt:
-            exchange.interrupted()
+            exchange.note_interruption()
             raise
         finally:
             exchange.refers_to = refers_to(exchange.text, self.snapshot.activities)

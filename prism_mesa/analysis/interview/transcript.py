@@ -60,7 +60,7 @@ class Exchange:
             case AgentErrorEvent():
                 self._add("error", text=f"{event.reason}: {event.text}")
 
-    def interrupted(self) -> None:
+    def note_interruption(self) -> None:
         """Note that whoever asked did not wait for the end."""
         self._add("error", text="interrupted")
 

@@ -39,10 +39,10 @@ class _Host:
     def is_down(self) -> bool:
         return self.failures >= self.most_failures
 
-    def worked(self) -> None:
+    def note_success(self) -> None:
         self.failures, self.rest_s = 0, 0.0
 
-    def failed(self, reason: str, now: float, took_s: float) -> None:
+    def note_failure(self, reason: str, now: float, took_s: float) -> None:
         """Count a failure; a server that lets one wait for its failures is left alone for longer.
 
         Questions that were out when it went down fail too, which says nothing new.
@@ -142,9 +142,9 @@ class HostPool:
             said = await host.client.chat(prompt, schema, seed_offset, top_logprobs)
         except OracleError as error:
             if error.reason not in UNAVAILABLE:
-                self._worked(host)  # it answers, if not this question
+                self._note_success(host)  # it answers, if not this question
                 raise
-            host.failed(error.reason, self._clock(), self._clock() - began)
+            host.note_failure(error.reason, self._clock(), self._clock() - began)
             if self._all_down and self._down_since is None:
                 self._down_since = self._clock()
             if tries_again:
@@ -152,11 +152,11 @@ class HostPool:
             raise
         finally:
             host.busy -= 1
-        self._worked(host)
+        self._note_success(host)
         return said
 
-    def _worked(self, host: _Host) -> None:
-        host.worked()
+    def _note_success(self, host: _Host) -> None:
+        host.note_success()
         self._down_since = None
 
     @property

@@ -154,7 +154,7 @@ class Ledger(Closing):
 
     def _fetched(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         if isinstance(self._db, ReadOnlyFile):
-            return self._db.fetched(query, values)
+            return self._db.fetch(query, values)
         return self._db.execute(query, values).fetchall()
 
     def _tables(self) -> set[str]:

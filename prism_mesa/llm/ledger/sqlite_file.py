@@ -68,15 +68,15 @@ class ReadOnlyFile:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._copies: TemporaryDirectory[str] | None = None
-        self._db = self._opened()
+        self._db = self._open()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         self._before = _state(self._path)
         wal = self._before[1]
         self._still = wal is None or wal[1] == 0
         return _connected(self._path, "&immutable=1" if self._still else "")
 
-    def fetched(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
+    def fetch(self, query: str, values: tuple[Any, ...] = ()) -> list[Any]:
         """Return the rows that a query finds, as they stood at one moment.
 
         Raises:
@@ -91,7 +91,7 @@ class ReadOnlyFile:
                 error = fault
             if self._still and _state(self._path) != self._before:  # somebody writes: what was read may be torn
                 self._db.close()
-                self._db = self._opened()
+                self._db = self._open()
             elif error is not None and not self._still and self._copies is None and _cannot_share(error):
                 self._read_copies()
             elif error is not None:

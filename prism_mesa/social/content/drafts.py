@@ -109,17 +109,17 @@ def draft_texts(
     """Return words for replies and reshares, an empty text where none came; all arguments have one length."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
     drafts = [Draft(t, a, p, ACTIONS[code], said_by(model, p)[1]) for t, a, p, code in columns]
-    return _written(model, writer, drafts)
+    return _write_all(model, writer, drafts)
 
 
 def draft_posts(model: "SocialModel", writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
     """Return what authors post about texts of the corpus, an empty text where nothing came."""
     about = [model.posts.texts[text] for text in texts.tolist()]
     drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
-    return _written(model, writer, drafts)
+    return _write_all(model, writer, drafts)
 
 
-def _written(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
+def _write_all(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
     """Let turns for all drafts go on side by side, and return their words.
 
     Where there are limits, few go on at a time, in the order in which a limit is spent: what is left of it then goes

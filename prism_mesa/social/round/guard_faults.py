@@ -100,14 +100,14 @@ class GuardWarnings:
         self._held = 0
 
     def say(self, chart: Statechart) -> None:
-        """Warn of the guards that raised and were not spoken of yet; not while `held`."""
+        """Warn of the guards that raised and were not spoken of yet; not during `hold`."""
         for guard in [] if self._held else chart.failing_guards():
             if guard.transition not in self._said:
                 self._said.add(guard.transition)
                 warn(_warning_text(guard))
 
     @contextlib.contextmanager
-    def held(self, chart: Statechart) -> Iterator[None]:
+    def hold(self, chart: Statechart) -> Iterator[None]:
         """Keep warnings back until the block ends, for the counts of all of it."""
         self._held += 1
         try:

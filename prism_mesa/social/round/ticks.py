@@ -82,17 +82,17 @@ def _resume(model: "SocialModel", came: Answered, until: int) -> None:
 def advance(model: "SocialModel", walkers: Walkers, until: int) -> None:
     """Let agents walk up to the tick `until`, settling whatever stops them, but for answers that are waited for."""
     while len(walkers.rows):
-        walkers = _settled(model, walk_agents(model, walkers, until))
+        walkers = _settle(model, walk_agents(model, walkers, until))
 
 
-def _settled(model: "SocialModel", stopped: Stopped) -> Walkers:
+def _settle(model: "SocialModel", stopped: Stopped) -> Walkers:
     """Return those who can go on, with what they do next; those whose question is out wait in `model.pending`."""
     is_open = stopped.outcomes <= FIRST_SET
-    parts = [_answered(model, stopped.take(is_open))] if is_open.any() else []
+    parts = [_put_open_choices(model, stopped.take(is_open))] if is_open.any() else []
     now = model.tick
     for tick in np.unique(stopped.ticks[~is_open]).tolist():
         model.tick = tick  # guards and actions may ask for the time
-        parts.append(_fired(model, stopped.take(~is_open & (stopped.ticks == tick))))
+        parts.append(_fire(model, stopped.take(~is_open & (stopped.ticks == tick))))
     model.tick = now
     return Walkers.joined(parts)
 
@@ -115,7 +115,7 @@ def _choice(model: "SocialModel", stopped: Stopped) -> _Choice:
     )
 
 
-def _answered(model: "SocialModel", stopped: Stopped) -> Walkers:
+def _put_open_choices(model: "SocialModel", stopped: Stopped) -> Walkers:
     """Put open choices, and return those that are answered at once."""
     choice, sets = _choice(model, stopped), model.tables.option_sets
     options = FIRST_SET - stopped.outcomes
@@ -123,7 +123,7 @@ def _answered(model: "SocialModel", stopped: Stopped) -> Walkers:
     return _going_on(stopped, choice, targets, np.ones(len(targets), np.bool_))
 
 
-def _fired(model: "SocialModel", stopped: Stopped) -> Walkers:
+def _fire(model: "SocialModel", stopped: Stopped) -> Walkers:
     """Let the chart itself say what happens at one tick, ask, and run the actions of what is taken."""
     choice = _choice(model, stopped)
     sources = model.population.state[stopped.rows].astype(np.int64)

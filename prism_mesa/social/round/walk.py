@@ -131,7 +131,7 @@ def walk_agents(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
         part = walkers.cut(cut)
         out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, n_programs, keeps=keeps)
         walk(part.rows, part.at, part.triggers, part.targets, part.opens, part.about, until, *common, out)
-        trimmed = _trimmed(out)
+        trimmed = _take_out(out)
         rooms.append(out)
         return trimmed
 
@@ -185,7 +185,7 @@ def _room(n: int, ticks: int, n_programs: int, *, keeps: bool) -> WalkOutput:
     )
 
 
-def _trimmed(out: WalkOutput) -> WalkOutput:
+def _take_out(out: WalkOutput) -> WalkOutput:
     """Return what came about, without the room that was not needed, which is made ready for the next block."""
     stopped, impressions, engagements, moves = out.size[:4].tolist()
     counts = out.counts.copy()

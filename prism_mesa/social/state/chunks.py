@@ -20,7 +20,7 @@ def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
         yield slice(first, min(first + size, n))
 
 
-def filled[T: np.generic](
+def fill_in_blocks[T: np.generic](
     out: npt.NDArray[T], rows: npt.NDArray[np.integer[Any]], made: Callable[[npt.NDArray[np.integer[Any]]], Any]
 ) -> npt.NDArray[T]:
     """Return `out` with ``made(rows)`` in it, which is called with a block of rows at a time."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.posts import attention_added, reshares_counted
+from prism_mesa.kernels.posts import add_attention, add_reshares
 from prism_mesa.social.state.posts import POST, Posts
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class Outcomes:
 
     def count_reshares(self, posts: Posts, roots: npt.NDArray[np.integer[Any]]) -> None:
         """Count a round's reshares at their roots, and what this makes of cascades."""
-        counted = reshares_counted(roots.astype(np.int32), posts.reshares, posts.kind, POST, self._most_reshares)
+        counted = add_reshares(roots.astype(np.int32), posts.reshares, posts.kind, POST, self._most_reshares)
         self._joined += counted[0]
         self._begun += counted[1]
         self._most_reshares = counted[2]
@@ -59,7 +59,7 @@ class Outcomes:
             posts.first_visible(model.round, model.params.feed.window),
             posts.first_visible(model.round + 1, 1),
         )
-        attention_added(posts.root[first:last], posts.impressions, self._known, posts.author, self.attention)
+        add_attention(posts.root[first:last], posts.impressions, self._known, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]") -> dict[str, float]:
         """Return `OUTCOME_FIELDS`, given the totals so far.

@@ -13,7 +13,7 @@ import pyarrow as pa
 from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
-from prism_mesa.social.state.chunks import filled
+from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
@@ -72,7 +72,7 @@ def draw_profiles(
     own, n = params.agents, len(agents)
 
     def column(made: Callable[[Rows], Any], dtype: type[Any] = np.float64, width: tuple[int, ...] = ()) -> Any:
-        return filled(np.empty((n, *width), dtype), agents, made)
+        return fill_in_blocks(np.empty((n, *width), dtype), agents, made)
 
     return Population(
         ids=ids if isinstance(ids, Ids) else Ids(ids),
@@ -135,7 +135,7 @@ def draw_interests(agents: Rows, topics: Topics, streams: Streams) -> npt.NDArra
         chosen = topics.vectors[texts].astype(np.float64).reshape(len(rows), 3, -1)
         return quantised((chosen * weights).sum(axis=1))
 
-    return filled(np.empty((len(agents), k), np.int8), agents, drawn)
+    return fill_in_blocks(np.empty((len(agents), k), np.int8), agents, drawn)
 
 
 def _name_codes(agents: Rows, streams: Streams) -> npt.NDArray[np.int64]:

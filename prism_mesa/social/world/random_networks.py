@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.network import attach, draw_rows, rewire, toss_rows
 from prism_mesa.social.params import NetworkParams
-from prism_mesa.social.state.chunks import blocks, filled
+from prism_mesa.social.state.chunks import blocks, fill_in_blocks
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
 from prism_mesa.streams import Streams
 
@@ -109,11 +109,11 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     digits of exp that differ between machines.
     """
     agents, sigma = np.arange(n), params.follower_sigma
-    popularity = filled(
+    popularity = fill_in_blocks(
         np.empty(n, np.float32), agents, lambda rows: np.exp(sigma * streams.normal("popularity", rows))
     )
     ladder = _poisson(params.mean_degree)
-    wanted = filled(
+    wanted = fill_in_blocks(
         np.empty(n, np.int32), agents, lambda rows: np.searchsorted(ladder, streams.uniform("followees", rows), "right")
     )
     indptr = np.zeros(n + 1, np.int64)

@@ -153,9 +153,9 @@ class Person(mesa.Agent):
 
     def fire(self, trigger: str) -> None:
         """Take the first transition whose guard holds; an open choice is decided by rule."""
-        for arrow in CHART.get((self.state, trigger), ()):
-            if arrow.guard is None or arrow.guard(self):
-                self.enter(arrow.target or self.choice(), trigger)
+        for transition in CHART.get((self.state, trigger), ()):
+            if transition.guard is None or transition.guard(self):
+                self.enter(transition.target or self.choice(), trigger)
                 return
 
     def choice(self) -> str:

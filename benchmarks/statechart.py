@@ -1,4 +1,4 @@
-"""Fires per second of the statechart engine and of two packages, on one chart: two states, one guarded arrow each.
+"""Fires per second of the statechart engine and of two packages, on one chart: two states, one guarded transition each.
 
 The chart: scrolling --sees_post--> evaluating --decides--> scrolling, both guarded by ``post.relevance >
 agent.threshold`` (an expression for ours, a method of the model for the others). Measured, in many short repeats
@@ -34,8 +34,8 @@ from prism_mesa.statechart.transitions import Guard
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 THRESHOLD: Final = 0.3
 GOOD: Final = Post(post_id=7, relevance=0.8)
-ARROWS: Final = (("sees_post", "scrolling", "evaluating"), ("decides", "evaluating", "scrolling"))
-TRIGGER: Final = {source: trigger for trigger, source, _ in ARROWS}
+TRANSITIONS: Final = (("sees_post", "scrolling", "evaluating"), ("decides", "evaluating", "scrolling"))
+TRIGGER: Final = {source: trigger for trigger, source, _ in TRANSITIONS}
 BY_ROW: Final = "fire_many, Python function row by row"
 TARGETS_M: Final = {"fire, history of 50": 0.7, "fire, no history": 2.0}
 
@@ -83,8 +83,8 @@ GUARDS: Final[dict[str, Guard]] = {
 
 def chart(guard: Guard) -> Statechart:
     """Return the chart for our own engine."""
-    arrows = [Transition(trigger, AgentState(a), AgentState(b), guard=guard) for trigger, a, b in ARROWS]
-    return Statechart([AgentState.SCROLLING, AgentState.EVALUATING], arrows, AgentState.SCROLLING)
+    transitions = [Transition(trigger, AgentState(a), AgentState(b), guard=guard) for trigger, a, b in TRANSITIONS]
+    return Statechart([AgentState.SCROLLING, AgentState.EVALUATING], transitions, AgentState.SCROLLING)
 
 
 class Own(Engine):
@@ -126,9 +126,9 @@ class WithTransitions(Engine):
                 return post.relevance > self.threshold
 
         self.user: Any = User()
-        arrows = [{"trigger": t, "source": a, "dest": b, "conditions": "keen"} for t, a, b in ARROWS]
+        transitions = [{"trigger": t, "source": a, "dest": b, "conditions": "keen"} for t, a, b in TRANSITIONS]
         states = ["scrolling", "evaluating"]
-        Machine(model=self.user, states=states, transitions=arrows, initial="scrolling", auto_transitions=False)
+        Machine(model=self.user, states=states, transitions=transitions, initial="scrolling", auto_transitions=False)
 
     @override
     def fire(self, trigger: str, post: Post) -> object:

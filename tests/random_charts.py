@@ -1,4 +1,4 @@
-"""Random charts: guards, expressions, actions and arrows, each state of which can be reached."""
+"""Random charts: guards, expressions, actions and transitions, each state of which can be reached."""
 
 from hypothesis import strategies as st
 
@@ -172,21 +172,21 @@ places = st.sampled_from(_MET) | st.tuples(st.sampled_from(sorted(FIRED)), state
 
 
 @st.composite
-def _arrows(draw, guards, actions):
+def _transitions(draw, guards, actions):
     trigger, source = draw(places)
     return Transition(trigger, source, draw(st.none() | states), draw(guards), draw(actions))
 
 
 @st.composite
-def _changed(draw, arrow, guards, actions):
-    """An arrow of the default chart, often with another guard, or an action."""
-    guard = draw(guards) if draw(_seldom) else arrow.guard
-    return Transition(arrow.trigger, arrow.source, arrow.target, guard, draw(actions))
+def _changed(draw, transition, guards, actions):
+    """A transition of the default chart, often with another guard, or an action."""
+    guard = draw(guards) if draw(_seldom) else transition.guard
+    return Transition(transition.trigger, transition.source, transition.target, guard, draw(actions))
 
 
 @st.composite
 def _crowds(draw, guards, sizes):
-    """Many arrows with guards at one place; or two without, which is an open choice."""
+    """Many transitions with guards at one place; or two without, which is an open choice."""
     trigger, source = draw(places)
     n = draw(st.sampled_from(sizes))
     own = st.none() if n == 2 else guards.filter(lambda guard: guard is not None)
@@ -194,11 +194,11 @@ def _crowds(draw, guards, sizes):
 
 
 @st.composite
-def _looked_at(draw, arrows, targets):
-    """Return arrows of which that to reading depends on the post, and perhaps another one beside it."""
+def _looked_at(draw, transitions, targets):
+    """Return transitions of which that to reading depends on the post, and perhaps another one beside it."""
     guard = draw(sights)
     guards = {"sees_post": guard if draw(st.booleans()) else guard & (F.agent.n_unread > draw(st.integers(0, 2)))}
-    changed = [Transition(a.trigger, a.source, a.target, guards.get(a.trigger, a.guard), a.action) for a in arrows]
+    changed = [Transition(a.trigger, a.source, a.target, guards.get(a.trigger, a.guard), a.action) for a in transitions]
     more = Transition("sees_post", AgentState.SCROLLING, draw(targets), draw(st.none() | sights))
     return [*changed, more] if draw(st.booleans()) else changed
 
@@ -234,11 +234,11 @@ def charts(draw):
     actions = st.sampled_from([None] * 20 + list(ACTIONS)) if is_wild else st.none()
     dropped = draw(st.sampled_from([None] * 40 + sorted(FIRED - {FEED_READY})))
     kept = [
-        draw(_changed(arrow, guards, actions))
-        for arrow in base.transitions
-        if arrow.trigger != dropped and not draw(_hardly)
+        draw(_changed(transition, guards, actions))
+        for transition in base.transitions
+        if transition.trigger != dropped and not draw(_hardly)
     ]
-    more = draw(st.lists(_arrows(guards, actions), max_size=6))
+    more = draw(st.lists(_transitions(guards, actions), max_size=6))
     if draw(st.booleans()):
         more += draw(_crowds(guards, [2, 2, 10, 11, 13] if is_wild else [2, 2, 10]))
     if draw(st.booleans()):

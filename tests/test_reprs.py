@@ -60,9 +60,12 @@ def test_a_post_says_who_wrote_what():
 
 def test_a_chart_and_its_transitions_say_what_they_are():
     assert repr(social_chart) == "<Statechart social: 8 states, 26 transitions>"
-    arrow = Transition("wakes", "idle", "scrolling", guard=F.agent.energy > 3)
-    assert repr(arrow) == "<Transition idle --wakes--> scrolling [agent.energy > 3]>"
-    assert repr([Statechart(["idle", "scrolling"], [arrow], "idle")]) == "[<Statechart chart: 2 states, 1 transition>]"
+    transition = Transition("wakes", "idle", "scrolling", guard=F.agent.energy > 3)
+    assert repr(transition) == "<Transition idle --wakes--> scrolling [agent.energy > 3]>"
+    assert (
+        repr([Statechart(["idle", "scrolling"], [transition], "idle")])
+        == "[<Statechart chart: 2 states, 1 transition>]"
+    )
 
 
 def test_a_configuration_says_what_was_set():

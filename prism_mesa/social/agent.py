@@ -105,16 +105,16 @@ class SocialAgent(mesa.Agent):
         model, source = self.model, self.state
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
-        arrow, said = model.chart.selected(self, trigger, context)
-        was_open = isinstance(arrow, tuple)
-        if isinstance(arrow, tuple):
-            choice = self._ask(trigger, arrow, context)
-            arrow = None if choice is None else model.chart.resolve_key(source, trigger, choice, said)
-        if arrow is None or arrow.target is None:
+        outcome, said = model.chart.selected(self, trigger, context)
+        was_open = isinstance(outcome, tuple)
+        if isinstance(outcome, tuple):
+            choice = self._ask(trigger, outcome, context)
+            outcome = None if choice is None else model.chart.resolve_key(source, trigger, choice, said)
+        if outcome is None or outcome.target is None:
             return None
-        model.chart.take(arrow, self, context)
-        apply_effects(model, self.row, model.trigger_code(trigger), source, arrow.target, was_open=was_open)
-        return arrow.target
+        model.chart.take(outcome, self, context)
+        apply_effects(model, self.row, model.trigger_code(trigger), source, outcome.target, was_open=was_open)
+        return outcome.target
 
     def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
         if len(options) == 1:

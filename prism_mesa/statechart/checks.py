@@ -253,7 +253,7 @@ def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:
     if isinstance(possible.outcome, Transition):
         yield possible.outcome
     for option in possible.outcome if isinstance(possible.outcome, tuple) else ():
-        yield cell.arrow(option, possible.left)
+        yield cell.transition_to(option, possible.left)
 
 
 def _openness(left: list[tuple[Transition, int]]) -> tuple[str, str]:

@@ -100,7 +100,7 @@ class Cell:
         alive = [(t, v) for t, v in zip(self.candidates, values, strict=True) if v != FALSE]
         return [(t, v) for t, v in alive if t.guard is not None] or alive
 
-    def arrow(self, target: AgentState, left: Sequence[tuple[Transition, int]]) -> Transition:
+    def transition_to(self, target: AgentState, left: Sequence[tuple[Transition, int]]) -> Transition:
         """Return the transition that enters `target`: the first that is left, else the first declared."""
         return next(t for t in [*(t for t, _ in left), *self.candidates] if t.target is target)
 
@@ -119,7 +119,7 @@ class Cell:
                 return left[0][0]
         if self.oracle_enabled or not options:
             return options or None
-        return self.arrow(options[0], left)
+        return self.transition_to(options[0], left)
 
 
 def build_cells(transitions: Iterable[Transition], oracle_enabled: bool) -> dict[str, dict[AgentState, Cell]]:

@@ -37,7 +37,7 @@ class Statechart:
 
     Args:
         states: The states of this chart, at least one.
-        transitions: Its arrows; every source and target is in `states`.
+        transitions: The transitions; every source and target is in `states`.
         initial: The state of a new agent.
         oracle_enabled: If False, an ambiguous fire takes its first option.
         timeouts: Ticks after which ``timeout`` fires in a state, for all agents; in the other states each
@@ -170,10 +170,10 @@ class Statechart:
 
         Of several transitions to it `resolve` says which; guards are asked again only if these differ in their action.
         """
-        arrow, *others = self._arrows(agent.state, trigger, target)
-        if any(other.action is not arrow.action for other in others):
-            arrow = self.resolve(agent, trigger, target, context)
-        take(arrow, agent, context, now)
+        transition, *others = self._transitions_to(agent.state, trigger, target)
+        if any(other.action is not transition.action for other in others):
+            transition = self.resolve(agent, trigger, target, context)
+        take(transition, agent, context, now)
         return AgentState(target)
 
     def resolve(self, agent: Any, trigger: str, target: AgentState, context: Any = None) -> Transition:
@@ -185,9 +185,9 @@ class Statechart:
         Raises:
             ChartError: If `target` is not declared for the trigger in the agent's state.
         """
-        arrow, *others = self._arrows(agent.state, trigger, target)
+        transition, *others = self._transitions_to(agent.state, trigger, target)
         if not others:
-            return arrow
+            return transition
         cell = self.cells[trigger][AgentState(agent.state)]
         key = self._key(cell, agent, context, None if self.strict else {})  # firing has counted what raises
         return self.resolve_key(agent.state, trigger, target, key)
@@ -198,9 +198,9 @@ class Statechart:
         Raises:
             ChartError: If `target` is not declared for the trigger in the state.
         """
-        self._arrows(state, trigger, target)
+        self._transitions_to(state, trigger, target)
         cell = self.cells[trigger][AgentState(state)]
-        return cell.arrow(AgentState(target), cell.left(cell.values(key)))
+        return cell.transition_to(AgentState(target), cell.left(cell.values(key)))
 
     def selected(self, agent: Any, trigger: str, context: Any = None) -> tuple[Outcome, int]:
         """Return what firing comes to (the transition, the options, or None) and what the guards said; nothing changes.
@@ -217,7 +217,7 @@ class Statechart:
         """Run the action of a transition and let the agent enter its target; an error leaves the agent as it was."""
         take(transition, agent, context, now)
 
-    def _arrows(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
+    def _transitions_to(self, state: AgentState, trigger: str, target: AgentState) -> list[Transition]:
         """Return the transitions that lead to `target`, at least one."""
         state, target = AgentState(state), AgentState(target)
         cell = self.cells.get(trigger, _NO_CELLS).get(state)

@@ -21,11 +21,11 @@ type Action = Callable[[Any, Any], None]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Transition:
-    """One arrow of a chart; immutable.
+    """One transition of a chart; immutable.
 
     Args:
         trigger: Name of the event, not empty.
-        source: State the arrow leaves (an `AgentState` or its value).
+        source: State it leaves (an `AgentState` or its value).
         target: State it enters; None leaves the choice among the declared targets to the oracle.
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE``; it only reads.
             None means *else*.

@@ -45,8 +45,8 @@ def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
     def breaks(agent, post):
         raise ZeroDivisionError("no ground")
 
-    arrows = [*social_chart.transitions, Transition("feed_ready", IDLE, RESTING, guard=breaks)]
-    where = named(Statechart(AgentState, arrows, IDLE), "breaking")
+    transitions = [*social_chart.transitions, Transition("feed_ready", IDLE, RESTING, guard=breaks)]
+    where = named(Statechart(AgentState, transitions, IDLE), "breaking")
     model = small(statechart_chart=where, **LIVELY)
     with pytest.warns(PrismWarning, match=r"breaks\(\)\] raised each of the 30 times"):
         ran(model, 2)
@@ -58,8 +58,10 @@ def test_a_guard_that_raises_counts_as_false_and_is_counted_unless_strict():
 
 
 def test_a_chart_may_evaluate_without_a_post_at_hand():
-    arrows = [t for t in social_chart.transitions if t.trigger != "feed_ready"]
-    chart = Statechart(AgentState, [*arrows, Transition("feed_ready", IDLE, EVALUATING)], IDLE, timeouts={RESTING: 2})
+    transitions = [t for t in social_chart.transitions if t.trigger != "feed_ready"]
+    chart = Statechart(
+        AgentState, [*transitions, Transition("feed_ready", IDLE, EVALUATING)], IDLE, timeouts={RESTING: 2}
+    )
     model = small(statechart_chart=named(chart, "hasty"), **LIVELY)
     with pytest.warns(PrismWarning, match=r"raised 30 times \(AttributeError: 'NoneType'"):
         ran(model, 1)

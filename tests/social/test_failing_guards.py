@@ -234,8 +234,8 @@ def test_a_field_that_an_action_gives_agents_may_be_read():
         agent.fatigue = 7
 
     kept = [t for t in own_charts.tired.transitions if t.trigger != "feed_ready"]
-    arrows = [*kept, Transition("feed_ready", IDLE, SCROLLING, action=tires)]
-    model = small(chart=Statechart(AgentState, arrows, IDLE, timeouts={RESTING: 2}), **LIVELY)
+    transitions = [*kept, Transition("feed_ready", IDLE, SCROLLING, action=tires)]
+    model = small(chart=Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2}), **LIVELY)
     assert caught(lambda: ran(model, 2))[0] == []
     assert any(row["to_state"] == "composing" for row in model.recorder.tables["transitions"])
 

@@ -142,9 +142,9 @@ def test_counters_are_those_of_the_opening_of_the_round_for_everybody_in_it():
     def notes_what_it_reads(agent, post):
         read.append((agent.model.round, post.root, post.likes + post.replies + post.reshares, post.velocity))
 
-    arrows = [t for t in social_chart.transitions if t.trigger != "sees_post"]
+    transitions = [t for t in social_chart.transitions if t.trigger != "sees_post"]
     sees = Transition("sees_post", SCROLLING, EVALUATING, action=notes_what_it_reads)
-    chart = Statechart(AgentState, [*arrows, sees], IDLE, timeouts={RESTING: 2})
+    chart = Statechart(AgentState, [*transitions, sees], IDLE, timeouts={RESTING: 2})
     ran(small(statechart_chart=named(chart, "reading"), agents_threshold_mean=0.3, **LIVELY), 4)
     told = {}
     for round_, root, engaged, velocity in read:

@@ -34,9 +34,9 @@ def an_agent(state=EVALUATING, depth=50, **fields):
     return SimpleNamespace(state=state, state_history=[], ticks_in_state=3, max_history_depth=depth, **fields)
 
 
-def a_chart(*arrows, **settings):
-    """Return a chart of arrows (target, guard, action) from EVALUATING on "decides"."""
-    transitions = [Transition("decides", EVALUATING, *arrow) for arrow in arrows]
+def a_chart(*transitions, **settings):
+    """Return a chart of transitions (target, guard, action) from EVALUATING on "decides"."""
+    transitions = [Transition("decides", EVALUATING, *parts) for parts in transitions]
     return Statechart(AgentState, transitions, IDLE, **settings)
 
 

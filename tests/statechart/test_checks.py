@@ -15,9 +15,9 @@ HIGH = F.post.relevance > F.agent.high
 LOW = F.post.relevance < F.agent.low
 
 
-def a_chart(*arrows, **settings_):
-    """Return a chart of EVALUATING and the targets of arrows (target, guard) on "decides"; all lead back."""
-    transitions = [Transition("decides", EVALUATING, *arrow) for arrow in arrows]
+def a_chart(*transitions, **settings_):
+    """Return a chart of EVALUATING and the targets of transitions (target, guard) on "decides"; all lead back."""
+    transitions = [Transition("decides", EVALUATING, *parts) for parts in transitions]
     others = sorted({t.target for t in transitions if t.target not in (None, EVALUATING)})
     transitions += [Transition("timeout", state, EVALUATING) for state in others]
     return Statechart({EVALUATING, *others}, transitions, EVALUATING, **settings_)
@@ -94,7 +94,7 @@ def test_triggers_that_are_fired_at_no_transition_are_found():
 
 
 @pytest.mark.parametrize(
-    ("arrows", "shadowed"),
+    ("transitions", "shadowed"),
     [
         ([(COMPOSING,), (COMPOSING,)], ["evaluating --decides--> composing"]),
         ([(COMPOSING,), (SCROLLING,), (COMPOSING,)], ["evaluating --decides--> composing"]),
@@ -113,8 +113,8 @@ def test_triggers_that_are_fired_at_no_transition_are_found():
         ([(COMPOSING, lambda a, p: True), (SCROLLING,), (COMPOSING, lambda a, p: True)], []),
     ],
 )
-def test_transitions_that_no_agent_takes_are_shadowed(arrows, shadowed):
-    assert wheres(a_chart(*arrows), "shadowed") == shadowed
+def test_transitions_that_no_agent_takes_are_shadowed(transitions, shadowed):
+    assert wheres(a_chart(*transitions), "shadowed") == shadowed
 
 
 @pytest.mark.parametrize(
@@ -269,7 +269,7 @@ GUARDS = st.builds(
     FIELDS | st.sampled_from([-3, 0, 0.3, 0.5, 20]),
     st.booleans(),
 )
-ARROWS = st.lists(
+TRANSITIONS = st.lists(
     st.tuples(st.sampled_from([COMPOSING, SCROLLING, EVALUATING, None]), st.none() | GUARDS), min_size=1, max_size=5
 )
 VALUES = st.sampled_from([-4.0, -3.0, -1.0, 0.0, 0.1, 0.3, 0.4, 0.5, 0.9, 20.0, 21.0])
@@ -286,9 +286,9 @@ def fired_on(chart, **fields):
 
 
 @settings(max_examples=60, deadline=None)
-@given(ARROWS)
-def test_every_example_that_is_given_comes_out_as_it_says(arrows):
-    chart = a_chart(*arrows)
+@given(TRANSITIONS)
+def test_every_example_that_is_given_comes_out_as_it_says(transitions):
+    chart = a_chart(*transitions)
     for finding in chart.check():
         if finding.where == "evaluating --decides-->" and finding.kind in ("gap", "open", "overlap"):
             example = {name: float(value) for name, value in re.findall(r"(\w+\.\w+) = ([^\s,]+)", finding.message)}
@@ -300,9 +300,9 @@ def test_every_example_that_is_given_comes_out_as_it_says(arrows):
 
 
 @settings(max_examples=60, deadline=None)
-@given(ARROWS, VALUES, VALUES)
-def test_what_a_random_agent_meets_was_found(arrows, high, x):
-    chart = a_chart(*arrows)
+@given(TRANSITIONS, VALUES, VALUES)
+def test_what_a_random_agent_meets_was_found(transitions, high, x):
+    chart = a_chart(*transitions)
     kinds = {finding.kind for finding in chart.check() if finding.where == "evaluating --decides-->"}
     shadowed = wheres(chart, "shadowed")
     outcome, ran = fired_on(chart, **{"agent.high": high, "post.x": x})

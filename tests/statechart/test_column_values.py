@@ -14,8 +14,10 @@ EVALUATING, COMPOSING, SCROLLING = AgentState.EVALUATING, AgentState.COMPOSING, 
 # Single things that a random chart seldom meets.
 
 
-def a_chart(*arrows, **settings_):
-    return Statechart(AgentState, [Transition("decides", EVALUATING, *arrow) for arrow in arrows], "idle", **settings_)
+def a_chart(*transitions, **settings_):
+    return Statechart(
+        AgentState, [Transition("decides", EVALUATING, *parts) for parts in transitions], "idle", **settings_
+    )
 
 
 def fire_rows(chart, n=1, *, agents=None, **posts):

@@ -14,23 +14,23 @@ from prism_mesa.statechart import NEEDS_ORACLE, AgentState, ArrayColumns, F, Sta
 # The rule, written from the text of the design and from nothing else.
 
 
-def expected_outcome(arrows, values, oracle_enabled):
+def expected_outcome(transitions, values, oracle_enabled):
     """Return ("takes", target, index or None), ("asks", options) or ("nothing",).
 
     Args:
-        arrows: The candidates of (trigger, state) in list order: pairs (target or None, has a guard).
+        transitions: The candidates of (trigger, state) in list order: pairs (target or None, has a guard).
         values: True, False or "needs_oracle" for each; of an unguarded one it is not looked at.
     """
-    left = [i for i, (_, is_guarded) in enumerate(arrows) if is_guarded and values[i] is not False]
+    left = [i for i, (_, is_guarded) in enumerate(transitions) if is_guarded and values[i] is not False]
     if not left:
-        left = [i for i, (_, is_guarded) in enumerate(arrows) if not is_guarded]
+        left = [i for i, (_, is_guarded) in enumerate(transitions) if not is_guarded]
     if not left:
         return ("nothing",)
-    is_open = any(arrows[i][0] is None or (arrows[i][1] and values[i] == "needs_oracle") for i in left)
+    is_open = any(transitions[i][0] is None or (transitions[i][1] and values[i] == "needs_oracle") for i in left)
     options = []
-    for i in range(len(arrows)) if is_open else left:
-        if arrows[i][0] is not None and arrows[i][0] not in options:
-            options.append(arrows[i][0])
+    for i in range(len(transitions)) if is_open else left:
+        if transitions[i][0] is not None and transitions[i][0] not in options:
+            options.append(transitions[i][0])
     if len(options) == 1 and not is_open:
         return ("takes", options[0], left[0])
     if not options:
@@ -220,8 +220,8 @@ def by_rule(chart, meanings, state, trigger, agent, post, errors):
         except Exception as error:
             values.append(False)
             errors[str(chart.transitions[i]), type(error).__name__] += 1
-    arrows = [(chart.transitions[i].target, meanings[i] is not None) for i in places]
-    outcome = expected_outcome(arrows, values, chart.oracle_enabled)
+    transitions = [(chart.transitions[i].target, meanings[i] is not None) for i in places]
+    outcome = expected_outcome(transitions, values, chart.oracle_enabled)
     if outcome[0] == "takes":
         return outcome[:2], None if outcome[2] is None else places[outcome[2]]
     return outcome, None

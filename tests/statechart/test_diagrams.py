@@ -17,7 +17,7 @@ ARROW = re.compile(r"    (\S+) --> (\w+)(?:: (.+))?")
 @pytest.fixture
 def social():
     """The eight states: an open choice in `decides`, guards that exclude each other in `compose_done`."""
-    arrows = [
+    transitions = [
         Transition("feed_ready", IDLE, SCROLLING),
         Transition("sees_post", SCROLLING, EVALUATING),
         Transition("ignores", EVALUATING, SCROLLING),
@@ -30,15 +30,15 @@ def social():
         Transition("timeout", RESTING, SCROLLING),
     ]
     for name, state in (("like", LIKE), ("reply", REPLY), ("reshare", RESHARE)):
-        arrows.append(Transition("compose_done", COMPOSING, state, F.agent.pending_action == name))
-        arrows += [Transition("action_done", state, RESTING), Transition("timeout", state, RESTING)]
-    arrows += [Transition("round_ends", state, IDLE) for state in AgentState if state is not IDLE]
-    return Statechart(AgentState, arrows, IDLE, timeouts={RESTING: 2})
+        transitions.append(Transition("compose_done", COMPOSING, state, F.agent.pending_action == name))
+        transitions += [Transition("action_done", state, RESTING), Transition("timeout", state, RESTING)]
+    transitions += [Transition("round_ends", state, IDLE) for state in AgentState if state is not IDLE]
+    return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2})
 
 
-def a_chart(*arrows, **settings):
-    """Return a chart of arrows (target, guard) from EVALUATING on "decides", with three states."""
-    transitions = [Transition("decides", EVALUATING, *arrow) for arrow in arrows]
+def a_chart(*transitions, **settings):
+    """Return a chart of transitions (target, guard) from EVALUATING on "decides", with three states."""
+    transitions = [Transition("decides", EVALUATING, *parts) for parts in transitions]
     return Statechart([EVALUATING, COMPOSING, RESTING], transitions, EVALUATING, **settings)
 
 
@@ -104,7 +104,7 @@ def test_signs_that_end_a_label_in_mermaid_are_written_as_entities():
 
 
 @pytest.mark.parametrize(
-    ("arrows", "says"),
+    ("transitions", "says"),
     [
         ([(COMPOSING,), (RESTING,)], "oracle (LLM) is asked"),
         (
@@ -114,8 +114,8 @@ def test_signs_that_end_a_label_in_mermaid_are_written_as_entities():
         ([(COMPOSING, lambda agent, post: NEEDS_ORACLE), (RESTING,)], "oracle (LLM) may be asked, guards are code"),
     ],
 )
-def test_both_pictures_say_why_the_oracle_is_asked_where_every_transition_has_a_target(arrows, says):
-    chart = a_chart(*arrows)
+def test_both_pictures_say_why_the_oracle_is_asked_where_every_transition_has_a_target(transitions, says):
+    chart = a_chart(*transitions)
     assert ("evaluating", "oracle_1", f"decides / {says}") in arrows_of(chart)
     figure = draw_chart(chart)
     assert says in texts_of(figure)

@@ -63,8 +63,8 @@ def test_applying_the_state_itself_resets_the_ticks_and_records_nothing():
 )
 def test_of_several_transitions_to_the_answer_the_first_that_is_left_runs_its_action_else_the_first(guards, ran):
     seen = []
-    arrows = [(COMPOSING, guard, lambda a, p, i=i: seen.append(i)) for i, guard in enumerate(guards)]
-    chart = a_chart(*arrows, (None, no))
+    transitions = [(COMPOSING, guard, lambda a, p, i=i: seen.append(i)) for i, guard in enumerate(guards)]
+    chart = a_chart(*transitions, (None, no))
     chart.apply(an_agent(), "decides", COMPOSING)
     assert seen == [ran]
 
@@ -159,9 +159,9 @@ def test_why_not_lists_the_triggers_that_the_state_has():
     assert chart.why_not(an_agent(IDLE), "rests") == "idle has no transition on 'rests' (its triggers: wakes)"
 
 
-@pytest.mark.parametrize("arrows", [[(COMPOSING,)], [(COMPOSING, yes), (SCROLLING, yes)], [(COMPOSING, ask)]])
-def test_why_not_is_empty_where_something_would_happen(arrows):
-    assert a_chart(*arrows).why_not(an_agent(), "decides") == ""
+@pytest.mark.parametrize("transitions", [[(COMPOSING,)], [(COMPOSING, yes), (SCROLLING, yes)], [(COMPOSING, ask)]])
+def test_why_not_is_empty_where_something_would_happen(transitions):
+    assert a_chart(*transitions).why_not(an_agent(), "decides") == ""
 
 
 def test_why_not_tells_of_an_open_choice_without_options():

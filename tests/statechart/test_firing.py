@@ -27,7 +27,7 @@ from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
 
 @pytest.mark.parametrize(
-    ("arrows", "outcome"),
+    ("transitions", "outcome"),
     [
         ([(COMPOSING,)], COMPOSING),
         ([(COMPOSING, yes)], COMPOSING),
@@ -56,9 +56,9 @@ from prism_mesa.statechart import AgentState, F, Statechart, Transition
         ([(None, ask)], None),
     ],
 )
-def test_selection(arrows, outcome):
+def test_selection(transitions, outcome):
     agent = an_agent()
-    assert a_chart(*arrows).fire(agent, "decides") == outcome
+    assert a_chart(*transitions).fire(agent, "decides") == outcome
     assert agent.state is (outcome if isinstance(outcome, AgentState) else EVALUATING)
     if not isinstance(outcome, AgentState):
         assert as_it_was(agent)
@@ -87,8 +87,8 @@ def test_a_guard_that_returns_something_empty_is_false(value):
 
 def test_of_several_transitions_to_the_one_target_left_the_first_that_holds_fires():
     fired = []
-    arrows = [(COMPOSING, guard, lambda a, p, i=i: fired.append(i)) for i, guard in enumerate([no, yes, yes])]
-    assert a_chart(*arrows, (COMPOSING, None, lambda a, p: fired.append("else"))).fire(an_agent(), "decides")
+    transitions = [(COMPOSING, guard, lambda a, p, i=i: fired.append(i)) for i, guard in enumerate([no, yes, yes])]
+    assert a_chart(*transitions, (COMPOSING, None, lambda a, p: fired.append("else"))).fire(an_agent(), "decides")
     assert fired == [1]
 
 
@@ -116,7 +116,7 @@ def test_an_agent_whose_state_is_a_plain_string_fires_too():
 
 
 @pytest.mark.parametrize(
-    ("arrows", "outcome"),
+    ("transitions", "outcome"),
     [
         ([(COMPOSING, yes), (SCROLLING, yes)], COMPOSING),
         ([(SCROLLING, yes), (COMPOSING, yes)], SCROLLING),
@@ -129,17 +129,17 @@ def test_an_agent_whose_state_is_a_plain_string_fires_too():
         ([(COMPOSING, no)], None),
     ],
 )
-def test_without_the_oracle_an_open_choice_takes_its_first_option(arrows, outcome):
+def test_without_the_oracle_an_open_choice_takes_its_first_option(transitions, outcome):
     agent = an_agent()
-    assert a_chart(*arrows, oracle_enabled=False).fire(agent, "decides") is outcome
+    assert a_chart(*transitions, oracle_enabled=False).fire(agent, "decides") is outcome
     assert agent.state is (outcome or EVALUATING)
     assert len(agent.state_history) == (outcome is not None)
 
 
 def test_without_the_oracle_the_action_is_that_of_the_transition_that_holds():
     fired = []
-    arrows = [(COMPOSING, guard, lambda a, p, i=i: fired.append(i)) for i, guard in enumerate([no, yes])]
-    a_chart(*arrows, (SCROLLING, yes), oracle_enabled=False).fire(an_agent(), "decides")
+    transitions = [(COMPOSING, guard, lambda a, p, i=i: fired.append(i)) for i, guard in enumerate([no, yes])]
+    a_chart(*transitions, (SCROLLING, yes), oracle_enabled=False).fire(an_agent(), "decides")
     assert fired == [1]
 
 

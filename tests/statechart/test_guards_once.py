@@ -37,9 +37,9 @@ class Counting:
         return said
 
 
-def a_chart(*arrows, **options):
-    """Return a chart of arrows (target, guard, action) from EVALUATING on "decides"."""
-    return Statechart(AgentState, [Transition("decides", EVALUATING, *arrow) for arrow in arrows], IDLE, **options)
+def a_chart(*transitions, **options):
+    """Return a chart of transitions (target, guard, action) from EVALUATING on "decides"."""
+    return Statechart(AgentState, [Transition("decides", EVALUATING, *parts) for parts in transitions], IDLE, **options)
 
 
 def an_agent():
@@ -48,15 +48,15 @@ def an_agent():
 
 SAYS = st.sampled_from([True, False, NEEDS_ORACLE, RAISES])
 GUARDS = st.lists(SAYS, min_size=1, max_size=3)
-ARROWS = st.lists(
+TRANSITIONS = st.lists(
     st.tuples(st.sampled_from([COMPOSING, SCROLLING, RESTING, None]), st.none() | GUARDS), min_size=1, max_size=4
 )
 CONTEXTS = st.lists(st.sampled_from([None, SimpleNamespace(), {}]), min_size=1, max_size=5)
 
 
-def guarded(arrows):
-    """Return arrows with guards of their own, and these."""
-    own = [(target, None if says is None else Counting(*says)) for target, says in arrows]
+def guarded(transitions):
+    """Return transitions with guards of their own, and these."""
+    own = [(target, None if says is None else Counting(*says)) for target, says in transitions]
     return own, [guard for _, guard in own if guard is not None]
 
 
@@ -65,9 +65,9 @@ def expected_raises(guards, times):
 
 
 @settings(deadline=None)
-@given(ARROWS, CONTEXTS)
-def test_a_fire_asks_each_guard_once_and_counts_what_raises(arrows, contexts):
-    own, guards = guarded(arrows)
+@given(TRANSITIONS, CONTEXTS)
+def test_a_fire_asks_each_guard_once_and_counts_what_raises(transitions, contexts):
+    own, guards = guarded(transitions)
     chart = a_chart(*own)
     for done, context in enumerate(contexts, 1):
         chart.fire(an_agent(), "decides", context)
@@ -76,9 +76,9 @@ def test_a_fire_asks_each_guard_once_and_counts_what_raises(arrows, contexts):
 
 
 @settings(deadline=None)
-@given(ARROWS, CONTEXTS)
-def test_a_strict_fire_raises_at_the_first_guard_that_does_and_asks_none_twice(arrows, contexts):
-    own, guards = guarded(arrows)
+@given(TRANSITIONS, CONTEXTS)
+def test_a_strict_fire_raises_at_the_first_guard_that_does_and_asks_none_twice(transitions, contexts):
+    own, guards = guarded(transitions)
     chart = a_chart(*own, strict=True)
     for context in contexts:
         before = [guard.asked for guard in guards]
@@ -105,9 +105,9 @@ def test_what_a_guard_raises_once_is_not_swallowed_because_it_would_not_raise_ag
 
 
 @settings(deadline=None)
-@given(ARROWS, st.integers(1, 40))
-def test_firing_over_columns_asks_each_guard_once_for_each_row(arrows, n):
-    own, guards = guarded(arrows)
+@given(TRANSITIONS, st.integers(1, 40))
+def test_firing_over_columns_asks_each_guard_once_for_each_row(transitions, n):
+    own, guards = guarded(transitions)
     chart = a_chart(*own)
     columns = ArrayColumns({"x": np.zeros(n)})
     chart.fire_many(np.full(n, EVALUATING.code), "decides", columns, columns)
@@ -116,9 +116,9 @@ def test_firing_over_columns_asks_each_guard_once_for_each_row(arrows, n):
 
 
 @settings(deadline=None)
-@given(ARROWS)
-def test_applying_an_answer_asks_no_guard_where_all_ways_there_do_the_same(arrows):
-    own, guards = guarded(arrows)
+@given(TRANSITIONS)
+def test_applying_an_answer_asks_no_guard_where_all_ways_there_do_the_same(transitions):
+    own, guards = guarded(transitions)
     chart, agent = a_chart(*own), an_agent()
     options = chart.fire(agent, "decides")
     if isinstance(options, tuple):

@@ -129,8 +129,8 @@ def _fire(model: "SocialModel", stopped: Stopped) -> Walkers:
     sources = model.population.state[stopped.rows].astype(np.int64)
     fired = model.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
     note_row_by_row(model, fired.row_by_row_guards)
-    arrows = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]
-    targets = np.array([*arrows, NO_CHANGE])[fired.taken]
+    codes = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]
+    targets = np.array([*codes, NO_CHANGE])[fired.taken]
     taken, was_open = fired.taken.astype(np.int64), fired.open >= 0
     if was_open.any():
         where = np.flatnonzero(was_open)

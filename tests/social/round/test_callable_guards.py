@@ -34,8 +34,8 @@ def meaning(guard, agent, post):
 
 
 def a_chart(guard, **settings_):
-    arrows = [Transition("decides", EVALUATING, COMPOSING, guard), Transition("decides", EVALUATING, SCROLLING)]
-    return Statechart(AgentState, arrows, "idle", **settings_)
+    transitions = [Transition("decides", EVALUATING, COMPOSING, guard), Transition("decides", EVALUATING, SCROLLING)]
+    return Statechart(AgentState, transitions, "idle", **settings_)
 
 
 def fired(chart, n, agents=None, **posts):
@@ -244,13 +244,13 @@ def by_method(agent, post):
 
 
 def decided_by(guard):
-    arrows = [Transition("decides", EVALUATING, COMPOSING, guard), Transition("decides", EVALUATING, SCROLLING)]
+    transitions = [Transition("decides", EVALUATING, COMPOSING, guard), Transition("decides", EVALUATING, SCROLLING)]
     kept = [t for t in build_chart().transitions if t.trigger != "decides"]
-    return Statechart(AgentState, [*kept, *arrows], AgentState.IDLE, timeouts={AgentState.RESTING: 2})
+    return Statechart(AgentState, [*kept, *transitions], AgentState.IDLE, timeouts={AgentState.RESTING: 2})
 
 
 def own_chart():
-    arrows = [
+    transitions = [
         Transition("decides", EVALUATING, COMPOSING, interested),
         Transition("decides", EVALUATING, SCROLLING, lambda agent, post: not post.relevance > agent.high_threshold),
         Transition(
@@ -268,7 +268,7 @@ def own_chart():
         Transition("compose_done", COMPOSING, "engaging_reshare"),
     ]
     kept = [t for t in build_chart().transitions if t.trigger not in ("decides", "compose_done")]
-    return Statechart(AgentState, [*kept, *arrows], AgentState.IDLE, timeouts={AgentState.RESTING: 2})
+    return Statechart(AgentState, [*kept, *transitions], AgentState.IDLE, timeouts={AgentState.RESTING: 2})
 
 
 WORLD = {"agents_n": 200, "agents_band": 0.3, "agents_activity": 0.9}

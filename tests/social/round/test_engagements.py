@@ -127,9 +127,9 @@ def test_a_post_that_comes_back_after_it_was_forgotten_is_not_liked_again():
 
 def test_a_chart_that_keeps_a_post_over_rounds_likes_it_once():
     """It goes back and forth between liking and evaluating, and nothing ends its round."""
-    arrows = [Transition("action_done", LIKING, EVALUATING)]
+    transitions = [Transition("action_done", LIKING, EVALUATING)]
     without = {("action_done", LIKING), *(("round_ends", state) for state in AgentState)}
-    model = ran(small(chart=always(LIKING, *arrows, without=without), **ALL_ONLINE), 4)
+    model = ran(small(chart=always(LIKING, *transitions, without=without), **ALL_ONLINE), 4)
     likes = [
         row for row in model.recorder.tables["transitions"] if row["to_state"] == "engaging_like" and row["post"] >= 0
     ]
@@ -171,9 +171,9 @@ def test_what_was_liked_by_hand_without_reading_it_the_chart_reads_and_does_not_
 
 def test_what_the_closing_of_a_round_does_again_is_not_new_either():
     """Whoever evaluates when a round closes likes its post once more, and has let go of it when the next one opens."""
-    arrows = [Transition("action_done", LIKING, EVALUATING), Transition("round_ends", EVALUATING, LIKING)]
+    transitions = [Transition("action_done", LIKING, EVALUATING), Transition("round_ends", EVALUATING, LIKING)]
     without = {("action_done", LIKING), ("round_ends", EVALUATING)}
-    model = small(chart=always(LIKING, *arrows, without=without), ticks_per_round=9, **ALL_ONLINE)
+    model = small(chart=always(LIKING, *transitions, without=without), ticks_per_round=9, **ALL_ONLINE)
     model.step()
     again = [row for row in range(30) if model.agent(row).state is LIKING]
     assert again

@@ -18,10 +18,10 @@ from prism_mesa.statechart import AgentState, F
 LIVELY = {"agents_activity": 1.0, "agents_post_rate": 0.4, "agents_threshold_mean": 0.35, "agents_reshare": 1.0}
 
 
-def with_first(*arrows):
+def with_first(*transitions):
     return Statechart(
         AgentState,
-        [*arrows, *social_chart.transitions],
+        [*transitions, *social_chart.transitions],
         AgentState.IDLE,
         timeouts=social_chart.timeouts,
         invariant=social_chart.invariant,

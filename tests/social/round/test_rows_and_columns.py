@@ -246,10 +246,10 @@ def test_scripted_agents_are_guarded_by_the_same_numbers_in_columns():
 
 @pytest.mark.parametrize("trigger", ["sees_post", "ignores", "decides"])
 def test_the_history_names_the_post_that_was_decided_about_also_where_an_action_reads_the_next(trigger):
-    def acting(arrow):
-        action = skips_one if arrow.trigger == trigger else None
-        return Transition(arrow.trigger, arrow.source, arrow.target, arrow.guard, action)
+    def acting(transition):
+        action = skips_one if transition.trigger == trigger else None
+        return Transition(transition.trigger, transition.source, transition.target, transition.guard, action)
 
-    chart = Statechart(AgentState, [acting(arrow) for arrow in social_chart.transitions], AgentState.IDLE)
+    chart = Statechart(AgentState, [acting(transition) for transition in social_chart.transitions], AgentState.IDLE)
     rows, columns = by_rows_and_by_columns(chart=chart, agents_activity=1.0, agents_post_rate=0.6)
     assert differing(rows, columns) == []

@@ -19,11 +19,11 @@ LIVELY = {"agents_post_rate": 0.6, "agents_like": 0.4, "agents_reply": 0.3}
 
 def reading_if(guard):
     """Return the default chart, but that a post is read only if a guard holds."""
-    arrows = [
+    transitions = [
         Transition(t.trigger, t.source, t.target, guard if t.trigger == "sees_post" else t.guard)
         for t in build_chart().transitions
     ]
-    return Statechart(AgentState, arrows, IDLE, timeouts={RESTING: 2})
+    return Statechart(AgentState, transitions, IDLE, timeouts={RESTING: 2})
 
 
 POST_GUARDS = {
@@ -90,8 +90,8 @@ def test_who_goes_on_reading_from_one_post_to_the_next_does_not_time_out(schedul
     """A self-transition begins the time in a state anew."""
     kept = [t for t in social_chart.transitions if t.trigger in ("feed_ready", "round_ends") or t.source is RESTING]
     own = [Transition("sees_post", SCROLLING, SCROLLING), Transition("timeout", SCROLLING, RESTING)]
-    arrows = [t for t in [*kept, *own] if t.source in (IDLE, SCROLLING, RESTING)]
-    chart = Statechart({IDLE, SCROLLING, RESTING}, arrows, IDLE, timeouts={SCROLLING: 2, RESTING: 1})
+    transitions = [t for t in [*kept, *own] if t.source in (IDLE, SCROLLING, RESTING)]
+    chart = Statechart({IDLE, SCROLLING, RESTING}, transitions, IDLE, timeouts={SCROLLING: 2, RESTING: 1})
     model = small(chart=chart, network_mean_degree=12, agents_post_rate=0.6, scheduler=scheduler, **ALL_ONLINE)
     model.step()
     assert model.population.n_read.tolist() == model.population.n_feed.tolist()

@@ -107,8 +107,8 @@ def one_talk(turns: int, ledger: Ledger, timeout_s: float | None = None) -> None
     """Talk with an agent for some turns."""
     with recorded(ledger, "talk") as client:
         for place in range(turns):
-            frame = TurnContext(tools=tools(timeout_s), who="You are Ada Kaya.", limits=Limits(iterations=1))
-            agent = Deliberation(client, frame)
+            context = TurnContext(tools=tools(timeout_s), who="You are Ada Kaya.", limits=Limits(iterations=1))
+            agent = Deliberation(client, context)
             check(list(agent.chat_stream(f"Is the library open on Saturday {place}?")))
 
 
@@ -157,8 +157,8 @@ def nothing_grows(turns: int) -> None:
     def recall(text: str) -> list[str]:
         return [note.text for note in notebook.recalled(1, None, hour=place, most=3)]
 
-    frame = TurnContext(tools=tools(), recall=recall, limits=Limits(iterations=2))
-    with Deliberation(noting, frame) as agent:
+    context = TurnContext(tools=tools(), recall=recall, limits=Limits(iterations=2))
+    with Deliberation(noting, context) as agent:
         for place in range(turns):
             for _ in agent.chat_stream(f"Saturday {place:05}: " + "is the library open? " * 10):
                 pass

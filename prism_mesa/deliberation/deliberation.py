@@ -97,25 +97,25 @@ class Deliberation(Closing):
 
     Args:
         llm: Who is asked; see `as_llm_client`.
-        frame: Tools, persona, task, limits (see `TurnContext`).
+        context: Tools, persona, task, limits (see `TurnContext`).
         model: The LLM's name, where that is not known.
         conversation: What was said before; by default nothing.
-        options: Single fields of the frame by name: ``tools=registry, who="You are Ada."``
+        options: Single fields of the context by name: ``tools=registry, who="You are Ada."``
 
     Attributes:
-        response: The last response of the last turn, in the frame's form; None if there was none.
+        response: The last response of the last turn, in the context's form; None if there was none.
     """
 
     def __init__(
         self,
         llm: LLM,
-        frame: TurnContext | None = None,
+        context: TurnContext | None = None,
         *,
         model: str | None = None,
         conversation: Conversation | None = None,
         **options: Any,
     ) -> None:
-        self.frame = replace(frame or TurnContext(), **_checked(options))
+        self.context = replace(context or TurnContext(), **_checked(options))
         self.conversation = conversation if conversation is not None else Conversation()
         self.llm = as_llm_client(llm, model)
         self.response: Any = None
@@ -182,7 +182,7 @@ class Deliberation(Closing):
     def _begin(self, where: str, text: str) -> Steps:
         if self._turn is not None:
             raise AgentError(f"{where}: another turn is still going on: read it to its end, or close it")
-        self._turn = turn = steps(text, self.conversation, self.frame)
+        self._turn = turn = steps(text, self.conversation, self.context)
         self.response = None
         return turn
 
@@ -215,10 +215,10 @@ def check_text(where: str, text: object) -> None:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    """Return fields of a frame by name; `tools` may be functions.
+    """Return fields of a context by name; `tools` may be functions.
 
     Raises:
-        ConfigError: If one is no field of a frame.
+        ConfigError: If one is no field of a context.
     """
     known = [field.name for field in fields(TurnContext)]
     for name in options:

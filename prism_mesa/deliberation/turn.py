@@ -112,7 +112,7 @@ class TurnContext:
 
 
 def steps(
-    text: str, conversation: Conversation, frame: TurnContext, clock: Callable[[], float] = time.monotonic
+    text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
 ) -> Steps:
     """Run a turn about a text; what is said, thought and done goes into the conversation as it happens.
 
@@ -121,19 +121,21 @@ def steps(
     out, and where an iteration proposes nothing else the turn ends, as it does when a limit is reached.
 
     Raises:
-        LLMFailureException: If there is no response at all, and the frame says `must_respond`.
+        LLMFailureException: If there is no response at all, and the context says `must_respond`.
     """
-    yield from _make_room(conversation, frame)
-    return (yield from _Turn(text, conversation, frame, clock).run())
+    yield from _make_room(conversation, context)
+    return (yield from _Turn(text, conversation, context, clock).run())
 
 
-def _make_room(conversation: Conversation, frame: TurnContext) -> Steps:
+def _make_room(conversation: Conversation, context: TurnContext) -> Steps:
     """Summarise what is too long ago; without a summary let go of it, so that no prompt grows without end."""
     old = conversation.old
     if not old:
         return
     try:
-        wanted = LLMRequest(summary_prompt(old), str, component="summary", place=frame.place, priority=frame.priority)
+        wanted = LLMRequest(
+            summary_prompt(old), str, component="summary", place=context.place, priority=context.priority
+        )
         conversation.summarise(whole((yield wanted)))
     except LLMFailureException as failure:
         conversation.forget()
@@ -147,13 +149,13 @@ def _failure_text(failure: LLMFailureException) -> str:
 
 class _Turn:
     def __init__(
-        self, text: str, conversation: Conversation, frame: TurnContext, clock: Callable[[], float] = time.monotonic
+        self, text: str, conversation: Conversation, context: TurnContext, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.text = whole(text)
         self.conversation = conversation
-        self.frame = frame
+        self.context = context
         self._clock = clock
-        self._until = None if frame.limits.seconds is None else clock() + frame.limits.seconds
+        self._until = None if context.limits.seconds is None else clock() + context.limits.seconds
         self._tokens = 0
         self._called: set[str] = set()
         self._calls: list[ToolCallContent] = []
@@ -166,7 +168,7 @@ class _Turn:
         before += self._recall()
         thought = yield from self._think(before, about_own=False)
         response = None
-        for iteration in range(1, self.frame.limits.iterations + 1):
+        for iteration in range(1, self.context.limits.iterations + 1):
             if iteration > 1:
                 if self._is_spent():
                     yield AgentErrorEvent(reason="budget", text="the limit of this turn is used up")
@@ -186,7 +188,7 @@ class _Turn:
 
     def _recall(self) -> list[Message]:
         """Let notes come to mind."""
-        found = self.frame.recall(self.text) if self.frame.recall is not None else []
+        found = self.context.recall(self.text) if self.context.recall is not None else []
         contents: tuple[Content, ...] = tuple(ThoughtContent(text=note) for note in found)
         if contents:
             self.conversation.add("assistant", *contents)
@@ -194,16 +196,16 @@ class _Turn:
 
     def _think(self, before: list[Message], *, about_own: bool) -> Generator[Any, Any, ReasoningResult | None]:
         """Think, and return the thought; None if the LLM gave none."""
-        tools = self.frame.tools
+        tools = self.context.tools
         prompt = reasoning_prompt(
             self._said[-1] if about_own else self.text,
             about_own=about_own,
             context=[*before, *self._so_far()] if about_own else before,
             tools=tools,
-            who=self.frame.who,
-            situation=self.frame.situation,
-            examples=self.frame.examples,
-            questions=self.frame.questions,
+            who=self.context.who,
+            situation=self.context.situation,
+            examples=self.context.examples,
+            questions=self.context.questions,
         )
         said = yield from self._request(prompt, ReasoningResult, "thought", narrower=reasoning_schema(tools))
         if said is None:
@@ -223,14 +225,16 @@ class _Turn:
             context=before,
             thought=thought,
             calls=self._calls,
-            task=self.frame.task,
-            who=self.frame.who,
-            situation=self.frame.situation,
-            examples=self.frame.examples,
+            task=self.context.task,
+            who=self.context.who,
+            situation=self.context.situation,
+            examples=self.context.examples,
             so_far=self._said[-1] if self._said else "",
         )
-        accept = self.frame.accept or (bool if self.frame.form is str else None)
-        said = yield from self._request(prompt, self.frame.form, "response", accept=accept, accepts=self.frame.accepts)
+        accept = self.context.accept or (bool if self.context.form is str else None)
+        said = yield from self._request(
+            prompt, self.context.form, "response", accept=accept, accepts=self.context.accepts
+        )
         if said is None:
             return None
         text = said.model_dump_json() if isinstance(said, BaseModel) else str(said)
@@ -241,14 +245,14 @@ class _Turn:
 
     def _request(self, prompt: str, form: type[Any], component: str, **more: Any) -> Generator[Any, Any, Any]:
         """Return what the LLM says; None, after an event that says why, if it gave no usable answer."""
-        frame = self.frame
+        context = self.context
         self._tokens += tokens_of(prompt)
         try:
             said = yield LLMRequest(
-                prompt, form, component=component, place=frame.place, priority=frame.priority, **more
+                prompt, form, component=component, place=context.place, priority=context.priority, **more
             )
         except LLMFailureException as failure:
-            if frame.must_respond and component == "response" and not self._said:
+            if context.must_respond and component == "response" and not self._said:
                 raise
             yield AgentErrorEvent(reason=failure.reason, text=_failure_text(failure))
             return None
@@ -261,13 +265,13 @@ class _Turn:
         any_new = not proposed
         for index, call in enumerate(proposed, start=1):
             name, parameters = call.tool_name, dict(call.parameters)
-            if index > self.frame.limits.tool_calls:
+            if index > self.context.limits.tool_calls:
                 yield AgentErrorEvent(reason="too-many-calls", text=f"{name}: one call too many in this iteration")
                 continue
             if self._is_spent():
                 yield AgentErrorEvent(reason="budget", text=f"{name}: the limit of this turn is used up")
                 continue
-            identity = self.frame.tools.identity(name, parameters)
+            identity = self.context.tools.identity(name, parameters)
             if identity in self._called:
                 yield AgentErrorEvent(reason="repeated-call", text=f"{name}: was called like that before in this turn")
                 continue
@@ -278,7 +282,7 @@ class _Turn:
 
     def _call(self, tool_id: str, name: str, parameters: dict[str, Any]) -> Generator[Any, Any, None]:
         yield ToolStartedEvent(tool_name=name, tool_id=tool_id, parameters=parameters)
-        result = self.frame.tools.execute(name, parameters)
+        result = self.context.tools.execute(name, parameters)
         content = ToolCallContent(tool_id=tool_id, tool_name=name, parameters=parameters, result=result)
         self._calls.append(content)
         self._add(content)
@@ -288,7 +292,7 @@ class _Turn:
         self.conversation.add("assistant", content)
 
     def _is_spent(self) -> bool:
-        limits = self.frame.limits
+        limits = self.context.limits
         no_time = self._until is not None and self._clock() >= self._until
         return no_time or (limits.tokens is not None and self._tokens >= limits.tokens)
 

@@ -101,7 +101,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
     def _prompt_parts(self, state: SimulationState) -> tuple[str, str, str]:
         return prompts.situation(self.name, state), prompts.others(self.name, state), prompts.memory(self.past)
 
-    def _frame(self, state: SimulationState) -> TurnContext:
+    def _turn_context(self, state: SimulationState) -> TurnContext:
         """Return the same as `_construct_prompt` in parts, as a turn needs it: its thoughts tell no answer's form."""
         return TurnContext(
             who=prompts.instruments(self.domain),

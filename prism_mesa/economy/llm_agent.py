@@ -147,7 +147,7 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         """Return what the agent may call before it decides, if it thinks first."""
         return ToolRegistry()
 
-    def _frame(self, state: S) -> TurnContext:
+    def _turn_context(self, state: S) -> TurnContext:
         """Return what its turn goes by, if it thinks first: what it is told and asks itself, and its tools.
 
         The form of the answer, limits and place are not to be set here.
@@ -159,9 +159,9 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         return "What do you decide?"
 
     def turn(self, state: S) -> tuple[str, TurnContext]:
-        """Return the words and the frame of a turn in which the agent thinks before it decides."""
+        """Return the words and the context of a turn in which the agent thinks before it decides."""
         return self._asked(state), replace(
-            self._frame(state),
+            self._turn_context(state),
             form=self.response_model,
             accept=self._validate_decision,
             accepts=self.domain,
@@ -182,9 +182,9 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         thoughts: list[Event] = []
         try:
             if self.limits is not None:
-                text, frame = self.turn(state)
-                prompt = _context_facts(frame)
-                decision, thoughts = await Deliberation(self.llm_client, frame).respond(text)
+                text, context = self.turn(state)
+                prompt = _context_facts(context)
+                decision, thoughts = await Deliberation(self.llm_client, context).respond(text)
             else:
                 prompt = self._construct_prompt(state)
                 decision = await self.llm_client.call_with_retry(
@@ -256,16 +256,16 @@ def decide_all[S: Observation, D: Decision](
     """
     begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
     thoughts: list[list[Event]] = [[] for _ in begun]
-    turns = [steps(text, Conversation(), frame) for text, frame in begun]
+    turns = [steps(text, Conversation(), context) for text, context in begun]
     said = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
     return [
-        agent.record_decision(state, _context_facts(frame), decision, own)
-        for agent, state, (_, frame), decision, own in zip(agents, states, begun, said, thoughts, strict=True)
+        agent.record_decision(state, _context_facts(context), decision, own)
+        for agent, state, (_, context), decision, own in zip(agents, states, begun, said, thoughts, strict=True)
     ]
 
 
-def _context_facts(frame: TurnContext) -> str:
-    return "\n\n".join(part for part in (frame.task, frame.who, frame.situation) if part)
+def _context_facts(context: TurnContext) -> str:
+    return "\n\n".join(part for part in (context.task, context.who, context.situation) if part)
 
 
 def thoughts_in_json(thoughts: Iterable[Event]) -> str:

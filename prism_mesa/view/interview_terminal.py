@@ -91,7 +91,7 @@ class Session:
             self._tell(str(error), "error: ")
             return
         self._echoed(question)  # now that the transcript has it
-        answer, left = "", self.interview.frame.limits.iterations
+        answer, left = "", self.interview.context.limits.iterations
         for event in events:
             if isinstance(event, AgentTextEvent) and event.type == "text":
                 answer, left = event.text, left - 1

@@ -93,9 +93,9 @@ def test_callers_that_await_and_callers_of_many_turns_get_the_same(name):
         assert asyncio.run(agent.respond("What grows here?")) == ((response or [None])[0], expected)
         by_respond = agent.conversation.messages
     events, conversation = [], Conversation()
-    frame = TurnContext(tools=Garden().tools, limits=Limits(**limits))
+    context = TurnContext(tools=Garden().tools, limits=Limits(**limits))
     with quick(scripted(*answers)) as client:
-        turn = steps("What grows here?", conversation, frame)
+        turn = steps("What grows here?", conversation, context)
         assert run_turns(client, [turn], lambda place, event: events.append(event)) == (response or [None])
     assert (events, conversation.messages) == (expected, by_respond)
 
@@ -123,9 +123,9 @@ def test_when_the_time_is_up_it_calls_nothing_thinks_no_further_and_responds(gar
         return "tomatoes"
 
     llm = scripted(thought("Hm.", LOOK, OTHER, MEND), "Tomatoes.")
-    events, frame = [], TurnContext(tools=slow, limits=Limits(seconds=4))
+    events, context = [], TurnContext(tools=slow, limits=Limits(seconds=4))
     with quick(llm) as client:
-        turn = steps("Well?", Conversation(), frame, clock=lambda: now[0])
+        turn = steps("Well?", Conversation(), context, clock=lambda: now[0])
         assert run_turns(client, [turn], lambda place, event: events.append(event)) == ["Tomatoes."]
     assert events == [
         thinks("Hm.", LOOK, OTHER, MEND),

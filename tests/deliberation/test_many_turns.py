@@ -154,17 +154,17 @@ def test_a_limit_is_spent_in_the_order_of_priority_then_agents_whichever_answer_
         ([0] * 5, [thought_only] * 4 + [none]),
         ([5, 4, 3, 2, 1], [none] + [thought_only] * 4),
     ):
-        frames = [
+        contexts = [
             TurnContext(place=RunPosition(1, i), priority=float(p), limits=Limits(iterations=1))
             for i, p in enumerate(priorities)
         ]
-        turns = [steps(f"Number {i}?", Conversation(), frame) for i, frame in enumerate(frames)]
+        turns = [steps(f"Number {i}?", Conversation(), context) for i, context in enumerate(contexts)]
         with quick(llm, max_calls=4) as client:
             assert run_together(client, turns)[0] == expected
             assert client.usage["calls"] == 4
-    frames = [TurnContext(place=RunPosition(1, i), limits=Limits(iterations=1)) for i in range(2)]
+    contexts = [TurnContext(place=RunPosition(1, i), limits=Limits(iterations=1)) for i in range(2)]
     with quick(llm, max_calls=3) as client:
-        turns = [steps(f"Number {i}?", Conversation(), frame) for i, frame in enumerate(frames)]
+        turns = [steps(f"Number {i}?", Conversation(), context) for i, context in enumerate(contexts)]
         assert run_together(client, turns)[0] == [answered, thought_only]
 
 

@@ -173,14 +173,14 @@ def by_prompt(prompt):
 
 
 def turns_of(n, **options):
-    frames = [
+    contexts = [
         TurnContext(tools=Garden().tools, place=RunPosition(1, i), limits=Limits(iterations=1 + i % 4), **options)
         for i in range(n)
     ]
     conversations = [Conversation([Message.of("user", f"I am {i}.")]) for i in range(n)]
     return [
-        steps(f"Number {i}?", talked, frame)
-        for i, (talked, frame) in enumerate(zip(conversations, frames, strict=True))
+        steps(f"Number {i}?", talked, context)
+        for i, (talked, context) in enumerate(zip(conversations, contexts, strict=True))
     ], conversations
 
 

@@ -48,7 +48,7 @@ TASK: Final = (
 )
 
 
-def frame_of(records: RunRecords, snapshot: AgentSnapshot, own: DeliberationParams) -> TurnContext:
+def context_of(records: RunRecords, snapshot: AgentSnapshot, own: DeliberationParams) -> TurnContext:
     """Return what an interview goes by: profile and memory, tools over the run's tables, the task.
 
     Args:
@@ -118,14 +118,14 @@ class Interview(Deliberation):
         overrides = as_overrides(overrides)
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
         own = played_config(config, overrides).deliberation
-        frame = frame_of(self.records, self.snapshot, own)
+        context = context_of(self.records, self.snapshot, own)
         player = llm_for(config, overrides, continues=True) if llm is None else llm
-        super().__init__(player, frame, conversation=Conversation(max_tokens=own.conversation_tokens))
+        super().__init__(player, context, conversation=Conversation(max_tokens=own.conversation_tokens))
         self._owns_llm = self._owns_llm or llm is None
         is_small = self.llm.client.name == SMOLLM2_NAME
         self.constrained = is_small and not free
         if is_small:
-            self.frame = replace(self.frame, examples=EXAMPLES if self.constrained else FREE_EXAMPLES)
+            self.context = replace(self.context, examples=EXAMPLES if self.constrained else FREE_EXAMPLES)
         self.started = wall_clock()
         self.overrides = overrides
         self.transcript: list[Exchange] = []
@@ -177,12 +177,12 @@ class Interview(Deliberation):
 
     def _prepare(self, question: str, place: RunPosition) -> None:
         """Say where the question stands in the ledger and, where each answer is an activity, to which."""
-        self.frame = replace(self.frame, place=place)
+        self.context = replace(self.context, place=place)
         if self.constrained:
             self.conversation.messages.clear()  # it does not follow a talk, which would only slow it down
             activities = self.snapshot.activities
             known = best_of(activities, question, searched, ties=True) or activities[-ACTIVITIES_SHOWN:]
-            self.frame = replace(self.frame, form=constrained_recall_of(known))
+            self.context = replace(self.context, form=constrained_recall_of(known))
 
     def _play(self, exchange: Exchange, place: RunPosition, turn: Iterator[Event]) -> Generator[Event]:
         try:
@@ -231,7 +231,7 @@ class Interview(Deliberation):
         own, llm = self.snapshot, self.llm
         said: dict[str, Any] = {"kind": llm.kind, "name": llm.client.name, "label": llm.label}
         said |= {"digest": str(getattr(llm.client, "digest", "")), "decoding": dict(llm.client.decoding)}
-        limits = asdict(self.frame.limits)
+        limits = asdict(self.context.limits)
         who = {"row": own.row, "name": own.name}
         facts = {"system": "interview", "run": str(own.run_dir), "agent": who, "at": own.at}
         return {**facts, "llm": said | {"ledger": llm.store.mode}, "held_to_deeds": self.constrained, "limits": limits}

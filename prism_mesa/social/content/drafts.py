@@ -128,7 +128,7 @@ def _write_all(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft])
     told: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
     for places in _groups(model, writer, drafts):
-        turns = [steps(drafts[i].about, Conversation(), _frame(model, drafts[i])) for i in places]
+        turns = [steps(drafts[i].about, Conversation(), _turn_context(model, drafts[i])) for i in places]
         own = [told[i] for i in places]
         responses = run_turns(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
         for i, response in zip(places, responses, strict=True):
@@ -155,7 +155,7 @@ def _priority(model: "SocialModel", row: int) -> float:
     return -float(model.network.n_followers[row]) if followed else 0.0
 
 
-def _frame(model: "SocialModel", draft: Draft) -> TurnContext:
+def _turn_context(model: "SocialModel", draft: Draft) -> TurnContext:
     row, own = draft.agent, model.params.deliberation
     tools = PlatformTools(model, row, tick=draft.tick)
     people = model.population

@@ -42,7 +42,8 @@ PENDING: Final = -2
 class PendingAnswers:
     """Agents whose question is out, with what they were doing: row -> (tick, trigger, post).
 
-    `keys` holds what the guards said to those whose answer may lead along several transitions (`Statechart.resolve_key`).
+    `keys` holds what the guards said to those whose answer may lead along several transitions (see
+    `Statechart.resolve_key`).
     """
 
     by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)

@@ -33,6 +33,7 @@ MODULES = {
     for file in PACKAGE.rglob("*.py")
 }
 DOTTED = re.compile(r"\bprism_mesa(?:\.\w+)+")
+TICKED = re.compile(r"(?<!`)`([A-Za-z]\w+)`(?!`)")
 
 
 def files(*endings):
@@ -190,3 +191,29 @@ def test_dead_links_and_anchors_are_found(tmp_path):
         '![f](none.png) [g](other.md#no-heading) [h](#there) [i](none.md "title")\n\n## Here\n'
     )
     assert dead_links(tmp_path / "page.md") == ["none.png", "other.md#no-heading", "#there", "none.md"]
+
+
+def docstrings_and_code_of(source):
+    """Return the docstrings of a module, of what is in it and of its attributes, and the rest of its lines."""
+    lines, found = source.split("\n"), []
+    for node in ast.walk(ast.parse(source)):
+        body = getattr(node, "body", None)
+        for one in body if isinstance(body, list) else ():
+            if isinstance(one, ast.Expr) and isinstance(one.value, ast.Constant) and isinstance(one.value.value, str):
+                found.append(one.value.value)
+                lines[one.lineno - 1 : one.end_lineno] = [""] * (one.end_lineno - one.lineno + 1)
+    return found, "\n".join(lines)
+
+
+def test_every_name_in_backticks_in_a_docstring_is_used_somewhere_in_the_code_or_explained_there():
+    """Explained: a formula in the same docstring or a test has it, as a column of foreign data; totals are measures."""
+    parts = {module: docstrings_and_code_of(source) for module, source in MODULES.items()}
+    tests = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "tests").rglob("*.py"))
+    used = set(re.findall(r"\w+", tests + "\n".join(code for _, code in parts.values())))
+
+    def unknown(text):
+        known = used | set(re.findall(r"\w+", TICKED.sub("", text)))
+        return sorted(name for name in TICKED.findall(text) if name.removeprefix("total_") not in known)
+
+    gone = {module: [name for text in texts for name in unknown(text)] for module, (texts, _) in parts.items()}
+    assert {module: names for module, names in gone.items() if names} == {}

@@ -85,7 +85,7 @@ class LLMClient(LLMGateway[LLMRequest[Any], LLMParams]):
         store: What is known before and where answers are shared; by default nothing and nowhere.
         kind: What of `LLMParams.kind` it is; `python` if it was made by hand.
         note: Why it is asked although something else was wished for; else empty.
-        budget: Limits that it shares with another asker; by default those of `params`.
+        budget: Limits that it shares with a reasoner or another client; by default those of `params`.
 
     Attributes:
         counts: Answers so far by source; `failed` are those that did not come.

@@ -86,7 +86,7 @@ def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner
     """Return the distilled model of the parameters; `persona` is who asks, or None if that is left to the model.
 
     Raises:
-        ConfigError: If it has learned from other askers.
+        ConfigError: If it was fitted to questions of another `persona`.
         DataError: If its file cannot be used.
     """
     model, text = read_distilled(params.distilled or "")

@@ -149,8 +149,8 @@ def build_reasoner_prompt(
 def question_prompt(question: Question, *, lettered: bool = False) -> str:
     """Return the prompt of a question; equal questions have equal prompts.
 
-    A kind of user (`Persona.archetype`) is told no name, no history, and of the post only what it says, so that all
-    agents of a kind put the same question about the same text.
+    An archetype (`Persona.archetype`) is told no name, no history, and of the post only what it says, so that all
+    agents of an archetype put the same question about the same text.
     """
     persona, post, history = question.persona, question.post, question.history
     if persona.archetype >= 0:

@@ -23,8 +23,8 @@ class Persona:
         propensities: Shares of like, reply and reshare among its engagements; they add up to 1.
         low: Relevance below which the agent ignores a post, 0..1.
         high: Relevance above which it engages.
-        archetype: Which kind of user stands for it in the prompt; -1 if it speaks for itself. Name,
-            interests and personality are then those of the kind, all numbers remain the agent's own.
+        archetype: Which archetype stands for it in the prompt; -1 if it speaks for itself. Name,
+            interests and personality are then those of the archetype, all numbers remain the agent's own.
     """
 
     name: str

@@ -123,7 +123,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
 
     @property
     def n_archetypes(self) -> int:
-        """Into how many kinds of users agents are clustered; 0 if each one is asked for itself."""
+        """Into how many archetypes agents are clustered; 0 if each one is asked for itself."""
         return self.params.archetypes if self.params.persona == "archetype" else 0
 
     async def decide(
@@ -221,7 +221,7 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         self.store.note(known)
 
     def _ask(self, pending: PendingQuestion) -> None:
-        """Let a sheet wait for the call of its key, which is as urgent as the most urgent of those that wait."""
+        """Let a pending question wait for the call of its key, as urgent as the most urgent that waits for it."""
         ask, priority = pending.ask, priority_of(pending.ask, self.params.spend_on)
         self._n_out += pending.out is self._ready
         if pending.key in self._waiting:

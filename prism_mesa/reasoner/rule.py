@@ -79,7 +79,7 @@ class RuleReasoner:
         kind: What of `ReasonerParams.kind` it is.
         label: What a summary calls it.
         note: Why it decides although something else was wished for; else empty.
-        n_archetypes: Into how many kinds of users agents are clustered; 0, as each one is asked for itself.
+        n_archetypes: Into how many archetypes agents are clustered; 0, as each one is asked for itself.
         llm_share: Share of the open choices that an LLM answers.
     """
 

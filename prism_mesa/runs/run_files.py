@@ -146,7 +146,7 @@ def _naming_file(file: Path) -> Iterator[None]:
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:
-    """Return the manifest of a run's folder, as it stands there: it may hold anything (`manifest_of` checks it).
+    """Return the manifest of a run's folder, as it stands there: it may hold anything (`manifest.read_run` checks it).
 
     Raises:
         DataError: If the folder holds no run, or its manifest cannot be read.

@@ -267,7 +267,7 @@ TABLE: Final[tuple[Row, ...]] = (
     WithoutEffect(
         llm_keys(ReasonerParams, "persona", place=False),
         lambda k: k.kind == "distilled" and k.idle_llm,
-        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked, and it knows its own kinds of users",
+        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked, and it has its own archetypes",
     ),
     WithoutEffect(
         "reasoner.model reasoner.host",

@@ -11,7 +11,7 @@ from prism_mesa.social.content.activity import Activity
 # -- what an answer refers to ------------------------------------------------------------------------
 
 
-DEEDS = (
+ACTIVITIES = (
     Activity(1, "like", 4, "Ada Lopez", "Curry leaves in garlic butter"),
     Activity(2, "reply", 5, "Bo Ito", "Rain again", "Thunder without umbrellas yesterday"),
     Activity(7, "post", 6, "", "Trains"),
@@ -32,17 +32,17 @@ DEEDS = (
     ],
 )
 def test_an_answer_refers_to_deeds_by_names_rounds_and_shared_words(answer, places):
-    assert refers_to(answer, DEEDS) == [DEEDS[i] for i in places]
+    assert refers_to(answer, ACTIVITIES) == [ACTIVITIES[i] for i in places]
 
 
 def test_rounds_and_users_of_which_there_is_no_record_are_named():
-    own = SimpleNamespace(activities=DEEDS, notes=("Cy Park is nice, since round 4",), name="Me Self")
+    own = SimpleNamespace(activities=ACTIVITIES, notes=("Cy Park is nice, since round 4",), name="Me Self")
     names = ["Ada Lopez", "Bo Ito", "Cy Park", "Di Quinn", "Me Self", "42"]
     said = "Me Self met Ada Lopez, Cy Park and Di Quinn 42 times in round 1, round 4 and round 9."
     assert not_in_records(said, own, names) == ["round 9", "Di Quinn"]
 
 
 def test_the_small_llm_can_say_nothing_but_deeds():
-    form = constrained_recall_of(DEEDS)
-    assert form.model_json_schema()["properties"]["what"]["enum"] == [first_person(activity) for activity in DEEDS]
+    form = constrained_recall_of(ACTIVITIES)
+    assert form.model_json_schema()["properties"]["what"]["enum"] == [first_person(activity) for activity in ACTIVITIES]
     assert constrained_recall_of([]).model_json_schema()["properties"]["what"]["enum"] == ["I do not know."]

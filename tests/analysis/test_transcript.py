@@ -169,11 +169,11 @@ def test_an_answer_stands_at_once_where_nothing_follows_and_at_the_end_where_it_
         assert told[: 2 + 2 * len(then)] == ["thinks: Hm.", *drafts, *then, answer]
 
 
-# -- held to deeds -----------------------------------------------------------------------------------
+# -- constrained to activities -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("free", [False, True])
-def test_that_answers_are_held_to_deeds_is_said_in_what_is_kept(run_dir, free):
+def test_that_answers_are_constrained_to_activities_is_said_in_what_is_kept(run_dir, free):
     class Small:
         name, decoding = "SmolLM2-135M-Instruct", {}
 

@@ -1,4 +1,4 @@
-"""The desk: how many questions are out, and which are asked again."""
+"""The dispatcher: how many questions are out, and which are asked again."""
 
 import asyncio
 import json
@@ -233,7 +233,7 @@ def test_what_useless_answers_cost_is_counted_too():
 
 
 def test_the_wait_before_another_attempt_doubles_and_is_spread_by_a_keyed_jitter(monkeypatch):
-    """The pauses are those that the desk asks its loop for."""
+    """The pauses are those that the dispatcher asks its loop for."""
     slept = []
     sleep = asyncio.sleep
 

@@ -260,7 +260,7 @@ def plain_llm(prompt):
 
 
 @pytest.mark.parametrize(
-    "copied", [copy.deepcopy, lambda asker: pickle.loads(pickle.dumps(asker))], ids=["copy", "pickle"]
+    "copied", [copy.deepcopy, lambda reasoner: pickle.loads(pickle.dumps(reasoner))], ids=["copy", "pickle"]
 )
 def test_a_reasoner_can_be_copied_after_it_was_asked_and_asked_in_both_places(copied):
     with Reasoner(plain_llm) as reasoner:

@@ -1,4 +1,4 @@
-"""Agents restored from the tables of a run: their deeds are those of the tables, cut at a round, in bounded words."""
+"""Agents as a run left them: their activities are those of its tables, cut at a round, in bounded words."""
 
 import dataclasses
 import json

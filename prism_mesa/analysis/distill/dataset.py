@@ -1,7 +1,7 @@
 """What an LLM said in runs, with what it was asked: the runs are repeated from their ledgers.
 
-Nothing of this stands in the tables: the state of the platform at the moment of each question does not. It follows from
-the configuration, the seed and the answers.
+The tables do not hold the state of the platform at the moment of each question; it follows from the configuration, the
+seed and the answers.
 """
 
 from collections.abc import Callable, Sequence
@@ -50,7 +50,7 @@ class TrainingSet:
     """All answers of the LLM in some runs.
 
     Attributes:
-        by_options: The lessons by what there was to choose from; one for each asked decision of an agent, so that
+        by_options: The examples by what there was to choose from; one for each asked decision of an agent, so that
             what was often decided counts often.
         persona: Who asked: `individual` or `archetype`; then there were `archetypes` kinds.
         provenance: Runs, LLM, and how much of what.

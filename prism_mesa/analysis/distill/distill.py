@@ -4,7 +4,7 @@
 predicted by a model that was fitted to the rows with neither these personas nor these posts. So every row is judged
 once, and none by a model that knew whom it is about or what was read. What is kept is then fitted to all rows.
 
-Nobody is asked, and the folders of the runs are not changed.
+No LLM is asked, and the folders of the runs are only read.
 """
 
 import json
@@ -91,7 +91,7 @@ def distill(
 
 
 def model_of(examples: TrainingSet, kind: Kind) -> DistilledModel:
-    """Return the model fitted to all lessons, with its report.
+    """Return the model fitted to all examples, with its report.
 
     Raises:
         DataError: If there are too few personas or posts to hold some out.

@@ -214,8 +214,8 @@ def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question
 def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
     """Yield what the LLM was told and what it said."""
     if question.persona.archetype >= 0:
-        kind, likes = question.persona.archetype, ", ".join(question.persona.interests)
-        yield f"      It is asked about as kind {kind} of {reasoner.params.archetypes} kinds of users: {likes}."
+        archetype, likes = question.persona.archetype, ", ".join(question.persona.interests)
+        yield f"      The agent is asked about as archetype {archetype} of {reasoner.params.archetypes}: {likes}."
     scored = stored.raw.startswith('{"pmi"')
     yield "      How well does what follows go with the first line?" if scored else "      It was told:"
     for line in stored.prompt.splitlines():

@@ -1,7 +1,7 @@
-"""What an agent did in a run and why: the run is repeated from its ledger with a witness in the agent's place.
+"""What an agent did in a run and why: the run is repeated from its ledger with a `TracedAgent` over the agent's row.
 
-Nothing of this stands in the tables; all of it follows from the configuration, the seed and the answers. Nobody is
-asked, and the run's folder is not changed. `telling` puts it into words.
+The tables do not hold it; all of it follows from the configuration, the seed and the answers. No LLM is asked, and the
+run's folder is only read. `analysis.explain.report` puts it into words.
 """
 
 import json
@@ -241,17 +241,17 @@ def why(
     model = SocialModel(config)
     try:
         people = model.population
-        witness = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir))
+        traced = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir))
         for done in range((last if round_ is None else round_) + 1):
             model.step()
-            witness.hear_itself()
+            traced.hear_itself()
             if on_round is not None:
                 on_round(done + 1)
     finally:
         model.close()
-    rounds = witness.rounds
+    rounds = traced.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
-    return Explanation(witness, manifest.decided_by, rounds, shown)
+    return Explanation(traced, manifest.decided_by, rounds, shown)
 
 
 def _last_round(run_dir: Path, manifest: Manifest, config: Config) -> int:

@@ -1,6 +1,6 @@
-"""Talking with an agent restored from its run: what it is told, what it may look up, and what is kept of the talk.
+"""Talking with an agent as its run left it: what it is told, what it may look up, and what is kept of the talk.
 
-It never changes the run: that is read only, and what the agent says goes into a folder of its own.
+The run's folder is only read; what the agent says goes into a folder of its own.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Tools with which a restored agent looks things up in its run, as it stood after a round."""
+"""Tools with which an interviewed agent looks things up in its run, as it stood after a round."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -61,10 +61,10 @@ class OllamaChatClient:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the LLM's answer to `prompt`, held to `schema` where the LLM supports it.
+        """Return the LLM's answer to `prompt`, constrained to `schema` where the LLM supports it.
 
         Raises:
-            OracleError: With one of the reasons that `faults` lists.
+            OracleError: With one of the reasons that `ollama_errors` lists.
         """
         client = await self._connections.client()
         own = self.decoding

@@ -78,10 +78,10 @@ class OpenAIChatClient:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the LLM's answer to `prompt`, held to `schema` where the server supports it.
+        """Return the LLM's answer to `prompt`, constrained to `schema` where the server supports it.
 
         Raises:
-            OracleError: With one of the reasons that `faults` lists.
+            OracleError: With one of the reasons that `ollama_errors` lists.
         """
         import openai
 
@@ -125,7 +125,7 @@ class OpenAIChatClient:
         return Completion(text, read, said, latency_ms, places)
 
     def _fault(self, error: Exception) -> OracleError:
-        """Return a failure with the word that `faults` has for it; the key is cut out of what is told."""
+        """Return a failure with the word that `ollama_errors` has for it; the key is cut out of what is told."""
         reason, said = self._named(error)
         return OracleError(reason, f"{self.label}: {_without_key(said)}")
 

@@ -22,7 +22,7 @@ class LLMGateway[Q, P: LLMParams](Closing):
         store: What is known before and where answers are shared; by default nothing and nowhere.
         kind: What of `kind` in the parameters it is; `python` if it was made by hand.
         note: Why it is asked although something else was wished for; else empty.
-        budget: The limits it keeps to, which it may share with another asker; by default those of `params`.
+        budget: The limits it keeps to, which a reasoner and a client may share; by default those of `params`.
 
     Attributes:
         counts: Answers so far by source.

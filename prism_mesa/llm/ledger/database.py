@@ -187,7 +187,7 @@ class Ledger(Closing):
         Raises:
             DataError: If not.
         """
-        tables = self._tables()  # a view of that name, which may reckon for ever, is none
+        tables = self._tables()  # a view of that name, whose query may never end, is none
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
             columns = self._fetched(f"PRAGMA table_info({table})") if table in tables else []
             has = {column for _, column, *_ in columns}

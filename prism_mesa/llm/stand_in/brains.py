@@ -67,7 +67,7 @@ def prompt_text(body: Body) -> str:
 def choose_by_hash(body: Body) -> Said:
     """Answer what a hash of the whole prompt says; seed and temperature do not matter.
 
-    Held to a JSON schema, the answer takes one of the values of each ``enum`` in it. The logprobs, where
+    Constrained to a JSON schema, the answer takes one of the values of each ``enum`` in it. The logprobs, where
     asked for, are those of a distribution over these answers whose best is the one given: the product over
     an answer's tokens is its probability.
 

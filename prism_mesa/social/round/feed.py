@@ -104,7 +104,7 @@ def _scoring(
 def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
     """Return each post's weighted predictions that grow with relevance, and those that shrink with it.
 
-    A probability is the observed rate per impression, held to the prior rate by `prior_impressions`. A score is
+    A probability is the observed rate per impression, shrunk to the prior rate by `prior_impressions`. A score is
     ``2 * (relevance * the first + (1 - relevance) * the second)``.
     """
     root = posts.root[ids]

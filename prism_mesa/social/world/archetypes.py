@@ -1,7 +1,7 @@
-"""Kinds of users: agents clustered by what they like and how they are, so that one answer can serve many of them.
+"""Archetypes: agents clustered by interests and personality, so that one answer can serve many of them.
 
 k-means (Lloyd 1982, doi:10.1109/TIT.1982.1056489) on interests and standardised Big Five, from a start that is
-spread out and depends on the agents alone. Nothing here asks anyone.
+spread out and depends on the agents alone.
 """
 
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ _CACHED: Final = 1 << 11
 
 @dataclass(frozen=True)
 class Archetypes:
-    """The kinds of users of a platform.
+    """The archetypes of a platform.
 
     Attributes:
         centres: Shape (k, features).
-        interests: What each kind likes, names of topics, nearest first.
-        personality: The mean Big Five of each kind in words.
+        interests: What each archetype likes, names of topics, nearest first.
+        personality: The mean Big Five of each archetype in words.
     """
 
     centres: Floats
@@ -51,7 +51,7 @@ class Archetypes:
 def make_archetypes(
     interests: npt.NDArray[np.int8], traits: npt.NDArray[np.floating[Any]], k: int, topics: Topics
 ) -> Archetypes:
-    """Return at most `k` kinds of the agents whose interests, shape (n, n_topics), and traits, (n, 5), these are.
+    """Return at most `k` archetypes of the agents whose interests, shape (n, n_topics), and traits, (n, 5), these are.
 
     Of more than `MOST_SAMPLED` agents every m-th is looked at.
     """

@@ -1,4 +1,4 @@
-"""Choices left to an LLM in whole runs: late answers, kinds of users, a real LLM."""
+"""Choices left to an LLM in whole runs: late answers, archetypes, a real LLM."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ def test_agents_that_step_one_by_one_end_up_as_those_in_columns(tmp_path):
     assert tables_of(by["columns"].run_dir) == tables_of(by["mesa"].run_dir)
 
 
-# -- kinds of users ----------------------------------------------------------------------------------
+# -- archetypes --------------------------------------------------------------------------------------
 
 
 def test_one_call_serves_every_agent_of_a_kind_and_each_draws_for_itself(tmp_path):

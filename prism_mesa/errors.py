@@ -1,6 +1,6 @@
 """The one tree of errors: every message says where, what was given, what is allowed, and what to do next.
 
-This module never prints and never exits; `cli` turns an error into one line and `exit_code`.
+`cli` turns an error into one line and `exit_code`.
 """
 
 import re

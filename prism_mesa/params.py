@@ -1,4 +1,4 @@
-"""The base of all parameter models, and their validation with errors that name the key. It holds no parameter."""
+"""The base of all parameter models, and their validation with errors that name the key."""
 
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,7 @@
 """Keyed randomness: every draw is a hash of (seed, purpose, round, tick, agent, index).
 
-No draw depends on another one, so adding an agent or a purpose shifts nobody else's numbers. There is
-no state here and no sequence; nothing else in the package makes random numbers.
+No draw depends on another one, so adding an agent or a purpose shifts nobody else's numbers. All random
+numbers of the package come from here.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """The loop for whoever talks with one agent, and for many agents at once; and a single thought about a text.
 
-Here the LLM is asked for what a turn wants. What a turn does stands in `turn`.
+They ask the LLM for what a turn wants; `turn` holds the steps of one.
 """
 
 from collections.abc import Callable, Generator, Iterator, Sequence

@@ -1,6 +1,6 @@
 """Values as JSON that is the same in every process: sets in order, no addresses of objects.
 
-It decides nothing about what is told; a dict keeps the order in which it was made.
+A dict keeps the order in which it was made.
 """
 
 import re

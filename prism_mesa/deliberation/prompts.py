@@ -1,6 +1,6 @@
 """The prompts of a turn: what comes first is the same for everybody, so that servers can reuse what they have read.
 
-Whatever was written by users, LLMs or tools stands in them as data, cut and quoted. Nothing here asks anybody.
+Whatever was written by users, LLMs or tools stands in them as data, cut and quoted.
 """
 
 from collections.abc import Sequence

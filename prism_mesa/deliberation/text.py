@@ -1,6 +1,6 @@
 """How values and errors read for an LLM: as short text that any file and any prompt can hold.
 
-It never raises because of a value, and never decides what is told to whom.
+No value makes it raise.
 """
 
 import reprlib

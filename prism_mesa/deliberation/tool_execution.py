@@ -1,6 +1,6 @@
 """Running a function, plain or async, within a time.
 
-It never ends a thread, which cannot be done: a plain function that was given up may still do what it does.
+A thread cannot be ended: a plain function that was given up may still do what it does.
 """
 
 import asyncio

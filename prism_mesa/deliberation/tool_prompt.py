@@ -1,7 +1,4 @@
-"""What an LLM is told of tools before it calls one: a line for the prompt, and the JSON schema of a call.
-
-It never looks at a function, only at what was read from one.
-"""
+"""What an LLM is told of tools before it calls one: a line for the prompt, and the JSON schema of a call."""
 
 from dataclasses import dataclass, field
 from functools import lru_cache

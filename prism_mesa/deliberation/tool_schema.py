@@ -1,7 +1,4 @@
-"""What a function says about itself, in its signature and its docstring, and whether a call's parameters agree.
-
-It never calls the function.
-"""
+"""What a function says about itself, in its signature and its docstring, and whether a call's parameters agree."""
 
 import inspect
 import json

@@ -1,7 +1,6 @@
 """Tools that an LLM may call: functions under a name, with a description, a schema, and a guarded way to run them.
 
-It knows no domain and keeps no state of one: tools live with what they read or change, and what goes wrong in one of
-them is told as text, never raised.
+What goes wrong in a tool is told as text and not raised.
 
 >>> registry = ToolRegistry()
 >>> @registry.tool

@@ -1,4 +1,4 @@
-"""What measures do to a nation's own instruments. It neither judges a policy nor moves the economy."""
+"""What measures do to a nation's own instruments."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """From words to numbers: the parser reads what is plain, the LLM what is not; what the text does not say is refused.
 
 An LLM's reading counts only as far as the text bears it out (`policy_text.unsupported`): it may sort out a sentence, it
-cannot add a measure, a size or a nation. Nothing here judges whether a policy is a good or a possible one.
+cannot add a measure, a size or a nation. Whether a policy is possible is for `validator` to say.
 """
 
 from collections.abc import Sequence

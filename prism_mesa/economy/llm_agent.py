@@ -1,6 +1,6 @@
 """What every Mesa agent shares that lets an LLM decide: the prompt, the question, the reasoning that is kept.
 
-Here Mesa begins. It is generic in what the LLM answers with and in what the agent sees; it knows no domain.
+It is generic in what the LLM answers with and in what the agent sees.
 """
 
 import json

@@ -1,6 +1,6 @@
 """What a nation is told, in words: who it is, what it can do, how the world stands, and what it did before.
 
-Names, and what nations have said, stand in it as data. Nothing here asks anybody or decides.
+Names, and what nations have said, stand in it as data.
 """
 
 from collections.abc import Iterable, Iterator

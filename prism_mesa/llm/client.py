@@ -1,7 +1,7 @@
 """Answers in a form: a prompt and a pydantic model go in, an instance of that model comes out, or a named failure.
 
 The form may be plain text as well. It goes through the clients, dispatcher, limits and ledger that all requests share.
-Nothing stands in for an answer here: who asks must be able to go without, which is to change nothing.
+There is no fallback: whoever asks goes without and leaves everything as it was.
 """
 
 import asyncio

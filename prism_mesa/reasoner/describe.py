@@ -1,7 +1,4 @@
-"""Turns a live agent and its context into a frozen `Question`, reading both by attribute.
-
-This is the only place of the room that sees an agent, and it never changes one.
-"""
+"""Turns a live agent and its context into a frozen `Question`, reading both by attribute. The agent is only read."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial

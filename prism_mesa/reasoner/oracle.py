@@ -1,6 +1,6 @@
 """The seam between a question and an LLM: write it down, ask, read the answer.
 
-An `Oracle` knows questions and options but no ledger, no budget and no agent. `write` and `read` are pure, so a
+`Oracle.write` and `Oracle.read` are pure, so a
 recorded answer can be read again without any LLM; only `ask` goes out.
 """
 

@@ -1,8 +1,7 @@
 """The prompt and the form of its answer: static text first, so that servers can reuse what they have read.
 
 Whatever users wrote (posts, names, interests) is data here: one line, without control characters, cut to a
-cap, and set between ``<<<`` and ``>>>``, which no text can contain. No prompt is longer than `PROMPT_CAP`. Nothing
-here asks an LLM or decides.
+cap, and set between ``<<<`` and ``>>>``, which no text can contain. No prompt is longer than `PROMPT_CAP`.
 """
 
 from collections.abc import Sequence

@@ -1,7 +1,6 @@
 """The reasoner: asks an LLM which of the open options an agent takes, and says who answered.
 
-It works on frozen questions only and asks each key once in its life. It never changes an agent, and it
-never replaces an answer in silence: a fallback is logged, counted with its reason, and recorded.
+Each key is asked once in the life of a reasoner. A fallback is logged, counted with its reason, and recorded.
 """
 
 import asyncio

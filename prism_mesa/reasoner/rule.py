@@ -21,7 +21,7 @@ choose what to show a photo with. It counts retweets only, and a ratio of rare e
 Xie 2020, doi:10.1177/0022243719881113, who correct for that choice, find more for tweets about two kinds of brands:
 2.2 and 3.1 times the retweets, 1.9 and 2.5 times the likes.
 
-Nothing here is random, sequential or asks anyone: the same row gives the same choice, alone or among a million.
+The same row gives the same choice, alone or among a million.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""The configuration of a run from its folder: to repeat it, to ask its agents, to run it anew. It is made here only.
+"""The configuration of a run from its folder: to repeat it, to ask its agents, to run it anew.
 
 A folder comes from anybody. What it names outside of itself (a module, a server, a file) is in the configurations that
 are returned here only if the user made the run, or trusts it, or named the same (see `trust`).

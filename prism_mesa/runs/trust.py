@@ -2,7 +2,7 @@
 
 Manifests are signed with a key in the user's own data folder, so that runs made here are known again wherever they
 were moved. Of any other folder no module is imported, no server asked, and no file outside of it read, unless whoever
-calls says that it is to be trusted. Nothing here reads a manifest's file or asks anybody.
+calls says that it is to be trusted.
 """
 
 import hmac

@@ -1,6 +1,6 @@
 """How agents behave: the default chart, and which trigger meets an agent in which state. Both are data.
 
-Nothing here touches an agent; `social.round.effects` carries out what the chart decides.
+`social.round.effects` carries out what the chart decides.
 """
 
 from dataclasses import dataclass

@@ -1,6 +1,6 @@
 """Firing over columns: the same selection as `Statechart.fire`, for as many agents as there are rows.
 
-Selection only: nothing is changed here, and actions are left to whoever applies the result.
+Actions are left to whoever applies the result.
 """
 
 from dataclasses import dataclass

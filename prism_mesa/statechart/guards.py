@@ -1,7 +1,5 @@
 """Guards as data: the scalar guard, the column kernel, the checks and the label all come from one expression.
 
-An expression only reads.
-
 >>> from types import SimpleNamespace as Row
 >>> keen = F.post.relevance > F.agent.high_threshold
 >>> keen(Row(high_threshold=0.6), {"relevance": 0.7})

@@ -1,7 +1,4 @@
-"""The rule that picks among the transitions of one (trigger, state); scalar and column firing both ask it.
-
-This module evaluates no guard: it is given their values.
-"""
+"""The rule that picks among the transitions of one (trigger, state), by its guards' values, for one agent and for columns."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The statechart engine: fire a trigger, apply a choice, explain. It never calls the oracle."""
+"""The statechart engine: fire a trigger, apply a choice, explain."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,6 +1,6 @@
 """Fitting a distilled model with scikit-learn (extra `distill`), and turning what it found into plain numbers.
 
-An answer of an LLM is a row for each option, weighted by what the LLM gave it. Nothing here knows runs or ledgers.
+An answer of an LLM is a row for each option, weighted by what the LLM gave it.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,4 @@
-"""Who answers a survey: the agents drawn, the words in which they are asked, and the LLM that speaks for them.
-
-Nobody is asked here.
-"""
+"""Who answers a survey: the agents drawn, the words in which they are asked, and the LLM that speaks for them."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress

@@ -1,6 +1,6 @@
 """The seam to an LLM: a prompt goes in, a `Completion` comes out, and every failure is an `OracleError`.
 
-A plain function can play the LLM (`FunctionClient`). Clients know nothing of agents, states or ledgers.
+A plain function can play the LLM (`FunctionClient`).
 """
 
 import inspect

@@ -1,7 +1,7 @@
 """llama.cpp in this process, by way of `xllamacpp`: finds a GGUF file, loads it, and speaks to it in one thread.
 
-Nothing is imported, read or loaded before it is needed, and nothing is downloaded. It knows requests and replies of
-llama.cpp's own form, no questions and no answers.
+Nothing is imported, read or loaded before it is needed, and nothing is downloaded. Requests and replies are of
+llama.cpp's own form.
 
 Replies are repeated to the bit by the same build on the same kind of machine, in any order and from any number of
 tasks: one slot, no reuse of what an earlier prompt left behind (`cache_prompt`) unless a request asks for it, a fixed

@@ -17,7 +17,7 @@
 | `resting` | (raised by `HostPool`) the same, but only for some seconds: to be asked again |
 | `too-long`, `refused-request` | (raised by the embedded client) the prompt does not fit; llama.cpp refuses it |
 
-Nothing here decides whether to try again; `dispatcher.may_pass` does.
+`dispatcher.may_pass` says what is tried again.
 """
 
 from typing import TYPE_CHECKING

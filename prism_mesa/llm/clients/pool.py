@@ -3,8 +3,8 @@
 A server counts as down after some failures in a row without an answer in between (a circuit breaker: Nygard 2007,
 Release It!). While others answer it is then left alone for a time that doubles, and tried again with one question.
 Where all are down there is nothing to lose: one question tries again after twice the time that a failure took, so a
-server that refuses is found soon after it is back, and one that hangs does not hold everybody up. Nothing here tries
-a question twice: whoever asked does.
+server that refuses is found soon after it is back, and one that hangs does not hold everybody up. A question is
+tried once; `dispatcher` tries it again.
 """
 
 import asyncio

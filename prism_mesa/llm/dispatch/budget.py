@@ -1,4 +1,4 @@
-"""What a run and each of its rounds may spend on an LLM. It only counts; who gets what is decided elsewhere."""
+"""What a run and each of its rounds may spend on an LLM. The dispatcher decides who gets what."""
 
 import math
 import time

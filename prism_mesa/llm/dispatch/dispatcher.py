@@ -1,7 +1,7 @@
 """The dispatcher: keeps an LLM's slots full, asks again what may pass, and keeps to the budget. One loop owns it.
 
-It knows calls only: a key, a prompt, and a question, which is whatever `Asked` reads an answer to. Who waits for an
-answer, and what becomes of one that does not come, is for those who put the call.
+A call is a key, a prompt, and a question, which is whatever `Asked` reads an answer to. What becomes of an answer that
+does not come is for those who put the call.
 """
 
 import asyncio

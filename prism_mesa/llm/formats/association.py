@@ -1,6 +1,6 @@
 """Options that no LLM chooses from: how much likelier a text makes each is its score (pointwise mutual information).
 
-For LLMs that choose by the letter, whatever it stands for, as SmolLM2 does. Nothing here knows who is asked about what.
+For LLMs that choose by the letter, whatever it stands for, as SmolLM2 does.
 """
 
 import json

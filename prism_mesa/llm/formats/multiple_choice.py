@@ -3,7 +3,7 @@
 Where the LLM tells log-probabilities, the probabilities are those of the letters at the first place of what it says at
 which they have at least `LEAST_MASS` together, scaled to add up to 1; where there is none (the LLM talks, and does not
 choose) the answer is useless. Letters that are not among the `TOP_LOGPROBS` likeliest tokens count as the least likely
-of these, or as what these leave of 1 if that is less; both are at least what they have. Nothing here asks an LLM.
+of these, or as what these leave of 1 if that is less; both are at least what they have.
 """
 
 import json

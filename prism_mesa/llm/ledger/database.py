@@ -2,7 +2,7 @@
 
 `answers` holds each answer once, under a key made of everything that can change it; `asked` holds who
 asked for it, where and when in which run, and what came of it. A fallback stands in `asked` only: it is
-never an answer of a key. Several processes may read and write one file (WAL). Nothing here decides what is asked.
+never an answer of a key. Several processes may read and write one file (WAL).
 """
 
 import json

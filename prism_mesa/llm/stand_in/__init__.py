@@ -1,7 +1,6 @@
 """A stand-in for an Ollama server: for tests, benchmarks, and for trying the Ollama path without Ollama.
 
-It speaks Ollama's protocol to any client, answers from a function, and breaks on request. No simulation
-needs it.
+It speaks Ollama's protocol to any client, answers from a function, and breaks on request.
 """
 
 from prism_mesa.llm.stand_in.brains import Body, Brain, Said, Token, choose_by_hash, embedded_brain, prompt_text

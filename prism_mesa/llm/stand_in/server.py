@@ -1,8 +1,4 @@
-"""A stand-in for an Ollama server: for tests, benchmarks, and for trying the Ollama path without Ollama.
-
-It speaks Ollama's protocol to any client, answers from a function, and breaks on request. No simulation
-needs it.
-"""
+"""`StandIn`: a server in a thread, which queues requests, answers from a function, and fails as its `fault` says."""
 
 import asyncio
 import inspect

@@ -1,7 +1,4 @@
-"""What the stand-in for Ollama sends: HTTP responses, and bodies of the shapes that Ollama 0.35 gives them.
-
-Nothing here waits, chooses or breaks.
-"""
+"""What the stand-in for Ollama sends: HTTP responses, and bodies of the shapes that Ollama 0.35 gives them."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Feeds: which posts an agent is shown in a round, and in what order. Ranking only reads the platform.
+"""Feeds: which posts an agent is shown in a round, and in what order.
 
 Weights and keys are declared here; `kernels.feed` ranks for all readers, as `tests/plain_feed.py` does for one. A score
 counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.

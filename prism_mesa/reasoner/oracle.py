@@ -1,7 +1,6 @@
 """The seam between a question and an LLM: write it down, ask, read the answer.
 
-`Oracle.write` and `Oracle.read` are pure, so a
-recorded answer can be read again without any LLM; only `ask` goes out.
+`Oracle.write` and `Oracle.read` are pure, so a recorded answer can be read again without any LLM; only `ask` goes out.
 """
 
 from collections.abc import Mapping

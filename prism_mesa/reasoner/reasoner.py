@@ -1,6 +1,6 @@
 """The reasoner: asks an LLM which of the open options an agent takes, and says who answered.
 
-Each key is asked once in the life of a reasoner. A fallback is logged, counted with its reason, and recorded.
+A key that has an answer is not asked again. A fallback is logged, counted with its reason, and recorded.
 """
 
 import asyncio

@@ -1,4 +1,4 @@
-"""The rule that picks among the transitions of one (trigger, state), by its guards' values, for one agent and for columns."""
+"""The rule that picks among the transitions of one (trigger, state) by its guards' values, for agents and columns."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, Final

@@ -37,37 +37,37 @@ N_TEXTS_CONSIDERED: Final = 4
 NEWEST: Final = attrgetter("post_id")
 
 
-class Arrow(NamedTuple):
+class Transition(NamedTuple):
     """Where a transition leads (None: the choice is open) and when; no guard means *else*, so it stands last."""
 
     target: str | None
     guard: "Callable[[Person], bool] | None" = None
 
 
-CHART: Final[dict[tuple[str, str], list[Arrow]]] = {
-    (IDLE, "feed_ready"): [Arrow(SCROLLING)],
-    (SCROLLING, "sees_post"): [Arrow(EVALUATING)],
-    (EVALUATING, "ignores"): [Arrow(SCROLLING)],
+CHART: Final[dict[tuple[str, str], list[Transition]]] = {
+    (IDLE, "feed_ready"): [Transition(SCROLLING)],
+    (SCROLLING, "sees_post"): [Transition(EVALUATING)],
+    (EVALUATING, "ignores"): [Transition(SCROLLING)],
     (EVALUATING, "decides"): [
-        Arrow(COMPOSING, lambda agent: agent.relevance > agent.high),
-        Arrow(SCROLLING, lambda agent: agent.relevance < agent.low),
-        Arrow(None),
+        Transition(COMPOSING, lambda agent: agent.relevance > agent.high),
+        Transition(SCROLLING, lambda agent: agent.relevance < agent.low),
+        Transition(None),
     ],
     (COMPOSING, "compose_done"): [
-        Arrow(LIKE, lambda agent: agent.pending == "like"),
-        Arrow(REPLY, lambda agent: agent.pending == "reply"),
-        Arrow(RESHARE, lambda agent: agent.pending == "reshare"),
+        Transition(LIKE, lambda agent: agent.pending == "like"),
+        Transition(REPLY, lambda agent: agent.pending == "reply"),
+        Transition(RESHARE, lambda agent: agent.pending == "reshare"),
     ],
-    (SCROLLING, "timeout"): [Arrow(RESTING)],
-    (EVALUATING, "timeout"): [Arrow(SCROLLING)],
-    (COMPOSING, "timeout"): [Arrow(SCROLLING)],
-    (RESTING, "timeout"): [Arrow(SCROLLING)],
+    (SCROLLING, "timeout"): [Transition(RESTING)],
+    (EVALUATING, "timeout"): [Transition(SCROLLING)],
+    (COMPOSING, "timeout"): [Transition(SCROLLING)],
+    (RESTING, "timeout"): [Transition(SCROLLING)],
 }
 for _state in (LIKE, REPLY, RESHARE):
-    CHART[_state, "action_done"] = [Arrow(RESTING)]
-    CHART[_state, "timeout"] = [Arrow(RESTING)]
+    CHART[_state, "action_done"] = [Transition(RESTING)]
+    CHART[_state, "timeout"] = [Transition(RESTING)]
 for _state in STATES[1:]:
-    CHART[_state, "round_ends"] = [Arrow(IDLE)]
+    CHART[_state, "round_ends"] = [Transition(IDLE)]
 
 TIMEOUTS: Final = {RESTING: 2}
 DONE: Final = {COMPOSING: "compose_done", LIKE: "action_done", REPLY: "action_done", RESHARE: "action_done"}

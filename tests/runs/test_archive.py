@@ -42,7 +42,7 @@ def changed_copy(run_dir, tmp_path):
     return Path(shutil.copytree(run_dir, tmp_path / "copy"))
 
 
-def deeds_of_tables(run_dir, row):
+def activities_of_tables(run_dir, row):
     """Return what the tables say that an agent did, as (round, action, post, author, text, words), in any order."""
     posts = pd.read_parquet(run_dir / "posts.parquet").astype({"text": object, "comment": object}).set_index("post")
     names = pd.read_parquet(run_dir / "agents.parquet")["name"]
@@ -69,7 +69,7 @@ def test_deeds_are_what_the_tables_say(run_dir, records):
     kinds = set()
     for row in range(records.n_agents):
         activities = records.snapshot(row).activities
-        assert sorted(map(told, activities)) == sorted(deeds_of_tables(run_dir, row))
+        assert sorted(map(told, activities)) == sorted(activities_of_tables(run_dir, row))
         assert [(d.round, d.tick) for d in activities] == sorted((d.round, d.tick) for d in activities)
         assert all((d.tick == -1) == (d.action == "post") for d in activities)
         kinds |= {(d.action, bool(d.words)) for d in activities}

@@ -10,17 +10,17 @@ from typing import Any, Protocol
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, report_lines
 from prism_mesa.analysis.explain.trace import why as explained
-from prism_mesa.errors import BadInputError, DataError, PrismError
-from prism_mesa.params import whole_number
+from prism_mesa.errors import BadInputError, ConfigError, DataError, PrismError
+from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.runs.config import Config, EconomyConfig
+from prism_mesa.runs.config import Config, EconomyConfig, given_config
 from prism_mesa.runs.economy import run_economy as run_nations
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
-from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.manifest import read_run, require_run
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
-from prism_mesa.runs.run_files import MANIFEST, read_manifest
+from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
@@ -29,7 +29,7 @@ __all__ = ["RunResult", "open_run", "replay", "run", "run_economy", "why"]
 
 
 def run(
-    config: Config | Mapping[str, Any] | None = None,
+    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     *,
     out: str | Path = "results",
     chart: Statechart | None = None,
@@ -41,7 +41,7 @@ def run(
     """Run a configuration and keep its records and pictures in ``out/<run-id>``, as ``prism run`` does.
 
     Args:
-        config: A `Config`, nested values for one, or None for the default run.
+        config: A `Config`, nested values for one, a YAML file (see `load_config`), or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         chart: A chart of your own, as an object.
         reasoner: Who is asked, as an object (``Reasoner(function)``); with `content: llm` it writes as well. The folder
@@ -61,15 +61,21 @@ def run(
             for KeyboardInterrupt, after which its status is `interrupted`. Both have the attribute `result`, and
             pictures of what there is.
     """
+    own = given_config(Config, config)
+    if reasoner is not None and not isinstance(reasoner, AnyReasoner.__value__):
+        raise ConfigError(
+            "reasoner: give a Reasoner over a client or a function (Reasoner(function)), a RuleReasoner, or a "
+            f"DistilledReasoner, not {shown(reasoner)}"
+        )
 
     def go() -> RunResult:
-        return run_platform(config, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
+        return run_platform(own, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
 
     return _drawn(go, _draw_platform if pictures else _draw_nothing)
 
 
 def run_economy(
-    config: EconomyConfig | Mapping[str, Any] | None = None,
+    config: EconomyConfig | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     *,
     out: str | Path = "results",
     llm: Any = None,
@@ -79,7 +85,7 @@ def run_economy(
     """Run nations and keep their records and pictures in ``out/<run-id>``, as ``prism economy`` does.
 
     Args:
-        config: An `EconomyConfig`, nested values for one, or None for the default run.
+        config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         llm: Who is asked, as for `EconomyModel`; None: what the configuration names.
         on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
@@ -91,9 +97,10 @@ def run_economy(
             keeps what was recorded. The same holds for KeyboardInterrupt, after which its status is `interrupted`.
             Both have the attribute `result`, and pictures of what there is.
     """
+    own = given_config(EconomyConfig, config)
 
     def go() -> RunResult:
-        return run_nations(config, out=out, llm=llm, on_round=on_round)
+        return run_nations(own, out=out, llm=llm, on_round=on_round)
 
     return _drawn(go, _draw_nations if pictures else _draw_nothing)
 
@@ -111,12 +118,8 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
     Raises:
         DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
     """
-    folder = Path(path)
-    if not os.path.isfile(folder / MANIFEST):  # that of a Path raises for a name that is too long
-        raise DataError(f"{folder}: no run there: {_what_is_there(folder)}")
-    manifest = read_run(folder).manifest
-    if manifest.system not in ("social", "economy"):
-        raise DataError(f"{folder}: is no run but {manifest.system!r}: a run is of a platform or of nations")
+    folder = folder_of(path)
+    manifest = require_run(read_run(folder)).manifest
     if manifest.status not in _STATUSES or manifest.config is None:
         missing = "status" if manifest.status not in _STATUSES else "configuration"
         raise DataError(f"{folder}: {MANIFEST} holds no {missing} of a run: it is damaged, or another version wrote it")
@@ -127,17 +130,6 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
 
 
 _STATUSES = ("running", "done", "failed", "interrupted")
-
-
-def _what_is_there(folder: Path) -> str:
-    """Return why a folder without a manifest is no run's, in words."""
-    if not os.path.isdir(folder):
-        return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
-    if (folder / "runs.parquet").exists():
-        return "it holds a study: its runs are rows of runs.parquet"
-    runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
-    inside = f" (folders in it that have one: {', '.join(runs[-3:])})" if runs else ""
-    return f"{MANIFEST} is missing{inside}"
 
 
 def replay(
@@ -163,7 +155,7 @@ def replay(
         DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
         RunError: If the ledger lacks an answer; the message names the question.
     """
-    return repeat(Path(run), out=out, on_round=on_round, trust=trust)
+    return repeat(run, out=out, on_round=on_round, trust=trust)
 
 
 def why(
@@ -190,7 +182,7 @@ def why(
         BadInputError: If there is no such run, agent or round, or the run cannot be repeated or is not trusted.
         OracleError: If the ledger lacks an answer.
     """
-    run_dir, when = Path(run), None if at is None else str(at)
+    run_dir, when = folder_of(run), None if at is None else str(at)
     if is_economy(run_dir):
         return Report(tuple(why_nation(run_dir, str(agent), when)))
     round_ = None if when is None else whole_number(when)

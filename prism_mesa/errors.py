@@ -4,8 +4,9 @@
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
+from functools import wraps
 from typing import ClassVar, Final
 
 _USER_OF_ADDRESS: Final = re.compile(
@@ -132,6 +133,19 @@ def counted(n: int, what: str) -> str:
 def printable(text: str) -> str:
     """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
     return "".join(char if char.isprintable() else " " for char in text)
+
+
+def one_line[T](told: Callable[[T], str]) -> Callable[[T], str]:
+    """Keep what a `__repr__` says on one line; of an object that is only half made, say what Python does."""
+
+    @wraps(told)
+    def said(self: T) -> str:
+        try:
+            return printable(told(self))
+        except Exception:  # a debugger shows objects before their `__init__` has come to its end
+            return object.__repr__(self)
+
+    return said
 
 
 def said_openly(text: str) -> str:

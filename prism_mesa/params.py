@@ -1,5 +1,6 @@
 """The base of all parameter models, and their validation with errors that name the key."""
 
+import operator
 import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
 
-from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
+from prism_mesa.errors import ConfigError, DataError, did_you_mean, printable, shortened
 from prism_mesa.streams import fresh_seed
 
 FROM_PARAMS: Final = object()
@@ -36,6 +37,11 @@ class _Shown(reprlib.Repr):
 _WRITTEN_BITS: Final = 2048
 _LONGEST_KEY: Final = 60
 _shown = _Shown()
+
+
+def shown(value: object) -> str:
+    """Return a value in short and on one line, for errors."""
+    return printable(_shown.repr(value))
 
 
 class Params(BaseModel):
@@ -280,6 +286,42 @@ def _seed(rng: Any, where: str) -> int:
     if seed is None or (isinstance(rng, float) and seed != rng):
         raise ConfigError(f"{where}: rng: {_shown.repr(rng)} is no whole number")
     return seed
+
+
+def require_whole_number(value: object, where: str, least: int | None = None) -> int:
+    """Return a whole number that a user gave, which may be one of NumPy's.
+
+    Raises:
+        DataError: If it is none, or below `least`.
+    """
+    try:
+        number = None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = None
+    if number is None:
+        raise DataError(f"{where}: must be a whole number, not {shown(value)}")
+    if least is not None and number < least:
+        raise DataError(f"{where}: must be at least {least}, not {shown(number)}")
+    return number
+
+
+def require_overrides(given: object) -> None:
+    """Check that overrides are given as such: values by dotted key, or texts ``key=value``.
+
+    Raises:
+        ConfigError: If not.
+    """
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(given, Mapping) and not (
+        isinstance(texts, Sequence) and all(isinstance(text, str) for text in texts)
+    ):
+        raise ConfigError(
+            f"overrides: give values by dotted key, or a list of texts key=value, not {shown(given)} "
+            "(for example {'reasoner.kind': 'embedded'})"
+        )
+    for key in given if isinstance(given, Mapping) else ():
+        if not isinstance(key, str):
+            raise ConfigError(f"overrides: a key is a text (reasoner.kind), not {shown(key)}")
 
 
 def whole_number(text: str) -> int | None:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -10,11 +11,13 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 from advisors import LLM, failing_from
 
-from prism_mesa import Config, RunResult, run, run_economy
+from prism_mesa import Config, Reasoner, RunResult, load_config, run, run_economy
 from prism_mesa.errors import ConfigError, RunError
 from prism_mesa.runs.run_files import read_manifest
+from prism_mesa.social.params import SocialParams
 from prism_mesa.view.summaries import run_lines
 
 SMALL = {"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6}
@@ -76,6 +79,42 @@ def test_runs_that_draw_nothing_do_not_load_what_draws(tmp_path):
 def test_bad_input_is_raised_as_it_is_and_draws_nothing(tmp_path):
     with pytest.raises(ConfigError, match=r"^config: agents\.n: "):
         run({"agents": {"n": 0}}, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_run_takes_the_path_of_a_yaml_file(tmp_path):
+    file = tmp_path / "small.yaml"
+    file.write_text(yaml.safe_dump(SMALL | {"name": "mine"}))
+    for path in (file, str(file)):
+        result = run(path, out=tmp_path / "out", pictures=False)
+        assert result.manifest["config"] == load_config(file).model_dump(mode="json")
+        assert result.run_dir.name.startswith("mine")
+
+
+def test_a_run_of_nations_takes_the_path_of_a_yaml_file(tmp_path):
+    file = tmp_path / "nations.yaml"
+    file.write_text("rounds: 1\neconomy: {nations: [Sweden]}\n")
+    assert run_economy(file, out=tmp_path / "out", pictures=False).summary["nations"] == ["Sweden"]
+
+
+@pytest.mark.parametrize("runs", [run, run_economy])
+def test_what_is_no_configuration_is_one_clear_line(runs, tmp_path):
+    for given in (3, [], b"x.yaml", [("seed", 3)], SocialParams()):
+        with pytest.raises(
+            ConfigError, match=r"^config: give an? \w+, nested values, or the path of a YAML file, not "
+        ):
+            runs(given, out=tmp_path / "out")
+    (tmp_path / "bad.yaml").write_text("sead: 3")
+    for name, said in (("none.yaml", "no such config file"), ("bad.yaml", "sead: no such key"), (".", "is a folder")):
+        with pytest.raises(ConfigError, match=rf"{re.escape(str(tmp_path / name))}: {said}"):
+            runs(tmp_path / name, out=tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_is_no_reasoner_is_one_clear_line(tmp_path):
+    for given in (3, "rule", lambda prompt: "1", Reasoner):
+        with pytest.raises(ConfigError, match=r"^reasoner: give a Reasoner .*\(Reasoner\(function\)\), .*, not "):
+            run(SMALL, out=tmp_path / "out", reasoner=given)
     assert not (tmp_path / "out").exists()
 
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 from advisors import LLM, failing_from
 
-from prism_mesa import Interview, PrismError, RunResult, open_run, replay, run, run_economy, survey, why
-from prism_mesa.errors import BadInputError, DataError, RunError
+from prism_mesa import Interview, PrismError, RunResult, distill, open_run, replay, run, run_economy, survey, why
+from prism_mesa.errors import BadInputError, ConfigError, DataError, RunError
 from prism_mesa.runs.run_files import MANIFEST
 
 SMALL = {"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6}
@@ -86,34 +86,83 @@ def test_a_run_opens_while_it_is_running(tmp_path):
     assert repr(opened) == f"<RunResult running: {opened.run_dir}>"
 
 
-def test_a_folder_without_a_run_says_what_it_holds_instead(done, tmp_path):
-    with pytest.raises(DataError, match=r"missing: no run there: there is no such folder$"):
-        open_run(tmp_path / "missing")
-    with pytest.raises(DataError, match=r"no run there: manifest\.json is missing$"):
-        open_run(tmp_path)
-    with pytest.raises(
-        DataError, match=rf"manifest\.json is missing \(folders in it that have one: {done.run_dir.name}\)$"
-    ):
-        open_run(done.run_dir.parent)
-    with pytest.raises(DataError, match=r"it is a file; give the run's folder$"):
-        open_run(done.run_dir / MANIFEST)
-    (tmp_path / "runs.parquet").touch()
-    with pytest.raises(DataError, match=r"it holds a study: its runs are rows of runs\.parquet$"):
-        open_run(tmp_path)
-    with pytest.raises(DataError, match=r"there is no such folder$"):
-        open_run("x" * 5000)
+TAKE_A_RUN = {
+    "open_run": open_run,
+    "replay": replay,
+    "why": lambda run: why(run, 0),
+    "Interview": lambda run: Interview(run, 0),
+    "survey": lambda run: survey(run, SURVEY),
+    "distill": distill,
+}
+"""All that takes a run."""
+
+
+@pytest.fixture(params=TAKE_A_RUN.values(), ids=TAKE_A_RUN)
+def take(request):
+    return request.param
+
+
+def test_a_folder_without_a_run_says_what_it_holds_instead(take, done, tmp_path):
+    def complaint(folder):
+        with pytest.raises(DataError) as fault:
+            take(folder)
+        return str(fault.value)
+
+    study = tmp_path / "study"
+    study.mkdir()
+    (study / "runs.parquet").touch()
+    where = {
+        tmp_path / "missing": "there is no such folder",
+        tmp_path: "manifest.json is missing",
+        done.run_dir.parent: f"manifest.json is missing (folders in it that have one: {done.run_dir.name})",
+        done.run_dir / MANIFEST: "it is a file; give the run's folder",
+        study: "it holds a study: its runs are rows of runs.parquet",
+    }
+    assert {folder: complaint(folder) for folder in where} == {
+        folder: f"{folder}: no run there: {said}" for folder, said in where.items()
+    }
+    long = complaint("x" * 5000)
+    assert long.endswith("x: no run there: there is no such folder")
+    assert len(long) < 300
+
+
+@pytest.mark.parametrize("given", [None, 3, b"results/run-1", ["results/run-1"]])
+def test_what_cannot_be_a_run_is_one_clear_line(given, take):
+    if take is distill and given == ["results/run-1"]:
+        return  # of several runs it takes a list
+    with pytest.raises(DataError, match=r"^runs?: give a RunResult or the folder of a run, .*not ") as fault:
+        take(given)
+    assert str(fault.value).endswith(f"not {given!r}")
 
 
 @pytest.mark.parametrize("made", ["survey", "interview"])
-def test_what_is_made_of_a_run_is_no_run(made, done, tmp_path):
+def test_what_is_made_of_a_run_is_no_run(made, done, tmp_path, prism):
     if made == "survey":
         folder = survey(done, SURVEY, agents=2, out=tmp_path, llm=lambda prompt: "A").folder
     else:
         with Interview(done, 3, llm=lambda prompt: "I was there.", out=tmp_path) as talk:
             talk.ask("What did you do?")
             folder = talk.save()
-    with pytest.raises(DataError, match=f"is no run but '{made}': a run is of a platform or of nations$"):
+    for name, take in TAKE_A_RUN.items():
+        with pytest.raises(DataError, match=f"is no run but '{made}': ") as fault:
+            take(folder)
+        if name not in ("Interview", "survey"):
+            assert str(fault.value) == f"{folder}: is no run but {made!r}: a run is of a platform or of nations"
+    for command in (("replay", folder), ("why", folder, 0)):
+        code, _, err = prism(*command)
+        assert (code, err.strip()) == (2, f"prism: {fault_of_open(folder)}")
+
+
+def fault_of_open(folder):
+    with pytest.raises(DataError) as fault:
         open_run(folder)
+    return str(fault.value)
+
+
+@pytest.mark.parametrize("given", [[], None, 3, {}])
+def test_nothing_to_distill_is_one_clear_line(given):
+    with pytest.raises(DataError, match=r"^runs: give a RunResult or the folder of a run, or a list of at least one, "):
+        distill(given)
 
 
 @pytest.mark.parametrize(
@@ -191,6 +240,33 @@ def test_an_interview_says_with_whom_it_is(done, tmp_path):
     with Interview(done, 3, at=1, llm=lambda prompt: "I was there.", out=tmp_path) as talk:
         assert talk.ask("What did you do?") == "I was there."
         assert repr(talk) == f"<Interview with 3 {talk.snapshot.name!r} after round 1: 1 question, {done.run_dir}>"
+
+
+@pytest.mark.parametrize("at", ["x", 1.5, True])
+def test_what_is_no_round_of_an_interview_or_survey_is_one_clear_line(at, done):
+    for ask in (lambda: Interview(done, 0, at=at), lambda: survey(done, SURVEY, at=at)):
+        with pytest.raises(DataError, match=f"^--at: must be a whole number, not {at!r}$"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"agents": "x"}, "^--agents: must be a whole number, not 'x'$"),
+        ({"agents": 0}, "^--agents: must be at least 1, not 0$"),
+        ({"questions": 3}, "^questions: give a YAML file, or what one holds, not 3$"),
+    ],
+)
+def test_what_a_survey_cannot_go_by_is_one_clear_line(given, said, done):
+    with pytest.raises(DataError, match=said):
+        survey(done, **({"questions": SURVEY} | given))
+
+
+@pytest.mark.parametrize("overrides", [3, [3], None, {3: 4}])
+def test_what_are_no_overrides_is_one_clear_line(overrides, done):
+    for ask in (lambda: Interview(done, 0, overrides=overrides), lambda: survey(done, SURVEY, overrides)):
+        with pytest.raises(ConfigError, match="^overrides: .*, not "):
+            ask()
 
 
 def test_a_question_without_an_answer_is_an_error(done, tmp_path):

@@ -1,11 +1,30 @@
 """What models, agents, posts, charts, runs and configurations say of themselves: one line that tells what they are."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from prism_mesa import Config, EconomyModel, F, RunResult, SocialAgent, SocialModel, Statechart, Transition
+from prism_mesa import (
+    Config,
+    EconomyModel,
+    F,
+    Interview,
+    Reasoner,
+    RunResult,
+    SocialAgent,
+    SocialModel,
+    Statechart,
+    Transition,
+)
+from prism_mesa.analysis.distill.distill import Distilled
+from prism_mesa.analysis.survey.survey import SurveyResult
 from prism_mesa.domain import Post
+from prism_mesa.llm import Ledger
+from prism_mesa.llm.clients.ollama import OllamaChatClient
+from prism_mesa.reasoner import RuleReasoner
+from prism_mesa.reasoner.params import RuleParams
+from prism_mesa.runs.replay import Replay
 from prism_mesa.social.behavior import social_chart
 
 
@@ -86,3 +105,74 @@ def test_a_configuration_says_what_was_set():
 )
 def test_a_result_says_what_is_known_of_it(summary, said):
     assert repr(RunResult(Path("results/run-1"), "done", summary)) == f"<RunResult done: {said}>"
+
+
+@pytest.mark.parametrize("path", ["a\nb", "a\x1b[2Jb", "a\rb"])
+def test_a_result_is_one_line_whatever_its_path_is(path):
+    said = repr(RunResult(Path(path), "done", {}))
+    assert said.isprintable()
+    assert said.startswith("<RunResult done: a")
+
+
+def test_a_replay_says_whether_the_tables_are_equal_or_which_differ():
+    equal = Replay(None, {}, {"posts": 3, "ticks": 8}, answered=4, recomputed=2, texts=0, calls=0)
+    assert repr(equal) == "<Replay equal: 2 tables>"
+    other = replace(equal, run_dir=Path("out/run-2"), differences={"posts": "row 1, likes: 2 in the run, 3 ..."})
+    assert repr(other) == "<Replay of 2 tables: posts differ, out/run-2>"
+
+
+def test_an_agent_that_left_says_so(model):
+    user, scripted = model.agents[3], SocialAgent(model, 5)
+    named = {agent: f"<SocialAgent {agent.row} {agent.name!r}: " for agent in (user, scripted)}
+    assert [repr(agent) for agent in named] == [f"{name}idle>" for name in named.values()]
+    for agent in named:
+        agent.remove()
+    assert [repr(agent) for agent in named] == [f"{name}has left>" for name in named.values()]
+    model.step()
+    assert [repr(agent) for agent in named] == [f"{name}has left>" for name in named.values()]
+
+
+def test_reasoners_say_who_answers():
+    assert repr(RuleReasoner()) == "RuleReasoner(RuleParams())"
+    assert repr(RuleReasoner(RuleParams(slope=2.5))) == "RuleReasoner(RuleParams(slope=2.5))"
+    client = OllamaChatClient("qwen", host="http://me:pass@llm.example:11434")
+    assert repr(client) == "<OllamaChatClient 'qwen' at http://llm.example:11434>"
+    assert repr(Reasoner(client)) == "<Reasoner: Ollama qwen at http://llm.example:11434>"
+
+
+def test_a_ledger_says_where_it_is_and_whether_it_is_only_read(tmp_path):
+    file = tmp_path / "a.sqlite"
+    with Ledger(file) as ledger:
+        assert repr(ledger) == f"<Ledger {file}>"
+    with Ledger(file, read_only=True) as ledger:
+        assert repr(ledger) == f"<Ledger {file}, read only>"
+
+
+HALF_MADE = [
+    *(SocialModel, EconomyModel, SocialAgent, Statechart, RunResult, Replay, SurveyResult, Distilled, Interview),
+    *(Reasoner, RuleReasoner, Ledger, OllamaChatClient),
+]
+
+
+@pytest.mark.parametrize("kind", HALF_MADE, ids=lambda kind: kind.__name__)
+def test_what_is_only_half_made_can_be_shown(kind):
+    thing = kind.__new__(kind)
+    assert repr(thing) == object.__repr__(thing)
+
+
+def test_a_subclass_can_be_shown_before_its_base_is_made(model):
+    said = []
+
+    class Talking(SocialAgent):
+        def __init__(self, *given):
+            said.append(repr(self))
+            super().__init__(*given)
+
+    class TalkingModel(SocialModel):
+        def __init__(self):
+            said.append(repr(self))
+            super().__init__(agents_n=40)
+
+    Talking(model, 17)
+    TalkingModel()
+    assert [text.partition(" object at ")[0].rpartition(".")[2] for text in said] == ["Talking", "TalkingModel"]

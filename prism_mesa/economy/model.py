@@ -45,7 +45,7 @@ from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.without_effect import keys_without_effect
 from prism_mesa.economy.world import Floats, Shocks
-from prism_mesa.errors import ConfigError, NotedWarning, counted
+from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
 from prism_mesa.llm import AnswerStore, LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
 from prism_mesa.llm.factory import shared_ledger
@@ -158,6 +158,7 @@ class EconomyModel(mesa.Model):
             judge=partial(self._judgement, row=row),
         )
 
+    @one_line
     def __repr__(self) -> str:
         done = f"quarter {self.world.quarter} of {self.params.rounds} ({self.quarter})"
         nations = counted(len(self.nations), "nation")

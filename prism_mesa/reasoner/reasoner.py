@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from prism_mesa.errors import OracleError
+from prism_mesa.errors import OracleError, one_line, said_openly
 from prism_mesa.llm.clients.base import ChatClient, PromptFunction
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET, Call
 from prism_mesa.llm.dispatch.gateway import LLMGateway
@@ -101,6 +101,10 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         self._usefulness = Usefulness()
         self._ready: list[Answered] = []
         self._n_out = 0
+
+    @one_line
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {said_openly(self.label)}>"
 
     @property
     def asked(self) -> Oracle:
@@ -245,9 +249,8 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
             self.budget.at_round(ask.round)
         oracle = self.oracle
         prompt = oracle.write(ask.question)
-        return PendingQuestion(
-            ask, prompt, answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding), out
-        )
+        key = answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding)
+        return PendingQuestion(ask, prompt, key, out)
 
     def _known(self, pending: PendingQuestion) -> Answer | None:
         raw = self.store.raw_of(pending.key)
@@ -269,10 +272,8 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         try:
             return read_answer(self.oracle, pending, raw, "cache")
         except UselessAnswerError as error:
-            raise OracleError(
-                "not-recorded",
-                f"{missing_answer(pending, past, self.store.shared)}; what stands there is none: {error}",
-            ) from error
+            told = f"{missing_answer(pending, past, self.store.shared)}; what stands there is none: {error}"
+            raise OracleError("not-recorded", told) from error
 
     def _call_is_done(self, call: Call[Question]) -> None:
         """Let everybody know who waits for a call, and write it down."""

@@ -32,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
+from prism_mesa.errors import one_line
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.params import RuleParams
@@ -92,6 +93,10 @@ class RuleReasoner:
     def __init__(self, params: RuleParams | None = None, *, note: str = "") -> None:
         self.params = params or RuleParams()
         self.note = note
+
+    @one_line
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.params!r})"
 
     @property
     def batch_reasoner(self) -> Self:

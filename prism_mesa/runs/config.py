@@ -1,5 +1,6 @@
 """The configuration of a run: one model composed of the packages' own parameters, YAML, and overrides."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ from pydantic import Field
 
 from prism_mesa.economy.params import EconomyParams
 from prism_mesa.errors import ConfigError, printable
-from prism_mesa.params import Params, merged, nested, validated
+from prism_mesa.params import Params, merged, nested, shown, validated
 from prism_mesa.runs.yaml_text import fault_of, parsed, read_yaml
 from prism_mesa.social.params import SocialParams
 
@@ -36,6 +37,26 @@ def make_config(values: Mapping[str, Any], where: str = "config") -> Config:
         ConfigError: One line that names the key, what was given and what is allowed.
     """
     return validated(Config, nested(values), where)
+
+
+def given_config[C: Params](kind: type[C], given: object) -> C:
+    """Return a configuration as a user gives it: made, as nested values, or as the path of a YAML file (see `load`).
+
+    Raises:
+        ConfigError: If it is anything else, the file is missing or no YAML, or a key or value is not allowed.
+    """
+    path = os.fspath(given) if isinstance(given, str | os.PathLike) else None
+    if isinstance(path, str):
+        return load(kind, path)
+    if isinstance(given, kind):
+        return given
+    if given is not None and not isinstance(given, Mapping):
+        name = kind.__name__
+        article = "an" if name[0] in "AEIOU" else "a"
+        raise ConfigError(
+            f"config: give {article} {name}, nested values, or the path of a YAML file, not {shown(given)}"
+        )
+    return validated(kind, nested(given or {}), "config")
 
 
 def load_config(

@@ -16,7 +16,7 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, shortened
+from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, one_line, shortened
 from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.run_files import read_manifest, read_table
 
@@ -68,6 +68,7 @@ class RunResult:
     def __fspath__(self) -> str:
         return str(self.run_dir)
 
+    @one_line
     def __repr__(self) -> str:
         told, nations = self.summary, self.summary.get("nations")
         if isinstance(nations, list):

@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from prism_mesa.errors import ConfigError, DataError
-from prism_mesa.params import Params, validated
+from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin
 
@@ -101,3 +101,15 @@ def read_run(run_dir: str | Path) -> RecordedRun:
     if done is not None and planned is not None and done > planned:
         raise DataError(f"{folder / MANIFEST}: summary.rounds: {done} of {planned} rounds cannot have been completed")
     return RecordedRun(folder, manifest, whose)
+
+
+def require_run(found: RecordedRun) -> RecordedRun:
+    """Return what was found in a folder, if it is a run.
+
+    Raises:
+        DataError: If it is a survey or an interview.
+    """
+    system = found.manifest.system
+    if system not in ("social", "economy"):
+        raise DataError(f"{found.folder}: is no run but {shown(system)}: a run is of a platform or of nations")
+    return found

@@ -1,5 +1,6 @@
 """Repeating a run from its folder, without any LLM, and comparing every table. The folder is only read."""
 
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -10,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from prism_mesa.errors import DataError, RunError
+from prism_mesa.errors import DataError, RunError, counted, one_line
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import EconomyConfig
@@ -18,12 +19,21 @@ from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.lifecycle import RunResult, as_before
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import is_economy, recorded_config, recorded_economy
-from prism_mesa.runs.run_files import ECONOMY_TABLES, LEDGER, TABLES, WRITTEN_TABLES, count_rows, files_of, read_table
+from prism_mesa.runs.run_files import (
+    ECONOMY_TABLES,
+    LEDGER,
+    TABLES,
+    WRITTEN_TABLES,
+    count_rows,
+    files_of,
+    folder_of,
+    read_table,
+)
 from prism_mesa.runs.social import run
 from prism_mesa.runs.trust import unsigned
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Replay:
     """What came of repeating a run.
 
@@ -51,6 +61,13 @@ class Replay:
         """Whether every table has the same bytes, or at least the same values."""
         return not self.differences
 
+    @one_line
+    def __repr__(self) -> str:
+        tables = counted(len(self.rows), "table")
+        said = f"equal: {tables}" if self.equal else f"of {tables}: {', '.join(self.differences)} differ"
+        kept = "" if self.run_dir is None else f", {self.run_dir}"
+        return f"<Replay {said}{kept}>"
+
 
 def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
     """Return the LLM of a run of nations as its folder knows it, or None if none was asked."""
@@ -63,7 +80,7 @@ def _recorded_llm(run_dir: Path, config: EconomyConfig) -> LLMClient | None:
 
 
 def replay(
-    run_dir: str | Path,
+    run_dir: str | os.PathLike[str],
     *,
     out: str | Path | None = None,
     on_round: Callable[[int], None] | None = None,
@@ -83,7 +100,7 @@ def replay(
         DataError: If the run has not come to its end, cannot be repeated from its folder, or is not trusted.
         RunError: If the ledger lacks an answer; the message names the question.
     """
-    run_dir = Path(run_dir)
+    run_dir = folder_of(run_dir)
     with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
         if out is None:
             with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:

@@ -1,6 +1,8 @@
 """The files of a run's folder: their names, and reading and checking what is in them."""
 
+import errno
 import json
+import os
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -11,7 +13,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from prism_mesa.errors import DataError, PrismError, did_you_mean
+from prism_mesa.errors import DataError, PrismError, did_you_mean, printable, shortened
+from prism_mesa.params import shown
 from prism_mesa.runs.table_checks import check_columns, check_values
 from prism_mesa.runs.trust import SIGNATURE, Origin, is_inside, origin
 
@@ -24,6 +27,20 @@ ECONOMY_TABLES = ("indicators", "decisions", "verdicts", "trade", "reasoning", "
 LEDGER = "decisions.sqlite"
 MANIFEST = "manifest.json"
 MOST_MANIFEST_BYTES = 64 * 2**20
+_LONGEST_PATH = 200
+_NAMED = 3
+
+
+def folder_of(run: object) -> Path:
+    """Return the folder of a run, given as a result or as a path.
+
+    Raises:
+        DataError: If it is neither.
+    """
+    path = os.fspath(run) if isinstance(run, str | os.PathLike) else None
+    if not isinstance(path, str):
+        raise DataError(f"run: give a RunResult or the folder of a run, not {shown(run)}")
+    return Path(path)
 
 
 def run_around(path: str | Path) -> Path | None:
@@ -34,7 +51,7 @@ def run_around(path: str | Path) -> Path | None:
 
 def _is_run(folder: Path) -> bool:
     try:
-        return "config" in read_manifest(folder)
+        return os.path.isfile(folder / MANIFEST) and "config" in read_manifest(folder)
     except DataError:
         return False
 
@@ -162,9 +179,10 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
     """
     file = Path(run) / MANIFEST
     with _naming_file(file):
-        there, size = file.is_file(), file.stat().st_size if file.is_file() else 0
-    if not there:
-        raise DataError(f"{run}: no run there: {MANIFEST} is missing")
+        size = _size_of(file)
+    if size is None:
+        where = printable(shortened(str(run), _LONGEST_PATH))
+        raise DataError(f"{where}: no run there: {_what_is_there(Path(run))}")
     if size > MOST_MANIFEST_BYTES:
         raise DataError(f"{file}: has more than {MOST_MANIFEST_BYTES // 2**20} MB: is none that PRISM wrote")
     try:
@@ -177,3 +195,24 @@ def manifest_and_origin(run: str | Path) -> tuple[dict[str, Any], Origin]:
     if whose != "own" and not is_inside(Path(run), file):
         raise DataError(f"{file}: is a link out of {run}, a run from elsewhere: put the file itself there")
     return {key: value for key, value in manifest.items() if key != SIGNATURE}, whose
+
+
+def _size_of(file: Path) -> int | None:
+    """Return the bytes of a file; None if there is none, as under a name that is too long for one."""
+    try:
+        return file.stat().st_size if file.is_file() else None
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return None
+        raise
+
+
+def _what_is_there(folder: Path) -> str:
+    """Return why a folder without a manifest is no run's, in words."""
+    if not os.path.isdir(folder):
+        return "it is a file; give the run's folder" if os.path.isfile(folder) else "there is no such folder"
+    if (folder / "runs.parquet").exists():
+        return "it holds a study: its runs are rows of runs.parquet"
+    runs = sorted(file.parent.name for file in folder.glob(f"*/{MANIFEST}"))
+    inside = f" (folders in it that have one: {', '.join(runs[-_NAMED:])})" if runs else ""
+    return f"{MANIFEST} is missing{inside}"

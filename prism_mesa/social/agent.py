@@ -8,7 +8,7 @@ import mesa
 import numpy as np
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
-from prism_mesa.errors import AgentError, StateTypeError
+from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
 from prism_mesa.social.agent_fields import share_property, trait_property, whole_number
@@ -74,10 +74,11 @@ class SocialAgent(mesa.Agent):
         super().__init__(model)
         model.adopt(self)
 
+    @one_line
     def __repr__(self) -> str:
         post = int(self.model.population.current_post[self.row])
-        at = "" if post == NO_POST else f" post {post}"
-        return f"<{type(self).__name__} {self.row} {self.name!r}: {self.state.value}{at}>"
+        doing = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
+        return f"<{type(self).__name__} {self.row} {self.name!r}: {'has left' if self.has_left else doing}>"
 
     def step(self) -> None:
         """Do one tick: count it, find the trigger that meets the agent, fire it. Idle agents do nothing."""

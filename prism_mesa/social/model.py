@@ -27,7 +27,7 @@ import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
-from prism_mesa.errors import ChartError, counted
+from prism_mesa.errors import ChartError, counted, one_line
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS, chosen_chart
@@ -211,6 +211,7 @@ class SocialModel(PopulationModel):
         self._unlearned = left
         self.population.state[self.population.state == before.initial.code] = new.initial.code
 
+    @one_line
     def __repr__(self) -> str:
         agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
         who = f"seed {self.params.seed}, decided by {self.reasoner.label}"

@@ -7,7 +7,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
-from prism_mesa.errors import ChartError, counted, did_you_mean
+from prism_mesa.errors import ChartError, counted, did_you_mean, one_line
 from prism_mesa.statechart.columns import Columns
 from prism_mesa.statechart.explanations import said_by_guards, why_nothing
 from prism_mesa.statechart.failing import FailingGuard, failing_guards
@@ -104,6 +104,7 @@ class Statechart:
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state, timeouts=MappingProxyType(state["timeouts"]))
 
+    @one_line
     def __repr__(self) -> str:
         size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
         return f"<{type(self).__name__} {self.name}: {size}>"

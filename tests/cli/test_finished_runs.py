@@ -75,8 +75,8 @@ def test_a_ledger_is_counted_and_exported_beside_its_run(prism):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("replay", "nowhere"), "nowhere: no run there: manifest.json is missing"),
-        (("why", "nowhere", "1"), "nowhere: no run there: manifest.json is missing"),
+        (("replay", "nowhere"), "nowhere: no run there: there is no such folder"),
+        (("why", "nowhere", "1"), "nowhere: no run there: there is no such folder"),
         (("ledger", "stats", "nowhere"), "nowhere: no ledger there"),
         (("ledger", "export", "nowhere"), "nowhere: no ledger there"),
     ],

@@ -205,7 +205,7 @@ def test_reading_what_is_not_there_says_what_there_is(folder):
     folder.write_whole("agents", {"agent": np.arange(3)})
     with pytest.raises(DataError, match=r"no table 'posts' there \(it has: agents\)"):
         read_table(folder.path, "posts")
-    with pytest.raises(DataError, match=r"nowhere: no run there: manifest.json is missing"):
+    with pytest.raises(DataError, match=r"nowhere: no run there: there is no such folder"):
         read_manifest(folder.path / "nowhere")
 
 

@@ -9,7 +9,7 @@ No LLM is asked, and the folders of the runs are only read.
 
 import json
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,12 +27,15 @@ from prism_mesa.analysis.distill.scores import (
     js_of_totals,
     log_loss,
 )
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, one_line
+from prism_mesa.params import shown
 from prism_mesa.reasoner import DistilledModel, RuleReasoner
 from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns_of
 from prism_mesa.runs.folder import RunFolder
+from prism_mesa.runs.manifest import read_run, require_run
+from prism_mesa.runs.run_files import folder_of
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
@@ -53,6 +56,7 @@ class Distilled:
         """What `reasoner.distilled` is to name."""
         return self.folder / FILE
 
+    @one_line
     def __repr__(self) -> str:
         return f"<Distilled {self.model.kind}: {self.model.report['verdict']}, {self.file}>"
 
@@ -82,12 +86,22 @@ def distill(
     kept = next((known for known in KINDS if known == kind), None)
     if kept is None:
         raise DataError(f"--kind: {kind!r} is none of {', '.join(KINDS)}")
-    run_dirs = [runs] if isinstance(runs, str | os.PathLike) else runs
-    model = model_of(training_set_of([*map(Path, run_dirs)], on_round, trust=trust), kept)
+    model = model_of(training_set_of(_folders_of(runs), on_round, trust=trust), kept)
     folder = RunFolder(Path(out), "distilled").path
     (folder / FILE).write_bytes(model.text().encode())
     (folder / REPORT).write_text(json.dumps(model.report, indent=1) + "\n", encoding="utf-8")
     return Distilled(folder, model)
+
+
+def _folders_of(runs: object) -> list[Path]:
+    """Return the folders of the runs that a user gave: one, or several."""
+    given = [runs] if isinstance(runs, str | os.PathLike) else runs
+    folders = [folder_of(run) for run in given] if isinstance(given, Iterable) and not isinstance(given, bytes) else []
+    if not folders:
+        raise DataError(f"runs: give a RunResult or the folder of a run, or a list of at least one, not {shown(runs)}")
+    for folder in folders:
+        require_run(read_run(folder))
+    return folders
 
 
 def model_of(examples: TrainingSet, kind: Kind) -> DistilledModel:

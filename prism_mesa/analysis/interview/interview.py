@@ -27,13 +27,14 @@ from prism_mesa.deliberation import (
 )
 from prism_mesa.deliberation.deliberation import LLM
 from prism_mesa.deliberation.params import DeliberationParams
-from prism_mesa.errors import AgentError, DataError, OracleError, PrismError, counted, said_openly
+from prism_mesa.errors import AgentError, DataError, OracleError, PrismError, counted, one_line, said_openly
 from prism_mesa.llm import Ledger, RunPosition
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
+from prism_mesa.params import require_overrides, require_whole_number
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.folder import new_folder
 from prism_mesa.runs.lifecycle import provenance, wall_clock
-from prism_mesa.runs.run_files import LEDGER, check_out
+from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
 from prism_mesa.social.content.activity import in_words
 from prism_mesa.streams import digest64, fresh_seed
 
@@ -109,11 +110,13 @@ class Interview(Deliberation):
         out: str | Path = "results",
         trust: bool = False,
     ) -> None:
+        run_dir, at = folder_of(run), None if at is None else require_whole_number(at, "--at")
+        require_overrides(overrides)
         self.out = Path(out)
         if self.out.exists() and not self.out.is_dir():
             raise DataError(f"--out: {out}: is no folder")
         check_out(out)
-        self.records = RunRecords(Path(run))
+        self.records = RunRecords(run_dir)
         self.snapshot = self.records.snapshot(self.records.row_of(str(agent)), at)
         overrides = as_overrides(overrides)
         config = config_to_ask(self.records.run, overrides, asks=llm is None, trust=trust)
@@ -131,6 +134,7 @@ class Interview(Deliberation):
         self.transcript: list[Exchange] = []
         self._begin_ledger()
 
+    @one_line
     def __repr__(self) -> str:
         own, n = self.snapshot, len(self.transcript)
         when = "before the run" if own.at < 0 else f"after round {own.at}"

@@ -38,11 +38,12 @@ from prism_mesa.analysis.llm import as_overrides, config_to_ask, played_config
 from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion, questionnaire_of, read_questionnaire
 from prism_mesa.analysis.survey.respondents import associates, association, sampled, speakers, survey_prompt
 from prism_mesa.analysis.survey.results import WAVES, Replies, answers_of, table_of
-from prism_mesa.errors import DataError, LLMFailureException, counted
+from prism_mesa.errors import DataError, LLMFailureException, counted, one_line
 from prism_mesa.llm import ChatClient, Ledger, LLMClient, LLMRequest, RunPosition
 from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.formats.association import AssociationScore
 from prism_mesa.llm.formats.multiple_choice import MultipleChoice
+from prism_mesa.params import require_overrides, require_whole_number, shown
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.csv_tables import write_csv
@@ -56,7 +57,7 @@ from prism_mesa.runs.lifecycle import (
     run_to_completion,
     wall_clock,
 )
-from prism_mesa.runs.run_files import LEDGER, check_out
+from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
 from prism_mesa.streams import Streams, digest64, fresh_seed
 
 AGENTS: Final = 100
@@ -79,6 +80,7 @@ class SurveyResult:
     summary: dict[str, Any]
     table: pd.DataFrame
 
+    @one_line
     def __repr__(self) -> str:
         asked, agents = len(self.summary["questions"]), self.summary["agents"]
         return (
@@ -121,11 +123,10 @@ def survey(
         RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
             KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
     """
-    watch, records, overrides = RunTimer(), RunRecords(Path(run)), as_overrides(overrides)
-    asked = _questionnaire(questions)
-    if agents < 1:
-        raise DataError(f"--agents: must be at least 1, not {agents}")
-    last = records.rounds - 1 if at is None else at
+    require_overrides(overrides)
+    watch, records, overrides = RunTimer(), RunRecords(folder_of(run)), as_overrides(overrides)
+    asked, agents = _questionnaire(questions), require_whole_number(agents, "--agents", 1)
+    last = records.rounds - 1 if at is None else require_whole_number(at, "--at")
     if not 0 <= last < records.rounds:
         raise DataError(f"--at: no round {last} in {records.run_dir} (rounds: 0 .. {records.rounds - 1})")
     config = config_to_ask(records.run, overrides, of="survey", asks=llm is None, trust=trust)
@@ -156,6 +157,8 @@ def survey(
 def _questionnaire(given: str | Path | Mapping[str, Any] | Questionnaire) -> Questionnaire:
     if isinstance(given, Questionnaire):
         return given
+    if not isinstance(given, str | Path | Mapping):
+        raise DataError(f"questions: give a YAML file, or what one holds, not {shown(given)}")
     return questionnaire_of(given) if isinstance(given, Mapping) else read_questionnaire(given)
 
 

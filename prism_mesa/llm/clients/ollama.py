@@ -7,7 +7,7 @@ import asyncio
 import time
 from typing import TYPE_CHECKING, Any
 
-from prism_mesa.errors import ConfigError, OracleError
+from prism_mesa.errors import ConfigError, OracleError, one_line
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault, ollama_fault
@@ -52,6 +52,10 @@ class OllamaChatClient:
         self.digest = ""
         self.server_version = ""
         self._connections = Connections(self._connect)
+
+    @one_line
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name!r} at {self.host}>"
 
     @property
     def label(self) -> str:

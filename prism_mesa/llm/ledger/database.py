@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, one_line
 from prism_mesa.llm.closing import Closing
 from prism_mesa.llm.errors import storable
 from prism_mesa.llm.ledger.sqlite_file import FAULTS, ReadOnlyFile, fault_of
@@ -141,6 +141,10 @@ class Ledger(Closing):
         except DataError:
             self._db.close()
             raise
+
+    @one_line
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.path}{', read only' if isinstance(self._db, ReadOnlyFile) else ''}>"
 
     def _to_write(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -74,7 +74,7 @@ class EmbeddedChatClient:
     async def chat(
         self, prompt: str, schema: dict[str, Any] | None = None, seed_offset: int = 0, top_logprobs: int = 0
     ) -> Completion:
-        """Return the LLM's answer to `prompt` by the chat template of its file, constrained to `schema` if there is one.
+        """Return the LLM's answer to `prompt` by the chat template of its file, in the form of `schema`, if any.
 
         Log-probabilities are those before the schema rules tokens out.
 

@@ -71,7 +71,7 @@ def run(
     def go() -> RunResult:
         return run_platform(own, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
 
-    return _drawn(go, _draw_platform if pictures else _draw_nothing)
+    return _run_and_draw(go, _draw_platform if pictures else _draw_nothing)
 
 
 def run_economy(
@@ -102,7 +102,7 @@ def run_economy(
     def go() -> RunResult:
         return run_nations(own, out=out, llm=llm, on_round=on_round)
 
-    return _drawn(go, _draw_nations if pictures else _draw_nothing)
+    return _run_and_draw(go, _draw_nations if pictures else _draw_nothing)
 
 
 def open_run(path: str | os.PathLike[str]) -> RunResult:
@@ -196,8 +196,8 @@ class _Draw(Protocol):
     def __call__(self, run_dir: Path, *, partly: bool) -> list[Path]: ...
 
 
-def _drawn(go: Callable[[], RunResult], draw: _Draw) -> RunResult:
-    """Return a result with its pictures; a run that was broken off has those that can be drawn of it."""
+def _run_and_draw(go: Callable[[], RunResult], draw: _Draw) -> RunResult:
+    """Run and draw; a run that was broken off has the pictures that can be drawn of it."""
     try:
         result = go()
     except (RunBrokenError, RunInterruptedError) as stop:

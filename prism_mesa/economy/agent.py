@@ -16,6 +16,7 @@ from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.economy.policies import _DECIDED_BY, RULES
 from prism_mesa.economy.policy_text import is_about
 from prism_mesa.economy.tools import Judge, NationTools
+from prism_mesa.errors import one_line
 from prism_mesa.llm import LLMClient, RunPosition
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class Nation(mesa.Agent):
     name: str
     past: deque[PastDecision]
 
+    @one_line
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.row} {self.name!r}: decided by {self.decided_by}>"
 

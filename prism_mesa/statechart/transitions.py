@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from prism_mesa.errors import ChartError
+from prism_mesa.errors import ChartError, one_line
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.states import AgentState
 
@@ -79,6 +79,7 @@ class Transition:
         guard = f" [{self.guard_label}]" if self.guard is not None else ""
         return f"{self.source.value} --{self.trigger}--> {self.target.value if self.target else '?'}{guard}"
 
+    @one_line
     def __repr__(self) -> str:
         return f"<Transition {self}>"
 

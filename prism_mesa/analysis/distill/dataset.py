@@ -15,7 +15,7 @@ import numpy.typing as npt
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
 from prism_mesa.runs.lifecycle import as_before
-from prism_mesa.runs.manifest import Manifest, read_run
+from prism_mesa.runs.manifest import Manifest, read_run, require_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import NO_PARENT
@@ -70,7 +70,7 @@ def rounds_of(run_dir: Path) -> int:
     Raises:
         DataError: If there is no such run, no LLM was asked in it, or it does not say how far it came.
     """
-    manifest = read_run(run_dir).manifest
+    manifest = require_run(read_run(run_dir)).manifest
     if manifest.system == "economy":
         raise DataError(f"{run_dir}: is a run of nations, which answer in words: there are no choices to learn")
     if manifest.llm is None:

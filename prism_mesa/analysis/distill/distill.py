@@ -34,7 +34,6 @@ from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns_of
 from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.manifest import read_run, require_run
 from prism_mesa.runs.run_files import folder_of
 from prism_mesa.statechart import AgentState
 
@@ -99,8 +98,6 @@ def _folders_of(runs: object) -> list[Path]:
     folders = [folder_of(run) for run in given] if isinstance(given, Iterable) and not isinstance(given, bytes) else []
     if not folders:
         raise DataError(f"runs: give a RunResult or the folder of a run, or a list of at least one, not {shown(runs)}")
-    for folder in folders:
-        require_run(read_run(folder))
     return folders
 
 

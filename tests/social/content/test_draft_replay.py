@@ -61,6 +61,7 @@ def test_a_run_is_repeated_from_its_folder_with_thoughts_and_notes(name, tmp_pat
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("hurried")
 @pytest.mark.parametrize("which", ["some", "all"])
 def test_a_run_with_failures_is_repeated_with_its_failures(which, tmp_path, caplog):
     def fault(number, body):

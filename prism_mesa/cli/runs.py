@@ -100,7 +100,7 @@ def replay(
 def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
     from prism_mesa.social.behavior import FIRED, chosen_chart
-    from prism_mesa.social.round.guard_faults import READABLE
+    from prism_mesa.social.chart_checks import READABLE
 
     config = configured(arguments)
     drawn = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)

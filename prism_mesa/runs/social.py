@@ -19,8 +19,8 @@ from prism_mesa.runs.lifecycle import RunResult, RunTimer, provenance, run_to_co
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.summary import peak_memory_mb, summarised
 from prism_mesa.social.cascades import cascades
+from prism_mesa.social.chart_checks import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.round.guard_faults import guards_that_always_fail
 from prism_mesa.social.round.shortfalls import KEY, shortfall
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import digest64, fresh_seed
@@ -74,7 +74,7 @@ def run(
 
     def work() -> str:
         _run_rounds(model, config.rounds, folder, watch, on_round)
-        return shortfall(model) or _failing_guards(model)
+        return shortfall(model.platform) or _failing_guards(model)
 
     with model.guard_warnings.hold(model.chart):
         return run_to_completion(

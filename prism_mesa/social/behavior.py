@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Final
 
+from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.statechart import (
     TIMEOUT,
@@ -30,6 +31,11 @@ ENGAGING: Final = {
     "reply": AgentState.ENGAGING_REPLY,
     "reshare": AgentState.ENGAGING_RESHARE,
 }
+
+ENGAGES_BY: Final = {state: ACTIONS.index(action) for action, state in ENGAGING.items()}
+"""States that are an engagement when they are entered -> its place in `domain.ACTIONS`."""
+RELEASES_POST: Final = frozenset({IDLE, AgentState.SCROLLING, RESTING})
+"""States that let go of the post at hand, and of the pending action, when they are entered."""
 
 FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"

@@ -2,21 +2,20 @@
 
 import contextlib
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
-
-import mesa
 
 from prism_mesa.errors import NotedWarning
 
 _INSIDE: Final = (
     str(Path(__file__).parent.parent),
-    str(Path(mesa.__file__ or "").parent),
+    *(find_spec("mesa").submodule_search_locations or ()),  # type: ignore[union-attr]  # found without importing it
     contextlib.__file__.removesuffix(".py"),  # a whole name is no prefix to Python 3.12
 )
 """Files whose lines a warning does not point at."""
 
 
 def warn(text: str) -> None:
-    """Warn of what a `SocialModel` says in its notes or in the summary of its run, too."""
+    """Warn of what a platform says in its notes or in the summary of its run, too."""
     warnings.warn(f"SocialModel: {text}", NotedWarning, skip_file_prefixes=_INSIDE)

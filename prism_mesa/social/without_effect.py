@@ -7,18 +7,16 @@ What is said is of the tables of a run, but for what only Python sees: `clock.*`
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
 from prism_mesa.params import WithoutEffect, said_of, without_effect
 from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
 from prism_mesa.reasoner.params import LETTER_TOKENS
 from prism_mesa.social.params import SocialParams
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.world.build import StartingWorld
 from prism_mesa.social.world.readers import is_parquet
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
-    from prism_mesa.social.world.build import StartingWorld
 
 
 @dataclass(frozen=True)
@@ -74,33 +72,31 @@ class Known:
         return not self.given and not self.asks and not self.writes
 
 
-def keys_without_effect(
-    model: "SocialModel", world: "StartingWorld", *, given: bool, chart_given: bool
-) -> tuple[str, ...]:
+def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool) -> tuple[str, ...]:
     """Return in words which keys were set and change nothing.
 
     Args:
-        model: The model.
+        platform: The platform.
         world: What it was made from.
         given: Whether a reasoner was given for it in Python.
         chart_given: Whether a chart was.
     """
-    said = said_of(model.params)
-    if model.params.reasoner.kind == "auto":  # whoever is there decides, and the summary says who that was
+    said = said_of(platform.params)
+    if platform.params.reasoner.kind == "auto":  # whoever is there decides, and the summary says who that was
         said.pop("reasoner.kind", None)
-    known = _known(model, world, said, given=given, chart_given=chart_given)
+    known = _known(platform, world, said, given=given, chart_given=chart_given)
     return without_effect(TABLE, known, list(said))
 
 
 def _known(
-    model: "SocialModel", world: "StartingWorld", said: Mapping[str, Any], *, given: bool, chart_given: bool
+    platform: Platform, world: StartingWorld, said: Mapping[str, Any], *, given: bool, chart_given: bool
 ) -> Known:
-    asked, corpus = model.reasoner, world.corpus
+    asked, corpus = platform.reasoner, world.corpus
     llm = asked if isinstance(asked, Reasoner) else None
-    left = [options for options in model.tables.option_sets if len(options) > 1]
+    left = [options for options in platform.tables.option_sets if len(options) > 1]
     distilled = asked.batch_reasoner if isinstance(asked.batch_reasoner, DistilledReasoner) else None
     return Known(
-        p=model.params,
+        p=platform.params,
         said=said,
         kind=asked.kind,
         given=given,
@@ -109,14 +105,14 @@ def _known(
         answer=str(llm.params.answer if llm is not None else ""),
         persona=str(llm.params.persona if llm is not None else ""),
         unlearned=distilled is not None and any(options not in distilled.model.by_options for options in left),
-        writes=model.writer is not None,
-        own_chart=chart_given or model.params.statechart.chart is not None,
+        writes=platform.writer is not None,
+        own_chart=chart_given or platform.params.statechart.chart is not None,
         chart_given=chart_given,
         authors=corpus.authors is not None,
         labels=any(corpus.labels),
         media=any(corpus.media_types),
         profiled=world.profiled,
-        n=len(model.population),
+        n=len(platform.population),
     )
 
 

@@ -287,7 +287,7 @@ def test_the_share_is_keyed_the_rest_is_distilled_and_both_are_counted_apart(mod
 def test_who_goes_to_the_llm_with_a_small_share_also_does_with_a_larger_one():
     draws = {}
     for share in (0.2, 0.6):
-        world = small()
+        world = small().platform
         world.round, world.reasoner = 3, type("R", (), {"llm_share": share})()
         rows = np.arange(30)
         draws[share] = goes_to_llm(world, rows, np.zeros(30, np.int64), rows % 7)

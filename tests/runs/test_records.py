@@ -16,6 +16,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import TABLES, files_of, read_manifest
 from prism_mesa.runs.social import run
+from prism_mesa.social.newcomers import add_row
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.social.state.sampling import SAMPLED, recorded_agents
 from prism_mesa.statechart import AgentState
@@ -68,7 +69,7 @@ def test_shares_of_0_and_1_are_nobody_and_all():
 def test_an_agent_that_joins_is_drawn_too():
     model = small_model(records_transitions=0.5)
     before = model.recorded["transitions"].copy()
-    row = model.add_row([0], [1])
+    row = add_row(model.platform, [0], [1])
     after = model.recorded["transitions"]
     assert (row, len(after)) == (30, 31)
     assert (after[:30] == before).all()
@@ -206,7 +207,7 @@ def test_moves_that_come_in_any_order_are_written_by_tick_and_agent():
     model.recorder = Memory()
     from prism_mesa.social.round.collect import record_moves
 
-    record_moves(model)
+    record_moves(model.platform)
     rows = [(r["tick"], r["agent"], r["post"]) for r in model.recorder.tables["transitions"]]
     assert rows == [(1, 0, 3), (1, 3, 2), (2, 1, 1), (2, 1, 4), (2, 4, 0)]  # what one agent did stays in its order
 

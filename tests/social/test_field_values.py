@@ -10,8 +10,8 @@ from worlds import ran, small
 
 from prism_mesa.domain import Post
 from prism_mesa.social.behavior import FIRED, build_chart, chosen_chart, social_chart, viral_chart
+from prism_mesa.social.chart_checks import READABLE
 from prism_mesa.social.round.columns import FIELDS
-from prism_mesa.social.round.guard_faults import READABLE
 from prism_mesa.statechart import AgentState, F, Statechart, Transition, Values
 from prism_mesa.statechart.params import StatechartParams
 

@@ -186,10 +186,10 @@ class TracedAgent(SocialAgent):
         if len(options) == 1 or self._now is None:
             return super()._ask(trigger, options, context)
         model = self.model
-        codes = np.array([model.trigger_code(trigger)])
-        self._now.draw = float(choice_draws(model, np.array([self.row]), codes, model.tick)[0])
+        codes = np.array([model.platform.trigger_code(trigger)])
+        self._now.draw = float(choice_draws(model.platform, np.array([self.row]), codes, model.tick)[0])
         self._now.question = self._question(trigger, options, context)
-        self._now.answer = ask_alone(model, self.row, self._now.question)
+        self._now.answer = ask_alone(model.platform, self.row, self._now.question)
         if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared is not None:
             self._now.stored = model.reasoner.store.shared.get(self._now.answer.key)
         return self._now.answer.choice

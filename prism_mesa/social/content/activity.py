@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import Final, Literal
 
 import numpy as np
 
 from prism_mesa.deliberation.conversation import quoted
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.social.behavior import ENGAGING
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import NO_POST, unpacked_move
 from prism_mesa.social.state.posts import NO_PARENT, NO_TEXT
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 type ActivityKind = Literal["post", "like", "reply", "reshare"]
 
@@ -70,20 +68,20 @@ def in_words(activity: Activity) -> str:
     return f"Round {activity.round}: {_DID[activity.action]} {quoted(activity.author, NAME_SHOWN)}'s post {text}{how}"
 
 
-def activities_of(model: "SocialModel", row: int, most: int) -> list[Activity]:
+def activities_of(platform: Platform, row: int, most: int) -> list[Activity]:
     """Return the last activities of an agent, at most `most`, oldest first: up to this round, with its posts so far.
 
     Likes are known as far back as the agent's history of states goes (the last `LIKES_KEPT` of those by a tool), the
     rest for `ROUNDS_BACK` rounds.
     """
-    found = [*_published(model, row, most), *_likes(model, row, most)]
+    found = [*_published(platform, row, most), *_likes(platform, row, most)]
     return sorted(found, key=lambda activity: (activity.round, activity.tick, activity.post))[-most:] if most else []
 
 
-def _published(model: "SocialModel", row: int, most: int) -> list[Activity]:
-    posts = model.posts
-    first = posts.first_visible(model.round, ROUNDS_BACK)
-    own = (first + np.flatnonzero(posts.author[first : posts.n_there(model.round)] == row))[-most:]
+def _published(platform: Platform, row: int, most: int) -> list[Activity]:
+    posts = platform.posts
+    first = posts.first_visible(platform.round, ROUNDS_BACK)
+    own = (first + np.flatnonzero(posts.author[first : posts.n_there(platform.round)] == row))[-most:]
     found = []
     for post in own.tolist():
         kind, written = POST_KINDS[posts.kind[post]], int(posts.written[post])
@@ -92,35 +90,35 @@ def _published(model: "SocialModel", row: int, most: int) -> list[Activity]:
         else:
             parent, words = int(posts.parent[post]), int(posts.words[post])
             said = "" if words == NO_TEXT else posts.texts[words]
-            found.append(Activity(written, kind, parent, *said_by(model, parent), said))
+            found.append(Activity(written, kind, parent, *said_by(platform, parent), said))
     return found
 
 
-def _likes(model: "SocialModel", row: int, most: int) -> list[Activity]:
-    ticks = model.params.ticks_per_round + 2
+def _likes(platform: Platform, row: int, most: int) -> list[Activity]:
+    ticks = platform.params.ticks_per_round + 2
     found = []
-    for move, clock, post in model.history.entries(row):
-        if unpacked_move(move)[2] is _LIKES and post != NO_POST and clock // ticks < model.round:
-            found.append(Activity(clock // ticks, "like", post, *said_by(model, post), tick=clock % ticks))
-    by_tool = [liked for liked in model.liked.get(row, ()) if liked[0] < model.round]
-    found += [Activity(round_, "like", post, *said_by(model, post), tick=tick) for round_, tick, post in by_tool]
+    for move, clock, post in platform.history.entries(row):
+        if unpacked_move(move)[2] is _LIKES and post != NO_POST and clock // ticks < platform.round:
+            found.append(Activity(clock // ticks, "like", post, *said_by(platform, post), tick=clock % ticks))
+    by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
+    found += [Activity(round_, "like", post, *said_by(platform, post), tick=tick) for round_, tick, post in by_tool]
     return sorted(found, key=lambda activity: (activity.round, activity.tick))[-most:]
 
 
-def said_by(model: "SocialModel", post: int) -> tuple[str, str]:
+def said_by(platform: Platform, post: int) -> tuple[str, str]:
     """Return the name of a post's author, and what the post says itself."""
-    posts = model.posts
+    posts = platform.posts
     [text] = posts.says(np.array([post])).tolist()
-    return model.population.names[posts.author[post]], posts.texts[text]
+    return platform.population.names[posts.author[post]], posts.texts[text]
 
 
-def described(model: "SocialModel", posts: Sequence[int]) -> list[str]:
+def described(platform: Platform, posts: Sequence[int]) -> list[str]:
     """Return posts as an agent reads them: number, author, when, what, counts; a line each, shorter in a long list."""
-    own, lines = model.posts, []
+    own, lines = platform.posts, []
     cap = max(_LEAST_TOLD, 2 * TEXT_SHOWN // max(1, len(posts) - 2))
     for post in posts:
         author = int(own.author[post])
-        name = quoted(model.population.names[author], NAME_SHOWN)
+        name = quoted(platform.population.names[author], NAME_SHOWN)
         root = int(own.root[post])
         counts = [(int(getattr(own, column)[root]), column) for column in ("likes", "replies", "reshares")]
         counted = ", ".join(f"{n} {what}" for n, what in counts if n)

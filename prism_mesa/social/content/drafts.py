@@ -7,7 +7,7 @@ of the LLM's answers changes what is written. What does not come is left out, co
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -34,11 +34,9 @@ from prism_mesa.social.content.activity import NAME_SHOWN, activities_of, in_wor
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.content.notes import recalled
 from prism_mesa.social.content.tools import PlatformTools
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import NO_POST, Rows
 from prism_mesa.social.world.profiles import personality
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 _SHORT: Final = "one or two short sentences in your own voice"
 TASKS: Final = {
@@ -103,23 +101,21 @@ class Draft:
     about: str
 
 
-def draft_texts(
-    model: "SocialModel", writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows
-) -> list[str]:
+def draft_texts(platform: Platform, writer: LLMClient, tick: Rows, agent: Rows, post: Rows, action: Rows) -> list[str]:
     """Return words for replies and reshares, an empty text where none came; all arguments have one length."""
     columns = zip(tick.tolist(), agent.tolist(), post.tolist(), action.tolist(), strict=True)
-    drafts = [Draft(t, a, p, ACTIONS[code], said_by(model, p)[1]) for t, a, p, code in columns]
-    return _write_all(model, writer, drafts)
+    drafts = [Draft(t, a, p, ACTIONS[code], said_by(platform, p)[1]) for t, a, p, code in columns]
+    return _write_all(platform, writer, drafts)
 
 
-def draft_posts(model: "SocialModel", writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
+def draft_posts(platform: Platform, writer: LLMClient, authors: Rows, texts: Rows) -> list[str]:
     """Return what authors post about texts of the corpus, an empty text where nothing came."""
-    about = [model.posts.texts[text] for text in texts.tolist()]
+    about = [platform.posts.texts[text] for text in texts.tolist()]
     drafts = [Draft(0, a, NO_POST, "post", text) for a, text in zip(authors.tolist(), about, strict=True)]
-    return _write_all(model, writer, drafts)
+    return _write_all(platform, writer, drafts)
 
 
-def _write_all(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
+def _write_all(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[str]:
     """Let turns for all drafts go on side by side, and return their words.
 
     Where there are limits, few go on at a time, in the order in which a limit is spent: what is left of it then goes
@@ -127,65 +123,65 @@ def _write_all(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft])
     """
     told: list[list[Event]] = [[] for _ in drafts]
     words = [""] * len(drafts)
-    for places in _groups(model, writer, drafts):
-        turns = [steps(drafts[i].about, Conversation(), _turn_context(model, drafts[i])) for i in places]
+    for places in _groups(platform, writer, drafts):
+        turns = [steps(drafts[i].about, Conversation(), _turn_context(platform, drafts[i])) for i in places]
         own = [told[i] for i in places]
         responses = run_turns(writer, turns, lambda turn, event, own=own: own[turn].append(event))  # type: ignore[misc]
         for i, response in zip(places, responses, strict=True):
             words[i] = "" if response is None else cleaned(response)
     for text, events in zip(words, told, strict=True):
         reasons = [event.reason for event in events if isinstance(event, AgentErrorEvent)]
-        model.written["written" if text else "budget" if reasons[-1:] == ["budget"] else "failed"] += 1
-    _record(model, drafts, told)
+        platform.written["written" if text else "budget" if reasons[-1:] == ["budget"] else "failed"] += 1
+    _record(platform, drafts, told)
     return words
 
 
-def _groups(model: "SocialModel", writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
+def _groups(platform: Platform, writer: LLMClient, drafts: Sequence[Draft]) -> list[list[int]]:
     """Return which drafts are written side by side."""
     places = list(range(len(drafts)))
     if not writer.budget.limited:
         return [places] if places else []
-    places.sort(key=lambda i: (_priority(model, drafts[i].agent), drafts[i].tick, drafts[i].agent))
+    places.sort(key=lambda i: (_priority(platform, drafts[i].agent), drafts[i].tick, drafts[i].agent))
     return [places[i : i + AT_A_TIME] for i in range(0, len(places), AT_A_TIME)]
 
 
-def _priority(model: "SocialModel", row: int) -> float:
-    reasoner = model.reasoner
+def _priority(platform: Platform, row: int) -> float:
+    reasoner = platform.reasoner
     followed = isinstance(reasoner, Reasoner) and reasoner.params.spend_on == "followed"
-    return -float(model.network.n_followers[row]) if followed else 0.0
+    return -float(platform.network.n_followers[row]) if followed else 0.0
 
 
-def _turn_context(model: "SocialModel", draft: Draft) -> TurnContext:
-    row, own = draft.agent, model.params.deliberation
-    tools = PlatformTools(model, row, tick=draft.tick)
-    people = model.population
-    [interests] = model.topics.words_of(people.interests[[row]])
+def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
+    row, own = draft.agent, platform.params.deliberation
+    tools = PlatformTools(platform, row, tick=draft.tick)
+    people = platform.population
+    [interests] = platform.topics.words_of(people.interests[[row]])
     return TurnContext(
         tools=tools.registry(acts=draft.action != "post"),
         who=profile_in_words(people.names[row], interests, personality(people.traits[row])),
-        situation=_situation(model, draft),
+        situation=_situation(platform, draft),
         task=TASKS[draft.action],
         examples=EXAMPLES[draft.action],
         accept=lambda text: _is_of_use(text, draft.about),
         accepts="own words",
-        recall=lambda text: recalled(model, row, text),
+        recall=lambda text: recalled(platform, row, text),
         limits=Limits(own.iterations, own.max_tool_calls, own.max_tokens),
-        place=RunPosition(model.round, row, draft.tick),
-        priority=_priority(model, row),
+        place=RunPosition(platform.round, row, draft.tick),
+        priority=_priority(platform, row),
     )
 
 
-def _situation(model: "SocialModel", draft: Draft) -> str:
+def _situation(platform: Platform, draft: Draft) -> str:
     """Return what an agent knows when it writes: what it did last, and what is before it."""
-    did = [in_words(activity) for activity in activities_of(model, draft.agent, ACTIVITIES_SHOWN)]
+    did = [in_words(activity) for activity in activities_of(platform, draft.agent, ACTIVITIES_SHOWN)]
     parts = ["What you did last:\n" + "\n".join(did)] if did else []
     if draft.post == NO_POST:
         parts.append("You are about to write a post. This is what people talk about.")
     else:
-        author = int(model.posts.author[draft.post])
-        whose = f"post {draft.post} by {quoted(model.population.names[author], NAME_SHOWN)} (agent {author})"
+        author = int(platform.posts.author[draft.post])
+        whose = f"post {draft.post} by {quoted(platform.population.names[author], NAME_SHOWN)} (agent {author})"
         what = f"reply to {whose}" if draft.action == "reply" else f"pass on {whose}"
-        parts.append(f"You are about to {what} of round {model.posts.round[draft.post]}.")
+        parts.append(f"You are about to {what} of round {platform.posts.round[draft.post]}.")
     return "\n\n".join(parts)
 
 
@@ -195,20 +191,20 @@ def _is_of_use(text: str, about: str) -> bool:
     return any(char.isalnum() for char in words) and words != cleaned(about).casefold()
 
 
-def _record(model: "SocialModel", drafts: Sequence[Draft], told: Sequence[Sequence[Event]]) -> None:
+def _record(platform: Platform, drafts: Sequence[Draft], told: Sequence[Sequence[Event]]) -> None:
     """Give what agents thought, called and said to the recorder: a row for each event."""
-    if model.recorder is None:
+    if platform.recorder is None:
         return
     rows = [(draft, *_row(event)) for draft, events in zip(drafts, told, strict=True) for event in events]
     rows = [row for row in rows if row[1]]
     if not rows:
         return
-    columns = {"round": np.full(len(rows), model.round, np.int32)}
+    columns = {"round": np.full(len(rows), platform.round, np.int32)}
     for name in ("tick", "agent", "post"):
         columns[name] = np.array([getattr(draft, name) for draft, _, _ in rows], np.int32)
     texts = {"action": [draft.action for draft, _, _ in rows], "event": [event for _, event, _ in rows]}
     texts["text"] = [text for _, _, text in rows]
-    model.recorder.write("thoughts", columns | {name: np.array(values, object) for name, values in texts.items()})
+    platform.recorder.write("thoughts", columns | {name: np.array(values, object) for name, values in texts.items()})
 
 
 def _row(event: Event) -> tuple[str, str]:

@@ -5,7 +5,7 @@ nobody sees it before the next round, so a round stays free of order.
 """
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -17,12 +17,10 @@ from prism_mesa.llm.text import plain
 from prism_mesa.social.content.activity import LIKES_KEPT, NAME_SHOWN, TEXT_SHOWN, activities_of, described, in_words
 from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.content.notes import NOTE_CAP, recalled
-from prism_mesa.social.round.effects import note_engagement
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged
 from prism_mesa.social.state.population import NO_POST, Rows
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 FOUND: Final = 5
 """Posts that a search or a thread brings at most."""
@@ -32,13 +30,13 @@ class PlatformTools:
     """The tools of one agent in one turn; its methods are what the LLM may call.
 
     Args:
-        model: The platform.
+        platform: The platform.
         row: Who thinks.
         tick: When; what it does counts then, or when it reads the post, if that is later.
     """
 
-    def __init__(self, model: "SocialModel", row: int, *, tick: int) -> None:
-        self.model = model
+    def __init__(self, platform: Platform, row: int, *, tick: int) -> None:
+        self.platform = platform
         self.row = row
         self.tick = tick
 
@@ -51,13 +49,13 @@ class PlatformTools:
         looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
         activities = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
         return ToolRegistry(
-            (*looks, *activities), timeout_s=None, result_cap=self.model.params.deliberation.result_chars
+            (*looks, *activities), timeout_s=None, result_cap=self.platform.params.deliberation.result_chars
         )
 
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
         self._read_rest()
-        return "\n".join(described(self.model, self._feed())) or "Your feed is empty."
+        return "\n".join(described(self.platform, self._feed())) or "Your feed is empty."
 
     def read_thread(self, post: int) -> str:
         """Read a post, what it answers, and the latest replies to it.
@@ -65,15 +63,15 @@ class PlatformTools:
         Args:
             post: The number of the post.
         """
-        posts = self.model.posts
-        there = posts.n_there(self.model.round)
+        posts = self.platform.posts
+        there = posts.n_there(self.platform.round)
         if not 0 <= post < there:
             known = f" (posts: 0 .. {there - 1})" if there else ": there are none yet"
             raise AgentError(f"there is no post {post}{known}")
         above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
         recent = self._recent()
         below = recent[posts.parent[recent] == post]
-        return "\n".join(described(self.model, [*above, post, *below[-FOUND:].tolist()]))
+        return "\n".join(described(self.platform, [*above, post, *below[-FOUND:].tolist()]))
 
     def look_at_profile(self, agent: int) -> str:
         """Look at another user: name, interests, followers, what they posted last.
@@ -81,16 +79,16 @@ class PlatformTools:
         Args:
             agent: The number of the user.
         """
-        model = self.model
-        if not 0 <= agent < len(model.population) or not model.population.present[agent]:
-            raise AgentError(f"there is no user {agent} (users: 0 .. {len(model.population) - 1})")
+        platform = self.platform
+        if not 0 <= agent < len(platform.population) or not platform.population.present[agent]:
+            raise AgentError(f"there is no user {agent} (users: 0 .. {len(platform.population) - 1})")
         recent = self._recent()
-        own = recent[model.posts.author[recent] == agent]
-        name = quoted(model.population.names[agent], NAME_SHOWN)
-        [interests] = model.topics.words_of(model.population.interests[[agent]])
+        own = recent[platform.posts.author[recent] == agent]
+        name = quoted(platform.population.names[agent], NAME_SHOWN)
+        [interests] = platform.topics.words_of(platform.population.interests[[agent]])
         likes = quoted(", ".join(interests), TEXT_SHOWN)
-        head = f"{name} (agent {agent}) likes {likes}; {model.network.n_followers[agent]} followers."
-        return "\n".join([head, *described(model, own[-FOUND:].tolist())])
+        head = f"{name} (agent {agent}) likes {likes}; {platform.network.n_followers[agent]} followers."
+        return "\n".join([head, *described(platform, own[-FOUND:].tolist())])
 
     def search_posts(self, words: str) -> str:
         """Search the posts of the last rounds for what is nearest to some words.
@@ -98,9 +96,9 @@ class PlatformTools:
         Args:
             words: What to look for.
         """
-        posts = self.model.posts
+        posts = self.platform.posts
         ids = self._recent()
-        towards = self.model.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
+        towards = self.platform.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
         nearness = posts.vectors(ids).astype(np.int64) @ towards
         wanted = words.casefold().strip()
         if wanted:
@@ -109,7 +107,7 @@ class PlatformTools:
             holds = np.array([wanted in posts.texts[i].casefold() for i in used.tolist()], np.bool_)[place]
             nearness[holds] += np.int64(2) ** 32  # whoever says them comes first
         best = np.lexsort((-ids, -nearness))[:FOUND]
-        return "\n".join(described(self.model, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
+        return "\n".join(described(self.platform, ids[best[nearness[best] > 0]].tolist())) or "Nothing was found."
 
     def recall(self, about: str = "") -> str:
         """Recall your notes, and what you did on the platform, latest first.
@@ -117,9 +115,9 @@ class PlatformTools:
         Args:
             about: What the notes should be about.
         """
-        lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.model, self.row, about)]
+        lines = [f"Note: {quoted(note, NOTE_CAP)}" for note in recalled(self.platform, self.row, about)]
         lines += [
-            in_words(activity) for activity in activities_of(self.model, self.row, 2 * FOUND)[::-1]
+            in_words(activity) for activity in activities_of(self.platform, self.row, 2 * FOUND)[::-1]
         ]  # the end may be cut
         return "\n".join(lines) or "You have done nothing yet."
 
@@ -135,7 +133,7 @@ class PlatformTools:
             raise AgentError("note: is empty: say what to remember")
         if not 1 <= importance <= 10:
             raise AgentError(f"importance: {importance} is not in 1..10")
-        self.model.events.notes.append((self.tick, self.row, text, importance))
+        self.platform.events.notes.append((self.tick, self.row, text, importance))
         return "You will remember it from the next round on."
 
     def like(self, post: int) -> str:
@@ -145,8 +143,8 @@ class PlatformTools:
             post: The number of the post.
         """
         self._act("like", post)
-        kept = self.model.liked.setdefault(self.row, deque(maxlen=LIKES_KEPT))
-        kept.append((self.model.round, self.tick, post))
+        kept = self.platform.liked.setdefault(self.row, deque(maxlen=LIKES_KEPT))
+        kept.append((self.platform.round, self.tick, post))
         return f"You like post {post}."
 
     def reply(self, post: int, text: str) -> str:
@@ -176,30 +174,26 @@ class PlatformTools:
             text: What you say.
         """
         words = self._words(text)
-        if (self.row, words) in self.model.events.written:
+        if (self.row, words) in self.platform.events.written:
             raise AgentError("you have posted that already")
-        self.model.events.written.append((self.row, words))
+        self.platform.events.written.append((self.row, words))
         return "You have written a post; others see it in the next round."
 
     def _recent(self) -> Rows:
         """Return the posts that feeds can show in this round; ids ascend."""
-        model, posts = self.model, self.model.posts
-        return np.arange(posts.first_visible(model.round, model.params.feed.window), posts.n_there(model.round))
+        platform, posts = self.platform, self.platform.posts
+        return np.arange(
+            posts.first_visible(platform.round, platform.params.feed.window), posts.n_there(platform.round)
+        )
 
     def _feed(self) -> list[int]:
-        population = self.model.population
+        population = self.platform.population
         feed: list[int] = population.feed[self.row, : population.n_feed[self.row]].tolist()
         return feed
 
     def _read_rest(self) -> None:
         """Count the posts of the feed that the agent had not read as read: impressions like any other."""
-        population, row = self.model.population, self.row
-        unread = population.feed[row, population.n_read[row] : population.n_feed[row]]
-        if len(unread):
-            n = len(unread)
-            columns = np.full(n, self.tick, np.int32), np.full(n, row, np.int32), unread.astype(np.int32)
-            self.model.events.impressions.append(columns)
-            population.n_read[row] = population.n_feed[row]
+        read_posts(self.platform, self.row, self.tick, len(self._feed()))
 
     def _words(self, text: str) -> str:
         words = cleaned(text)
@@ -213,12 +207,12 @@ class PlatformTools:
         if post not in feed:
             raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
         code = ACTIONS.index(action)
-        if has_engaged(self.model, self.row, post, code):
+        if has_engaged(self.platform, self.row, post, code):
             raise AgentError(f"you have done that to post {post} already")
         self._read_rest()
-        note_engagement(self.model, self.row, post, code, words, tick=max(self.tick, self._read_at(post)))
+        note_engagement(self.platform, self.row, post, code, words, tick=max(self.tick, self._read_at(post)))
 
     def _read_at(self, post: int) -> int:
         """Return when the agent read a post in this round: it may have, after what it writes about."""
-        found = (tick[(agent == self.row) & (seen == post)] for tick, agent, seen in self.model.events.impressions)
+        found = (tick[(agent == self.row) & (seen == post)] for tick, agent, seen in self.platform.events.impressions)
         return min((int(ticks.min()) for ticks in found if len(ticks)), default=0)

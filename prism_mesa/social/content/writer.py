@@ -4,7 +4,7 @@ The words of replies and reshares are noted in the round's `Events`, for the com
 texts of the table of posts.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -15,13 +15,12 @@ from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import AnyReasoner, make_writer
 from prism_mesa.social.content.drafts import draft_posts, draft_texts
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.round.engagements import counted, engagement_keys
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.engagements import counted
+from prism_mesa.social.state.engagements import engagement_keys
 from prism_mesa.social.state.events import TemplateTexts
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import WORDS_CAP
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 TEXTS_SHARE: Final = 0.5
 """Share of what the reasoner's limits have left that texts may take while choices are still to be made."""
@@ -78,57 +77,57 @@ def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[LLMClient | 
     return make_writer(params.reasoner, reasoner, temperature=temperature, max_answer_tokens=most)
 
 
-def write(model: "SocialModel") -> None:
+def write(platform: Platform) -> None:
     """Give words to the replies and reshares of the round; what a script has worded itself stays as it is."""
-    if model.params.content == "none":
+    if platform.params.content == "none":
         return
-    left = model.events.unwritten(*counted(model))
-    if model.writer is None:
-        model.events.template_texts = _from_templates(model, *left)
+    left = platform.events.unwritten(*counted(platform))
+    if platform.writer is None:
+        platform.events.template_texts = _from_templates(platform, *left)
         return
-    with model.writer.budget.lent(model.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
-        words = draft_texts(model, model.writer, *left)
+    with platform.writer.budget.lent(platform.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
+        words = draft_texts(platform, platform.writer, *left)
     keys = zip(*(column.tolist() for column in left[1:]), strict=True)
-    model.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
+    platform.events.texts |= {key: text for key, text in zip(keys, words, strict=True) if text}
 
 
-def own_posts(model: "SocialModel", authors: Rows, texts: Rows) -> Rows:
+def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
     """Return what agents post of themselves, as ids of texts: with an LLM its words, where it finds some.
 
     Args:
-        model: The platform.
+        platform: The platform.
         authors: Who posts.
         texts: The text of the corpus that each has drawn: what it would post, and what it writes about.
     """
-    if model.writer is None or not len(authors):
+    if platform.writer is None or not len(authors):
         return texts
-    with model.writer.budget.lent(model.round, TEXTS_SHARE, TEXTS_SHARE):
-        words = draft_posts(model, model.writer, authors, texts)
+    with platform.writer.budget.lent(platform.round, TEXTS_SHARE, TEXTS_SHARE):
+        words = draft_posts(platform, platform.writer, authors, texts)
     some = np.flatnonzero(np.array([bool(text) for text in words]))
     own = texts.astype(np.int64)
     if len(some):
-        own[some] = model.posts.add_texts([words[i] for i in some.tolist()], texts[some].tolist())
+        own[some] = platform.posts.add_texts([words[i] for i in some.tolist()], texts[some].tolist())
     return own
 
 
-def _from_templates(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: Rows) -> TemplateTexts:
+def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> TemplateTexts:
     """Return a sentence for each engagement, by a draw of its agent and tick, about the topic nearest to the post."""
-    agreeable = model.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
+    agreeable = platform.population.traits[agent, _AGREEABLE] >= TRAIT_MEANS[_AGREEABLE]
     kind = (action == ACTIONS.index("reshare")) * 2 + agreeable
-    sentence = kind * _EACH + model.streams.integers("template", agent, _EACH, round_=model.round, tick=tick)
-    names = [plain(name, WORDS_CAP) for name in model.topics.names] + [_NO_TOPIC]
-    code, place = np.unique(sentence * len(names) + _topics_of(model, post), return_inverse=True)
+    sentence = kind * _EACH + platform.streams.integers("template", agent, _EACH, round_=platform.round, tick=tick)
+    names = [plain(name, WORDS_CAP) for name in platform.topics.names] + [_NO_TOPIC]
+    code, place = np.unique(sentence * len(names) + _topics_of(platform, post), return_inverse=True)
     texts = [plain(_TABLE[i // len(names)].format(topic=names[i % len(names)]), WORDS_CAP) for i in code.tolist()]
     keys = engagement_keys(agent, post, action)
     order = np.argsort(keys)
     return TemplateTexts(texts, keys[order], place[order].astype(np.int32))
 
 
-def _topics_of(model: "SocialModel", post: Rows) -> Rows:
+def _topics_of(platform: Platform, post: Rows) -> Rows:
     """Return the name nearest to what each post says, as a place in `Topics.names`; their number where none is near."""
-    texts, place = np.unique(model.posts.text_id[post], return_inverse=True)
-    none = len(model.topics.names)
+    texts, place = np.unique(platform.posts.text_id[post], return_inverse=True)
+    none = len(platform.topics.names)
     if not none:
         return np.zeros(len(post), np.int64)
-    nearest = model.topics.nearest_names(model.posts.text_vectors[texts], 1)[:, 0].astype(np.int64)
+    nearest = platform.topics.nearest_names(platform.posts.text_vectors[texts], 1)[:, 0].astype(np.int64)
     return np.where(nearest < 0, none, nearest)[place]

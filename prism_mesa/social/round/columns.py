@@ -2,18 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import fields
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import NO_POST, STATE_NAMES, Categories, Population, Rows
 from prism_mesa.social.state.posts import COUNTED, relevance_of
-
-if TYPE_CHECKING:
-    from prism_mesa.social.agent import SocialAgent
-    from prism_mesa.social.model import SocialModel
 
 _PLAIN: Final = (
     "engagement_threshold",
@@ -39,29 +36,29 @@ FIELDS: Final = frozenset(
 
 
 class AgentColumns:
-    """The agents of some rows; a row is a `SocialAgent`."""
+    """The agents of some rows; a row is an agent as `Platform.scripts` has it."""
 
-    def __init__(self, model: "SocialModel", rows: Rows) -> None:
-        self.model = model
+    def __init__(self, platform: Platform, rows: Rows) -> None:
+        self.platform = platform
         self.rows = rows
 
     def take(self, rows: Rows) -> Self:
         """Return these of the rows."""
-        return type(self)(self.model, self.rows[rows])
+        return type(self)(self.platform, self.rows[rows])
 
-    def row(self, i: int) -> "SocialAgent":
+    def row(self, i: int) -> Any:
         """Return the agent of row `i`."""
-        return self.model.agent(int(self.rows[i]))
+        return self.platform.scripts.agent(int(self.rows[i]))
 
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if only the agent itself knows it."""
-        population = self.model.population
+        population = self.platform.population
         if name in _PLAIN:
             return getattr(population, name)[self.rows]
         if name in _DERIVED:
             return _DERIVED[name](population, self.rows)
         if name in _BAND:
-            half = self.model.params.agents.band / 2
+            half = self.platform.params.agents.band / 2
             middle = population.engagement_threshold[self.rows].astype(np.float64)
             return middle - half if name == "low_threshold" else middle + half
         if name in BIG_FIVE:
@@ -72,15 +69,15 @@ class AgentColumns:
 class PostColumns:
     """The posts before some agents; a row is a `Post`, or None where there is none."""
 
-    def __init__(self, model: "SocialModel", readers: Rows, posts: Rows) -> None:
-        self.model = model
+    def __init__(self, platform: Platform, readers: Rows, posts: Rows) -> None:
+        self.platform = platform
         self.readers = readers
         self.posts = posts
         self._views: list[Post | None] | None = None
 
     def take(self, rows: Rows) -> Self:
         """Return these of the rows."""
-        return type(self)(self.model, self.readers[rows], self.posts[rows])
+        return type(self)(self.platform, self.readers[rows], self.posts[rows])
 
     def row(self, i: int) -> Post | None:
         """Return the post of row `i`; those of all rows are read when the first one is asked for."""
@@ -93,16 +90,15 @@ class PostColumns:
         views: list[Post | None] = [None] * len(self.posts)
         there = np.flatnonzero(self.posts != NO_POST)
         if len(there):
-            found, table = self.take(there), self.model.posts
-            authors = map(self.model.population.names.__getitem__, table.author[found.posts].tolist())
-            seen = table.views(found.posts, list(authors), relevance_of(found._matches()).tolist())
+            found = self.take(there)
+            seen = self.platform.views(found.posts, found.column("relevance"))
             for i, view in zip(there.tolist(), seen, strict=True):
                 views[i] = view
         return views
 
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if a row has no post, or posts no such column."""
-        table = self.model.posts
+        table = self.platform.posts
         if not len(self.posts) or self.posts.min() == NO_POST:
             raise AttributeError(f"no post to read {name!r} of")
         if name == "relevance":
@@ -119,7 +115,7 @@ class PostColumns:
 
     def _matches(self) -> npt.NDArray[np.int16]:
         """Return the similarities; those of the posts at hand are known."""
-        population = self.model.population
+        population = self.platform.population
         if (population.current_post[self.readers] == self.posts).all():
             return population.current_match[self.readers]
-        return self.model.matches(self.readers, self.posts)
+        return self.platform.matches(self.readers, self.posts)

@@ -5,18 +5,17 @@ them; how near a post is to the nearest of these names says more about the LLM's
 what the agent itself goes by.
 """
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.matching import best_matches
 from prism_mesa.reasoner import Question
-from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.social.state.topics import UNIT
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.population import NO_POST, Population, Rows
+from prism_mesa.social.state.posts import Posts
+from prism_mesa.social.state.topics import UNIT, Topics
+from prism_mesa.social.world.archetypes import Archetypes
 
 type Names = npt.NDArray[np.int16]
 
@@ -25,13 +24,13 @@ _BLOCK: Final = 1 << 16
 
 
 class PromptInterests:
-    """The interests that are told of the agents of a model, as places in `Topics.names`; found when first needed."""
+    """The interests that are told of agents, as places in `Topics.names`; found when first needed."""
 
-    def __init__(self, model: "SocialModel") -> None:
-        self._model = model
+    def __init__(self, population: Population, posts: Posts, topics: Topics, archetypes: Archetypes | None) -> None:
+        self._population, self._posts, self._topics, self._archetypes = population, posts, topics, archetypes
         self._names: Names = np.zeros((0, 1), np.int16)
-        self._interests = model.population.interests[:0]
-        self._traits = model.population.traits[:0]
+        self._interests = population.interests[:0]
+        self._traits = population.traits[:0]
 
     def matches(self, rows: Rows, posts: Rows) -> npt.NDArray[np.float64]:
         """Return the cosine of each agent's post and the nearest of its told interests; 0 where one is missing."""
@@ -40,22 +39,22 @@ class PromptInterests:
 
     def match(self, question: Question) -> float:
         """Return the same for a question: by the words in it, whoever put them there."""
-        if question.post is None or not 0 <= question.post.post_id < len(self._model.posts):
+        if question.post is None or not 0 <= question.post.post_id < len(self._posts):
             return 0.0
-        place = {name: i for i, name in enumerate(self._model.topics.names)}
+        place = {name: i for i, name in enumerate(self._topics.names)}
         names = [place[word] for word in question.persona.interests if word in place]
         return float(self._cosines(np.array([names], np.int16).reshape(1, -1), np.array([question.post.post_id]))[0])
 
     def _cosines(self, names: Names, posts: Rows) -> npt.NDArray[np.float64]:
-        model = self._model
-        texts = np.where(posts == NO_POST, -1, model.posts.text_id[np.maximum(posts, 0)]) if len(model.posts) else posts
+        own = self._posts
+        texts = np.where(posts == NO_POST, -1, own.text_id[np.maximum(posts, 0)]) if len(own) else posts
         found = np.zeros(len(posts), np.int32)
-        best_matches(names, texts.astype(np.int64), model.topics.name_vectors, model.posts.text_vectors, found)
+        best_matches(names, texts.astype(np.int64), self._topics.name_vectors, own.text_vectors, found)
         return found / float(UNIT * UNIT)
 
     def _refresh(self, rows: Rows) -> None:
         """Find the names of those that are new, or whose interests or, where kinds are told, traits have changed."""
-        people, by_kind = self._model.population, self._model.archetypes is not None
+        people, by_kind = self._population, self._archetypes is not None
         known = len(self._names)
         if known < len(people):
             new = np.arange(known, len(people))
@@ -74,7 +73,7 @@ class PromptInterests:
                 self._traits[changed] = people.traits[changed]
 
     def _found(self, rows: Rows) -> Names:
-        topics, people, archetypes = self._model.topics, self._model.population, self._model.archetypes
+        topics, people, archetypes = self._topics, self._population, self._archetypes
         if archetypes is None:
             return topics.nearest_names(people.interests[rows])
         blocks = [rows[first : first + _BLOCK] for first in range(0, len(rows), _BLOCK)]

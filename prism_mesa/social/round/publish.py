@@ -1,6 +1,6 @@
 """What enters the table of posts, and when: the first and the fifth step of a round."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -9,14 +9,12 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.posts import nearest_texts, roots_counted
 from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import COUNTERS, record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 N_TEXTS_CONSIDERED: Final = 4
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
@@ -24,122 +22,122 @@ _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
 )
 
 
-def publish(model: "SocialModel") -> None:
+def publish(platform: Platform) -> None:
     """Add the posts that agents write of themselves and those that are scheduled for this round.
 
     Agents' own posts get their ids in a keyed order: the newest post comes first in a feed, and no agent
     should always be the newest. Scheduled ones lie among them in the order of their file.
     """
-    population, model.first_of_round = model.population, len(model.posts)
-    will = model.streams.happens("posts", population.post_rate, round_=model.round)
+    population, platform.first_of_round = platform.population, len(platform.posts)
+    will = platform.streams.happens("posts", population.post_rate, round_=platform.round)
     own = np.flatnonzero(will & population.present)
-    author, text = model.schedule.of_round(model.round)
+    author, text = platform.schedule.of_round(platform.round)
     here = population.present[author]
     author = np.concatenate([own, author[here]])
-    drawn = _texts_of(model, own)
-    key = model.streams.bits("post", author, round_=model.round, index=np.concatenate([drawn, text[here]]))
-    text = np.concatenate([own_posts(model, own, drawn), text[here]])  # the key is of what was drawn all the same
+    drawn = _texts_of(platform, own)
+    key = platform.streams.bits("post", author, round_=platform.round, index=np.concatenate([drawn, text[here]]))
+    text = np.concatenate([own_posts(platform, own, drawn), text[here]])  # the key is of what was drawn all the same
     chance = key.copy()
     chance[len(own) :] = np.sort(chance[len(own) :])
     order = np.argsort(chance, kind="stable")
-    model.posts.add(author[order], text[order], model.round, POST, NO_PARENT, None, key[order])
-    model.counts["posts"] = len(author)
+    platform.posts.add(author[order], text[order], platform.round, POST, NO_PARENT, None, key[order])
+    platform.counts["posts"] = len(author)
 
 
-def _texts_of(model: "SocialModel", authors: Rows) -> npt.NDArray[np.int32]:
+def _texts_of(platform: Platform, authors: Rows) -> npt.NDArray[np.int32]:
     """Return what each author posts: of some texts that circulate, the one nearest to its interests."""
-    key = model.streams.key("text", model.round, 0)
-    current, interests = circulating(model).astype(np.int32), model.population.interests
+    key = platform.streams.key("text", platform.round, 0)
+    current, interests = circulating(platform).astype(np.int32), platform.population.interests
     writers = authors.astype(np.int32)
-    return nearest_texts(key, writers, current, interests, model.topics.vectors, N_TEXTS_CONSIDERED)
+    return nearest_texts(key, writers, current, interests, platform.topics.vectors, N_TEXTS_CONSIDERED)
 
 
-def circulating(model: "SocialModel") -> npt.NDArray[np.int64]:
+def circulating(platform: Platform) -> npt.NDArray[np.int64]:
     """Return the texts of the corpus that are talked about in this round.
 
     All texts stand in a drawn order, of which a window moves on by one text a round, round and round.
     """
-    texts = len(model.posts.corpus.texts)
-    order = np.argsort(model.streams.bits("circulation", np.arange(texts)))
-    places = model.round + np.arange(min(model.params.posts.circulating, texts))
+    texts = len(platform.posts.corpus.texts)
+    order = np.argsort(platform.streams.bits("circulation", np.arange(texts)))
+    places = platform.round + np.arange(min(platform.params.posts.circulating, texts))
     return np.asarray(order[places % texts], np.int64)
 
 
-def commit(model: "SocialModel") -> None:
+def commit(platform: Platform) -> None:
     """Let the round's events reach counters and cascades; the order in which they came about does not matter.
 
     Replies and reshares become posts, which appear in the next round.
     """
-    known = _impressions(model)
-    engagements = taken(model)
-    _count(model, *engagements[2:])
-    _spread(model, *engagements)
-    _publish_written(model)
-    keep_notes(model)
-    _remember(model, known)
-    record_engagements(model, *engagements)
-    model.events = Events(moves=model.events.moves)
+    known = _impressions(platform)
+    engagements = taken(platform)
+    _count(platform, *engagements[2:])
+    _spread(platform, *engagements)
+    _publish_written(platform)
+    keep_notes(platform)
+    _remember(platform, known)
+    record_engagements(platform, *engagements)
+    platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(model: "SocialModel") -> list[Rows]:
+def _impressions(platform: Platform) -> list[Rows]:
     """Count impressions, and return who has read, and which root."""
-    tick, readers, post = model.events.seen()
-    record_impressions(model, tick, readers, post)
-    model.counts["impressions"] = len(post)
-    return [readers, roots_counted(post, model.posts.root, model.posts.impressions)]
+    tick, readers, post = platform.events.seen()
+    record_impressions(platform, tick, readers, post)
+    platform.counts["impressions"] = len(post)
+    return [readers, roots_counted(post, platform.posts.root, platform.posts.impressions)]
 
 
-def _count(model: "SocialModel", post: Rows, action: Rows) -> None:
-    roots = model.posts.root[post]
+def _count(platform: Platform, post: Rows, action: Rows) -> None:
+    roots = platform.posts.root[post]
     for code, counter in enumerate(COUNTERS):
         if counter == "reshares":
-            model.outcomes.count_reshares(model.posts, roots[action == code])
+            platform.outcomes.count_reshares(platform.posts, roots[action == code])
         else:
-            model.posts.count(counter, roots[action == code])
-        model.counts[counter] = int((action == code).sum())
-    model.posts.count_velocity(roots)
+            platform.posts.count(counter, roots[action == code])
+        platform.counts[counter] = int((action == code).sum())
+    platform.posts.count_velocity(roots)
 
 
-def _spread(model: "SocialModel", tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
+def _spread(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
     """Let replies and reshares become posts of the next round."""
-    posts = model.posts
+    posts = platform.posts
     kind = _KIND_OF_ACTION[action]
     tick, agent, post, action, kind = (column[kind != POST] for column in (tick, agent, post, action, kind))
     parent = np.bitwise_xor(posts.key[post], kind.astype(np.uint64), dtype=np.uint64)
-    key = model.streams.bits("reshare", agent, round_=model.round, tick=tick, index=parent)
+    key = platform.streams.bits("reshare", agent, round_=platform.round, tick=tick, index=parent)
     order = np.lexsort((key, tick))
     agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
-    text_id, words = posts.worded(post, kind, *model.events.words(agent, post, action))
+    text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
-    posts.add(agent, text_id, model.round + 1, kind, post, root, key, words, written=model.round)
+    posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, written=platform.round)
 
 
-def _publish_written(model: "SocialModel") -> None:
+def _publish_written(platform: Platform) -> None:
     """Let what agents have written in scripts and while they thought become posts of the next round.
 
     A draw about a post depends on its author and on which of the author's posts it is, not on what others wrote.
     """
-    if not model.events.written:
+    if not platform.events.written:
         return
-    written = sorted(model.events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
+    written = sorted(platform.events.written, key=lambda entry: entry[0])  # stable: each agent's in its own order
     author = np.array([row for row, _ in written])
-    text_id = model.posts.add_texts([text for _, text in written])
+    text_id = platform.posts.add_texts([text for _, text in written])
     which = np.arange(len(author)) - np.searchsorted(author, author)
-    key = model.streams.bits("written", author, round_=model.round, index=which)
-    model.posts.add(author, text_id, model.round + 1, POST, NO_PARENT, None, key, written=model.round)
+    key = platform.streams.bits("written", author, round_=platform.round, index=which)
+    platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
-def _remember(model: "SocialModel", known: list[Rows]) -> None:
+def _remember(platform: Platform, known: list[Rows]) -> None:
     """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
 
     `known` holds readers and what they have read. It is emptied: here a round takes the most memory.
     """
-    posts = model.posts
-    new = np.arange(model.first_of_round, len(posts))
+    posts = platform.posts
+    new = np.arange(platform.first_of_round, len(posts))
     own = new[posts.root[new] == new]
     roots = np.append(known.pop(), own.astype(np.int32))
     agents = np.append(known.pop(), posts.author[own])
-    model.exposure.add(agents, roots)
+    platform.exposure.add(agents, roots)
     shown = np.zeros(len(posts), np.bool_)
-    shown[posts.root[posts.first_visible(model.round + 1, model.params.feed.window) :]] = True
-    model.exposure.keep(shown)
+    shown[posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :]] = True
+    platform.exposure.keep(shown)

@@ -2,19 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
 from prism_mesa.domain import Post
 from prism_mesa.reasoner import Persona, Question
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.state.population import NO_POST, Rows, unpacked_move
 from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, AgentState
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 MOST_HISTORY: Final = 5
 
@@ -27,12 +25,12 @@ def questions(
     It is what `reasoner.question_of` reads from each `SocialAgent`, from columns: some twenty times faster. Where
     `reasoner.persona` is `archetype` the persona is that of the agent's kind, with the agent's own numbers.
     """
-    model = agents.model
-    states = [STATES[code] for code in model.population.state[agents.rows].tolist()]
-    archetypes_of_rows = _archetypes_of(model, agents.rows)
+    platform = agents.platform
+    states = [STATES[code] for code in platform.population.state[agents.rows].tolist()]
+    archetypes_of_rows = _archetypes_of(platform, agents.rows)
     whole = archetypes_of_rows is None
-    histories = _histories(model, agents.rows) if whole else [()] * len(states)
-    matches = model.prompt_interests.matches(agents.rows, posts.posts).tolist()
+    histories = _histories(platform, agents.rows) if whole else [()] * len(states)
+    matches = platform.prompt_interests.matches(agents.rows, posts.posts).tolist()
     columns = (
         _personas(agents, archetypes_of_rows),
         states,
@@ -47,8 +45,8 @@ def questions(
 
 def as_archetype(question: Question, agents: AgentColumns) -> Question:
     """Return a question of one agent (`agents` of length 1) as its kind puts it, where kinds are what is asked."""
-    told = agents.model.prompt_interests
-    archetypes_of_rows = _archetypes_of(agents.model, agents.rows)
+    told = agents.platform.prompt_interests
+    archetypes_of_rows = _archetypes_of(agents.platform, agents.rows)
     if archetypes_of_rows is None:
         return replace(question, match=told.match(question))
     [persona] = _personas(agents, archetypes_of_rows)
@@ -58,18 +56,18 @@ def as_archetype(question: Question, agents: AgentColumns) -> Question:
     return replace(question, match=told.match(question))
 
 
-def _archetypes_of(model: "SocialModel", rows: Rows) -> list[int] | None:
-    if model.archetypes is None:
+def _archetypes_of(platform: Platform, rows: Rows) -> list[int] | None:
+    if platform.archetypes is None:
         return None
-    archetypes_of_rows: list[int] = model.archetypes.of(
-        model.population.interests[rows], model.population.traits[rows]
+    archetypes_of_rows: list[int] = platform.archetypes.of(
+        platform.population.interests[rows], platform.population.traits[rows]
     ).tolist()
     return archetypes_of_rows
 
 
 def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> list[Persona]:
-    model, rows = agents.model, agents.rows
-    population = model.population
+    platform, rows = agents.platform, agents.rows
+    population = platform.population
     traits = population.traits[rows]
     columns = (
         map(tuple, traits.tolist()),
@@ -77,13 +75,13 @@ def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> lis
         agents.column("low_threshold").tolist(),
         agents.column("high_threshold").tolist(),
     )
-    if archetypes_of_rows is not None and model.archetypes is not None:
-        own = model.archetypes
+    if archetypes_of_rows is not None and platform.archetypes is not None:
+        own = platform.archetypes
         words = [own.interests[kind] for kind in archetypes_of_rows]
         characters = [own.personality[kind] for kind in archetypes_of_rows]
         names = [f"a user of kind {kind}" for kind in archetypes_of_rows]
     else:
-        words = model.topics.words_of(population.interests[rows])
+        words = platform.topics.words_of(population.interests[rows])
         characters = [personality(row) for row in traits]
         names = [population.names[row] for row in rows.tolist()]
         archetypes_of_rows = [-1] * len(rows)
@@ -92,28 +90,27 @@ def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> lis
 
 def _posts(posts: PostColumns, *, whole: bool) -> list[Post | None]:
     """Return the posts as their readers see them; without the words around a reply's text unless `whole`."""
-    model = posts.model
+    platform = posts.platform
     found: list[Post | None] = [None] * len(posts.posts)
     there = np.flatnonzero(posts.posts != NO_POST)
     at_hand = posts.take(there)
     if not len(there):
         return found
-    authors = [model.population.names[author] for author in model.posts.author[at_hand.posts].tolist()]
-    views = model.posts.views(at_hand.posts, authors, at_hand.column("relevance").tolist())
-    texts = None if whole else [model.posts.texts[i] for i in model.posts.text_id[at_hand.posts].tolist()]
+    views = platform.views(at_hand.posts, at_hand.column("relevance"))
+    texts = None if whole else [platform.posts.texts[i] for i in platform.posts.text_id[at_hand.posts].tolist()]
     for place, (i, view) in enumerate(zip(there.tolist(), views, strict=True)):
         found[i] = view if texts is None else replace(view, text=texts[place])
     return found
 
 
-def _histories(model: "SocialModel", rows: Rows) -> list[tuple[str, ...]]:
+def _histories(platform: Platform, rows: Rows) -> list[tuple[str, ...]]:
     told: dict[int, str] = {}
     histories = []
     for row in rows.tolist():
-        moves = model.history.last_moves(row, MOST_HISTORY)
+        moves = platform.history.last_moves(row, MOST_HISTORY)
         for move in moves:
             if move not in told:
                 trigger, source, target = unpacked_move(move)
-                told[move] = f"{source.value} -> {target.value} ({model.chart.triggers[trigger]})"
+                told[move] = f"{source.value} -> {target.value} ({platform.chart.triggers[trigger]})"
         histories.append(tuple(told[move] for move in moves))
     return histories

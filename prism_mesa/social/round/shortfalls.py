@@ -1,52 +1,48 @@
-"""What a reasoner does not give a model.
+"""What a reasoner does not give a platform.
 
 Of an LLM: choices that fell back, and texts that were not written, beyond what is allowed. Of a distilled model: what
 it has not learned to choose.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
+from prism_mesa.social.platform import Platform
 from prism_mesa.statechart import AgentState
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 KEY = "reasoner.max_fallback_share"
 
 
-def shortfall(model: "SocialModel") -> str:
+def shortfall(platform: Platform) -> str:
     """Return in one line what an LLM did not give beyond the share that is allowed; empty if it is within."""
-    return _of_choices(model) or _of_texts(model)
+    return _of_choices(platform) or _of_texts(platform)
 
 
-def allowed_share(model: "SocialModel") -> float:
-    """Return the share of fallbacks that is allowed: the model's own, or where that is the default the reasoner's."""
-    own = model.params.reasoner.max_fallback_share
+def allowed_share(platform: Platform) -> float:
+    """Return the share of fallbacks that is allowed, by the platform or, where it has the default, the reasoner's."""
+    own = platform.params.reasoner.max_fallback_share
     is_default = own == ReasonerParams.model_fields["max_fallback_share"].default
-    return model.reasoner.params.max_fallback_share if is_default and isinstance(model.reasoner, Reasoner) else own
-
-
-def _of_choices(model: "SocialModel") -> str:
-    share, allowed = model.totals["fallback"] / max(1, model.totals["open"]), allowed_share(model)
-    if share <= allowed:
-        return ""
-    reasons = _counted(getattr(model.reasoner, "reasons", {}))
     return (
-        f"{share:.1%} of {model.totals['open']} open choices were answered by the fallback ({reasons}); {KEY} allows "
-        f"{allowed:.1%}"
+        platform.reasoner.params.max_fallback_share if is_default and isinstance(platform.reasoner, Reasoner) else own
     )
 
 
-def _of_texts(model: "SocialModel") -> str:
-    share, allowed = model.written["failed"] / max(1, model.written.total()), allowed_share(model)
-    if model.writer is None or share <= allowed:
+def _of_choices(platform: Platform) -> str:
+    share, allowed = platform.totals["fallback"] / max(1, platform.totals["open"]), allowed_share(platform)
+    if share <= allowed:
+        return ""
+    reasons, n = _counted(getattr(platform.reasoner, "reasons", {})), platform.totals["open"]
+    return f"{share:.1%} of {n} open choices were answered by the fallback ({reasons}); {KEY} allows {allowed:.1%}"
+
+
+def _of_texts(platform: Platform) -> str:
+    share, allowed = platform.written["failed"] / max(1, platform.written.total()), allowed_share(platform)
+    if platform.writer is None or share <= allowed:
         return ""
     return (
-        f"{share:.1%} of {model.written.total()} texts were not written by the LLM (calls that failed: "
-        f"{_counted(model.writer.reasons)}); {KEY} allows {allowed:.1%}"
+        f"{share:.1%} of {platform.written.total()} texts were not written by the LLM (calls that failed: "
+        f"{_counted(platform.writer.reasons)}); {KEY} allows {allowed:.1%}"
     )
 
 

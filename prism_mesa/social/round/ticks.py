@@ -5,95 +5,101 @@ an action. These are settled here, and the walk goes on from the tick at which t
 answer stands still; when it comes, the agent goes on from the tick of its question.
 """
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.walk_arrays import FIRE, FIRST_SET, NOTHING
-from prism_mesa.social.behavior import SEES_POST
+from prism_mesa.social.behavior import IDLE, SEES_POST
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.guard_faults import note_row_by_row
 from prism_mesa.social.round.walk import Stopped, Walkers, walk_agents
 from prism_mesa.social.state.population import Rows
-from prism_mesa.statechart import STATES
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
+from prism_mesa.statechart import STATES, Expression
 
 type Mask = npt.NDArray[np.bool_]
 
 
-def run_ticks(model: "SocialModel") -> None:
+def run_ticks(platform: Platform) -> None:
     """Let all agents do the ticks of a round, and count their states at the end of each.
 
     All ticks are done in one go, unless there is something that may look at other agents, or at the order in which
     things happen: agents with scripts, guards in Python, actions.
     """
-    ticks = model.params.ticks_per_round
-    model.tick_counts = np.zeros((ticks, len(STATES)), np.int64)
-    stride = ticks if model.tables.is_whole and not model.has_scripts else 1
+    ticks = platform.params.ticks_per_round
+    platform.tick_counts = np.zeros((ticks, len(STATES)), np.int64)
+    stride = ticks if platform.tables.is_whole and not platform.scripts.has_scripts else 1
     for last in range(stride, ticks + 1, stride):
-        model.tick = last
-        stands = np.zeros(len(model.population), np.bool_)
-        stands[list(model.pending.by_row)] = True
-        walks = model.active() & ~stands
+        platform.tick = last
+        stands = np.zeros(len(platform.population), np.bool_)
+        stands[list(platform.pending.by_row)] = True
+        walks = moved_by_columns(platform) & ~stands
         if stride == 1:
-            model.step_scripts()
-        advance(model, Walkers.starting(np.flatnonzero(walks), last - stride), last)
-        others = model.population.state[: len(walks)][~walks & ~stands & model.population.present[: len(walks)]]
-        model.tick_counts[last - stride : last] += np.bincount(others, minlength=len(STATES))
-    await_answers(model, ticks)
-    model.tick = ticks
+            platform.scripts.step_scripts()
+        advance(platform, Walkers.starting(np.flatnonzero(walks), last - stride), last)
+        others = platform.population.state[: len(walks)][~walks & ~stands & platform.population.present[: len(walks)]]
+        platform.tick_counts[last - stride : last] += np.bincount(others, minlength=len(STATES))
+    await_answers(platform, ticks)
+    platform.tick = ticks
 
 
-def fire_and_wait(model: "SocialModel", trigger: str, rows: Rows) -> None:
+def moved_by_columns(platform: Platform) -> Mask:
+    """Return which agents the columns move."""
+    population = platform.population
+    moved: Mask = (population.state != IDLE.code) & population.present & ~population.scripted
+    if platform.params.scheduler == "mesa":  # all others are Mesa's, which no longer knows those who leave
+        moved &= np.isin(np.arange(len(population)), list(platform.leaving))
+    return moved
+
+
+def fire_and_wait(platform: Platform, trigger: str, rows: Rows) -> None:
     """Fire a trigger on each of `rows`, outside the ticks, and wait for all answers; nothing if no chart knows it."""
-    code = model.trigger_code(trigger)
+    code = platform.trigger_code(trigger)
     if code < 0 or not len(rows):
         return
-    walkers = Walkers.starting(rows, model.tick)
+    walkers = Walkers.starting(rows, platform.tick)
     walkers.triggers[:], walkers.targets[:] = code, FIRE
-    advance(model, walkers, model.tick)
-    await_answers(model, model.tick)
+    advance(platform, walkers, platform.tick)
+    await_answers(platform, platform.tick)
 
 
-def await_answers(model: "SocialModel", until: int) -> None:
+def await_answers(platform: Platform, until: int) -> None:
     """Wait for all answers that are out; who gets one goes on up to the tick `until`."""
-    while model.pending:
-        for answered in collect_answers(model):
-            _resume(model, answered, until)
+    while platform.pending:
+        for answered in collect_answers(platform):
+            _resume(platform, answered, until)
 
 
-def _resume(model: "SocialModel", came: Answered, until: int) -> None:
+def _resume(platform: Platform, came: Answered, until: int) -> None:
     """Let agents whose answers have come go where these lead, at the tick of their question, and on from there."""
-    model.tick = came.tick
-    choice = _Choice(AgentColumns(model, came.rows), PostColumns(model, came.rows, came.posts), came.triggers)
-    sources = model.population.state[came.rows]
-    keys = [model.pending.keys.pop(row, 0) for row in came.rows.tolist()]
+    platform.tick = came.tick
+    choice = _Choice(AgentColumns(platform, came.rows), PostColumns(platform, came.rows, came.posts), came.triggers)
+    sources = platform.population.state[came.rows]
+    keys = [platform.pending.keys.pop(row, 0) for row in came.rows.tolist()]
     _run_actions(choice, _transitions_to(choice, sources, came.targets, keys))
     ones = np.ones(len(came.rows), np.uint8)
-    advance(model, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones, came.posts), until)
+    advance(platform, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones, came.posts), until)
 
 
-def advance(model: "SocialModel", walkers: Walkers, until: int) -> None:
+def advance(platform: Platform, walkers: Walkers, until: int) -> None:
     """Let agents walk up to the tick `until`, settling whatever stops them, but for answers that are waited for."""
     while len(walkers.rows):
-        walkers = _settle(model, walk_agents(model, walkers, until))
+        walkers = _settle(platform, walk_agents(platform, walkers, until))
 
 
-def _settle(model: "SocialModel", stopped: Stopped) -> Walkers:
-    """Return those who can go on, with what they do next; those whose question is out wait in `model.pending`."""
+def _settle(platform: Platform, stopped: Stopped) -> Walkers:
+    """Return those who can go on, with what they do next; those whose question is out wait in `Platform.pending`."""
     is_open = stopped.outcomes <= FIRST_SET
-    parts = [_put_open_choices(model, stopped.take(is_open))] if is_open.any() else []
-    now = model.tick
+    parts = [_put_open_choices(platform, stopped.take(is_open))] if is_open.any() else []
+    now = platform.tick
     for tick in np.unique(stopped.ticks[~is_open]).tolist():
-        model.tick = tick  # guards and actions may ask for the time
-        parts.append(_fire(model, stopped.take(~is_open & (stopped.ticks == tick))))
-    model.tick = now
+        platform.tick = tick  # guards and actions may ask for the time
+        parts.append(_fire(platform, stopped.take(~is_open & (stopped.ticks == tick))))
+    platform.tick = now
     return Walkers.joined(parts)
 
 
@@ -109,37 +115,39 @@ class _Choice:
         return _Choice(self.agents.take(which), self.posts.take(which), self.triggers[which])
 
 
-def _choice(model: "SocialModel", stopped: Stopped) -> _Choice:
+def _choice(platform: Platform, stopped: Stopped) -> _Choice:
     return _Choice(
-        AgentColumns(model, stopped.rows), posts_at_hand(model, stopped.rows, stopped.triggers), stopped.triggers
+        AgentColumns(platform, stopped.rows), posts_at_hand(platform, stopped.rows, stopped.triggers), stopped.triggers
     )
 
 
-def _put_open_choices(model: "SocialModel", stopped: Stopped) -> Walkers:
+def _put_open_choices(platform: Platform, stopped: Stopped) -> Walkers:
     """Put open choices, and return those that are answered at once."""
-    choice, sets = _choice(model, stopped), model.tables.option_sets
+    choice, sets = _choice(platform, stopped), platform.tables.option_sets
     options = FIRST_SET - stopped.outcomes
-    targets = ask(model, choice.agents, choice.posts, stopped.triggers, options, sets, stopped.ticks)
+    targets = ask(platform, choice.agents, choice.posts, stopped.triggers, options, sets, stopped.ticks)
     return _going_on(stopped, choice, targets, np.ones(len(targets), np.bool_))
 
 
-def _fire(model: "SocialModel", stopped: Stopped) -> Walkers:
+def _fire(platform: Platform, stopped: Stopped) -> Walkers:
     """Let the chart itself say what happens at one tick, ask, and run the actions of what is taken."""
-    choice = _choice(model, stopped)
-    sources = model.population.state[stopped.rows].astype(np.int64)
-    fired = model.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
-    note_row_by_row(model, fired.row_by_row_guards)
+    choice = _choice(platform, stopped)
+    sources = platform.population.state[stopped.rows].astype(np.int64)
+    fired = platform.chart.fire_many(sources, stopped.triggers, choice.agents, choice.posts)
+    _note_row_by_row(platform, fired.row_by_row_guards)
     codes = [NO_CHANGE if t.target is None else t.target.code for t in fired.transitions]
     targets = np.array([*codes, NO_CHANGE])[fired.taken]
     taken, was_open = fired.taken.astype(np.int64), fired.open >= 0
     if was_open.any():
         where = np.flatnonzero(was_open)
         asking = choice.take(where)
-        targets[where] = ask(model, asking.agents, asking.posts, asking.triggers, fired.open[where], fired.option_sets)
+        targets[where] = ask(
+            platform, asking.agents, asking.posts, asking.triggers, fired.open[where], fired.option_sets
+        )
         keys = fired.keys[where].tolist()
         taken[where] = _transitions_to(asking, sources[where], targets[where], keys)
         wait = np.flatnonzero(targets[where] == PENDING).tolist()
-        model.pending.keys.update((int(stopped.rows[where[i]]), keys[i]) for i in wait)
+        platform.pending.keys.update((int(stopped.rows[where[i]]), keys[i]) for i in wait)
     here = np.flatnonzero(targets != PENDING)
     _run_actions(choice.take(here), taken[here])
     return _going_on(stopped, choice, targets, was_open)
@@ -153,14 +161,14 @@ def _going_on(stopped: Stopped, choice: _Choice, targets: Rows, was_open: Mask) 
     )
 
 
-def posts_at_hand(model: "SocialModel", rows: Rows, triggers: Rows) -> PostColumns:
+def posts_at_hand(platform: Platform, rows: Rows, triggers: Rows) -> PostColumns:
     """Return what each agent's guards read: the next unread post for `sees_post`, else the current one."""
-    population = model.population
+    population = platform.population
     posts = population.current_post.take(rows)
-    sees = np.flatnonzero(triggers == model.trigger_code(SEES_POST))
+    sees = np.flatnonzero(triggers == platform.trigger_code(SEES_POST))
     sees = sees[population.n_read.take(rows.take(sees)) < population.n_feed.take(rows.take(sees))]
     posts[sees] = population.feed[rows.take(sees), population.n_read.take(rows.take(sees))]
-    return PostColumns(model, rows, posts)
+    return PostColumns(platform, rows, posts)
 
 
 def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -169,7 +177,7 @@ def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequenc
     Only where a transition has an action does it matter which one it is; then what the guards said when the trigger
     was fired (`keys`) decides, row by row.
     """
-    chart = choice.agents.model.chart
+    chart = choice.agents.platform.chart
     found = np.full(len(targets), NOTHING, np.int64)
     if not any(t.action for t in chart.transitions):
         return found
@@ -183,8 +191,8 @@ def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequenc
 
 def _run_actions(choice: _Choice, taken: Rows) -> None:
     """Run the actions of the transitions that are about to be taken, in the order of rows."""
-    model = choice.agents.model
-    actions = [t.action for t in model.chart.transitions]
+    platform = choice.agents.platform
+    actions = [t.action for t in platform.chart.transitions]
     acting = [i for i, action in enumerate(actions) if action is not None]
     if not acting:
         return
@@ -192,4 +200,22 @@ def _run_actions(choice: _Choice, taken: Rows) -> None:
         action = actions[taken[i]]
         if action is not None:
             row, post = int(choice.agents.rows[i]), int(choice.posts.posts[i])
-            action(model.agent(row), model.post(post, row))
+            action(platform.scripts.agent(row), platform.post(post, row))
+
+
+def _note_row_by_row(platform: Platform, guards: Set[str]) -> None:
+    """Keep the labels of guards that were evaluated agent by agent, and name each one once in the platform's notes."""
+    for guard in sorted(guards - platform.row_by_row_guards):
+        is_callable = any(str(t) == guard and not isinstance(t.guard, Expression) for t in platform.chart.transitions)
+        platform.notes += (f"{guard}: {_CALLABLE if is_callable else _NO_COLUMNS}",)
+    platform.row_by_row_guards |= guards
+
+
+_CALLABLE: Final = (
+    "this guard is a Python callable, evaluated agent by agent; write it as an expression over F to have it evaluated "
+    "for all agents at once (docs/charts.md)"
+)
+_NO_COLUMNS: Final = (
+    "this guard was evaluated agent by agent: it reads a field that is no column, or a post where there is none, or "
+    "divides by zero; without that it is evaluated for all agents at once (docs/charts.md)"
+)

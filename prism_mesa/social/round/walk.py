@@ -2,21 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.walk import walk
 from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants, WalkOutput
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.topics import UNIT
 from prism_mesa.statechart import STATES
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 type Int32 = npt.NDArray[np.int32]
 
@@ -105,22 +103,22 @@ class Stopped:
         return Stopped(self.rows[which], self.ticks[which], self.triggers[which], self.outcomes[which])
 
 
-def walk_agents(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
+def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
     """Let agents walk up to the tick `until`; note their events and counts, and return those that have stopped."""
-    ticks = model.params.ticks_per_round
+    ticks = platform.params.ticks_per_round
     size = max(1, min(BLOCK, _MOST_EVENTS // (ticks + 1)))
     cuts = [slice(first, first + size) for first in range(0, len(walkers.rows), size)]
-    keeping = model.move_keeping()
+    keeping = platform.move_keeping()
     keeps = bool(keeping.any())
-    n_programs = len(model.tables.programs.reads_post)
+    n_programs = len(platform.tables.programs.reads_post)
     common = (
         keeping,
-        model.tables.chart,
-        model.tables.programs,
-        people_of(model.population),
-        table_of(model.posts),
-        _setting(model),
-        HistoryRing(model.history.ring, model.history.count),
+        platform.tables.chart,
+        platform.tables.programs,
+        people_of(platform.population),
+        table_of(platform.posts),
+        _setting(platform),
+        HistoryRing(platform.history.ring, platform.history.count),
     )
 
     rooms: list[
@@ -135,11 +133,11 @@ def walk_agents(model: "SocialModel", walkers: Walkers, until: int) -> Stopped:
         rooms.append(out)
         return trimmed
 
-    found = in_threads(block, cuts, model.params.threads)
-    events = model.events
+    found = in_threads(block, cuts, platform.params.threads)
+    events = platform.events
     for out in found:
-        model.tick_counts += out.counts
-        model.tables.note_values(out.gave_value)
+        platform.tick_counts += out.counts
+        platform.tables.note_values(out.gave_value)
         for columns, noted in (
             (out.impressions, events.impressions),
             (out.engagements, events.engagements),
@@ -161,14 +159,14 @@ def table_of(posts: Posts) -> PostTable:
     return PostTable(**columns, vectors=posts.text_vectors)
 
 
-def _setting(model: "SocialModel") -> RoundConstants:
+def _setting(platform: Platform) -> RoundConstants:
     return RoundConstants(
-        half_band=model.params.agents.band / 2,
+        half_band=platform.params.agents.band / 2,
         unit_length=float(UNIT * UNIT),
-        action_key=model.streams.key("action", model.round),
-        ticks=model.params.ticks_per_round,
-        clock=model.time_of_day.number(max(model.round, 0), 0),
-        depth=model.history.depth,
+        action_key=platform.streams.key("action", platform.round),
+        ticks=platform.params.ticks_per_round,
+        clock=platform.time_of_day.number(max(platform.round, 0), 0),
+        depth=platform.history.depth,
     )
 
 

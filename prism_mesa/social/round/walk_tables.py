@@ -10,8 +10,7 @@ from prism_mesa.domain import ACTIONS, POST_KINDS
 from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walk_arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
-from prism_mesa.social.behavior import COMPOSING, ENGAGING, IDLE, SEES_POST, TRIGGER_RULES
-from prism_mesa.social.round.effects import RELEASES_POST
+from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, IDLE, RELEASES_POST, SEES_POST, TRIGGER_RULES
 from prism_mesa.social.state.population import STATE_NAMES
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Field, Programmer
@@ -35,6 +34,7 @@ class WalkTables:
     """What the walk goes by.
 
     Attributes:
+        triggers: Each trigger's place in the chart.
         chart: The tables of chart and rules.
         programs: The guards.
         option_sets: What an open choice is between.
@@ -43,7 +43,7 @@ class WalkTables:
 
     def __init__(self, chart: Statechart) -> None:
         self._chart = chart
-        self._triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
+        self.triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
         self._programmer = Programmer(_FIELDS)
         self._guards: dict[int, tuple[Cell, Transition]] = {}
         self._sets: dict[tuple[AgentState, ...], int] = {}
@@ -52,7 +52,7 @@ class WalkTables:
         cell = np.full((len(chart.triggers), len(STATES)), NOTHING, np.int32)
         for trigger, by_state in chart.cells.items():
             for state, own in by_state.items():
-                cell[self._triggers[trigger], state.code] = len(self._arms)
+                cell[self.triggers[trigger], state.code] = len(self._arms)
                 self._add(own)
         rules = [[rule for rule in TRIGGER_RULES if rule.state is state] for state in STATES]
         flat = [rule for of_state in rules for rule in of_state]
@@ -62,11 +62,11 @@ class WalkTables:
         ]
         self.chart = ChartTables(
             timeout=_ints([chart.timeouts.get(state, 0) for state in STATES]),
-            timeout_trigger=self._triggers.get(TIMEOUT, NOTHING),
-            sees_trigger=self._triggers.get(SEES_POST, NOTHING),
+            timeout_trigger=self.triggers.get(TIMEOUT, NOTHING),
+            sees_trigger=self.triggers.get(SEES_POST, NOTHING),
             rule_start=_starts(rules),
             rule_program=_ints(conditions),
-            rule_trigger=_ints([self._triggers.get(rule.trigger, NOTHING) for rule in flat]),
+            rule_trigger=_ints([self.triggers.get(rule.trigger, NOTHING) for rule in flat]),
             cell=cell,
             arm_start=_starts(self._arms),
             arm_program=_ints([program for arms in self._arms for program in arms]),
@@ -74,8 +74,8 @@ class WalkTables:
             outcome=_ints([outcome for outcomes in self._outcomes for outcome in outcomes]),
             fixed=np.array([*by_cell, NOTHING], np.int32)[cell],
             composes=np.array([state is COMPOSING for state in STATES], np.uint8),
-            engages=_ints([_action(state) for state in STATES]),
-            releases_post=RELEASES_POST.astype(np.uint8),
+            engages=_ints([ENGAGES_BY.get(state) for state in STATES]),
+            releases_post=np.array([state in RELEASES_POST for state in STATES], np.uint8),
             idle=IDLE.code,
         )
         self.programs: Programs = self._programmer.programs()
@@ -109,10 +109,6 @@ class WalkTables:
             return UNDECIDED if outcome.action is not None or outcome.target is None else outcome.target.code
         acts = any(t.action is not None for t in self._chart.transitions)  # which one is taken then matters
         return UNDECIDED if acts else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
-
-
-def _action(state: AgentState) -> int:
-    return next((ACTIONS.index(action) for action, entered in ENGAGING.items() if entered is state), -1)
 
 
 def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

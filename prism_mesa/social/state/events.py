@@ -1,21 +1,14 @@
 """What happened in a round so far, before it is committed."""
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.social.round.engagements import engagement_keys
+from prism_mesa.social.state.engagements import LIKE, engagement_keys
 from prism_mesa.social.state.population import Rows
 
-if TYPE_CHECKING:
-    pass
-from prism_mesa.social.round.effects import _LIKE
-
 type Int32 = npt.NDArray[np.int32]
-
-
 type Int64 = npt.NDArray[np.int64]
 
 
@@ -68,7 +61,7 @@ class Events:
 
     def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
         """Return the replies and reshares among engagements that nobody gave words to, in their order."""
-        left = action != _LIKE
+        left = action != LIKE
         left[list(self._given(agent, post, action))] = False
         return tick[left], agent[left], post[left], action[left]
 

@@ -1,15 +1,12 @@
 """What a run has come to so far: totals, cascades, and how unequally attention is shared."""
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.posts import add_attention, add_reshares
 from prism_mesa.social.state.posts import POST, Posts
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
 """What is also reported as `total_<name>`: the sum over all rounds so far."""
@@ -25,7 +22,7 @@ OUTCOME_FIELDS: Final = (
 
 
 class Outcomes:
-    """Running numbers of a model; each round adds what is new, so no tree is walked.
+    """Running numbers of a platform; each round adds what is new, so no tree is walked.
 
     A cascade is a post and its reshares; replies, and reshares of them, are not looked at, as in a run's summary.
 
@@ -48,17 +45,13 @@ class Outcomes:
         self._begun += counted[1]
         self._most_reshares = counted[2]
 
-    def update(self, model: "SocialModel") -> None:
-        """Take in the posts and impressions of a round that is over."""
-        posts, n = model.posts, len(model.population)
+    def update(self, posts: Posts, n_agents: int, round_: int, window: int) -> None:
+        """Take in the posts and impressions of a round that is over; `window` is how many rounds feeds look back."""
         self._posts += int((posts.kind[self._seen :] == POST).sum())
         self._seen = len(posts)
-        self.attention = _grown(self.attention, n, n)
+        self.attention = _grown(self.attention, n_agents, n_agents)
         self._known = _grown(self._known, len(posts), 2 * len(posts))
-        first, last = (
-            posts.first_visible(model.round, model.params.feed.window),
-            posts.first_visible(model.round + 1, 1),
-        )
+        first, last = posts.first_visible(round_, window), posts.first_visible(round_ + 1, 1)
         add_attention(posts.root[first:last], posts.impressions, self._known, posts.author, self.attention)
 
     def row(self, totals: "dict[str, int]") -> dict[str, float]:

@@ -167,9 +167,16 @@ def packed_move(trigger: int, source: int, target: int) -> int:
     return trigger << 2 * STATE_BITS | source << STATE_BITS | target
 
 
+def unpacked_codes[Move: (int, npt.NDArray[np.integer[Any]])](move: Move) -> tuple[Move, Move, Move]:
+    """Return the trigger's index and the codes of source and target, of one move or of a column of them."""
+    state = (1 << STATE_BITS) - 1
+    return move >> 2 * STATE_BITS, move >> STATE_BITS & state, move & state
+
+
 def unpacked_move(move: int) -> tuple[int, AgentState, AgentState]:
     """Return the trigger's index, the source and the target."""
-    return move >> 2 * STATE_BITS, STATES[move >> STATE_BITS & 7], STATES[move & 7]
+    trigger, source, target = unpacked_codes(move)
+    return trigger, STATES[source], STATES[target]
 
 
 def action_name(code: int) -> ActionName | None:

@@ -154,7 +154,7 @@ def test_an_agent_that_is_gone_is_no_user_to_look_at(monkeypatch):
 
 def test_when_a_round_opens_there_is_no_feed_to_act_on():
     model = talking()
-    names = PlatformTools(model, 0, tick=0).registry(acts=False).names
+    names = PlatformTools(model.platform, 0, tick=0).registry(acts=False).names
     assert names == ("read_thread", "look_at_profile", "search_posts", "recall", "remember")
 
 
@@ -171,7 +171,7 @@ def test_turns_of_one_agent_in_one_round_know_what_the_others_did(monkeypatch):
         row = untouched(model)
         target.append(feed_of(model, row)[0])
         both = [np.array(column, np.int32) for column in ([2, 3], [row] * 2, target * 2, [1, 2])]
-        words = draft_texts(model, model.writer, *both)
+        words = draft_texts(model.platform, model.writer, *both)
         return len(words), model.events.engaged()[1].tolist().count(row)
 
     assert step_with(monkeypatch, model, activity) == [(2, 1)]

@@ -121,7 +121,7 @@ def test_what_is_remembered_is_of_the_round_in_which_it_was_written(monkeypatch)
 
     model = talking(rounds=1, agents_post_rate=1.0)
     step_with(monkeypatch, model, activity)
-    [lines] = step_with(monkeypatch, model, lambda model: [in_words(d) for d in activities_of(model, 4, 50)])
+    [lines] = step_with(monkeypatch, model, lambda model: [in_words(d) for d in activities_of(model.platform, 4, 50)])
     assert {"Round 1: you posted <<< Hear me >>>", "Round 1: you posted <<< Mine alone >>>"} <= set(lines)
     by_rate = [line[:8] for line in lines if "you posted <<< post: " in line]
     assert by_rate == ["Round 0:", "Round 1:", "Round 2:"]

@@ -206,7 +206,7 @@ def test_what_nobody_worded_is_listed_once_by_tick_agent_and_post():
         events.engagements.append(tuple(np.array([value], np.int32) for value in entry))
     events.engagements.append(tuple(np.array([value] * 2, np.int32) for value in (1, 9, 3, REPLIES)))
     events.texts[4, 8, REPLIES] = "mine"
-    tick, agent, post, action = counted(model)
+    tick, agent, post, action = counted(model.platform)
     left = np.stack(events.unwritten(tick, agent, post, action)).T.tolist()
     assert left == [[1, 9, 3, REPLIES], [1, 9, 8, RESHARES], [2, 5, 7, REPLIES]]
     assert len(tick) == 5

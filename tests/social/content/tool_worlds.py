@@ -4,9 +4,9 @@ import numpy as np
 from minds import Mind, asked
 from worlds import ran, small
 
-from prism_mesa.social import model as model_module
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.content.writer import write
+from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.state.posts import REPLY, RESHARE
 
 TALKING = {
@@ -31,18 +31,18 @@ def step_with(monkeypatch, model, *activities):
     """Run a round, and before replies get their words do some things with `model`; return what each returned."""
     results = []
 
-    def then_write(of):
-        results.extend(activity(of) for activity in activities)
-        write(of)
+    def then_write(platform):
+        results.extend(activity(model) for activity in activities)
+        write(platform)
 
-    monkeypatch.setattr(model_module, "write", then_write)
+    monkeypatch.setattr(round_module, "write", then_write)
     model.step()
-    monkeypatch.setattr(model_module, "write", write)
+    monkeypatch.setattr(round_module, "write", write)
     return results
 
 
 def toolbox(model, row):
-    return PlatformTools(model, row, tick=3).registry(acts=True)
+    return PlatformTools(model.platform, row, tick=3).registry(acts=True)
 
 
 def feed_of(model, row):

@@ -316,7 +316,7 @@ def test_a_block_of_posts_holds_what_each_of_them_is_to_its_reader():
     model = ran(small(agents_n=200), 3)
     readers = np.arange(200)
     posts = np.where(readers % 5 == 0, -1, readers % len(model.posts))
-    columns = PostColumns(model, readers, posts)
+    columns = PostColumns(model.platform, readers, posts)
     rows = zip(posts.tolist(), readers.tolist(), strict=True)
     assert [columns.row(i) for i in range(200)] == [model.post(post, reader) for post, reader in rows]
     assert columns.row(0) is None

@@ -12,10 +12,11 @@ from random_worlds import Fan, engage_somehow, happenings, populations, with_cha
 from worlds import ran, small
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.social import model as model_module
+from prism_mesa.social import start
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.content.writer import write
-from prism_mesa.social.round.engagements import Engagements
+from prism_mesa.social.round import run_round as round_module
+from prism_mesa.social.state.engagements import Engagements
 
 # -- tools
 
@@ -23,11 +24,11 @@ from prism_mesa.social.round.engagements import Engagements
 def with_tools(monkeypatch, activity):
     """Let `activity(model)` be done at the end of the ticks of every round, as turns of thinking are."""
 
-    def then_write(model):
-        activity(model)
-        write(model)
+    def then_write(platform):
+        activity(platform.scripts)
+        write(platform)
 
-    monkeypatch.setattr(model_module, "write", then_write)
+    monkeypatch.setattr(round_module, "write", then_write)
 
 
 def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_about(monkeypatch):
@@ -35,7 +36,7 @@ def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_
 
     def activity(model):
         for row in range(30):
-            box = PlatformTools(model, row, tick=3).registry(acts=True)
+            box = PlatformTools(model.platform, row, tick=3).registry(acts=True)
             feed = model.population.feed[row, : model.population.n_feed[row]].tolist()
             results.extend((row, model.round, box.execute("like", {"post": post})) for post in feed)
 
@@ -65,13 +66,13 @@ def test_what_a_script_or_the_chart_has_done_in_an_earlier_round_a_tool_is_told_
 def test_counters_tables_and_cascades_agree_whoever_engages(params, chart, happens, seed, has_fans):
     def think(model):
         for row in np.flatnonzero(model.population.n_feed)[: seed % 4].tolist():
-            box = PlatformTools(model, row, tick=1 + seed % model.params.ticks_per_round).registry(acts=True)
+            box = PlatformTools(model.platform, row, tick=1 + seed % model.params.ticks_per_round).registry(acts=True)
             [post] = model.population.feed[row, [seed % model.population.n_feed[row]]].tolist()
             said = {"post": post} | ({"text": "So"} if seed % 3 == 1 else {})
             box.execute(ACTIONS[seed % 3], said)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_module, "checked", lambda chart: chart)
+        patch.setattr(start, "checked", lambda chart: chart)
         with_tools(patch, think)
         model = small(**with_chart(params, chart) | {"records_engagements": None})
         for row in range(0, len(model.population), 4) if has_fans else ():

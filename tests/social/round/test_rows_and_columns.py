@@ -12,9 +12,10 @@ from random_worlds import Diarist, Inheriting, Moderator, Recruiter, decider, ha
 from worlds import differing, named, ran, small
 
 from prism_mesa.reasoner import Reasoner
-from prism_mesa.social import model as model_module
+from prism_mesa.social import start
 from prism_mesa.social.behavior import build_chart, social_chart
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round import run_round as round_module
 from prism_mesa.social.round import walk as walking
 from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
@@ -69,10 +70,10 @@ def lived(happens, block=None, rounds=3, share=None, **params):
     An LLM decides a `share` of what is left open, and a distilled model the rest; None: the rule decides all of it.
     """
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_module, "checked", lambda chart: chart)  # it takes most of the time
+        patch.setattr(start, "checked", lambda chart: chart)  # it takes most of the time
         if block is not None:
             patch.setattr(walking, "BLOCK", block)
-            patch.setattr(model_module, "rank_feeds", partial(rank_feeds, block=block))
+            patch.setattr(round_module, "rank_feeds", partial(rank_feeds, block=block))
         asked = {} if share is None else {"reasoner": decider(params["chart"], share)}
         model = small(**params, **asked)
         for round_ in range(rounds):

@@ -54,8 +54,8 @@ def test_outcomes_agree_with_posts_and_trees_after_every_round(mode, window):
     for _ in range(8):
         model.step()
         check(model)
-    assert model.outcome_row["cascade_max_size"] > 2
-    assert 0 < model.outcome_row["attention_gini"] < 1
+    assert model.round_row["cascade_max_size"] > 2
+    assert 0 < model.round_row["attention_gini"] < 1
 
 
 def test_outcomes_agree_where_agents_are_scripted_come_and_go():

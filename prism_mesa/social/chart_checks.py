@@ -1,8 +1,8 @@
 """What can be wrong with the guards of a chart on this platform: fields nobody has, guards that raise or are slow."""
 
 import contextlib
-from collections.abc import Iterable, Iterator, Set
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator
+from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.errors import ChartError, did_you_mean
@@ -13,9 +13,6 @@ from prism_mesa.social.state.population import STATE_NAMES
 from prism_mesa.social.state.posts import COUNTED
 from prism_mesa.social.warnings import warn
 from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
-
-if TYPE_CHECKING:
-    from prism_mesa.social.model import SocialModel
 
 FEW_TIMES: Final = 5
 """A guard that was asked less often than this and raised each time does not end a run as failed."""
@@ -128,21 +125,3 @@ def guards_that_always_fail(chart: Statechart) -> str:
     """Return in words which guards raised each time that they were asked, at least `FEW_TIMES`; empty if none did."""
     found = [guard for guard in chart.failing_guards() if guard.every_time and guard.times >= FEW_TIMES]
     return "; ".join(map(str, found))
-
-
-def note_row_by_row(model: "SocialModel", guards: Set[str]) -> None:
-    """Keep the labels of guards that were evaluated agent by agent, and name each one once in the model's notes."""
-    for guard in sorted(guards - model.row_by_row_guards):
-        is_callable = any(str(t) == guard and not isinstance(t.guard, Expression) for t in model.chart.transitions)
-        model.notes += (f"{guard}: {_CALLABLE if is_callable else _NO_COLUMNS}",)
-    model.row_by_row_guards |= guards
-
-
-_CALLABLE: Final = (
-    "this guard is a Python callable, evaluated agent by agent; write it as an expression over F to have it evaluated "
-    "for all agents at once (docs/charts.md)"
-)
-_NO_COLUMNS: Final = (
-    "this guard was evaluated agent by agent: it reads a field that is no column, or a post where there is none, or "
-    "divides by zero; without that it is evaluated for all agents at once (docs/charts.md)"
-)

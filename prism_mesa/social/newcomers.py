@@ -1,0 +1,42 @@
+"""Agents that come to a platform after it has begun."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from prism_mesa.errors import AgentError
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.world.profiles import draw_interests, draw_profiles
+
+
+def existing_row(platform: Platform, row: int) -> int:
+    """Return `row` if an agent can be made over it.
+
+    Raises:
+        AgentError: If there is no such row, or its agent has left.
+    """
+    population = platform.population
+    if not 0 <= row < len(population) or not population.present[row] or row in platform.leaving:
+        raise AgentError(f"row {row} holds no agent (rows: 0 .. {len(population) - 1})")
+    return int(row)
+
+
+def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]) -> int:
+    """Add a drawn agent to the population and the network, and return its row.
+
+    Raises:
+        AgentError: If one of those that it follows, or that follow it, is no agent.
+    """
+    row = len(platform.population)
+    for other in (*follows, *followers):
+        existing_row(platform, other)
+    agents = np.array([row])
+    interests = draw_interests(agents, platform.topics, platform.streams)
+    own_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
+    platform.population.append(draw_profiles(agents, [own_id], interests, platform.params, platform.streams))
+    platform.population.state[row] = platform.chart.initial.code
+    platform.network = platform.network.with_agent(follows, followers)
+    platform.history.grow(1)
+    platform.exposure.grow(1)
+    platform.recorded.grow(row + 1)
+    return row

@@ -1,0 +1,194 @@
+"""`Platform`: all that a round reads and writes, and nothing else; it knows neither Mesa nor agents as objects.
+
+`round` and `content` work on it, `start_platform` makes one, `round.run_round` runs a round of it. A copy of it
+(`copy.deepcopy`) is a branch: it goes on like the original.
+"""
+
+from collections import Counter, deque
+from dataclasses import InitVar, dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.deliberation import Notebook
+from prism_mesa.domain import Post
+from prism_mesa.llm import LLMClient
+from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.protocols import RoundRecorder, Scripts
+from prism_mesa.social.round.prompt_interests import PromptInterests
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.state.clock import Clock
+from prism_mesa.social.state.engagements import Engagements
+from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.outcomes import Outcomes
+from prism_mesa.social.state.pending import PendingAnswers
+from prism_mesa.social.state.population import NO_POST, History, Population, Rows
+from prism_mesa.social.state.posts import Posts, matches, relevance_of
+from prism_mesa.social.state.sampling import Recorded, recorded_agents
+from prism_mesa.social.state.topics import Topics
+from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
+from prism_mesa.social.world.build import Schedule, StartingWorld
+from prism_mesa.statechart import STATES, Statechart
+from prism_mesa.streams import Streams
+
+
+@dataclass(eq=False)
+class Platform:
+    """The state of a simulated platform.
+
+    Attributes:
+        params: All parameters.
+        streams: Its keyed randomness.
+        chart: The chart that all agents go by, and who counts what its guards did; `tables` are made from it.
+        reasoner: Who answers open choices.
+        scripts: Who has the agents as objects.
+        writer: The LLM that writes texts, if any.
+        recorder: Where records go, if anywhere.
+        population: The agents, as columns.
+        network: Who follows whom.
+        topics: What posts and interests are about.
+        schedule: The posts that a file brings, and when.
+        archetypes: Kinds of agents, where questions are asked for these.
+        prompt_interests: Which interests questions tell.
+        posts: All posts so far, as columns.
+        history: What the agents did.
+        exposure: Which roots they have read.
+        engagements: What they liked and reshared.
+        liked: Row -> likes by a tool, the last few: (round, tick, post).
+        notebook: What they wrote down for themselves.
+        outcomes: What the run has come to.
+        recorded: Whose records are kept.
+        time_of_day: From round and tick to a time.
+        round: The round that runs, or has run, from 0; -1 before the first.
+        tick: The tick in it; 0 as it opens, ``params.ticks_per_round + 1`` as it closes.
+        first_of_round: The first post that this round added.
+        events: What happened and is not committed.
+        pending: Who waits for an answer.
+        leaving: Rows of agents that were removed since the last round opened, in that order.
+        counts: Numbers of this round; `totals` are those of the run.
+        sources: Who answered how many open choices.
+        written: What came of the texts that an LLM was to write.
+        tick_counts: Agents in each state at the end of each tick of this round, shape (ticks, states).
+        agent_ticks: Sums of these over the run, shape (states,).
+        row_by_row_guards: Guards that were evaluated agent by agent.
+        notes: What a user should know about how the input was taken.
+    """
+
+    params: SocialParams
+    streams: Streams
+    chart: Statechart
+    reasoner: AnyReasoner
+    world: InitVar[StartingWorld]
+    writer: LLMClient | None = None
+    recorder: RoundRecorder | None = None
+    scripts: Scripts = field(init=False, repr=False)
+
+    tables: WalkTables = field(init=False)
+    population: Population = field(init=False)
+    network: FollowNetwork = field(init=False)
+    topics: Topics = field(init=False)
+    schedule: Schedule = field(init=False)
+    archetypes: Archetypes | None = field(init=False, default=None)
+    prompt_interests: PromptInterests = field(init=False)
+
+    posts: Posts = field(init=False)
+    history: History = field(init=False)
+    exposure: Exposure = field(init=False)
+    engagements: Engagements = field(init=False, default_factory=Engagements)
+    liked: dict[int, deque[tuple[int, int, int]]] = field(init=False, default_factory=dict)
+    notebook: Notebook = field(init=False)
+    outcomes: Outcomes = field(init=False)
+    recorded: Recorded = field(init=False)
+
+    time_of_day: Clock = field(init=False)
+    round: int = field(init=False, default=-1)
+    tick: int = field(init=False, default=0)
+    first_of_round: int = field(init=False, default=0)
+    events: Events = field(init=False, default_factory=Events)
+    pending: PendingAnswers = field(init=False, default_factory=PendingAnswers)
+    leaving: dict[int, None] = field(init=False, default_factory=dict)
+
+    counts: Counter[str] = field(init=False, default_factory=Counter)
+    totals: Counter[str] = field(init=False, default_factory=Counter)
+    sources: Counter[str] = field(init=False, default_factory=Counter)
+    written: Counter[str] = field(init=False, default_factory=Counter)
+    tick_counts: npt.NDArray[np.int64] = field(init=False)
+    agent_ticks: npt.NDArray[np.int64] = field(init=False)
+    row_by_row_guards: set[str] = field(init=False, default_factory=set)
+    notes: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self, world: StartingWorld) -> None:
+        params, n = self.params, len(world.population)
+        self.go_by(self.chart)
+        self.population, self.network, self.topics = world.population, world.network, world.topics
+        self.schedule, self.notes = world.schedule, world.notes
+        self.population.state[:] = self.chart.initial.code
+        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
+        self.history = History(n, params.statechart.max_history_depth)
+        self.exposure, self.outcomes = Exposure(n), Outcomes(n)
+        self.notebook = Notebook(params.deliberation.notes)
+        self.recorded = recorded_agents(params.records, n, self.streams)
+        if self.reasoner.n_archetypes:
+            people = self.population
+            self.archetypes = make_archetypes(people.interests, people.traits, self.reasoner.n_archetypes, self.topics)
+        self.prompt_interests = PromptInterests(self.population, self.posts, self.topics, self.archetypes)
+        length = timedelta(minutes=params.clock.round_minutes)
+        self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
+        self.tick_counts = np.zeros((params.ticks_per_round, len(STATES)), np.int64)
+        self.agent_ticks = np.zeros(len(STATES), np.int64)
+
+    def go_by(self, chart: Statechart) -> None:
+        """Let a chart rule, and make what is made from it."""
+        self.chart, self.tables = chart, WalkTables(chart)
+
+    def trigger_code(self, trigger: str) -> int:
+        """Return a trigger's place in the chart, or -1."""
+        return self.tables.triggers.get(trigger, -1)
+
+    @property
+    def clock(self) -> int:
+        """Round and tick as one number."""
+        return self.time_of_day.number(max(self.round, 0), self.tick)
+
+    @property
+    def hours(self) -> float:
+        """Simulated hours from the beginning of the run to that of this round."""
+        return max(self.round, 0) * self.params.clock.round_minutes / 60
+
+    @property
+    def now(self) -> datetime:
+        """Simulated time, in UTC."""
+        return self.time_of_day.at(self.clock)
+
+    def post(self, post_id: int, reader: int) -> Post | None:
+        """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
+        if post_id == NO_POST:
+            return None
+        posts = np.array([post_id])
+        [view] = self.views(posts, relevance_of(self.matches(np.array([reader]), posts)))
+        return view
+
+    def views(self, posts: Rows, relevance: npt.NDArray[np.float64]) -> list[Post]:
+        """Return posts as readers see them to whom they are of this relevance."""
+        authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
+        return self.posts.views(posts, authors, relevance.tolist())
+
+    def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
+        """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""
+        return matches(self.population.interests[readers], self.posts.vectors(posts))
+
+    def move_keeping(self) -> npt.NDArray[np.uint8]:
+        """Return whose transitions are noted down for the recorder: one entry for each agent, or one for all."""
+        if self.recorder is None:
+            return np.zeros(1, np.uint8)
+        mask = self.recorded["transitions"]
+        return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)
+
+    def keeps_moves(self, row: int) -> bool:
+        """Return whether an agent's transitions are noted down."""
+        keeps = self.move_keeping()
+        return bool(keeps[row if len(keeps) > 1 else 0])

@@ -1,0 +1,324 @@
+"""One user of a platform, over one row of its population. It holds nothing of its own but the row number."""
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
+from prism_mesa.errors import AgentError, StateTypeError, one_line
+from prism_mesa.llm.text import plain
+from prism_mesa.reasoner import Question, question_of
+from prism_mesa.social.agent_fields import share_property, trait_property, whole_number
+from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
+from prism_mesa.social.history_view import HistoryView
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.choices import ask_alone
+from prism_mesa.social.round.columns import AgentColumns, PostColumns
+from prism_mesa.social.round.effects import apply_effects, note_engagement, read_next
+from prism_mesa.social.round.questions import as_archetype, questions
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
+from prism_mesa.social.state.posts import WORDS_CAP
+from prism_mesa.social.world.profiles import personality
+from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
+
+
+class PlatformAgent:
+    """What a user of a platform is, sees and does; `SocialAgent` is the same as an agent of Mesa.
+
+    Args:
+        platform: The platform.
+        row: The row of its population.
+    """
+
+    def __init__(self, platform: Platform, row: int) -> None:
+        self._platform = platform
+        self.row = row
+
+    @one_line
+    def __repr__(self) -> str:
+        post = int(self._platform.population.current_post[self.row])
+        doing = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
+        return f"<{type(self).__name__} {self.row} {self.name!r}: {'has left' if self.has_left else doing}>"
+
+    @property
+    def has_left(self) -> bool:
+        """Whether the agent was removed."""
+        return self.row in self._platform.leaving or not self._platform.population.present[self.row]
+
+    def step(self) -> None:
+        """Do one tick: count it, find the trigger that meets the agent, fire it. Idle agents do nothing."""
+        state = self.state
+        if state is IDLE:
+            return
+        self.ticks_in_state += 1
+        if self.ticks_in_state >= self._platform.chart.timeout_threshold(self):
+            self.fire(TIMEOUT, self.current_post)
+            return
+        trigger = next_trigger(state, self, self.current_post)
+        if trigger is not None:
+            self.fire(trigger, self.next_post if trigger == SEES_POST else self.current_post)
+
+    def fire(self, trigger: str, context: Any = None) -> AgentState | None:
+        """Fire a trigger, ask the reasoner if the choice is open, and do what the transition entails.
+
+        Args:
+            trigger: Name of the event.
+            context: What guards read as ``F.post``; by default the post at hand.
+
+        Returns:
+            The new state, or None if nothing happened.
+        """
+        platform, source = self._platform, self.state
+        if context is None:
+            context = self.next_post if trigger == SEES_POST else self.current_post
+        outcome, said = platform.chart.selected(self, trigger, context)
+        was_open = isinstance(outcome, tuple)
+        if isinstance(outcome, tuple):
+            choice = self._ask(trigger, outcome, context)
+            outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, said)
+        if outcome is None or outcome.target is None:
+            return None
+        platform.chart.take(outcome, self, context)
+        apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
+        return outcome.target
+
+    def _ask(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> AgentState | None:
+        if len(options) == 1:
+            return options[0]
+        return ask_alone(self._platform, self.row, self._question(trigger, options, context)).choice
+
+    def _question(self, trigger: str, options: tuple[AgentState, ...], context: Any) -> Question:
+        agents = AgentColumns(self._platform, self._rows)
+        if _tells_of_itself(type(self)) or not (context is None or isinstance(context, Post)):
+            return as_archetype(question_of(self, self.state, trigger, options, context), agents)
+        posts = PostColumns(self._platform, self._rows, np.array([getattr(context, "post_id", NO_POST)]))
+        return questions(agents, posts, [trigger], [options])[0]
+
+    @property
+    def feed(self) -> list[Post]:
+        """The posts of this round's feed that the agent has not read, best first."""
+        p = self._platform.population
+        places = range(int(p.n_read[self.row]), int(p.n_feed[self.row]))
+        found = (self._platform.post(int(p.feed[self.row, i]), self.row) for i in places)
+        return [post for post in found if post is not None]
+
+    def read(self) -> Post | None:
+        """Read the next post of the feed, which counts as an impression, and return it; None at its end."""
+        if not self.n_unread:
+            return None
+        read_next(self._platform, self.row)
+        return self.current_post
+
+    def like(self, post: Post) -> bool:
+        """Like a post, and return whether that is new: an agent likes a root once, by whatever means, in all rounds.
+
+        It counts when the round is committed.
+        """
+        return self._engage(post, "like")
+
+    def reply(self, post: Post, text: str = "") -> bool:
+        """Reply to a post, in words of your own or as `content` says; the reply appears in the next round.
+
+        Returns whether that is new: an agent answers a post once a round. Words go to that answer if it has none.
+        """
+        return self._engage(post, "reply", text)
+
+    def reshare(self, post: Post, comment: str = "") -> bool:
+        """Reshare a post, with a comment of your own or as `content` says; the reshare appears in the next round.
+
+        Returns whether that is new: an agent reshares a root once, by whatever means, in all rounds.
+        """
+        return self._engage(post, "reshare", comment)
+
+    def write(self, text: str) -> None:
+        """Write a post; it appears in the next round."""
+        if not isinstance(text, str) or not text.strip():
+            raise AgentError(f"SocialAgent.write: {text!r} is no text")
+        self._platform.events.written.append((self.row, text))
+
+    def _engage(self, post: Post, action: ActionName, text: str = "") -> bool:
+        if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
+            raise AgentError(f"SocialAgent.{action}: {post!r} is no post of this platform (see feed, read)")
+        words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
+        if text != "" and not words:
+            raise AgentError(f"SocialAgent.{action}: {text!r} is no text; leave it out to give no words of your own")
+        return note_engagement(self._platform, self.row, post.post_id, ACTIONS.index(action), words)
+
+    def is_interested(self, post: Any) -> bool:
+        """Return whether the post lies above the agent's band."""
+        return bool(IS_INTERESTED(self, post))
+
+    def should_engage(self, post: Any) -> bool:
+        """Return whether the post interests the agent, or is viral and inside its band."""
+        return bool(SHOULD_ENGAGE(self, post))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return id, state, ticks and history as plain JSON values."""
+        return export_agent(self)
+
+    @property
+    def _rows(self) -> Rows:
+        return np.array([self.row])
+
+    @property
+    def now(self) -> datetime:
+        """Simulated time."""
+        return self._platform.now
+
+    @property
+    def agent_id(self) -> str:
+        """The user's id of this agent, as in the edge list."""
+        return self._platform.population.ids[self.row]
+
+    @property
+    def name(self) -> str:
+        """What prompts call the agent."""
+        return self._platform.population.names[self.row]
+
+    @name.setter
+    def name(self, value: str) -> None:
+        self._platform.population.names[self.row] = str(value)
+
+    @property
+    def interests(self) -> list[str]:
+        """Names of the topics nearest to the agent's interests, nearest first."""
+        return list(self._platform.topics.words_of(self._platform.population.interests[[self.row]])[0])
+
+    @property
+    def personality(self) -> str:
+        """The Big Five in words."""
+        return personality(self._platform.population.traits[self.row])
+
+    @property
+    def traits(self) -> dict[str, float]:
+        """Big Five on 1..5."""
+        return dict(zip(BIG_FIVE, self._platform.population.traits[self.row].tolist(), strict=True))
+
+    @property
+    def propensities(self) -> dict[ActionName, float]:
+        """Shares of like, reply and reshare among the agent's engagements; they add up to 1."""
+        return dict(zip(ACTIONS, self._platform.population.propensities[self.row].tolist(), strict=True))
+
+    @property
+    def state(self) -> AgentState:
+        """What the agent is doing."""
+        return STATES[int(self._platform.population.state[self.row])]
+
+    @state.setter
+    def state(self, value: AgentState) -> None:
+        if not isinstance(value, AgentState):
+            raise StateTypeError(f"SocialAgent.state: {value!r} is no AgentState; write AgentState({value!r})")
+        self._platform.population.state[self.row] = value.code
+
+    @property
+    def ticks_in_state(self) -> int:
+        """Ticks since the last transition, from 0."""
+        return int(self._platform.population.ticks_in_state[self.row])
+
+    @ticks_in_state.setter
+    def ticks_in_state(self, value: int) -> None:
+        self._platform.population.ticks_in_state[self.row] = whole_number("ticks_in_state", value, 0)
+
+    engagement_threshold = share_property("engagement_threshold", "Middle of the band of relevance, 0..1.")
+    activity = share_property("activity", "Probability of coming online in a round, 0..1.")
+    post_rate = share_property("post_rate", "Probability of posting in a round, 0..1.")
+
+    @property
+    def low_threshold(self) -> float:
+        """Relevance below which the agent ignores a post."""
+        return float(self.engagement_threshold) - self._platform.params.agents.band / 2
+
+    @property
+    def high_threshold(self) -> float:
+        """Relevance above which the agent engages."""
+        return float(self.engagement_threshold) + self._platform.params.agents.band / 2
+
+    @property
+    def timeout_threshold(self) -> int:
+        """Ticks after which the agent times out, where its state has no limit of its own."""
+        return int(self._platform.population.timeout_threshold[self.row])
+
+    @timeout_threshold.setter
+    def timeout_threshold(self, value: int) -> None:
+        self._platform.population.timeout_threshold[self.row] = whole_number("timeout_threshold", value, 1)
+
+    @property
+    def pending_action(self) -> ActionName | None:
+        """What the agent is composing."""
+        return action_name(int(self._platform.population.pending_action[self.row]))
+
+    @pending_action.setter
+    def pending_action(self, value: ActionName | None) -> None:
+        if value is not None and value not in ACTIONS:
+            raise AgentError(f"SocialAgent.pending_action: {value!r} is none of {', '.join(ACTIONS)}, None")
+        self._platform.population.pending_action[self.row] = NO_ACTION if value is None else ACTIONS.index(value)
+
+    @property
+    def scripted(self) -> bool:
+        """Whether Mesa schedules the agent's own `step`."""
+        return bool(self._platform.population.scripted[self.row])
+
+    @property
+    def n_unread(self) -> int:
+        """Posts of the feed that the agent has not read."""
+        return int(self._platform.population.n_feed[self.row]) - int(self._platform.population.n_read[self.row])
+
+    @property
+    def current_post(self) -> Post | None:
+        """The post that the agent is evaluating or engaging with."""
+        population = self._platform.population
+        return self._platform.post(int(population.current_post[self.row]), self.row)
+
+    @property
+    def next_post(self) -> Post | None:
+        """The next unread post of the feed."""
+        return next(iter(self.feed[:1]), None)
+
+    @property
+    def max_history_depth(self) -> int:
+        """Most entries in `state_history`."""
+        return self._platform.history.depth
+
+    @property
+    def state_history(self) -> HistoryView:
+        """The last changes of state, oldest first."""
+        return HistoryView(self._platform, self.row)
+
+    extraversion = trait_property("extraversion")
+    agreeableness = trait_property("agreeableness")
+    conscientiousness = trait_property("conscientiousness")
+    neuroticism = trait_property("neuroticism")
+    openness = trait_property("openness")
+
+
+class PlainAgents:
+    """The agents of a platform that runs without Mesa: made when asked for, none with a script of its own."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._platform = platform
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether agents do their ticks one by one, as `scheduler: mesa` lets them."""
+        return self._platform.params.scheduler == "mesa"
+
+    def agent(self, row: int) -> PlatformAgent:
+        """Return the agent of a row."""
+        return PlatformAgent(self._platform, row)
+
+    def step_scripts(self) -> None:
+        """Let all agents do their tick, by row."""
+        for row in np.flatnonzero(self._platform.population.present).tolist():
+            self.agent(row).step()
+
+
+def _tells_of_itself(kind: type) -> bool:
+    """Return whether a subclass says in its own way what questions tell of an agent."""
+    own = kind.__mro__[: kind.__mro__.index(PlatformAgent)]
+    return any(name in vars(base) for base in own for name in _TOLD)
+
+
+_TOLD = (
+    "name interests personality traits propensities low_threshold high_threshold engagement_threshold state_history"
+).split()

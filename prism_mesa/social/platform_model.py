@@ -1,0 +1,95 @@
+"""A Mesa model over a platform, whose state can be read on the model."""
+
+from collections import Counter
+from datetime import datetime
+from typing import Self, overload
+
+import mesa
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.deliberation import Notebook
+from prism_mesa.domain import Post
+from prism_mesa.llm import LLMClient
+from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.state.clock import Clock
+from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.outcomes import Outcomes
+from prism_mesa.social.state.population import History, Population
+from prism_mesa.social.state.posts import Posts
+from prism_mesa.social.state.sampling import Recorded
+from prism_mesa.social.state.topics import Topics
+from prism_mesa.social.world.archetypes import Archetypes
+from prism_mesa.social.world.build import Schedule
+from prism_mesa.streams import Streams
+
+
+class _Read[T]:
+    """A field of the platform that can be read on the model."""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, model: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, model: "PlatformModel", owner: type) -> T: ...
+    def __get__(self, model: "PlatformModel | None", owner: type) -> Self | T:
+        if model is None:
+            return self
+        value: T = getattr(model.platform, self._name)
+        return value
+
+    def __set__(self, model: "PlatformModel", value: object) -> None:
+        raise AttributeError(f"{type(model).__name__}.{self._name} can only be read; set that of its platform")
+
+
+class PlatformModel(mesa.Model):
+    """A Mesa model with the state of a platform.
+
+    Attributes:
+        platform: All that a round reads and writes; its fields, which `Platform` explains, can be read here too.
+    """
+
+    platform: Platform
+
+    params = _Read[SocialParams]()
+    streams = _Read[Streams]()
+    tables = _Read[WalkTables]()
+    reasoner = _Read[AnyReasoner]()
+    writer = _Read[LLMClient | None]()
+    population = _Read[Population]()
+    network = _Read[FollowNetwork]()
+    topics = _Read[Topics]()
+    schedule = _Read[Schedule]()
+    archetypes = _Read[Archetypes | None]()
+    posts = _Read[Posts]()
+    history = _Read[History]()
+    exposure = _Read[Exposure]()
+    notebook = _Read[Notebook]()
+    outcomes = _Read[Outcomes]()
+    recorded = _Read[Recorded]()
+    time_of_day = _Read[Clock]()
+    round = _Read[int]()
+    tick = _Read[int]()
+    clock = _Read[int]()
+    hours = _Read[float]()
+    now = _Read[datetime]()
+    events = _Read[Events]()
+    leaving = _Read[dict[int, None]]()
+    counts = _Read[Counter[str]]()
+    totals = _Read[Counter[str]]()
+    sources = _Read[Counter[str]]()
+    written = _Read[Counter[str]]()
+    agent_ticks = _Read[npt.NDArray[np.int64]]()
+    row_by_row_guards = _Read[set[str]]()
+    notes = _Read[tuple[str, ...]]()
+
+    def post(self, post_id: int, reader: int) -> Post | None:
+        """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
+        return self.platform.post(post_id, reader)

@@ -1,0 +1,32 @@
+"""What a platform needs from outside: somebody who keeps its records, and somebody who has its agents as objects."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy.typing as npt
+import pandas as pd
+
+
+class RoundRecorder(Protocol):
+    """Where a platform's records go."""
+
+    def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
+        """Append rows to a table: `rounds`, `ticks`, `transitions`, `impressions` or `engagements`."""
+        ...
+
+
+class Scripts(Protocol):
+    """The agents as objects: what guards and actions in Python are handed, and what acts by a script of its own."""
+
+    @property
+    def has_scripts(self) -> bool:
+        """Whether any agent acts by a script."""
+        ...
+
+    def agent(self, row: int) -> Any:
+        """Return the agent of a row."""
+        ...
+
+    def step_scripts(self) -> None:
+        """Let the agents that act by scripts do their tick."""
+        ...

@@ -1,0 +1,94 @@
+"""A round of a platform.
+
+1. publish: agents post with their own rate; scheduled posts appear; last round's replies and reshares
+   become visible.
+2. rank: each agent who will be there gets its feed, of posts it has not seen, from what stands now.
+3. open: idle agents that come online (own activity) get `feed_ready`; the others stay idle.
+4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
+5. commit: replies and reshares get their words (`content`); likes, replies and reshares reach the posts'
+   counters and cascades.
+6. collect: the round's rows go to the recorder, and to whoever ran the round.
+7. close: `round_ends` brings every active agent to IDLE.
+
+Agents see the platform as it stood when the round opened and do not meet within it, so the result depends
+neither on their order nor on which answer arrives first.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import numpy as np
+
+from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS
+from prism_mesa.social.content.writer import write
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.collect import collect, record_moves
+from prism_mesa.social.round.engagements import open_round
+from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.round.publish import commit, publish
+from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
+from prism_mesa.social.state.chunks import trim_heap
+from prism_mesa.social.state.population import Rows
+
+MANY: Final = 300_000
+"""Agents from which on the memory of a round counts."""
+
+
+def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | None = None) -> dict[str, float]:
+    """Run one round, and return its row: the columns of the table `rounds`, and what the run has come to.
+
+    Args:
+        platform: The platform, which goes on by one round.
+        tell: Called with the row when it is known, before the round closes.
+    """
+    platform.round += 1
+    platform.tick = 0
+    platform.counts.clear()
+    remove_departed(platform)
+    open_round(platform)
+    publish(platform)
+    fire_and_wait(platform, FEED_READY, _rank(platform))
+    run_ticks(platform)
+    write(platform)
+    commit(platform)
+    row = collect(platform)
+    if tell is not None:
+        tell(row)
+    _close(platform)
+    return row
+
+
+def remove_departed(platform: Platform) -> None:
+    """Let those go who have left since the last round opened."""
+    population, leaving = platform.population, list(platform.leaving)
+    population.present[leaving] = False
+    population.scripted[leaving] = False
+    population.state[leaving] = IDLE.code
+    platform.leaving.clear()
+
+
+def _rank(platform: Platform) -> Rows:
+    """Rank feeds for those who will read one; return those who come online."""
+    population = platform.population
+    idle = population.state == IDLE.code
+    comes = platform.streams.happens("online", population.activity, round_=platform.round)
+    online = np.flatnonzero(comes & idle & population.present)
+    reads = np.flatnonzero(population.present & ((comes & idle) | ~idle | population.scripted))
+    population.n_feed[:] = 0
+    population.n_read[:] = 0
+    world = (population, platform.posts, platform.exposure, platform.network)
+    params = platform.params
+    rank_feeds(reads, *world, params.feed, platform.streams, platform.round, threads=params.threads)
+    platform.counts["online"] = len(online)
+    return online
+
+
+def _close(platform: Platform) -> None:
+    platform.tick = platform.params.ticks_per_round + 1
+    active = platform.population.present & (platform.population.state != IDLE.code)
+    before = platform.counts.copy()
+    fire_and_wait(platform, ROUND_ENDS, np.flatnonzero(active))
+    platform.totals.update(platform.counts - before)  # a user's chart may leave a choice open here, after the rows
+    record_moves(platform)
+    if len(platform.population) >= MANY:
+        trim_heap()

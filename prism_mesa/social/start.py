@@ -1,0 +1,93 @@
+"""Starting a platform: its world, who decides and writes, and what a user should know about how the input was taken."""
+
+from prism_mesa.errors import ChartError
+from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
+from prism_mesa.social.behavior import chosen_chart
+from prism_mesa.social.chart_checks import checked
+from prism_mesa.social.content.writer import writer_of
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.platform_agent import PlainAgents
+from prism_mesa.social.protocols import RoundRecorder
+from prism_mesa.social.round.shortfalls import unlearned
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.warnings import warn
+from prism_mesa.social.without_effect import keys_without_effect
+from prism_mesa.social.world.build import make_world
+from prism_mesa.statechart import Statechart
+from prism_mesa.streams import Streams
+
+
+def start_platform(
+    params: SocialParams,
+    *,
+    chart: Statechart | None = None,
+    reasoner: AnyReasoner | None = None,
+    recorder: RoundRecorder | None = None,
+) -> Platform:
+    """Return the platform of `params`, before its first round.
+
+    Args:
+        params: All parameters.
+        chart: A chart of your own, as an object; `statechart.chart` names one in a module.
+        reasoner: Who answers open choices; None makes the one that the parameters name.
+        recorder: Where records go, if anywhere.
+
+    Warns:
+        NotedWarning: What of the input was left out or taken otherwise than it may have been meant, and which keys
+            have no effect. All stands in `notes` too.
+
+    Raises:
+        ConfigError: If parameters contradict each other, or a distilled model has learned nothing of what is left open.
+        ChartError: If the check of the chart finds an error.
+        DataError: If a file cannot be used.
+    """
+    streams = Streams(params.seed)
+    world = make_world(params, streams)
+    own_chart = _own_chart(params, chart)
+    asked = reasoner or make_reasoner(params.reasoner)
+    left = unlearned(asked.batch_reasoner, WalkTables(own_chart).option_sets)
+    writer, why_not = writer_of(params, asked)
+    if isinstance(asked, Reasoner):
+        asked.begin()
+    platform = Platform(params, streams, own_chart, asked, world, writer, recorder)
+    platform.scripts = PlainAgents(platform)
+    idle = keys_without_effect(platform, world, given=reasoner is not None, chart_given=chart is not None)
+    platform.notes += (*left, *filter(None, [why_not]), *idle)
+    for said in filter(None, (world.misfits, idle)):
+        warn("; ".join(said))
+    return platform
+
+
+def change_chart(platform: Platform, chart: Statechart) -> None:
+    """Let another chart rule; a copy of it, with the settings of the platform.
+
+    Agents in the initial state of the chart before go to that of the new one.
+
+    Raises:
+        ChartError: If agents have moved, or the chart's check finds an error.
+        ConfigError: If a distilled model has learned nothing of what it leaves open.
+    """
+    if platform.round >= 0 or platform.history.count.any() or platform.events.moves:
+        raise ChartError(
+            "SocialModel.chart: agents have moved by the chart before, and their histories tell its triggers: "
+            "make a model with it, SocialModel(chart=...)"
+        )
+    if not isinstance(chart, Statechart):
+        raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
+    before, new = platform.chart, _own_chart(platform.params, chart)
+    answers = platform.reasoner.batch_reasoner
+    left = unlearned(answers, WalkTables(new).option_sets)
+    unlearned_before = unlearned(answers, platform.tables.option_sets)
+    platform.go_by(new)
+    platform.notes = tuple(note for note in platform.notes if note not in unlearned_before) + left
+    platform.population.state[platform.population.state == before.initial.code] = new.initial.code
+
+
+def _own_chart(params: SocialParams, chart: Statechart | None) -> Statechart:
+    """Return a chart, else that of the parameters, with its settings and counts of its own.
+
+    Raises:
+        ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
+    """
+    return checked(chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart))

@@ -20,10 +20,10 @@ def share_property(name: str, doc: str) -> property:
     """Return a property over a column of numbers in 0..1."""
 
     def get(agent: Any) -> float:
-        return float(getattr(agent.model.population, name)[agent.row])
+        return float(getattr(agent._platform.population, name)[agent.row])
 
     def put(agent: Any, value: float) -> None:
-        getattr(agent.model.population, name)[agent.row] = number_between(name, value, 0.0, 1.0)
+        getattr(agent._platform.population, name)[agent.row] = number_between(name, value, 0.0, 1.0)
 
     return property(get, put, doc=doc)
 
@@ -33,10 +33,10 @@ def trait_property(name: str) -> property:
     place = BIG_FIVE.index(name)
 
     def get(agent: Any) -> float:
-        return float(agent.model.population.traits[agent.row, place])
+        return float(agent._platform.population.traits[agent.row, place])
 
     def put(agent: Any, value: float) -> None:
-        agent.model.population.traits[agent.row, place] = number_between(name, value, 1.0, 5.0)
+        agent._platform.population.traits[agent.row, place] = number_between(name, value, 1.0, 5.0)
 
     return property(get, put, doc=f"{name.capitalize()}, 1..5.")
 

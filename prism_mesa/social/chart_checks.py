@@ -6,8 +6,8 @@ from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.errors import ChartError, did_you_mean
-from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import FIRED
+from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.state.population import STATE_NAMES
 from prism_mesa.social.state.posts import COUNTED
@@ -36,7 +36,7 @@ _VALUES: Final = {
 
 READABLE: Final = {name: _VALUES.get(name, Values()) for name in sorted(FIELDS)} | {
     f"agent.{name}": _VALUES.get(f"agent.{name}", Values())
-    for name in (*dir(SocialAgent), "row", "model", "unique_id")
+    for name in (*dir(PlatformAgent), "row", "model", "unique_id")
     if not name.startswith("_")
 }
 """What guard expressions can read of every agent and post, over columns or by row, and the values of each."""

@@ -8,9 +8,10 @@ from typing import Final
 
 from prism_mesa.errors import NotedWarning
 
+_mesa = find_spec("mesa")  # not imported: a platform needs none
 _INSIDE: Final = (
     str(Path(__file__).parent.parent),
-    *(find_spec("mesa").submodule_search_locations or ()),  # type: ignore[union-attr]  # found without importing it
+    *(_mesa.submodule_search_locations or () if _mesa else ()),
     contextlib.__file__.removesuffix(".py"),  # a whole name is no prefix to Python 3.12
 )
 """Files whose lines a warning does not point at."""

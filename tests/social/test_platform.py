@@ -1,0 +1,129 @@
+"""A platform without Mesa: built, stepped, copied and compared."""
+
+import subprocess
+import sys
+from collections import deque
+from copy import deepcopy
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from own_charts import SCROLLING
+
+from prism_mesa.errors import AgentError
+from prism_mesa.social.behavior import IDLE
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.newcomers import add_row
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.platform_agent import PlatformAgent
+from prism_mesa.social.round.run_round import run_round
+from prism_mesa.social.start import start_platform
+from prism_mesa.statechart import Statechart, Transition
+
+OUTSIDE = ("scripts", "recorder", "writer", "reasoner", "tables")
+"""What a platform talks to, and what is made of its chart: no state of its own."""
+
+
+def started(**params):
+    return start_platform(SocialParams(agents={"n": 60, "activity": 0.5}, network={"mean_degree": 8}, **params))
+
+
+def differing(one, other, name="platform", known=()):
+    """Yield the names of all that differs between two values, and between what they hold."""
+    if id(one) in known or callable(one):
+        return
+    parts = _parts(one), _parts(other)
+    if None in parts:
+        if not np.array_equal(one, other):
+            yield name
+    elif parts[0].keys() != parts[1].keys():
+        yield name
+    else:
+        for key, value in parts[0].items():
+            yield from differing(value, parts[1][key], f"{name}.{key}", {*known, id(one)})
+
+
+def _parts(value):
+    """Return what a value holds, by name; None for one that is compared itself."""
+    if isinstance(value, Platform):
+        return {name: own for name, own in vars(value).items() if name not in OUTSIDE}
+    if isinstance(value, Statechart):
+        return {"guard_errors": value.guard_errors, "transitions": len(value.transitions)}
+    if isinstance(value, dict):
+        return value
+    if isinstance(value, list | tuple | deque):
+        return dict(enumerate(value))
+    return getattr(value, "__dict__", None)
+
+
+def test_a_platform_is_built_stepped_and_compared():
+    one, other = started(), started()
+    assert [run_round(one) for _ in range(3)] == [run_round(other) for _ in range(3)]
+    assert not list(differing(one, other))
+    assert one.totals["likes"] > 0
+    run_round(other)
+    assert {"platform.round", "platform.posts.impressions"} & set(differing(one, other))
+
+
+def test_it_needs_no_mesa():
+    code = (
+        "import sys; from prism_mesa.social.params import SocialParams; from prism_mesa.social.start import "
+        "start_platform; from prism_mesa.social.round.run_round import run_round; "
+        "run_round(start_platform(SocialParams())); sys.exit('mesa' in sys.modules)"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("params", [{}, {"scheduler": "mesa", "feed": {"mode": "x_algo"}}])
+def test_with_mesa_it_lives_as_it_does_without(params):
+    alone, model = started(**params), SocialModel(started(**params).params)
+    for _ in range(3):
+        row = run_round(alone)
+        model.step()
+        assert model.round_row == row
+    assert not list(differing(alone, model.platform))
+
+
+def test_a_copy_is_a_branch_that_goes_on_like_the_original():
+    trunk = started()
+    run_round(trunk)
+    branch, untouched = deepcopy(trunk), deepcopy(trunk)
+    assert [run_round(trunk) for _ in range(2)] == [run_round(branch) for _ in range(2)]
+    assert not list(differing(trunk, branch))
+    assert untouched.round == 0
+    assert branch.scripts.agent(3).to_dict() == trunk.scripts.agent(3).to_dict()
+
+
+def test_guards_and_actions_in_python_are_handed_agents_without_mesa():
+    met = []
+
+    def meets(agent, post):
+        met.append((agent, post))
+
+    begins = Transition("feed_ready", IDLE, SCROLLING, guard=lambda agent, _: agent.row < 5, action=meets)
+    chart = Statechart([IDLE, SCROLLING], [begins], IDLE)
+    platform = start_platform(SocialParams(agents={"n": 20, "activity": 1.0}), chart=chart)
+    run_round(platform)
+    assert [agent.row for agent, _ in met] == list(range(5))
+    assert all(type(agent) is PlatformAgent and agent.state is SCROLLING for agent, _ in met)
+
+
+def test_who_comes_is_there_in_the_next_round_and_who_left_is_gone():
+    platform = started()
+    row = add_row(platform, follows=[0, 1], followers=[2])
+    platform.leaving[7] = None
+    assert platform.scripts.agent(7).has_left
+    run_round(platform)
+    assert (row, len(platform.population), platform.population.present[7]) == (60, 61, False)
+    with pytest.raises(AgentError, match="row 7 holds no agent"):
+        add_row(platform, follows=[7], followers=[])
+
+
+def test_what_is_read_on_the_model_is_the_platforms_and_cannot_be_set_there():
+    model = SocialModel(agents_n=20)
+    for field in fields(Platform):
+        if hasattr(type(model), field.name) and field.name not in ("chart", "recorder"):
+            assert getattr(model, field.name) is getattr(model.platform, field.name)
+            with pytest.raises(AttributeError, match=f"SocialModel.{field.name} can only be read"):
+                setattr(model, field.name, None)

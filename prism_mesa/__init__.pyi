@@ -20,6 +20,7 @@ from .runs.lifecycle import RunResult as RunResult
 from .social.agent import SocialAgent as SocialAgent
 from .social.cascades import cascades as cascades
 from .social.model import SocialModel as SocialModel
+from .statechart import ANY as ANY
 from .statechart import NEEDS_ORACLE as NEEDS_ORACLE
 from .statechart import AgentState as AgentState
 from .statechart import F as F

@@ -10,6 +10,7 @@ from typing import Final
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.statechart import (
+    ANY,
     TIMEOUT,
     AgentState,
     Expression,
@@ -108,15 +109,12 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
         drawn = None if asks_action else F.agent.pending_action == action
         transitions.append(Transition("compose_done", COMPOSING, state, guard=drawn))
     for state in ENGAGING.values():
-        transitions.append(Transition("action_done", state, RESTING))
-        transitions.append(Transition(TIMEOUT, state, RESTING))
+        transitions += [Transition("action_done", state, RESTING), Transition(TIMEOUT, state, RESTING)]
     transitions += [
         Transition(TIMEOUT, SCROLLING, RESTING),
-        Transition(TIMEOUT, EVALUATING, SCROLLING),
-        Transition(TIMEOUT, COMPOSING, SCROLLING),
-        Transition(TIMEOUT, RESTING, SCROLLING),
+        Transition(TIMEOUT, (EVALUATING, COMPOSING, RESTING), SCROLLING),
+        Transition(ROUND_ENDS, ANY, IDLE),
     ]
-    transitions += [Transition(ROUND_ENDS, state, IDLE) for state in AgentState if state is not IDLE]
     return Statechart(
         AgentState,
         transitions,

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.statechart.columns import Codes, Columns, Reader
+from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, Cell, guard_value
-from prism_mesa.statechart.statechart import Statechart
-from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.transitions import Guard, Transition
+from prism_mesa.statechart.selection import Cell, Failures, walk
+from prism_mesa.statechart.states import STATES, AgentState
+from prism_mesa.statechart.transitions import Transition
 
 NOTHING = -1
 _FEW_GUARDS = 8
@@ -42,7 +42,9 @@ class Fired:
     row_by_row_guards: frozenset[str]
 
 
-def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> Fired:
+def fire_many(
+    chart: ChartDefinition, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns
+) -> Fired:
     """Select a transition, or the options, for each row; nothing is changed.
 
     Args:
@@ -62,10 +64,10 @@ def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: C
     index = {id(t): i for i, t in enumerate(chart.transitions)}
     option_sets: dict[tuple[AgentState, ...], int] = {}
     row_by_row: set[str] = set()
-    width = len(AgentState)
+    width = len(STATES)
     place = np.asarray(triggers).astype(np.int32) * width + states
     for where in np.flatnonzero(np.bincount(place[place >= 0], minlength=1)):
-        state = list(AgentState)[where % width]
+        state = STATES[where % width]
         cell = chart.cells[chart.triggers[where // width]].get(state)
         if cell is None:
             continue
@@ -82,7 +84,7 @@ def fire_many(chart: Statechart, states: Codes, triggers: Codes | str, agents: C
 
 
 def _keys(
-    chart: Statechart, cell: Cell, agents: Columns, contexts: Columns, n: int, row_by_row: set[str]
+    chart: ChartDefinition, cell: Cell, agents: Columns, contexts: Columns, n: int, row_by_row: set[str]
 ) -> npt.NDArray[np.int64]:
     """Return the packed guard values of each row, as `Cell.outcomes` wants them."""
     keys = zero_keys(cell, n)
@@ -91,14 +93,14 @@ def _keys(
         n_failed = 0
         if values is None:
             row_by_row.add(str(transition))
-            values, n_failed = row_values(chart, transition, guard, agents, contexts, n)
+            values, n_failed = row_values(transition, agents, contexts, n, chart)
         if transition in cell.untried and n_failed < n:
             cell.gave_values([transition])
         keys += weight * values.astype(keys.dtype, copy=False)
     return keys
 
 
-def _key_type(chart: Statechart) -> type:
+def _key_type(chart: ChartDefinition) -> type:
     fit = all(cell.keys_fit for row in chart.cells.values() for cell in row.values())
     return np.int64 if fit else object
 
@@ -124,24 +126,17 @@ def column_values(guard: Expression, agents: Columns, contexts: Columns, n: int)
 
 
 def row_values(
-    chart: Statechart, transition: Transition, guard: Guard, agents: Columns, contexts: Columns, n: int
+    transition: Transition, agents: Columns, contexts: Columns, n: int, failures: Failures
 ) -> tuple[npt.NDArray[np.int64], int]:
-    """Return what a guard gives in each of `n` rows, asked in order (FALSE, TRUE or NEEDS), and how often it raised.
-
-    A guard that raises is false, and counted by the chart, as in `Statechart.fire`; a strict chart lets it raise.
-    """
+    """Return what a guard gives in each of `n` rows, asked in order (FALSE, TRUE or NEEDS), and how often it raised."""
+    alone = Cell((transition,), oracle_enabled=True)
     values: list[int] = []
     n_failed = 0
     for first in range(0, n, BLOCK):
         block = np.arange(first, min(first + BLOCK, n))
         some_agents, some_contexts = agents.take(block), contexts.take(block)
         for i in range(len(block)):
-            try:
-                values.append(guard_value(guard(some_agents.row(i), some_contexts.row(i))))
-            except Exception as error:
-                if chart.strict:
-                    raise
-                chart.count_guard_error(transition, error)
-                values.append(FALSE)
-                n_failed += 1
+            said = walk(alone, some_agents.row(i), some_contexts.row(i), failures)
+            values.append(said.key)
+            n_failed += bool(said.raised)
     return np.array(values, np.int64), n_failed

@@ -3,23 +3,22 @@
 import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import did_you_mean
-from prism_mesa.statechart.batch import column_values, zero_keys
+from prism_mesa.statechart.batch import column_values, row_values, zero_keys
 from prism_mesa.statechart.columns import ArrayColumns
+from prism_mesa.statechart.definition import TIMEOUT, ChartDefinition
+from prism_mesa.statechart.explanations import Errors
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome, guard_value
-from prism_mesa.statechart.states import AgentState
+from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome
+from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
-from prism_mesa.statechart.values import ANY, Values
+from prism_mesa.statechart.values import UNKNOWN, Values
 from prism_mesa.streams import Streams
-
-if TYPE_CHECKING:
-    from prism_mesa.statechart.statechart import Statechart
 
 type Level = Literal["error", "warning", "note"]
 
@@ -42,7 +41,7 @@ class Finding:
 
 
 def check(
-    chart: "Statechart",
+    chart: ChartDefinition,
     fired: Iterable[str] | None = None,
     fields: Iterable[str] | Mapping[str, Values] | None = None,
 ) -> list[Finding]:
@@ -79,7 +78,7 @@ def check(
     return sorted(found, key=lambda finding: _ORDER[finding.level])
 
 
-def reachable(chart: "Statechart") -> set[AgentState]:
+def reachable(chart: ChartDefinition) -> set[AgentState]:
     """Return the states that some path of transitions leads to from the initial one."""
     seen, border = {chart.initial}, [chart.initial]
     while border:
@@ -91,25 +90,25 @@ def reachable(chart: "Statechart") -> set[AgentState]:
     return seen
 
 
-def _cells(chart: "Statechart") -> Iterator[tuple[str, AgentState, Cell]]:
+def _cells(chart: ChartDefinition) -> Iterator[tuple[str, AgentState, Cell]]:
     for trigger, row in chart.cells.items():
         for state, cell in row.items():
             yield trigger, state, cell
 
 
-def _structure(chart: "Statechart") -> Iterator[Finding]:
+def _structure(chart: ChartDefinition) -> Iterator[Finding]:
     names = {state: state.value for state in chart.states}
     for state in sorted(chart.states - reachable(chart), key=names.__getitem__):
         yield Finding("error", "unreachable", state.value, "no path of transitions leads to this state")
     leaves = {t.source for t in chart.transitions if t.target is not t.source}
     for state in sorted(chart.states - leaves, key=names.__getitem__):
         yield Finding("warning", "dead-end", state.value, "no transition leaves this state")
-    timed = {t.source for t in chart.transitions if t.trigger == "timeout"}
+    timed = {t.source for t in chart.transitions if t.trigger == TIMEOUT}
     for state in sorted(chart.states - timed - {chart.initial}, key=names.__getitem__):
-        yield Finding("warning", "no-timeout", state.value, "no transition on 'timeout': an agent may stay for ever")
+        yield Finding("warning", "no-timeout", state.value, f"no transition on {TIMEOUT!r}: an agent may stay for ever")
 
 
-def _never_fired(chart: "Statechart", fired: set[str]) -> Iterator[Finding]:
+def _never_fired(chart: ChartDefinition, fired: set[str]) -> Iterator[Finding]:
     for trigger in chart.triggers:
         if trigger not in fired:
             hint = did_you_mean(trigger, fired)
@@ -118,7 +117,7 @@ def _never_fired(chart: "Statechart", fired: set[str]) -> Iterator[Finding]:
         yield Finding("warning", "dropped", trigger, "the round fires this trigger, and no state reacts to it")
 
 
-def _unknown_fields(chart: "Statechart", fired: set[str] | None, known: set[str]) -> Iterator[Finding]:
+def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[str]) -> Iterator[Finding]:
     """Yield misspelt fields: errors, but where an action may set the field, or a script gives a context of its own."""
     acts = any(t.action is not None for t in chart.transitions)
     for transition in chart.transitions:
@@ -140,7 +139,7 @@ class _Possible:
     witness: str | None
 
 
-def _possible(chart: "Statechart", state: AgentState, cell: Cell, values: Mapping[str, Values]) -> list[_Possible]:
+def _possible(chart: ChartDefinition, state: AgentState, cell: Cell, values: Mapping[str, Values]) -> list[_Possible]:
     """Return what can come about in a cell, each once."""
     values = {**values, "agent.state": Values(names=(state.value,))}
     expressions = [guard for _, _, guard in cell.arms if isinstance(guard, Expression)]
@@ -181,14 +180,7 @@ def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[
     values = column_values(guard, agents, posts, N_PROBES)
     if values is not None:
         return values
-    return np.array([_row_value(guard, agents.row(i), posts.row(i)) for i in range(N_PROBES)])
-
-
-def _row_value(guard: Expression, agent: object, post: object) -> int:
-    try:
-        return guard_value(guard(agent, post))
-    except Exception:
-        return FALSE
+    return row_values(Transition("probed", STATES[0], None, guard), agents, posts, N_PROBES, Errors())[0]
 
 
 def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict[str, ArrayColumns]:
@@ -196,7 +188,7 @@ def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict
     draws = Streams(0)
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}}
     for name, constants in sorted(_constants(expressions).items()):
-        tried = values.get(name, ANY).tried(constants)
+        tried = values.get(name, UNKNOWN).tried(constants)
         root, field = name.split(".", 1)
         arrays[root][field] = tried[draws.integers(name, np.arange(N_PROBES), len(tried))]
     return {root: ArrayColumns(columns) for root, columns in arrays.items()}
@@ -262,7 +254,7 @@ def _openness(left: list[tuple[Transition, int]]) -> tuple[str, str]:
     return "overlap", "guards overlap"
 
 
-def _oracle(chart: "Statechart", asks: dict[str, bool]) -> Finding:
+def _oracle(chart: ChartDefinition, asks: dict[str, bool]) -> Finding:
     if not chart.oracle_enabled:
         text = "the oracle is disabled: an open choice takes its first option"
         return Finding("note", "oracle", chart.name, text)

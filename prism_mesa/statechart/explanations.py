@@ -1,13 +1,18 @@
 """What the guards of one (trigger, state) said, in words, and the fields that they read."""
 
-from collections.abc import Mapping
 from typing import Any
 
 from prism_mesa.statechart.guards import Expression, readable
 from prism_mesa.statechart.selection import Cell
 from prism_mesa.statechart.transitions import Transition
 
-type Errors = Mapping[Transition, Exception]
+
+class Errors(dict[Transition, Exception]):
+    """What guards raised when they were asked for an explanation: kept for it, and not counted."""
+
+    def guard_raised(self, transition: Transition, error: Exception) -> None:
+        """Keep what a guard raised."""
+        self[transition] = error
 
 
 def why_nothing(cell: Cell, key: int, errors: Errors, agent: Any, context: Any) -> str:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from html.entities import codepoint2name
 from typing import Final
 
+from prism_mesa.statechart.definition import TIMEOUT
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell
-from prism_mesa.statechart.statechart import TIMEOUT, Statechart
+from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
 

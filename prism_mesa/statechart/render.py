@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.statechart.definition import TIMEOUT
 from prism_mesa.statechart.mermaid import ASKED, CODE, DISABLED, OVERLAP, Choice, arrow_words, open_choices
-from prism_mesa.statechart.statechart import TIMEOUT, Statechart
+from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import STATES, AgentState
 
 if TYPE_CHECKING:

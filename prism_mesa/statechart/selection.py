@@ -1,7 +1,7 @@
 """The rule that picks among the transitions of one (trigger, state) by its guards' values, for agents and columns."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression
 from prism_mesa.statechart.states import AgentState
@@ -10,11 +10,22 @@ from prism_mesa.statechart.transitions import Guard, Transition
 FALSE: Final = 0
 TRUE: Final = 1
 NEEDS: Final = 2
+RAISED: Final = 3
+_PLAIN: Final[set[type]] = set()
+"""Classes of contexts seen so far that are no mappings: asking the set is faster than `isinstance`."""
 
 type Arm = tuple[int, Transition, Guard]
 
 type Outcome = Transition | tuple[AgentState, ...] | None
 """The transition to take; the options of an ambiguous choice; or nothing."""
+
+
+class Failures(Protocol):
+    """Whoever is told of guards that raise."""
+
+    def guard_raised(self, transition: Transition, error: Exception) -> None:
+        """Note what a guard raised, or raise it."""
+        ...
 
 
 def guard_value(value: Any) -> int:
@@ -31,22 +42,20 @@ class Cell:
         declared: The concrete targets, each once: what an oracle may choose from.
         arms: Triples (weight, transition, guard): the guards' values (0, 1, 2), each times its weight
             3**i, add up to the key of `outcomes`.
-        kernels: `arms` with the guards as bare functions, which for an expression cannot read mappings.
-        always: The outcome, if no candidate has a guard.
-        only: The guard's kernel and the outcomes for true and false, if one candidate has a guard, from when that
-            guard has given its first value on.
         outcomes: What follows for each key; worked out when first asked for.
+        first: The first guard to ask, as it reads objects; an expression as a bare function.
+        first_mapped: The same for contexts that are mappings.
+        always: `first`, if no candidate has a guard.
         untried: The transitions whose guards have given no value so far: never asked, or raised every time.
     """
 
     __slots__ = (
-        "_single",
         "always",
         "arms",
         "candidates",
         "declared",
-        "kernels",
-        "only",
+        "first",
+        "first_mapped",
         "oracle_enabled",
         "outcomes",
         "untried",
@@ -63,18 +72,19 @@ class Cell:
         self.declared = tuple(dict.fromkeys(t.target for t in candidates if t.target is not None))
         guarded = [(t, t.guard) for t in candidates if t.guard is not None]
         self.arms: tuple[Arm, ...] = tuple((3**i, t, guard) for i, (t, guard) in enumerate(guarded))
-        self.kernels: tuple[Arm, ...] = tuple(
-            (weight, t, guard.function if isinstance(guard, Expression) else guard) for weight, t, guard in self.arms
-        )
         self.outcomes = _Outcomes(self)
-        self.always = None if guarded else self.outcomes[0]
-        self._single = (self.kernels[0][2], self.outcomes[TRUE], self.outcomes[FALSE]) if len(guarded) == 1 else None
         self.untried = {t for t, _ in guarded} if untried is None else set(untried)
-        self.only = None if self.untried else self._single
+        self.first = Node(self, [guard.function if isinstance(guard, Expression) else guard for _, guard in guarded])
+        self.first_mapped = Node(self, [guard for _, guard in guarded])
+        self.always = None if guarded else self.first
 
     def __reduce__(self) -> tuple[type["Cell"], tuple[tuple[Transition, ...], bool, frozenset[Transition]]]:
         # compiled guards cannot be pickled
         return Cell, (self.candidates, self.oracle_enabled, frozenset(self.untried))
+
+    def copy(self) -> "Cell":
+        """Return the same cell, with nothing noted: its guards can be asked without a trace."""
+        return Cell(self.candidates, self.oracle_enabled)
 
     @property
     def keys_fit(self) -> bool:
@@ -84,8 +94,6 @@ class Cell:
     def gave_values(self, transitions: Iterable[Transition]) -> None:
         """Note that the guards of `transitions` have given a value."""
         self.untried.difference_update(transitions)
-        if not self.untried:
-            self.only = self._single
 
     def values(self, key: int) -> list[int]:
         """Return the candidates' values; an unguarded one has TRUE."""
@@ -117,6 +125,83 @@ class Cell:
         if self.oracle_enabled or not options:
             return options or None
         return self.transition_to(options[0], left)
+
+
+class Node:
+    """What some guards of a cell have said, and what that leaves to do: to ask the next one, or the outcome.
+
+    The nodes of a cell are a tree, which grows by what guards say in firing.
+
+    Attributes:
+        guard: The guard to ask; None if all have been asked.
+        asked: Its transition.
+        after: The nodes that follow, by what the guard has said so far (FALSE, TRUE, NEEDS, or that it raised).
+        key: What the guards before it said, as `Cell.outcomes` has it.
+        raised: The transitions whose guards raised.
+        takes: With all guards asked, the transition to take, if there is one.
+        options: With all guards asked, the options, if the choice is ambiguous.
+        enters: The target of `takes`, if that has no action.
+    """
+
+    __slots__ = ("_cell", "_guards", "_place", "after", "asked", "enters", "guard", "key", "options", "raised", "takes")
+
+    def __init__(
+        self, cell: Cell, guards: Sequence[Guard], place: int = 0, key: int = 0, raised: tuple[Transition, ...] = ()
+    ) -> None:
+        self._cell, self._guards, self._place = cell, guards, place
+        self.key, self.raised = key, raised
+        self.after: dict[int, Node] = {}
+        self.guard: Guard | None = None
+        self.takes: Transition | None = None
+        self.enters: AgentState | None = None
+        self.options: tuple[AgentState, ...] | None = None
+        if place < len(guards):
+            self.guard, self.asked = guards[place], cell.arms[place][1]
+            return
+        cell.gave_values(t for _, t, _ in cell.arms if t not in raised)
+        outcome = cell.outcomes[key]
+        if isinstance(outcome, Transition):
+            self.takes = outcome
+            self.enters = outcome.target if outcome.action is None else None
+        else:
+            self.options = outcome
+
+    def grown(self, said: int) -> "Node":
+        """Return a new node, after the guard has said this for the first time."""
+        weight, transition, _ = self._cell.arms[self._place]
+        raised = (*self.raised, transition) if said == RAISED else self.raised
+        key = self.key + weight * (said if said != RAISED else FALSE)
+        node = self.after[said] = Node(self._cell, self._guards, self._place + 1, key, raised)
+        return node
+
+
+def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
+    """Ask the guards of a cell, each once and in list order, and return the node at the end.
+
+    A guard gives True, False or `NEEDS_ORACLE`, or else counts by its truth. SCXML: one that raises is false.
+    """
+    node = cell.first if context.__class__ in _PLAIN or _is_plain(context) else cell.first_mapped
+    while (guard := node.guard) is not None:
+        try:
+            said = guard(agent, context)
+            if said is not True and said is not False:
+                said = guard_value(said)
+        except Exception as error:
+            failures.guard_raised(node.asked, error)
+            said = RAISED
+        try:
+            node = node.after[said]
+        except KeyError:
+            node = node.grown(said)
+    return node
+
+
+def _is_plain(context: Any) -> bool:
+    """Return whether a context is read by attribute, and remember its class if so."""
+    if isinstance(context, Mapping):
+        return False
+    _PLAIN.add(context.__class__)
+    return True
 
 
 def build_cells(transitions: Iterable[Transition], oracle_enabled: bool) -> dict[str, dict[AgentState, Cell]]:

@@ -1,34 +1,24 @@
 """The statechart engine: fire a trigger, apply a choice, explain."""
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
-from functools import partial
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-from prism_mesa.errors import ChartError, counted, did_you_mean, one_line
-from prism_mesa.statechart.columns import Columns
-from prism_mesa.statechart.explanations import said_by_guards, why_nothing
-from prism_mesa.statechart.failing import FailingGuard, failing_guards
-from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import Arm, Cell, Outcome, build_cells, guard_value
-from prism_mesa.statechart.states import AgentState, state_of_chart
+from prism_mesa.errors import ChartError, did_you_mean
+from prism_mesa.statechart.batch import Fired, fire_many
+from prism_mesa.statechart.checks import Finding, check
+from prism_mesa.statechart.columns import Codes, Columns
+from prism_mesa.statechart.definition import ChartDefinition
+from prism_mesa.statechart.explanations import Errors, said_by_guards, why_nothing
+from prism_mesa.statechart.selection import Cell, Outcome, walk
+from prism_mesa.statechart.states import AgentState
 from prism_mesa.statechart.transitions import Transition, take
+from prism_mesa.statechart.values import Values
 
-if TYPE_CHECKING:
-    from prism_mesa.statechart.batch import Fired
-    from prism_mesa.statechart.checks import Finding
-    from prism_mesa.statechart.values import Values
-
-TIMEOUT: Final = "timeout"
-_FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
 _NO_CELLS: Final[dict[AgentState, Cell]] = {}
-_PLAIN: Final[set[type]] = set()
-"""Classes of contexts seen so far that are no mappings: asking the set is faster than `isinstance`."""
 
 
-class Statechart:
+class Statechart(ChartDefinition):
     """States, and the transitions between them; shared by all agents. What a chart is made of cannot be set later.
 
     For a trigger in a state the candidates are the transitions in list order. A guard gives True, False
@@ -52,63 +42,6 @@ class Statechart:
             `Transition`, or a timeout is below 1.
     """
 
-    def __init__(
-        self,
-        states: Iterable[AgentState],
-        transitions: Sequence[Transition],
-        initial: AgentState,
-        *,
-        oracle_enabled: bool = True,
-        timeouts: Mapping[AgentState, int] | None = None,
-        invariant: Expression | None = None,
-        strict: bool = False,
-        name: str = "chart",
-    ) -> None:
-        self.name = name
-        self.states = frozenset(AgentState(state) for state in states)
-        self.transitions = tuple(transitions)
-        own = partial(state_of_chart, name, self.states)
-        self.initial = own(initial, "initial")
-        self.timeouts: Mapping[AgentState, int] = MappingProxyType(
-            {own(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
-        )
-        self.invariant = invariant
-        self.oracle_enabled = oracle_enabled
-        self.strict = strict
-        self.guard_errors: Counter[str] = Counter()
-        self._first_errors: dict[tuple[Transition, type[Exception]], str] = {}
-        self._raised: Counter[tuple[Transition, type[Exception]]] = Counter()
-        for state, ticks in self.timeouts.items():
-            if not isinstance(ticks, int) or ticks < 1:
-                raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
-        for transition in self.transitions:
-            if not isinstance(transition, Transition):
-                raise ChartError(f"{name}: transitions: {transition!r} is no Transition(trigger, source, target)")
-            own(transition.source, str(transition))
-            if transition.target is not None:
-                own(transition.target, str(transition))
-        self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
-        self.cells = build_cells(self.transitions, oracle_enabled)
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _FIXED and name in vars(self):
-            raise ChartError(
-                f"{self.name}: {name} cannot be set: tables have been made from it. Make another chart, or use "
-                "replaced(oracle_enabled=...)"
-            )
-        super().__setattr__(name, value)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return vars(self) | {"timeouts": dict(self.timeouts)}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, timeouts=MappingProxyType(state["timeouts"]))
-
-    @one_line
-    def __repr__(self) -> str:
-        size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
-        return f"<{type(self).__name__} {self.name}: {size}>"
-
     def fire(
         self, agent: Any, trigger: str, context: Any = None, *, now: datetime | None = None
     ) -> AgentState | tuple[AgentState, ...] | None:
@@ -130,33 +63,18 @@ class Statechart:
             cell = self.cells[trigger][agent.state]
         except KeyError:
             return None
-        only = cell.only
-        if only is not None and context.__class__ in _PLAIN:
-            try:  # what `_key` and `outcomes` do, without their detours, for the one guard that most cells have
-                value = only[0](agent, context)
-                if value is True:
-                    outcome = only[1]
-                elif value is False:
-                    outcome = only[2]
-                else:
-                    outcome = cell.outcomes[guard_value(value)]
-            except Exception as error:
-                if self.strict:
-                    raise
-                self.count_guard_error(cell.arms[0][1], error)
-                outcome = only[2]
-        else:
-            outcome = cell.always
-            if outcome is None:
-                outcome = cell.outcomes[self._key(cell, agent, context)]
-        if outcome.__class__ is not Transition:
-            return outcome  # type: ignore[return-value]  # a tuple or None: mypy does not narrow on `__class__`
-        if outcome.action is None and not agent.max_history_depth and not agent.state_history:
-            agent.state = outcome.target
+        node = cell.always
+        if node is None:
+            node = walk(cell, agent, context, self)
+        target = node.enters
+        if target is not None and not agent.max_history_depth and not agent.state_history:
+            agent.state = target  # what `take` comes to where there is no action and nothing to remember
             agent.ticks_in_state = 0
-        else:
-            take(outcome, agent, context, now)
-        return outcome.target
+            return target
+        if node.takes is None:
+            return node.options
+        take(node.takes, agent, context, now)
+        return node.takes.target
 
     def apply(
         self,
@@ -190,8 +108,8 @@ class Statechart:
         if not others:
             return transition
         cell = self.cells[trigger][AgentState(agent.state)]
-        key = self._key(cell, agent, context, None if self.strict else {})  # firing has counted what raises
-        return self.resolve_key(agent.state, trigger, target, key)
+        said = walk(cell.copy(), agent, context, self if self.strict else Errors())  # firing has counted what raises
+        return self.resolve_key(agent.state, trigger, target, said.key)
 
     def resolve_key(self, state: AgentState, trigger: str, target: AgentState, key: int) -> Transition:
         """Return the transition that leads to `target` by what the guards said (`selected`, `Fired.keys`).
@@ -211,8 +129,8 @@ class Statechart:
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
         if cell is None:
             return None, 0
-        key = self._key(cell, agent, context)
-        return cell.outcomes[key], key
+        node = walk(cell, agent, context, self)
+        return node.takes or node.options, node.key
 
     def take(self, transition: Transition, agent: Any, context: Any = None, *, now: datetime | None = None) -> None:
         """Run the action of a transition and let the agent enter its target; an error leaves the agent as it was."""
@@ -230,48 +148,8 @@ class Statechart:
             )
         return [t for t in cell.candidates if t.target is target]
 
-    def _key(self, cell: Cell, agent: Any, context: Any, errors: dict[Transition, Exception] | None = None) -> int:
-        """Return the guards' values, packed as `Cell.outcomes` wants them.
-
-        SCXML: a guard that fails is false. It is counted, or put into `errors` if those are given.
-        """
-        key = 0
-        failed: list[Transition] = []
-        for weight, transition, guard in cell.kernels if context.__class__ in _PLAIN else _arms(cell, context):
-            try:
-                value = guard(agent, context)
-                if value is True:
-                    key += weight
-                elif value is not False:
-                    key += weight * guard_value(value)
-            except Exception as error:
-                if errors is not None:
-                    errors[transition] = error
-                elif self.strict:
-                    raise
-                else:
-                    self.count_guard_error(transition, error)
-                    failed.append(transition)
-        if cell.untried and errors is None:
-            cell.gave_values(t for _, t, _ in cell.arms if t not in failed)
-        return key
-
-    def count_guard_error(self, transition: Transition, error: Exception) -> None:
-        """Count a guard that raised, under its transition and kind of error; the first message stands for all."""
-        kind = transition, type(error)
-        text = f"{transition}: {type(error).__name__}: {error}"
-        self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
-        self._raised[kind] += 1
-
-    def failing_guards(self) -> list[FailingGuard]:
-        """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
-        untried = {t for row in self.cells.values() for cell in row.values() for t in cell.untried}
-        return failing_guards(self.transitions, untried, self._first_errors, self._raised)
-
-    def fire_many(self, states: Any, triggers: Any, agents: Columns, contexts: Columns) -> "Fired":
+    def fire_many(self, states: Codes, triggers: Codes | str, agents: Columns, contexts: Columns) -> Fired:
         """Select for many agents at once, over columns; see `prism_mesa.statechart.batch.fire_many`."""
-        from prism_mesa.statechart.batch import fire_many
-
         return fire_many(self, states, triggers, agents, contexts)
 
     def valid_triggers(self, state: AgentState) -> list[str]:
@@ -286,7 +164,10 @@ class Statechart:
     def enabled(self, agent: Any, trigger: str, context: Any = None) -> list[Transition]:
         """Return the transitions that the guards leave now, in list order; nothing is changed."""
         cell = self.cells.get(trigger, _NO_CELLS).get(agent.state)
-        return [t for t, _ in cell.left(cell.values(self._key(cell, agent, context, {})))] if cell else []
+        if cell is None:
+            return []
+        said = walk(cell.copy(), agent, context, Errors())
+        return [t for t, _ in cell.left(cell.values(said.key))]
 
     def why_not(self, agent: Any, trigger: str, context: Any = None) -> str:
         """Return why `trigger` would do nothing now, or an empty string if it would do something."""
@@ -297,9 +178,9 @@ class Statechart:
         if cell is None:
             known = ", ".join(self.valid_triggers(state)) or "none"
             return f"{state.value} has no transition on {trigger!r} (its triggers: {known})"
-        errors: dict[Transition, Exception] = {}
-        key = self._key(cell, agent, context, errors)
-        return why_nothing(cell, key, errors, agent, context)
+        errors = Errors()
+        said = walk(cell.copy(), agent, context, errors)
+        return why_nothing(cell, said.key, errors, agent, context)
 
     def considered(self, agent: Any, trigger: str, context: Any = None) -> list[tuple[Transition, str, dict[str, Any]]]:
         """Return the candidates in list order, what each guard says now, and the fields that it reads.
@@ -310,20 +191,18 @@ class Statechart:
         cell = self.cells.get(trigger, _NO_CELLS).get(AgentState(agent.state))
         if cell is None:
             return []
-        errors: dict[Transition, Exception] = {}
-        key = self._key(cell, agent, context, errors)
-        return said_by_guards(cell, key, errors, agent, context)
+        errors = Errors()
+        said = walk(cell.copy(), agent, context, errors)
+        return said_by_guards(cell, said.key, errors, agent, context)
 
     def timeout_threshold(self, agent: Any) -> int:
         """Return the ticks after which ``timeout`` fires: the state's own, else the agent's."""
         return self.timeouts.get(agent.state) or int(agent.timeout_threshold)
 
     def check(
-        self, fired: Iterable[str] | None = None, fields: "Iterable[str] | Mapping[str, Values] | None" = None
-    ) -> "list[Finding]":
+        self, fired: Iterable[str] | None = None, fields: Iterable[str] | Mapping[str, Values] | None = None
+    ) -> list[Finding]:
         """Find faults without running; see `prism_mesa.statechart.checks.check`."""
-        from prism_mesa.statechart.checks import check
-
         return check(self, fired, fields)
 
     def replaced(self, *, oracle_enabled: bool, strict: bool | None = None) -> "Statechart":
@@ -338,11 +217,3 @@ class Statechart:
             strict=self.strict if strict is None else strict,
             name=self.name,
         )
-
-
-def _arms(cell: Cell, context: Any) -> tuple[Arm, ...]:
-    """Return the guards in the form that can read `context`, and remember its class if that is no mapping."""
-    if isinstance(context, Mapping):
-        return cell.arms
-    _PLAIN.add(context.__class__)
-    return cell.kernels

@@ -1,60 +1,108 @@
 """What a chart is made of (`Transition`), taking one, and what an agent remembers of it (`StateTransition`)."""
 
 import json
-from collections.abc import Callable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from math import isfinite, isnan
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Final, Literal, NoReturn
 
 import numpy as np
 
 from prism_mesa.errors import ChartError, one_line
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.states import AgentState
+from prism_mesa.statechart.states import STATES, AgentState
 
 type Guard = Expression | Callable[[Any, Any], bool | Literal["needs_oracle"]]
 type Action = Callable[[Any, Any], None]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+class AnyState(Enum):
+    """What stands for the sources of a transition from every state but its target."""
+
+    ANY = "any state"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __str__(self) -> str:
+        return self.value
+
+
+ANY: Final = AnyState.ANY
+"""Every state of the chart but the target: ``Transition("round_ends", ANY, AgentState.IDLE)``."""
+
+type Source = AgentState | str | Iterable[AgentState | str] | AnyState
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
 class Transition:
-    """One transition of a chart; immutable.
+    """One transition of a chart, or one from each of several states; immutable.
 
     Args:
         trigger: Name of the event, not empty.
-        source: State it leaves (an `AgentState` or its value).
+        source: State it leaves (an `AgentState` or its value); or several; or `ANY`, every state of the chart but the
+            target. A chart reads several as one transition from each, in the order of the states, at its place in the
+            list: those in `Statechart.transitions` have one `source`.
         target: State it enters; None leaves the choice among the declared targets to the oracle.
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE``; it only reads.
             None means *else*.
         action: Callable ``(agent, context)`` that runs before the state changes.
 
+    Attributes:
+        sources: The states it leaves, in the order of the states; none for `ANY`.
+        source: The state it leaves, if it is one.
+
     Raises:
-        ChartError: (a ValueError) if the trigger is empty, a state is unknown, or a guard or an action
-            cannot be called.
+        ChartError: (a ValueError) if the trigger is empty, a state is unknown or given twice as a source, there is no
+            source, or a guard or an action cannot be called.
     """
 
     trigger: str
+    sources: tuple[AgentState, ...]
     source: AgentState
     target: AgentState | None
-    guard: Guard | None = None
-    action: Action | None = None
+    guard: Guard | None
+    action: Action | None
 
-    def __post_init__(self) -> None:
-        where = f"transition {self.source!s} --{self.trigger}--> {self.target!s}"
-        if not isinstance(self.trigger, str) or not self.trigger.strip():
-            raise ChartError(f"{where}: the trigger is {self.trigger!r}; give a non-empty string")
-        for name, part in (("guard", self.guard), ("action", self.action)):
+    def __init__(
+        self,
+        trigger: str,
+        source: Source,
+        target: AgentState | str | None,
+        guard: Guard | None = None,
+        action: Action | None = None,
+    ) -> None:
+        given = [source] if isinstance(source, str | AnyState) or not isinstance(source, Iterable) else list(source)
+        where = f"transition {', '.join(map(_name, given))} --{trigger}--> {_name(target)}"
+        if not isinstance(trigger, str) or not trigger.strip():
+            raise ChartError(f"{where}: the trigger is {trigger!r}; give a non-empty string")
+        for name, part in (("guard", guard), ("action", action)):
             if part is not None and not callable(part):
                 raise ChartError(f"{where}: the {name} is {part!r}; give a callable (agent, context) or None")
         try:
-            object.__setattr__(self, "source", AgentState(self.source))
-            if self.target is not None:
-                object.__setattr__(self, "target", AgentState(self.target))
+            sources = () if source is ANY else _sources(given)
+            fields = {"target": None if target is None else AgentState(target), "sources": sources}
         except ChartError as error:
             raise ChartError(f"{where}: {error}") from None
+        if len(sources) == 1:
+            fields["source"] = sources[0]
+        for field, value in (fields | {"trigger": trigger, "guard": guard, "action": action}).items():
+            object.__setattr__(self, field, value)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name == "source" and "sources" in vars(self):
+            raise AttributeError(f"{self} has several sources: Statechart.transitions has a transition for each")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def singles(self, states: Set[AgentState]) -> "list[Transition]":
+        """Return the transitions with one source that it stands for in a chart of these states."""
+        if len(self.sources) == 1:
+            return [self]
+        sources = self.sources or [state for state in STATES if state in states and state is not self.target]
+        return [Transition(self.trigger, state, self.target, self.guard, self.action) for state in sources]
 
     def __eq__(self, other: object) -> bool:
         """Two transitions are equal if all fields are, guards and actions by identity."""
@@ -66,7 +114,7 @@ class Transition:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return (self.trigger, self.source, self.target, id(self.guard), id(self.action))
+        return (self.trigger, self.sources, self.target, id(self.guard), id(self.action))
 
     @property
     def guard_label(self) -> str:
@@ -77,11 +125,29 @@ class Transition:
 
     def __str__(self) -> str:
         guard = f" [{self.guard_label}]" if self.guard is not None else ""
-        return f"{self.source.value} --{self.trigger}--> {self.target.value if self.target else '?'}{guard}"
+        sources = ", ".join(state.value for state in self.sources) or str(ANY)
+        return f"{sources} --{self.trigger}--> {self.target.value if self.target else '?'}{guard}"
 
     @one_line
     def __repr__(self) -> str:
         return f"<Transition {self}>"
+
+
+def _name(state: object) -> str:
+    return str(state.value if isinstance(state, AgentState) else state)
+
+
+def _sources(given: list[Any]) -> tuple[AgentState, ...]:
+    """Return sources as states, in the order of the states."""
+    if not given:
+        raise ChartError("it has no source; give a state, several, or ANY")
+    if ANY in given:
+        raise ChartError("ANY is every state but the target; give it alone")
+    states = [AgentState(state) for state in given]
+    for state in states:
+        if states.count(state) > 1:
+            raise ChartError(f"{state.value!r} is given twice as a source")
+    return tuple(sorted(states, key=STATES.index))
 
 
 def _callable_label(guard: Callable[..., Any]) -> str:

@@ -57,5 +57,5 @@ class Values:
         return sorted(number for number in set(numbers) if self.low <= number <= self.high)
 
 
-ANY: Final = Values()
+UNKNOWN: Final = Values()
 """Nothing is known of a field."""

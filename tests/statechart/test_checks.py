@@ -277,8 +277,11 @@ VALUES = st.sampled_from([-4.0, -3.0, -1.0, 0.0, 0.1, 0.3, 0.4, 0.5, 0.9, 20.0, 
 
 def fired_on(chart, **fields):
     ran = []
-    for t in chart.transitions:
-        object.__setattr__(t, "action", lambda agent, post, t=t: ran.append(t))
+    acting = [
+        Transition(t.trigger, t.source, t.target, t.guard, lambda agent, post, t=t: ran.append(t))
+        for t in chart.transitions
+    ]
+    chart = Statechart(chart.states, acting, chart.initial, oracle_enabled=chart.oracle_enabled)
     agent = SimpleNamespace(
         state=EVALUATING, state_history=[], ticks_in_state=0, max_history_depth=0, high=fields.get("agent.high", 0)
     )

@@ -1,0 +1,107 @@
+"""What a chart is made of, and what its guards have raised."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+from typing import Any, Final
+
+from prism_mesa.errors import ChartError, counted, one_line
+from prism_mesa.statechart.failing import FailingGuard, failing_guards
+from prism_mesa.statechart.guards import Expression
+from prism_mesa.statechart.selection import build_cells
+from prism_mesa.statechart.states import AgentState, state_of_chart
+from prism_mesa.statechart.transitions import Transition
+
+TIMEOUT: Final = "timeout"
+_FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
+
+
+class ChartDefinition:
+    """The part of a `Statechart` that is there before any agent: states, transitions, settings, and their tables.
+
+    What it is made of cannot be set later.
+
+    Attributes:
+        triggers: The triggers in list order.
+        cells: The transitions by trigger and state, with the rule that picks among them.
+        guard_errors: How often guards raised, by transition and kind of error, under the first message.
+    """
+
+    def __init__(
+        self,
+        states: Iterable[AgentState],
+        transitions: Sequence[Transition],
+        initial: AgentState,
+        *,
+        oracle_enabled: bool = True,
+        timeouts: Mapping[AgentState, int] | None = None,
+        invariant: Expression | None = None,
+        strict: bool = False,
+        name: str = "chart",
+    ) -> None:
+        self.name = name
+        self.states = frozenset(AgentState(state) for state in states)
+        own = partial(state_of_chart, name, self.states)
+        self.initial = own(initial, "initial")
+        self.timeouts: Mapping[AgentState, int] = MappingProxyType(
+            {own(state, "timeouts"): ticks for state, ticks in (timeouts or {}).items()}
+        )
+        self.invariant = invariant
+        self.oracle_enabled = oracle_enabled
+        self.strict = strict
+        self.guard_errors: Counter[str] = Counter()
+        self._first_errors: dict[tuple[Transition, type[Exception]], str] = {}
+        self._raised: Counter[tuple[Transition, type[Exception]]] = Counter()
+        for state, ticks in self.timeouts.items():
+            if not isinstance(ticks, int) or ticks < 1:
+                raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
+        self.transitions = tuple(single for given in transitions for single in self._singles(given))
+        self.triggers = tuple(dict.fromkeys(t.trigger for t in self.transitions))
+        self.cells = build_cells(self.transitions, oracle_enabled)
+
+    def _singles(self, given: Transition) -> list[Transition]:
+        """Return a transition as one for each of its sources, all of whose states are in the chart."""
+        if not isinstance(given, Transition):
+            raise ChartError(f"{self.name}: transitions: {given!r} is no Transition(trigger, source, target)")
+        for state in (*given.sources, given.target):
+            if state is not None:
+                state_of_chart(self.name, self.states, state, str(given))
+        found = given.singles(self.states)
+        if not found:
+            raise ChartError(f"{self.name}: {given}: the chart has no state but the target")
+        return found
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _FIXED and hasattr(self, name):  # not vars(self): the dict that makes slows every `fire`
+            raise ChartError(
+                f"{self.name}: {name} cannot be set: tables have been made from it. Make another chart, or use "
+                "replaced(oracle_enabled=...)"
+            )
+        super().__setattr__(name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"timeouts": dict(self.timeouts)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in (state | {"timeouts": MappingProxyType(state["timeouts"])}).items():
+            object.__setattr__(self, name, value)
+
+    @one_line
+    def __repr__(self) -> str:
+        size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
+        return f"<{type(self).__name__} {self.name}: {size}>"
+
+    def guard_raised(self, transition: Transition, error: Exception) -> None:
+        """Count a guard that raised, under its transition and kind of error; a strict chart lets it raise."""
+        if self.strict:
+            raise error
+        kind = transition, type(error)
+        text = f"{transition}: {type(error).__name__}: {error}"
+        self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
+        self._raised[kind] += 1
+
+    def failing_guards(self) -> list[FailingGuard]:
+        """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
+        untried = {t for row in self.cells.values() for cell in row.values() for t in cell.untried}
+        return failing_guards(self.transitions, untried, self._first_errors, self._raised)

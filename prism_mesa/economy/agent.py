@@ -1,27 +1,22 @@
 """Nations as Mesa agents: one whose policy an LLM sets in words, and the baselines beside it."""
 
-from collections import deque
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import mesa
 
 from prism_mesa.deliberation import Limits, ToolRegistry, TurnContext
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
-from prism_mesa.economy.decisions import PolicyDecision
 from prism_mesa.economy.interpret import Reading, read_policy
-from prism_mesa.economy.llm_agent import Action, LLMAgent, ReasoningChain
+from prism_mesa.economy.llm_agent import Action, LLMAgent, Reasoned, ReasoningChain
 from prism_mesa.economy.observation import NationState, PastDecision, SimulationState, standing_of
 from prism_mesa.economy.params import ThinkingParams
-from prism_mesa.economy.policies import _DECIDED_BY, RULES
 from prism_mesa.economy.policy_text import is_about
+from prism_mesa.economy.rules import RULES, RuleContext
+from prism_mesa.economy.state import HasState, PolicyDecision
 from prism_mesa.economy.tools import Judge, NationTools
 from prism_mesa.errors import one_line
 from prism_mesa.llm import LLMClient, RunPosition
-
-if TYPE_CHECKING:
-    from prism_mesa.economy.model import EconomyModel
-
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
 """What a nation wants to do, how its words were read, and the reasoning behind it."""
@@ -32,13 +27,17 @@ class Nation(mesa.Agent):
 
     Attributes:
         row: Its place in all arrays of the world.
-        past: Its last decisions, oldest first.
+        memory: How many of its decisions it remembers.
+        past: These, oldest first.
+        reasoning_chain: Why it decided as it did in the last quarter; None if no LLM was asked.
     """
 
-    model: "EconomyModel"
+    model: HasState
     row: int
     name: str
-    past: deque[PastDecision]
+    memory: int = 0
+    past: Sequence[PastDecision] = ()
+    reasoning_chain: ReasoningChain | None = None
 
     @one_line
     def __repr__(self) -> str:
@@ -52,7 +51,7 @@ class Nation(mesa.Agent):
     @property
     def state(self) -> NationState:
         """Where it stands, exactly."""
-        return self.model.nation_state(self.row)
+        return self.model.state.nation_states[self.row]
 
 
 class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
@@ -87,7 +86,7 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
             row=row,
             limits=None if thinking is None else _limits(thinking),
         )
-        self.past = deque(maxlen=memory)
+        self.memory = memory
         self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
         self._judge = judge
 
@@ -132,20 +131,21 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         return self.llm_client.label
 
     async def propose(self, state: SimulationState) -> Proposal:
-        """Return what the nation wants to do, how it was read, and why.
+        """Return what the nation wants to do, how it was read, and why; nothing of the nation changes.
 
         Raises:
             LLMFailureException: If the LLM gave no usable answer.
         """
-        return await self.read(await self.decide_action(state), state)
+        return await self.read(await self.decide(state), state)
 
-    async def read(self, action: Action[PolicyDecision], state: SimulationState) -> Proposal:
+    async def read(self, reasoned: Reasoned[PolicyDecision], state: SimulationState) -> Proposal:
         """Return what the nation has decided, with how it was read; otherwise as `propose`."""
+        action, chain = reasoned
         place = RunPosition(state.turn, self.row, tick=1)
         reading = await read_policy(
             action.action_string, self.name, list(state.agents), self.llm_client, place, standing_of(self.name, state)
         )
-        return action, reading, self.reasoning_chain
+        return action, reading, chain
 
 
 def _joined(*parts: str) -> str:
@@ -168,16 +168,16 @@ class RuleAgent(Nation):
         self.name = name
         self.row = row
         self.rule = rule
-        self.past = deque(maxlen=0)
 
     @property
     def decided_by(self) -> str:
         """Who decides, for summaries."""
-        return _DECIDED_BY[self.rule]
+        return RULES[self.rule].label
 
-    def decide(self) -> Proposal:
+    def decide(self, context: RuleContext) -> Proposal:
         """Return what the rule says."""
-        policy, why = RULES[self.rule](self.model, self.row)
-        decision = PolicyDecision(action=str(policy), reasoning=why, confidence=1.0)
-        action = Action[PolicyDecision](agent_name=self.name, action_string=str(policy), policy_decision=decision)
+        policy, why = RULES[self.rule].policy_of(context, self.row)
+        said = str(policy)
+        decision = PolicyDecision(action=said, reasoning=why, confidence=1.0)
+        action: Action[PolicyDecision] = Action(agent_name=self.name, action_string=said, policy_decision=decision)
         return action, Reading(policy, "rule"), None

@@ -3,19 +3,16 @@
 from collections.abc import Mapping, Sequence
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import pandas as pd
 from mesa import DataCollector
 
-from prism_mesa.economy.decisions import OUTCOMES, Decided, outcome_of
 from prism_mesa.economy.llm_agent import thoughts_in_json
 from prism_mesa.economy.observation import INDICATORS
-
-if TYPE_CHECKING:
-    from prism_mesa.economy.model import EconomyModel
-
+from prism_mesa.economy.state import OUTCOMES, Decided, EconomyState, HasState, outcome_of
+from prism_mesa.economy.world import World
 
 WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
 
@@ -36,25 +33,32 @@ def make_datacollector() -> DataCollector:
     )
 
 
-def _of_world(model: "EconomyModel", name: str) -> float:
+def _of_world(model: HasState, name: str) -> float:
+    state = model.state
     if name in OUTCOMES:
-        return sum(outcome_of(one) == name for one in model.decided)
-    weights = model.seen["gdp"] / model.seen["gdp"].sum()
-    return float(weights @ model.seen[name])
+        return sum(outcome_of(one) == name for one in state.decided)
+    weights = state.seen["gdp"] / state.seen["gdp"].sum()
+    return float(weights @ state.seen[name])
 
 
-def rows_of(model: "EconomyModel") -> dict[str, dict[str, Any]]:
-    """Return the rows of the last quarter by table."""
-    round_, names = model.world.quarter - 1, model.macro.names
-    place = {"round": np.full(len(names), round_), "quarter": _same(model.quarter, len(names))}
+def rows_of(state: EconomyState, names: Sequence[str], quarter: str) -> dict[str, dict[str, Any]]:
+    """Return the rows of a state's last quarter by table.
+
+    Args:
+        state: The state at its end.
+        names: Names of all nations.
+        quarter: The quarter's name.
+    """
+    round_ = state.world.quarter - 1
+    place = {"round": np.full(len(names), round_), "quarter": _same(quarter, len(names))}
     nation = {"nation": _named(range(len(names)), names)}
     tables = {
-        "indicators": {**place, **nation, **model.seen, "inflation_quarter": model.world.inflation},
-        "decisions": {**place, **nation, **_decisions(model.decided)},
-        "verdicts": _verdicts(model.decided, round_, names),
-        "trade": _trade(model, round_),
+        "indicators": {**place, **nation, **state.seen, "inflation_quarter": state.world.inflation},
+        "decisions": {**place, **nation, **_decisions(state.decided)},
+        "verdicts": _verdicts(state.decided, round_, names),
+        "trade": _trade(state.world, round_, names),
     }
-    chains = [one.chain for one in model.decided if one.chain is not None]
+    chains = [one.chain for one in state.decided if one.chain is not None]
     if chains:
         fields = ("chain_id", "component", "agent_id", "prompt", "action", "reasoning", "confidence")
         told = {name: [getattr(chain, name) for chain in chains] for name in fields}
@@ -103,8 +107,7 @@ def _verdicts(decided: Sequence[Decided], round_: int, names: Sequence[str]) -> 
     }
 
 
-def _trade(model: "EconomyModel", round_: int) -> dict[str, Any]:
-    world, names = model.world, model.macro.names
+def _trade(world: World, round_: int, names: Sequence[str]) -> dict[str, Any]:
     importer, exporter = np.nonzero(~np.eye(len(names), dtype=np.bool_))
     return {
         "round": np.full(len(importer), round_),

@@ -8,7 +8,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
 
 import mesa
 from pydantic import BaseModel, ConfigDict, Field
@@ -96,6 +96,13 @@ class Action[D: Decision](BaseModel):
     validated: bool = False
 
 
+class Reasoned[D: Decision](NamedTuple):
+    """What an agent wants to do, and why."""
+
+    action: Action[D]
+    chain: ReasoningChain
+
+
 class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
     """An agent whose actions an LLM chooses, in free text.
 
@@ -171,9 +178,15 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         )
 
     async def decide_action(self, state: S) -> Action[D]:
-        """Return what the agent wants to do, as its LLM says.
+        """Return what the agent wants to do, as its LLM says, and keep why as `reasoning_chain`; else as `decide`."""
+        reasoned: Reasoned[D] = await self.decide(state)
+        self.reasoning_chain = reasoned.chain
+        return reasoned.action
 
-        The reasoning is logged at DEBUG and kept as `reasoning_chain`; nothing else of the agent changes.
+    async def decide(self, state: S) -> Reasoned[D]:
+        """Return what the agent wants to do, as its LLM says, and why, which is logged at DEBUG.
+
+        Nothing of the agent changes.
 
         Raises:
             LLMFailureException: If no attempt brought a usable answer; the step must then be given up.
@@ -198,10 +211,10 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
         except LLMFailureException as error:
             logger.error("LLM_FAILURE component=agent agent_id=%s error=%s", self.name, error)
             raise
-        return self.record_decision(state, prompt, decision, thoughts)
+        return self.reasoned(state, prompt, decision, thoughts)
 
-    def record_decision(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Action[D]:
-        """Keep why the agent decided as it did, and return what it wants to do."""
+    def reasoned(self, state: S, prompt: str, decision: D, thoughts: Sequence[Event] = ()) -> Reasoned[D]:
+        """Return what the agent wants to do by its LLM's answer, and why, which is logged."""
         chain = self._chain(state, prompt, decision, thoughts)
         logger.debug(
             "llm_reasoning_chain component=%s agent_id=%s chain_id=%s confidence=%s action=%s reasoning=%s",
@@ -212,13 +225,13 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
             chain.action,
             chain.reasoning,
         )
-        self.reasoning_chain = chain
-        return Action(
+        action: Action[D] = Action(
             agent_name=self.name,
             action_string=decision.action,
             policy_decision=decision,
             reasoning_chain_id=chain.chain_id,
         )
+        return Reasoned(action, chain)
 
     def decide_action_sync(self, state: S) -> Action[D]:
         """Do what `decide_action` does, for callers that cannot await, inside a running loop or not."""
@@ -239,8 +252,8 @@ class LLMAgent[S: Observation, D: Decision](mesa.Agent, ABC):
 
 def decide_all[S: Observation, D: Decision](
     agents: Sequence[LLMAgent[S, D]], states: Sequence[S], llm_client: LLMClient
-) -> list[Action[D]]:
-    """Return what several agents want to do that think first, in their order; for callers that cannot await.
+) -> list[Reasoned[D]]:
+    """Return what several agents want to do that think first, and why; for callers that cannot await.
 
     What all of them want of the LLM at a time is asked at once: who gets something of a limit does not depend on
     which answer comes first.
@@ -252,14 +265,14 @@ def decide_all[S: Observation, D: Decision](
 
     Raises:
         LLMFailureException: If an agent got no decision of it, for the first one; the others' are lost too.
-        OracleError: As `LLMAgent.decide_action`.
+        OracleError: As `LLMAgent.decide`.
     """
     begun = [agent.turn(state) for agent, state in zip(agents, states, strict=True)]
     thoughts: list[list[Event]] = [[] for _ in begun]
     turns = [steps(text, Conversation(), context) for text, context in begun]
     said = run_turns(llm_client, turns, lambda place, event: thoughts[place].append(event))
     return [
-        agent.record_decision(state, _context_facts(context), decision, own)
+        agent.reasoned(state, _context_facts(context), decision, own)
         for agent, state, (_, context), decision, own in zip(agents, states, begun, said, thoughts, strict=True)
     ]
 

@@ -9,42 +9,34 @@ A quarter, which is one `step()`:
 5. the economy moves on by a quarter.
 6. collect: the DataCollector and the recorder get the quarter's rows.
 
-If an LLM gives no usable answer in step 2 the step ends there, and the world, its nations and Mesa's clock are what
-they were; `step()` can be called again.
+The quarter is computed as a value, an `EconomyState`, which becomes the model's when its rows are written. If an LLM
+gives no usable answer in step 2, or anything else fails before that, the model is what it was, Mesa's clock included,
+and `step()` can be called again.
 """
 
 import asyncio
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from copy import copy
 from functools import partial
 from typing import Any
 
 import mesa
 import numpy as np
-from mesa.time import Priority, Schedule
 
 from prism_mesa.economy.agent import EconLLMAgent, Proposal, RuleAgent
 from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows_of
-from prism_mesa.economy.decisions import Decided, outcome_of
 from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.llm_agent import decide_all
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.observation import (
-    NationState,
-    PastDecision,
-    SimulationState,
-    indicators,
-    nation_state,
-    observed,
-    quarter_name,
-)
+from prism_mesa.economy.observation import NationState, SimulationState, observed, quarter_name
 from prism_mesa.economy.params import EconomyParams
 from prism_mesa.economy.policy import Policy
+from prism_mesa.economy.rules import RuleContext
+from prism_mesa.economy.state import Decided, EconomyState
 from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.without_effect import keys_without_effect
-from prism_mesa.economy.world import Floats, Shocks
+from prism_mesa.economy.world import Floats, Shocks, World
 from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
 from prism_mesa.llm import AnswerStore, LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
@@ -66,8 +58,9 @@ class EconomyModel(mesa.Model):
         params: Parameters by name: ``economy_policy="taylor"`` (dots written as _).
 
     Attributes:
-        world: Where all nations stand.
+        state: Everything that a step changes; a new value after each.
         nations: The agents, in the order of their rows.
+        world: Where all nations stand.
         seen: The indicators of all nations, exactly, each of shape (n,).
         decided: What the nations decided in the last quarter.
         llm: Who is asked; None if nobody is.
@@ -88,7 +81,7 @@ class EconomyModel(mesa.Model):
     """
 
     _default_schedule: Any
-    """Mesa's own, of the steps; it forgets the next one when one fails."""
+    """Mesa's own, of the steps."""
 
     def __init__(
         self,
@@ -107,17 +100,14 @@ class EconomyModel(mesa.Model):
         own = self.params.economy
         self.streams = Streams(self.params.seed)
         self.macro = Macro(own.nations, own.macro)
-        self.world = self.macro.start()
+        self.state = EconomyState.first(self.macro)
         self.llm, self.note = self._advisor(llm)
         self.nations = [self._nation(row, name) for row, name in enumerate(self.macro.names)]
-        self.decided: Sequence[Decided] = ()
-        self.totals: Counter[str] = Counter()
-        self.read_by: Counter[str] = Counter()
         self.recorder = recorder
-        self.seen: dict[str, Floats] = indicators(self.macro, self.world)
-        self._states: dict[int, NationState] = {}
         self.datacollector = make_datacollector()
-        self.notes = keys_without_effect(self, given=llm is not None, has_own=isinstance(llm, LLMClient))
+        rules = {nation.rule for nation in self.nations if isinstance(nation, RuleAgent)}
+        has_own = isinstance(llm, LLMClient)
+        self.notes = keys_without_effect(self.params, rules, self.llm, given=llm is not None, has_own=has_own)
         if self.notes:
             warnings.warn(f"EconomyModel: {'; '.join(self.notes)}", NotedWarning, stacklevel=2)
 
@@ -177,14 +167,39 @@ class EconomyModel(mesa.Model):
     @property
     def quarter(self) -> str:
         """The name of the last quarter that is over; before the first step the one before it."""
-        return quarter_name(self.params.economy.first_quarter, self.world.quarter - 1)
+        return self._name_of(self.world.quarter - 1)
+
+    def _name_of(self, quarter: int) -> str:
+        return quarter_name(self.params.economy.first_quarter, quarter)
+
+    @property
+    def world(self) -> World:
+        """Where all nations stand."""
+        return self.state.world
+
+    @property
+    def seen(self) -> Mapping[str, Floats]:
+        """The indicators of all nations, exactly."""
+        return self.state.seen
+
+    @property
+    def decided(self) -> Sequence[Decided]:
+        """What the nations decided in the last quarter."""
+        return self.state.decided
+
+    @property
+    def totals(self) -> Counter[str]:
+        """Decisions so far, by outcome."""
+        return self.state.totals
+
+    @property
+    def read_by(self) -> Counter[str]:
+        """Decisions so far, by who read them."""
+        return self.state.read_by
 
     def nation_state(self, row: int) -> NationState:
         """Return where a nation stands, exactly."""
-        if row not in self._states:
-            values = {name: float(column[row]) for name, column in self.seen.items()}
-            self._states[row] = nation_state(self.macro, row, values)
-        return self._states[row]
+        return self.state.nation_states[row]
 
     def step(self) -> None:
         """Run one quarter.
@@ -193,51 +208,64 @@ class EconomyModel(mesa.Model):
             LLMFailureException: If an LLM gave no usable answer; nothing has changed then.
             OracleError: If a ledger is replayed that does not hold a question; so here.
         """
-        before = self._kept()
         try:
-            self.decided = self._decide()
-            self._apply(self.decided)
-            self._collect()
+            state = self._next_state()
+            self._record(state)
+            self._set_state(state)
+            self.datacollector.collect(self)
         except BaseException:
-            self._undo(before)
+            self._set_clock()
             raise
         self.running = self.world.quarter < self.params.rounds
 
-    def _kept(self) -> dict[str, Any]:
-        """Return everything of the model that a step changes but its nations and Mesa's clock and records."""
-        replaced = {"world": self.world, "seen": self.seen, "decided": self.decided}
-        pasts = [(copy(nation.past), getattr(nation, "reasoning_chain", None)) for nation in self.nations]
-        return {**replaced, "totals": self.totals.copy(), "read_by": self.read_by.copy(), "_pasts": pasts}
+    def _next_state(self) -> EconomyState:
+        """Return the state a quarter later; nothing changes."""
+        decided = self._decide()
+        policies = {one.row: one.reading.policy for one in decided if one.action.validated and one.reading.policy}
+        set_ = with_policies(self.world, policies, self.macro.names)
+        world = self.macro.next_quarter(set_, self._shocks())
+        memory = [nation.memory for nation in self.nations]
+        return self.state.after(decided, world, self.macro, self._name_of(self.world.quarter), memory)
 
-    def _undo(self, before: dict[str, Any]) -> None:
-        """Make the step not have been begun: Mesa has moved its clock, and has forgotten the event of the next step."""
-        for nation, (past, chain) in zip(self.nations, before.pop("_pasts"), strict=True):
+    def _record(self, state: EconomyState) -> None:
+        """Write the rows of a state's last quarter, all of which are made first."""
+        if self.recorder is not None:
+            quarter = self._name_of(state.world.quarter - 1)
+            for table, columns in rows_of(state, self.macro.names, quarter).items():
+                self.recorder.write(table, columns)
+
+    def _set_state(self, state: EconomyState) -> None:
+        """Make a state the model's and its nations'."""
+        self.state = state
+        for nation, past in zip(self.nations, state.past, strict=True):
             nation.past = past
-            if isinstance(nation, EconLLMAgent):
-                nation.reasoning_chain = chain
-        for name, value in before.items():
-            setattr(self, name, value)
-        self._states.clear()
-        self.time -= 1
-        self.steps -= 1
-        self._default_schedule.stop()
-        schedule = Schedule(interval=1.0, start=self.time + 1)
-        self._default_schedule = self.schedule_recurring(self._do_step, schedule, Priority.HIGH)
+        for one in state.decided:
+            self.nations[one.row].reasoning_chain = one.chain
+
+    def _set_clock(self) -> None:
+        """Set Mesa's clock to the end of the last quarter that is over: it moves before a step.
+
+        When a step fails Mesa has forgotten the event of the next one.
+        """
+        self.steps = self.world.quarter
+        self.time = float(self.steps)
+        self._default_schedule.pause()
+        self._default_schedule.resume()
 
     def observe(self) -> list[SimulationState]:
         """Return what each nation sees now, in the order of their rows."""
-        own = self.params.economy
-        quarter = quarter_name(own.first_quarter, self.world.quarter)
-        return observed(self.macro, self.world, quarter, self.streams, own.noise)
+        quarter = self._name_of(self.world.quarter)
+        return observed(self.macro, self.world, quarter, self.streams, self.params.economy.noise)
 
     def _decide(self) -> list[Decided]:
         """Return what all nations decide, judged as the world stands; the first failure, by row, is raised."""
         asking = [nation for nation in self.nations if isinstance(nation, EconLLMAgent)]
         found = self._asked(asking) if asking else []
         said = dict(zip((one.row for one in asking), found, strict=True))
+        context = RuleContext(self.world, self.macro, self.params.economy.limits, self.streams)
         decided = []
         for nation in self.nations:
-            proposal = nation.decide() if isinstance(nation, RuleAgent) else said[nation.row]
+            proposal = nation.decide(context) if isinstance(nation, RuleAgent) else said[nation.row]
             if isinstance(proposal, BaseException):
                 raise proposal
             decided.append(self._judged(nation.row, proposal))
@@ -248,8 +276,8 @@ class EconomyModel(mesa.Model):
         states = self.observe()
         own = [states[one.row] for one in asking]
         if self.llm is not None and self.params.economy.deliberate:
-            actions = decide_all(asking, own, self.llm)
-            waiting = [one.read(action, state) for one, action, state in zip(asking, actions, own, strict=True)]
+            decisions = decide_all(asking, own, self.llm)
+            waiting = [one.read(decision, state) for one, decision, state in zip(asking, decisions, own, strict=True)]
         else:
             waiting = [one.propose(state) for one, state in zip(asking, own, strict=True)]
 
@@ -269,18 +297,6 @@ class EconomyModel(mesa.Model):
     def _judgement(self, policy: Policy, row: int) -> Judgement:
         return judge(policy, self.world, row, self.macro.names, self.params.economy.limits)
 
-    def _apply(self, decided: Sequence[Decided]) -> None:
-        policies = {one.row: one.reading.policy for one in decided if one.action.validated and one.reading.policy}
-        set_ = with_policies(self.world, policies, self.macro.names)
-        quarter = quarter_name(self.params.economy.first_quarter, self.world.quarter)
-        self.world = self.macro.next_quarter(set_, self._shocks())
-        for one in decided:
-            self.totals[outcome_of(one)] += 1
-            self.read_by[one.reading.read_by] += 1
-            past = self.nations[one.row].past
-            if past.maxlen:
-                past.append(PastDecision(quarter, one.action.action_string, one.reason, self.nation_state(one.row)))
-
     def _shocks(self) -> Shocks:
         """Return the quarter's shocks; of demand and inflation a share is common to all nations."""
         own, rows = self.params.economy.macro, np.arange(len(self.nations))
@@ -297,15 +313,6 @@ class EconomyModel(mesa.Model):
             supply=draw("supply", own.supply_sd, own.common),
             labor=draw("labor", own.labor_sd),
         )
-
-    def _collect(self) -> None:
-        self.seen = indicators(self.macro, self.world)
-        self._states.clear()
-        if self.recorder is not None:
-            rows = rows_of(self)
-            for table, columns in rows.items():
-                self.recorder.write(table, columns)
-        self.datacollector.collect(self)
 
     def close(self) -> None:
         """End the LLM's connections; doing it twice does no harm."""

@@ -170,7 +170,7 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
         values = {name: float(true[name][nation] + errors[name][observer, nation]) for name in INDICATORS}
         values["gdp"] = float(true["gdp"][nation] * (1 + errors["gdp"][observer, nation] / 100))
         values["unemployment"] = max(values["unemployment"], 0.0)
-        return nation_state(macro, nation, values)
+        return _nation_state(macro, nation, values)
 
     return [
         SimulationState(
@@ -183,7 +183,13 @@ def observed(macro: Macro, world: World, quarter: str, streams: Streams, noise: 
     ]
 
 
-def nation_state(macro: Macro, row: int, values: Mapping[str, float]) -> NationState:
+def nation_states(macro: Macro, seen: Mapping[str, np.ndarray]) -> tuple[NationState, ...]:
+    """Return the indicators of all nations, each of shape (n,), by nation."""
+    rows = range(len(macro.names))
+    return tuple(_nation_state(macro, row, {name: float(seen[name][row]) for name in seen}) for row in rows)
+
+
+def _nation_state(macro: Macro, row: int, values: Mapping[str, float]) -> NationState:
     """Return a nation's indicators as one state."""
     aims = {"inflation_target": float(macro.target[row]), "natural_unemployment": float(macro.natural[row])}
     return NationState(name=macro.names[row], **values, **aims)

@@ -1,15 +1,13 @@
 """Keys of nations that were set and change nothing: one table, by who decides and how many nations there are."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from prism_mesa.economy.params import AdvisorParams, EconomyParams
+from prism_mesa.llm import LLMClient
 from prism_mesa.llm.without_effect import is_for_a_server, llm_keys
 from prism_mesa.params import WithoutEffect, said_of, without_effect
-
-if TYPE_CHECKING:
-    from prism_mesa.economy.model import EconomyModel
 
 
 @dataclass(frozen=True)
@@ -39,27 +37,31 @@ class Known:
         return not self.asks and self.rules <= set(rules)
 
 
-def keys_without_effect(model: "EconomyModel", *, given: bool, has_own: bool) -> tuple[str, ...]:
+def keys_without_effect(
+    params: EconomyParams, rules: Iterable[str], llm: LLMClient | None, *, given: bool, has_own: bool
+) -> tuple[str, ...]:
     """Return in words which keys were set and change nothing.
 
     Args:
-        model: The model.
+        params: The parameters.
+        rules: The rules that set policy in any nation.
+        llm: Who is asked; None if nobody is.
         given: Whether an LLM was given for it in Python.
         has_own: Whether that is a client with parameters of its own.
     """
-    own = model.params.economy
+    own = params.economy
     known = Known(
-        p=model.params,
+        p=params,
         wanted=frozenset(nation.policy or own.policy for nation in own.nations),
-        rules=frozenset(rule for nation in model.nations if (rule := getattr(nation, "rule", None)) is not None),
-        asks=model.llm is not None,
-        kind="" if model.llm is None else model.llm.kind,
+        rules=frozenset(rules),
+        asks=llm is not None,
+        kind="" if llm is None else llm.kind,
         given=given,
         has_own=has_own,
         n=len(own.nations),
         own=sum(nation.policy is not None for nation in own.nations),
     )
-    return without_effect(TABLE, known, list(said_of(model.params)))
+    return without_effect(TABLE, known, list(said_of(params)))
 
 
 type Row = WithoutEffect[Known]

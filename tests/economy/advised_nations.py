@@ -10,9 +10,9 @@ import pandas as pd
 from hypothesis import strategies as st
 
 from prism_mesa.economy.agent import EconLLMAgent
-from prism_mesa.economy.decisions import PolicyDecision
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.observation import INDICATORS, GlobalState, NationState, SimulationState
+from prism_mesa.economy.state import PolicyDecision
 from prism_mesa.llm import LLMClient, LLMParams
 
 LOWER = PolicyDecision(
@@ -118,6 +118,29 @@ def everything(model):
         "decided": model.decided,
         "records": len(model.rows),
     }
+
+
+def assert_unchanged(model, before):
+    """Check that a model is what it was when `everything` was taken."""
+    after = everything(model)
+    assert before.pop("world").equals(after.pop("world"))
+    collected, now = before.pop("datacollector"), after.pop("datacollector")
+    if model.steps:
+        assert_same_frames(collected, now)
+    assert before == after
+
+
+def assert_same_tables(model, other):
+    assert model.world.equals(other.world)
+    assert_same_frames(model.datacollector, other.datacollector)
+    assert [table for table, _ in model.rows] == [table for table, _ in other.rows]
+    for (_, rows), (_, other_rows) in zip(model.rows, other.rows, strict=True):
+        pd.testing.assert_frame_equal(rows, other_rows, check_exact=True)
+
+
+def assert_same_frames(collector, other):
+    for frame in ("get_model_vars_dataframe", "get_agent_vars_dataframe"):
+        pd.testing.assert_frame_equal(getattr(collector, frame)(), getattr(other, frame)(), check_exact=True)
 
 
 measures = st.fixed_dictionaries(

@@ -4,28 +4,14 @@ import asyncio
 import random
 
 import numpy as np
-import pandas as pd
 import pytest
-from advised_nations import EconomyModelOf, advised, adviser, everything, says
+from advised_nations import EconomyModelOf, advised, adviser, assert_same_tables, assert_unchanged, everything, says
 
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.observation import INDICATORS
 from prism_mesa.errors import LLMFailureException
 
 # -- whole models --------------------------------------------------------------------------------------
-
-
-def assert_same_tables(model, other):
-    assert model.world.equals(other.world)
-    assert_same_frames(model.datacollector, other.datacollector)
-    assert [table for table, _ in model.rows] == [table for table, _ in other.rows]
-    for (_, rows), (_, other_rows) in zip(model.rows, other.rows, strict=True):
-        pd.testing.assert_frame_equal(rows, other_rows, check_exact=True)
-
-
-def assert_same_frames(collector, other):
-    for frame in ("get_model_vars_dataframe", "get_agent_vars_dataframe"):
-        pd.testing.assert_frame_equal(getattr(collector, frame)(), getattr(other, frame)(), check_exact=True)
 
 
 def test_whether_an_action_is_valid_is_said_by_the_validator_only():
@@ -87,12 +73,7 @@ def assert_a_step_fails_and_changes_nothing(model, reason, attempts):
     with pytest.raises(LLMFailureException, match=reason) as caught:
         model.step()
     assert (caught.value.reason, caught.value.attempts, caught.value.component) == (reason, attempts, "agent")
-    after = everything(model)
-    assert before.pop("world").equals(after.pop("world"))
-    collected, now = before.pop("datacollector"), after.pop("datacollector")
-    if model.steps:
-        assert_same_frames(collected, now)
-    assert before == after
+    assert_unchanged(model, before)
 
 
 def test_a_failure_in_the_midst_of_several_quarters_leaves_the_clock_at_the_last_one_that_is_over():

@@ -164,7 +164,7 @@ def test_any_agent_of_an_llm_can_think_first_with_nothing_but_its_limits(caplog)
     with client:
         agent = minimal(client)
         assert asyncio.run(agent.decide_action(Rain())).action_string == "Sell an umbrella"
-        [beside] = decide_all([agent], [Rain()], client)
+        [(beside, _)] = decide_all([agent], [Rain()], client)
     assert all("You are a shopkeeper. It rains." in prompt for prompt in client.prompts)
     assert beside.reasoning_chain_id == agent.reasoning_chain.chain_id == "0003-Ada"
     assert "llm_reasoning_chain component=agent agent_id=Ada" in caplog.text

@@ -10,9 +10,9 @@ from advised_nations import LOWER, STATE, EconomyModelOf, agent_saying, client_s
 from pydantic import ValidationError
 
 from prism_mesa.economy.agent import EconLLMAgent
-from prism_mesa.economy.decisions import PolicyDecision
 from prism_mesa.economy.llm_agent import Decision
 from prism_mesa.economy.nations import NATIONS
+from prism_mesa.economy.state import PolicyDecision
 from prism_mesa.errors import LLMFailureException
 from prism_mesa.llm import LLMClient
 from prism_mesa.llm.clients.event_loop import run_now

@@ -1,0 +1,118 @@
+"""The state of an economy: what nations decided, what became of it, and where they stand, as one frozen value."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Literal, Protocol, Self
+
+from prism_mesa.economy.interpret import Reading
+from prism_mesa.economy.llm_agent import Action, Decision, ReasoningChain
+from prism_mesa.economy.macro import Macro
+from prism_mesa.economy.observation import NationState, PastDecision, indicators, nation_states
+from prism_mesa.economy.validator import Judgement
+from prism_mesa.economy.world import Floats, World
+
+
+class PolicyDecision(Decision):
+    """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
+
+
+type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
+
+
+OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "not_understood")
+"""What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
+
+
+@dataclass(frozen=True)
+class Decided:
+    """What one nation decided in one quarter, and what became of it."""
+
+    row: int
+    action: Action[PolicyDecision]
+    reading: Reading
+    chain: ReasoningChain | None
+    judgement: Judgement
+
+    @property
+    def reason(self) -> str:
+        """Why it has no effect; empty if it was carried out."""
+        return self.reading.reason or self.judgement.reason
+
+
+def outcome_of(decided: Decided) -> Outcome:
+    """Return what became of a decision."""
+    if decided.reading.policy is None:
+        return "not_understood"
+    if not decided.action.validated:
+        return "rejected"
+    return "accepted" if decided.reading.policy.measures else "no_change"
+
+
+@dataclass(frozen=True)
+class EconomyState:
+    """Everything of an economy that a quarter changes: what a checkpoint saves and a branch copies.
+
+    What an LLM answered and what it cost is its client's; rows that were collected or recorded are not read again.
+
+    Attributes:
+        world: Where all nations stand.
+        seen: The indicators of all nations, exactly, each of shape (n,); so `nation_states`, by nation. Both follow
+            from `world`.
+        past: What each nation remembers of its decisions, oldest first, in the order of their rows.
+        decided: What the nations decided in the last quarter; empty before the first one.
+        totals: Decisions so far, by outcome; `read_by` by who read them.
+    """
+
+    world: World
+    seen: Mapping[str, Floats]
+    nation_states: tuple[NationState, ...]
+    past: tuple[tuple[PastDecision, ...], ...]
+    decided: tuple[Decided, ...]
+    totals: Counter[str]
+    read_by: Counter[str]
+
+    @classmethod
+    def first(cls, macro: Macro) -> Self:
+        """Return the state before the first quarter."""
+        world = macro.start()
+        seen = indicators(macro, world)
+        past: tuple[tuple[PastDecision, ...], ...] = ((),) * len(macro.names)
+        return cls(world, seen, nation_states(macro, seen), past, (), Counter(), Counter())
+
+    def after(
+        self, decided: Sequence[Decided], world: World, macro: Macro, quarter: str, memory: Sequence[int]
+    ) -> Self:
+        """Return the state at the end of a quarter.
+
+        Args:
+            decided: What all nations decided in it, in the order of their rows.
+            world: The world at its end.
+            macro: The laws, which know the nations.
+            quarter: Its name.
+            memory: How many decisions each nation remembers.
+        """
+        seen = indicators(macro, world)
+        new = (
+            PastDecision(quarter, one.action.action_string, one.reason, before)
+            for one, before in zip(decided, self.nation_states, strict=True)
+        )
+        remembered = zip(self.past, new, memory, strict=True)
+        return type(self)(
+            world=world,
+            seen=seen,
+            nation_states=nation_states(macro, seen),
+            past=tuple((*old, last)[-most:] if most else () for old, last, most in remembered),
+            decided=tuple(decided),
+            totals=self.totals + Counter(map(outcome_of, decided)),
+            read_by=self.read_by + Counter(one.reading.read_by for one in decided),
+        )
+
+
+class HasState(Protocol):
+    """A model as its agents and its DataCollector know it."""
+
+    @property
+    def state(self) -> EconomyState:
+        """Where it stands."""
+        ...

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from prism_mesa.economy.policy import Measure, Policy
+from prism_mesa.economy.policy import Measure, Policy, moved
 from prism_mesa.economy.world import MEMORY, World
 
 _DIGITS: Final = 9
@@ -38,7 +38,7 @@ def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) 
     if measure.how == "to":
         return round(measure.size, _DIGITS)
     now = level_of(world, row, measure, names)
-    return round(now + (abs(now) * measure.size / 100 if measure.unit == "percent" else measure.size), _DIGITS)
+    return round(moved(now, measure.size, measure.unit), _DIGITS)
 
 
 def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[str]) -> World:
@@ -53,12 +53,11 @@ def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[
     own = {name: getattr(world, name).copy() for name in ("policy_rate", "spending", "taxes", "tariff", "sanction")}
     instalments = world.instalments.copy()
     for row, policy in policies.items():
-        financed = any(measure.lever in ("spending", "taxes") for measure in policy.measures)
         for measure in policy.measures:
             after = level_after(world, row, measure, names)
             if measure.lever != "debt":
                 place = row if measure.target is None else (row, names.index(measure.target))
                 own[measure.lever][place] = after
-            elif not financed:
+            elif not policy.sets_budget:
                 instalments[row] += np.full(MEMORY, (after - world.debt[row]) / MEMORY)
     return replace(world, **own, instalments=instalments)

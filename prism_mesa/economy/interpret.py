@@ -11,12 +11,11 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from prism_mesa.economy.policy import LEVERS, UNITS, Measure, Policy
-from prism_mesa.economy.policy_text import Standing, UnclearPolicyError, parse_policy, unsupported
+from prism_mesa.economy.policy_text import MAX_LENGTH, Standing, UnclearPolicyError, parse_policy, unsupported
 from prism_mesa.errors import LLMFailureException
 from prism_mesa.llm import LLMClient, RunPosition
-from prism_mesa.llm.text import plain
+from prism_mesa.llm.text import NAME_CAP, plain
 
-ACTION_CAP = 500
 REASON_CAP = 400
 _USELESS = frozenset({"unparsable", "wrong-shape", "irrelevant", "empty", "partial"})
 
@@ -103,8 +102,8 @@ async def read_policy(
 def reading_prompt(text: str, nation: str, nations: Sequence[str]) -> str:
     """Return the prompt that asks an LLM to read a text; the static part comes first."""
     levers = "\n".join(f"- {lever}: {' or '.join(UNITS[lever])}" for lever in LEVERS)
-    others = ", ".join(plain(name, 80) for name in nations if name != nation) or "none"
+    others = ", ".join(plain(name, NAME_CAP) for name in nations if name != nation) or "none"
     return (
-        f"{_TASK.format(levers=levers)}\n\nThe sentence is by {plain(nation, 80)}; other nations: {others}.\n"
-        f"The sentence: <<< {plain(text, ACTION_CAP)} >>>"
+        f"{_TASK.format(levers=levers)}\n\nThe sentence is by {plain(nation, NAME_CAP)}; other nations: {others}.\n"
+        f"The sentence: <<< {plain(text, MAX_LENGTH)} >>>"
     )

@@ -65,19 +65,6 @@ class Macro:
         growth, interest = self.trend + self.target, self.neutral + self.target
         self.taxes = self.spending + self.debt_target * (interest - growth) / (100 + growth / 4)
 
-    def _check_start(self, slack: Floats) -> None:
-        """Check that gaps which unemployment tells, `slack` points below its natural rate, leave an economy."""
-        okun = self.params.okun
-        bad = np.flatnonzero(np.abs(slack) >= 100 * okun)
-        if okun and len(bad):
-            points, name = slack[bad[0]], self.nations[bad[0]].name
-            where = "below" if points > 0 else "above"
-            raise ConfigError(
-                f"economy.nations: {name}: starts with unemployment {abs(points):g} points {where} "
-                f"its natural rate: with economy.macro.okun={okun:g} that is an output gap of 100 % or more; take "
-                "unemployment nearer to the natural rate, or a larger okun"
-            )
-
     def _of(self, name: str) -> Floats:
         return np.array([getattr(nation, name) for nation in self.nations], dtype=float)
 
@@ -91,9 +78,6 @@ class Macro:
     def start(self) -> World:
         """Return the world before the first quarter: trade and deficits as the gaps then make them.
 
-        A nation's output gap is the one that its unemployment tells by Okun's law; the gaps before it are those which
-        its growth tells, a straight line.
-
         Raises:
             ConfigError: If a gap would leave a nation no output, or more than double it.
         """
@@ -101,11 +85,8 @@ class Macro:
         unemployment = self._given("unemployment", self.natural)
         inflation = self._given("inflation", self.target)
         rate = self._given("policy_rate", self.neutral + self.target)
-        slack = self.natural - unemployment
-        self._check_start(slack)
-        gap = slack / self.params.okun if self.params.okun else np.zeros(n)
-        past = self._given("growth", self.trend) - self.trend
-        gaps = gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)
+        gaps = self._starting_gaps(unemployment)
+        gap = gaps[:, 0]
         zero, square = np.zeros(n), np.zeros((n, n))
         world = World(
             quarter=0,
@@ -136,9 +117,32 @@ class Macro:
             imports=square,
         )
         imports = self._imports(world)
-        balance = 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / world.potential
+        balance = _balance(imports, world.potential)
         deficit = world.spending - self._revenue(world, gap, imports) + rate * world.debt / 100
         return replace(world, imports=imports, balance=balance, used_balance=balance, deficit=deficit)
+
+    def _starting_gaps(self, unemployment: Floats) -> Floats:
+        """Return the output gaps before the first quarter, latest first, shape (n, 5).
+
+        The last is the one that unemployment tells by Okun's law; those before it are those which growth tells, a
+        straight line.
+
+        Raises:
+            ConfigError: If a gap would leave a nation no output, or more than double it.
+        """
+        okun, slack = self.params.okun, self.natural - unemployment
+        bad = np.flatnonzero(np.abs(slack) >= 100 * okun)
+        if okun and len(bad):
+            points, name = slack[bad[0]], self.names[bad[0]]
+            where = "below" if points > 0 else "above"
+            raise ConfigError(
+                f"economy.nations: {name}: starts with unemployment {abs(points):g} points {where} "
+                f"its natural rate: with economy.macro.okun={okun:g} that is an output gap of 100 % or more; take "
+                "unemployment nearer to the natural rate, or a larger okun"
+            )
+        gap = slack / okun if okun else np.zeros(len(slack))
+        past = self._given("growth", self.trend) - self.trend
+        return gap[:, None] - np.outer(past, np.arange(MEMORY + 1) / MEMORY)
 
     def at_rest(self) -> World:
         """Return the world in its long run: no gaps, inflation at its targets."""
@@ -158,7 +162,7 @@ class Macro:
         imports = self._imports(replace(world, potential=potential, exchange=exchange))
         stimulus = self._stimulus(replace(world, potential=potential, imports=imports))
         used_stimulus = world.used_stimulus + own.adaptation * (world.stimulus - world.used_stimulus)
-        balance = 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / potential
+        balance = _balance(imports, potential)
         used_balance = world.used_balance + own.adaptation * (world.balance - world.used_balance)
         gap = demand + (stimulus - used_stimulus) + (balance - used_balance)
         dearer = self._import_prices(world, exchange, imports, potential)
@@ -284,3 +288,8 @@ class Macro:
         interest = world.lending_rate / 4
         debt = world.debt * (1 + interest / 100) / (1 + growth / 100) + primary / 4
         return primary + 4 * interest * world.debt / 100, debt
+
+
+def _balance(imports: Floats, potential: Floats) -> Floats:
+    """Return net exports, percent of output without gaps."""
+    return 100 * (imports.sum(axis=0) - imports.sum(axis=1)) / potential

@@ -13,6 +13,9 @@ from pydantic import Field
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
 
+type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
+"""Who sets a nation's policy: an LLM, or one of `rules.RULES`."""
+
 
 class NationParams(Params):
     """A nation. Rates, inflation and growth are percent a year; budget and debt percent of a year's GDP."""
@@ -35,9 +38,7 @@ class NationParams(Params):
     )
     debt: float = Field(60.0, ge=-500, le=1000, description="of the government at the start, which is also its target")
     spending: float = Field(35.0, gt=0, le=100, description="of the government, a year")
-    policy: Literal["llm", "taylor", "nothing", "random"] | None = Field(
-        None, description="who sets its policy; null: whoever economy.policy names"
-    )
+    policy: PolicyKind | None = Field(None, description="who sets its policy; null: whoever economy.policy names")
 
 
 NATIONS: Final[Mapping[str, NationParams]] = {

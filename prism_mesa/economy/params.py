@@ -5,11 +5,10 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from prism_mesa.deliberation.params import LoopParams, ResultChars
-from prism_mesa.economy.nations import NATIONS, NationParams, named_nation
+from prism_mesa.economy.nations import NATIONS, NationParams, PolicyKind, named_nation
 from prism_mesa.llm import LLMParams
 from prism_mesa.params import Params
 
-type PolicyKind = Literal["llm", "taylor", "nothing", "random"]
 type Domain = Literal["economic", "monetary", "fiscal", "trade"]
 type PromptStyle = Literal["chain_of_thought", "examples"]
 

@@ -1,13 +1,14 @@
 """A policy in numbers: what a nation does with its own instruments."""
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 type Lever = Literal["policy_rate", "spending", "taxes", "tariff", "sanction", "debt"]
 type Unit = Literal["points", "percent", "percent_of_gdp"]
 
-LEVERS: tuple[Lever, ...] = ("policy_rate", "spending", "taxes", "tariff", "sanction", "debt")
+LEVERS: tuple[Lever, ...] = get_args(Lever.__value__)
 AGAINST_NATIONS: frozenset[Lever] = frozenset({"tariff", "sanction"})
 """Instruments that are set against one named nation each; the others have no target."""
 
@@ -20,6 +21,19 @@ UNITS: dict[Lever, tuple[Unit, ...]] = {
     "debt": ("percent_of_gdp", "percent"),
 }
 """The units that a size can have, by instrument."""
+
+ROUNDING = 0.051
+"""By how much a number in a text may be off, in percent or points: nations are told levels with one decimal."""
+
+
+def in_words(name: Lever | Unit) -> str:
+    """Return an instrument or a unit as a text says it."""
+    return name.replace("_", " ")
+
+
+def moved(level: float, size: float, unit: Unit) -> float:
+    """Return where a move leaves an instrument; percent of a level below zero are of its size."""
+    return level + (abs(level) * size / 100 if unit == "percent" else size)
 
 
 class Measure(BaseModel):
@@ -49,7 +63,7 @@ class Measure(BaseModel):
         by = {"points": "points", "percent": "%", "percent_of_gdp": "% of GDP"}[self.unit]
         of = f" on {self.target}" if self.target else ""
         size = f"{self.size:.4g} {'%' if by == 'points' else by}" if self.how == "to" else f"{self.size:+.4g} {by}"
-        return f"{self.lever.replace('_', ' ')}{of} {self.how} {size}"
+        return f"{in_words(self.lever)}{of} {self.how} {size}"
 
 
 class Policy(BaseModel):
@@ -61,3 +75,14 @@ class Policy(BaseModel):
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.measures)) or "hold"
+
+    @property
+    def sets_budget(self) -> bool:
+        """Whether it sets spending or taxes; borrowing beside them says how they are financed, and nothing else."""
+        return any(measure.lever in ("spending", "taxes") for measure in self.measures)
+
+
+def repeated(measures: Sequence[Measure]) -> list[int]:
+    """Return which measures, by place, set what one before them sets: the same instrument against the same nation."""
+    places = [(measure.lever, measure.target) for measure in measures]
+    return [i for i, place in enumerate(places) if place in places[:i]]

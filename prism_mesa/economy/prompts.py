@@ -8,7 +8,7 @@ from typing import Final
 
 from prism_mesa.deliberation import Example, ProposedToolCall, Questions, ReasoningResult
 from prism_mesa.economy.observation import PastDecision, SimulationState
-from prism_mesa.llm.text import plain
+from prism_mesa.llm.text import NAME_CAP, plain
 
 SYSTEM: Final = """You are {article} {domain} policy advisor for a nation.
 Analyze the current economic state and propose ONE specific policy action.
@@ -95,7 +95,6 @@ WORKED: Final = tuple(
 )
 """The examples with what was thought before each, for a nation that thinks first."""
 
-_NAME_CAP: Final = 80
 _ACTION_CAP: Final = 200
 _REASON_CAP: Final = 160
 
@@ -115,7 +114,7 @@ def situation(name: str, state: SimulationState) -> str:
     """Return how the nation stands."""
     own = state.agents[name]
     return (
-        f"You advise {plain(name, _NAME_CAP)}; it is {state.quarter}.\n"
+        f"You advise {plain(name, NAME_CAP)}; it is {state.quarter}.\n"
         "Current economic state:\n"
         f"- GDP Growth: {own.gdp_growth:.1f}%\n"
         f"- Inflation: {own.inflation:.1f}%\n"
@@ -140,7 +139,7 @@ def headline(name: str, state: SimulationState) -> str:
 def others(name: str, state: SimulationState) -> str:
     """Return how the other nations seem to stand; empty if there are none."""
     lines = [
-        f"- {plain(other, _NAME_CAP)}: growth {of.gdp_growth:.1f}%, inflation {of.inflation:.1f}%, "
+        f"- {plain(other, NAME_CAP)}: growth {of.gdp_growth:.1f}%, inflation {of.inflation:.1f}%, "
         f"unemployment {of.unemployment:.1f}%, interest rate {of.policy_rate:.2f}%{barriers(name, other, state)}"
         for other, of in state.agents.items()
         if other != name

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, Self
+from typing import Final, Literal, Protocol, Self, get_args
 
 from prism_mesa.economy.interpret import Reading
 from prism_mesa.economy.llm_agent import Action, Decision, ReasoningChain
@@ -20,7 +20,7 @@ class PolicyDecision(Decision):
 type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
 
 
-OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "not_understood")
+OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome.__value__)
 """What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
 
 

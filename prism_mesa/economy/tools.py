@@ -11,14 +11,13 @@ from prism_mesa.economy.policy_text import UnclearPolicyError, is_about, parse_p
 from prism_mesa.economy.prompts import barriers, decision_in_words
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.errors import AgentError, did_you_mean
-from prism_mesa.llm.text import plain
+from prism_mesa.llm.text import NAME_CAP, plain
 
 type Judge = Callable[[Policy], Judgement]
 """Returns what the validator would say to a nation's policy now."""
 
 _ACTION_CAP: Final = 120
 _REASON_CAP: Final = 120
-_NAME_CAP: Final = 80
 _MOST_NAMED: Final = 20
 """Nations whose names a tool lists: what an LLM may call is told, and its answer kept to it."""
 
@@ -57,7 +56,7 @@ class NationTools:
         if len(self.state.agents) > _MOST_NAMED:
             return tool
         name = tool.parameters["properties"]["name"] | {
-            "enum": sorted(plain(one, _NAME_CAP) for one in self.state.agents)
+            "enum": sorted(plain(one, NAME_CAP) for one in self.state.agents)
         }
         return replace(tool, parameters=tool.parameters | {"properties": {"name": name}})
 
@@ -97,14 +96,14 @@ class NationTools:
         Args:
             name: the nation's name.
         """
-        known = {plain(other, _NAME_CAP).lower(): other for other in self.state.agents}
-        found = known.get(plain(name, _NAME_CAP).lower())
+        known = {plain(other, NAME_CAP).lower(): other for other in self.state.agents}
+        found = known.get(plain(name, NAME_CAP).lower())
         if found is None:
-            names = [plain(other, _NAME_CAP) for other in self.state.agents if other != self.name]
+            names = [plain(other, NAME_CAP) for other in self.state.agents if other != self.name]
             near = did_you_mean(name, names)
-            raise AgentError(f"name: there is no nation {plain(name, _NAME_CAP)!r}; allowed: {', '.join(names)}.{near}")
+            raise AgentError(f"name: there is no nation {plain(name, NAME_CAP)!r}; allowed: {', '.join(names)}.{near}")
         between = "" if found == self.name else barriers(self.name, found, self.state)
-        return f"{plain(found, _NAME_CAP)}: {_indicators(self.state.agents[found])}{between}."
+        return f"{plain(found, NAME_CAP)}: {_indicators(self.state.agents[found])}{between}."
 
 
 def _effects(judgement: Judgement) -> str:

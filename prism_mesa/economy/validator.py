@@ -7,14 +7,11 @@ from pydantic import BaseModel, ConfigDict
 
 from prism_mesa.economy.instruments import level_after, level_of
 from prism_mesa.economy.params import LimitsParams
-from prism_mesa.economy.policy import AGAINST_NATIONS, UNITS, Lever, Measure, Policy
+from prism_mesa.economy.policy import AGAINST_NATIONS, ROUNDING, UNITS, Lever, Measure, Policy, in_words, repeated
 from prism_mesa.economy.world import World
 from prism_mesa.errors import did_you_mean
 
 type Check = Literal["target", "bounds", "feasibility", "conflict", "conservation"]
-
-_ROUNDING = 0.051
-"""Percent of GDP by which sums in a sentence may be off."""
 
 _TINY = 1e-6
 """The rounding of a computer's sums: a deficit of 15.000000001 is one of 15."""
@@ -83,10 +80,10 @@ def _target(i: int, measure: Measure, row: int, names: Sequence[str]) -> Verdict
         return Verdict(measure=i, check="target", passed=passed, reason=reason)
 
     if measure.unit not in UNITS[measure.lever]:
-        return said(f"a {_name(measure.lever)} is not set in {measure.unit.replace('_', ' ')}")
+        return said(f"a {in_words(measure.lever)} is not set in {in_words(measure.unit)}")
     if measure.lever not in AGAINST_NATIONS:
         if measure.target is not None:
-            return said(f"{_name(measure.lever)} is a nation's own: it has no target, not {measure.target!r}")
+            return said(f"{in_words(measure.lever)} is a nation's own: it has no target, not {measure.target!r}")
         return said("its own instrument", passed=True)
     others = [name for name in names if name != names[row]]
     if measure.target == names[row]:
@@ -95,10 +92,6 @@ def _target(i: int, measure: Measure, row: int, names: Sequence[str]) -> Verdict
         near = did_you_mean(measure.target or "", others)
         return said(f"no nation {measure.target!r} (there are: {', '.join(others) or 'no others'}).{near}")
     return said(f"{measure.target} is another nation", passed=True)
-
-
-def _name(lever: Lever) -> str:
-    return lever.replace("_", " ")
 
 
 def _range(lever: Lever, limits: LimitsParams) -> tuple[float, float]:
@@ -134,7 +127,7 @@ def _bounds(i: int, measure: Measure, world: World, row: int, names: Sequence[st
     now, after = level_of(world, row, measure, names), level_after(world, row, measure, names)
     step, most = after - now, _step(measure.lever, limits)
     passed = abs(step) <= most + 1e-9
-    reason = f"{_name(measure.lever)} {now:.2f} -> {after:.2f}, a step of {step:+.2f}"
+    reason = f"{in_words(measure.lever)} {now:.2f} -> {after:.2f}, a step of {step:+.2f}"
     if not passed:
         reason += f": no more than {most:g} in a quarter"
     return Verdict(measure=i, check="bounds", passed=passed, reason=reason)
@@ -144,13 +137,13 @@ def _feasible(i: int, measure: Measure, world: World, row: int, names: Sequence[
     """Return whether the instrument can stand where it would be set."""
     now, after = level_of(world, row, measure, names), level_after(world, row, measure, names)
     low, high = _range(measure.lever, limits)
-    reason = f"{_name(measure.lever)} can stand at {after:.2f}"
+    reason = f"{in_words(measure.lever)} can stand at {after:.2f}"
     # what began outside, or came there by growth, may come nearer
     passed = min(low, now) - 1e-9 <= after <= max(high, now) + 1e-9
     if not passed:
         bound = f"the lowest is {low:g}" if after < low else f"the highest is {high:g}"
         zero = " (the zero lower bound)" if measure.lever == "policy_rate" and after < low == 0 else ""
-        reason = f"{_name(measure.lever)} of {after:.2f}: {bound}{zero}"
+        reason = f"{in_words(measure.lever)} of {after:.2f}: {bound}{zero}"
     elif measure.lever == "debt":
         borrowed = after - world.debt[row]
         passed = borrowed <= 0 or after <= limits.highest_debt
@@ -161,17 +154,15 @@ def _feasible(i: int, measure: Measure, world: World, row: int, names: Sequence[
 
 def _conflicts(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Iterator[Verdict]:
     """Yield whether the measures go together."""
-    seen: dict[tuple[Lever, str | None], int] = {}
     clashes = []
+    twice = repeated(policy.measures)
     for i, measure in enumerate(policy.measures):
-        place = (measure.lever, measure.target)
-        if place in seen:
+        if i in twice:
             of = f" on {measure.target}" if measure.target else ""
-            clashes.append((i, f"{_name(measure.lever)}{of} is set twice"))
+            clashes.append((i, f"{in_words(measure.lever)}{of} is set twice"))
         stops = measure.lever == "sanction" and measure.target in names
         if stops and level_after(world, row, measure, names) >= 100 and _taxed(policy, measure):
             clashes.append((i, f"a tariff on {measure.target}, with which all trade is stopped"))
-        seen.setdefault(place, i)
     distinct = len({(m.lever, m.how, m.size, m.unit) if m.target else (m.lever, str(m)) for m in policy.measures})
     if distinct > limits.measures:
         clashes.append((-1, f"{distinct} measures: no more than {limits.measures} in a quarter"))
@@ -197,11 +188,11 @@ def _changes(policy: Policy, world: World, row: int, names: Sequence[str]) -> di
 def _conservation(policy: Policy, world: World, row: int, names: Sequence[str]) -> Verdict:
     """Return whether the budget adds up: what is borrowed is what is spent beyond what is taken in."""
     change = _changes(policy, world, row, names)
-    if "debt" not in change or len(change) == 1:
+    if "debt" not in change or not policy.sets_budget:
         reason = "what is spent beyond what is taken in is borrowed"
         return Verdict(measure=-1, check="conservation", passed=True, reason=reason)
     needed = change.get("spending", 0.0) - change.get("taxes", 0.0)
-    passed = abs(change["debt"] - needed) <= _ROUNDING
+    passed = abs(change["debt"] - needed) <= ROUNDING
     reason = f"spending {change.get('spending', 0.0):+.2f} less taxes {change.get('taxes', 0.0):+.2f} "
     reason += f"{'is' if passed else 'is not'} borrowing {change['debt']:+.2f} (percent of GDP)"
     return Verdict(measure=-1, check="conservation", passed=passed, reason=reason)
@@ -210,8 +201,8 @@ def _conservation(policy: Policy, world: World, row: int, names: Sequence[str]) 
 def _deficit(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
     """Return whether the deficit of the next year can be financed."""
     change = _changes(policy, world, row, names)
-    own_budget = "spending" in change or "taxes" in change
-    wider = change.get("spending", 0.0) - change.get("taxes", 0.0) if own_budget else change.get("debt", 0.0)
+    beyond = change.get("spending", 0.0) - change.get("taxes", 0.0)
+    wider = beyond if policy.sets_budget else change.get("debt", 0.0)
     deficit = float(world.deficit[row]) + wider
     passed, reason = True, f"a deficit of {deficit:.1f} % of GDP can be financed"
     if wider > 1e-9 and deficit > limits.highest_deficit + _TINY:

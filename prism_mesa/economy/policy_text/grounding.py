@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from math import isclose
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Measure, Policy
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Measure, Policy, in_words
 from prism_mesa.economy.policy_text.clauses import JUSTIFYING, NAMES, Clause, clauses, hides, sentences
 from prism_mesa.economy.policy_text.lexicon import AIMS, HARMLESS, LEXICON, VERBS
 from prism_mesa.economy.policy_text.parser import clash, parse_policy
@@ -140,7 +140,7 @@ def _missing(
 ) -> tuple[int, str]:
     """Return how much of a measure a clause says, up to `_BORNE_OUT`, and what it does not say first."""
     if measure.lever not in clause.levers:
-        return 0, f"the instrument ({measure.lever.replace('_', ' ')})"
+        return 0, f"the instrument ({in_words(measure.lever)})"
     if (measure.target is None) != (measure.lever not in AGAINST_NATIONS):
         return 1, "such a target"
     if measure.target is not None and measure.target not in _targets(clause, nation, nations):
@@ -151,7 +151,7 @@ def _missing(
     except UnclearPolicyError:
         return 3, "how far it is moved"
     if (how, unit) != (measure.how, measure.unit) or not isclose(abs(size), abs(measure.size)):
-        return 4, f"the size ({measure.size:g} {measure.unit.replace('_', ' ')})"
+        return 4, f"the size ({measure.size:g} {in_words(measure.unit)})"
     if not isclose(size, measure.size):
         return 5, "the direction"
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Measure, Policy, repeated
 from prism_mesa.economy.policy_text.clauses import NAMES, Clause, decided, sentences
 from prism_mesa.economy.policy_text.lexicon import DIRECTED
 from prism_mesa.economy.policy_text.refusals import INSTRUMENTS, UnclearPolicyError, not_understood, quoted
@@ -170,9 +170,5 @@ def _breaks_off(clause: Clause) -> bool:
 
 
 def _refuse_twice(measures: Sequence[Measure]) -> None:
-    seen = set()
-    for measure in measures:
-        if (measure.lever, measure.target) in seen:
-            message = f"moves one instrument twice ({measure}): say once where it goes"
-            raise UnclearPolicyError("twice", message)
-        seen.add((measure.lever, measure.target))
+    for i in repeated(measures):
+        raise UnclearPolicyError("twice", f"moves one instrument twice ({measures[i]}): say once where it goes")

@@ -3,7 +3,7 @@
 from math import isclose
 from typing import Literal, NamedTuple
 
-from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Unit
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Lever, Unit, in_words
 from prism_mesa.economy.policy_text.clauses import Clause
 from prism_mesa.economy.policy_text.lexicon import DIRECTED, VERBS
 from prism_mesa.economy.policy_text.refusals import UnclearPolicyError, not_understood, quoted
@@ -100,7 +100,7 @@ def moves(clause: Clause, size: Size | None, inherited: str) -> list[tuple[Lever
     """
     found = [(lever, *move(lever, clause, size, inherited)) for lever in clause.levers]
     if len({unit for *_, unit in found}) > 1:  # 1% more of a rate is a point, of taxes a hundredth of them
-        names = " and ".join(lever.replace("_", " ") for lever, *_ in found)
+        names = " and ".join(in_words(lever) for lever, *_ in found)
         message = f"one size for {names}, which have different units: give each its own"
         raise UnclearPolicyError("unit", f"{quoted(clause.tokens)}: {message}")
     return found
@@ -253,4 +253,4 @@ def converted(lever: Lever, size: Size, clause: Clause, *, level: bool) -> tuple
             return number, "percent_of_gdp"
         if size.unit in {"percent", "whole"} and not (level or clause.has("ratio", "borrow")):
             return number * 100 if size.unit == "whole" else number, "percent"
-    raise UnclearPolicyError("unit", f"{quoted(clause.tokens)}: {lever.replace('_', ' ')} has {_UNITS_SAID[lever]}")
+    raise UnclearPolicyError("unit", f"{quoted(clause.tokens)}: {in_words(lever)} has {_UNITS_SAID[lever]}")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Final
 
-from prism_mesa.economy.policy import Lever, Measure
+from prism_mesa.economy.policy import ROUNDING, Lever, Measure, in_words, moved
 from prism_mesa.economy.policy_text.clauses import Clause
 from prism_mesa.economy.policy_text.lexicon import DIRECTED
 from prism_mesa.economy.policy_text.refusals import UnclearPolicyError, quoted
@@ -13,9 +13,8 @@ type Standing = Mapping[tuple[Lever, str | None], float]
 """Where a nation's instruments stand, by instrument and target: budgets and debt in percent of GDP, all others in
 percent."""
 
-_ROUNDING: Final = 0.051
 _ROUNDING_OF_DEBT: Final = 0.51
-"""By how much a level in a text may be off: nations are told debts without decimals, and round other levels to one."""
+"""Instead of `ROUNDING`: nations are told debts without decimals."""
 
 
 def refuse_disagreement(measure: Measure, size: Size | None, clause: Clause, standing: Standing | None) -> None:
@@ -36,14 +35,14 @@ def refuse_disagreement(measure: Measure, size: Size | None, clause: Clause, sta
     """
     if size is None:
         return
-    name = measure.lever.replace("_", " ")
+    name = in_words(measure.lever)
     now = None if standing is None else standing.get((measure.lever, measure.target))
     if now is None:
         if size.start is not None or size.step is not None:
             message = f"gives two sizes, and where it stands is not known here ({name}): give one"
             raise UnclearPolicyError("sizes", f"{quoted(clause.tokens)} {message}")
         return
-    rounding = _ROUNDING_OF_DEBT if measure.lever == "debt" else _ROUNDING
+    rounding = _ROUNDING_OF_DEBT if measure.lever == "debt" else ROUNDING
     stands = f"where it stands ({name} {now:.4g})"
     if any(abs(said - so) > rounding for said, so in _claims(measure, size, clause, now)):
         raise UnclearPolicyError("sizes", f"{quoted(clause.tokens)}: the sizes do not agree with {stands}: give one")
@@ -60,4 +59,4 @@ def _claims(measure: Measure, size: Size, clause: Clause, now: float) -> Iterato
     if size.step is not None:
         number, unit = converted(measure.lever, size.step, clause, level=False)
         number = abs(number) * (direction_of(measure.lever, clause) or (-1 if number < 0 else 1))
-        yield now + (abs(now) * number / 100 if unit == "percent" else number), measure.size
+        yield moved(now, number, unit), measure.size

@@ -29,8 +29,8 @@ from prism_mesa.economy.collect import QuarterRecorder, make_datacollector, rows
 from prism_mesa.economy.instruments import with_policies
 from prism_mesa.economy.llm_agent import decide_all
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.observation import NationState, SimulationState, observed, quarter_name
-from prism_mesa.economy.params import EconomyParams
+from prism_mesa.economy.observation import NationState, SimulationState, observed
+from prism_mesa.economy.params import EconomyParams, quarter_name
 from prism_mesa.economy.policy import Policy
 from prism_mesa.economy.rules import RuleContext
 from prism_mesa.economy.state import Decided, EconomyState

@@ -224,14 +224,3 @@ def _between(matrix: np.ndarray, names: tuple[str, ...]) -> dict[str, dict[str, 
     for i, j in np.argwhere(matrix != 0).tolist():
         found.setdefault(names[i], {})[names[j]] = float(matrix[i, j])
     return found
-
-
-def quarter_name(first: str, quarter: int) -> str:
-    """Return the name of the quarter so many after the first.
-
-    >>> quarter_name("2009Q4", 1)
-    '2010Q1'
-    """
-    year, _, number = first.partition("Q")
-    total = int(year) * 4 + int(number) - 1 + quarter
-    return f"{total // 4}Q{total % 4 + 1}"

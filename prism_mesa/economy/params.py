@@ -16,6 +16,17 @@ Nation = Annotated[NationParams, BeforeValidator(named_nation)]
 MOST_NATIONS = 200
 
 
+def quarter_name(first: str, quarter: int) -> str:
+    """Return the name of the quarter so many after the first.
+
+    >>> quarter_name("2009Q4", 1)
+    '2010Q1'
+    """
+    year, _, number = first.partition("Q")
+    total = int(year) * 4 + int(number) - 1 + quarter
+    return f"{total // 4}Q{total % 4 + 1}"
+
+
 def several(value: Any) -> Any:
     """Return a single nation as a list of it."""
     return [value] if isinstance(value, str | dict) else value
@@ -280,8 +291,8 @@ class EconomyParams(Params):
     @model_validator(mode="after")
     def _time_does_not_run_out(self) -> Self:
         first = self.economy.first_quarter
-        year, _, quarter = first.partition("Q")
-        if int(year) + (int(quarter) - 1 + self.rounds - 1) // 4 > _LAST_YEAR:
+        year, _, _ = quarter_name(first, self.rounds - 1).partition("Q")
+        if int(year) > _LAST_YEAR:
             raise ValueError(
                 f"rounds={self.rounds} quarters from economy.first_quarter={first} run past the year {_LAST_YEAR}: "
                 "give fewer, or an earlier first one"

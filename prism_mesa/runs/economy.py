@@ -10,7 +10,7 @@ import pandas as pd
 
 from prism_mesa.economy.impulse_response import Follows, rate_response
 from prism_mesa.economy.model import EconomyModel
-from prism_mesa.economy.observation import quarter_name
+from prism_mesa.economy.params import quarter_name
 from prism_mesa.economy.state import OUTCOMES
 from prism_mesa.llm import Ledger, LLMClient
 from prism_mesa.params import nested, validated

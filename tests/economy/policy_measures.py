@@ -1,4 +1,4 @@
-"""Measures written shortly, and how they are judged."""
+"""Nations, measures written shortly, and how they are judged."""
 
 from dataclasses import replace
 
@@ -6,10 +6,16 @@ import numpy as np
 from hypothesis import strategies as st
 
 from prism_mesa.economy.macro import Macro
-from prism_mesa.economy.nations import NATIONS
+from prism_mesa.economy.nations import NATIONS, NationParams
 from prism_mesa.economy.params import LimitsParams, MacroParams
 from prism_mesa.economy.policy import LEVERS, UNITS, Measure, Policy
 from prism_mesa.economy.validator import judge
+
+FIVE = tuple(NATIONS.values())
+
+
+ALONE = (NationParams(name="Alone"),)
+
 
 NAMES = tuple(NATIONS)
 
@@ -17,7 +23,7 @@ NAMES = tuple(NATIONS)
 US, UK, CANADA, AUSTRALIA, SWEDEN = range(5)
 
 
-MACRO = Macro(tuple(NATIONS.values()), MacroParams())
+MACRO = Macro(FIVE, MacroParams())
 
 
 WORLD = MACRO.start()

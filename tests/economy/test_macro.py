@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from nation_sets import ALONE, FIVE
+from policy_measures import ALONE, FIVE
 from statsmodels.tsa.filters.hp_filter import hpfilter
 
 from prism_mesa.economy.impulse_response import rate_response

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nation_sets import ALONE, FIVE
+from policy_measures import ALONE, FIVE
 
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.model import EconomyModel

@@ -69,6 +69,8 @@ def test_what_a_nation_cannot_do_is_rejected_with_the_numbers(measure, check, re
 def test_one_wrong_measure_rejects_the_whole_policy_and_the_others_are_told_apart():
     judgement = judged(rate(0.5), budget("taxes", -300, "percent"))
     assert failed(judgement) == [(1, "bounds"), (1, "feasibility")]
+    step, level = (one.reason for one in judgement.verdicts if not one.passed)
+    assert judgement.reason == f"{step}; {level}"
 
 
 @pytest.mark.parametrize(
@@ -220,6 +222,30 @@ def test_the_rounding_of_a_level_is_no_step_beyond_a_limit():
     assert judged(rate(3), world=odd).accepted
     assert judged(rate(0), world=odd, row=UK).accepted
     assert judged(rate(0), world=odd, row=CANADA).accepted
+
+
+def test_each_check_says_what_it_has_found():
+    told = [(one.check, one.passed, one.reason) for one in judged(against("tariff", "Canada", 10.0)).verdicts]
+    assert told == [
+        ("target", True, "Canada is another nation"),
+        ("bounds", True, "tariff 0.00 -> 10.00, a step of +10.00"),
+        ("feasibility", True, "tariff can stand at 10.00"),
+        ("conservation", True, "what is spent beyond what is taken in is borrowed"),
+        ("feasibility", True, f"a deficit of {WORLD.deficit[US]:.1f} % of GDP can be financed"),
+    ]
+    assert judged(budget("debt", 1)).verdicts[0].reason == "its own instrument"
+
+
+@pytest.mark.parametrize(("beyond", "possible"), [(0, True), (1e-9, True), (2e-9, False)])
+def test_the_last_digit_that_counts_is_the_rounding_of_sums(beyond, possible):
+    half = LimitsParams(rate_step=0.5, lower_bound=-0.5, highest_rate=0.5)
+    still = replace(WORLD, policy_rate=np.zeros(5))
+    assert judged(rate(0.5 + beyond), world=still, limits=LimitsParams(rate_step=0.5)).accepted is possible
+    assert judged(rate(0.5 + beyond), world=still, limits=half).accepted is possible
+    wide = LimitsParams(rate_step=2.0, lower_bound=-0.5, highest_rate=0.5)
+    for sign in (1, -1):
+        judgement = judged(rate(sign * (0.5 + beyond), "to"), world=still, limits=wide)
+        assert failed(judgement) == ([] if possible else [(0, "feasibility")])
 
 
 def test_what_moves_no_budget_leaves_the_deficit_as_it_is():

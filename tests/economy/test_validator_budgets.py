@@ -1,5 +1,8 @@
 """Budgets must add up and be financed."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from policy_measures import budget, failed, judged, owing, rate
 
@@ -99,3 +102,24 @@ def test_the_deficit_that_is_financed_is_told_with_what_is_new():
         judged(budget("debt", 3), world=owing(60.0)).verdicts[-1].reason == "a deficit of 5.0 % of GDP can be financed"
     )
     assert "debt of 200 % of GDP: nobody lends" in judged(budget("spending", 1), world=owing(200.0)).reason
+
+
+@pytest.mark.parametrize(("borrowed", "adds_up"), [(0.051, True), (0.0511, False), (-0.051, True), (-0.0511, False)])
+def test_what_a_sentence_rounds_to_one_decimal_adds_up(borrowed, adds_up):
+    judgement = judged(budget("spending", 0), budget("debt", borrowed), world=owing(0.0))
+    assert failed(judgement) == ([] if adds_up else [(-1, "conservation")])
+
+
+@pytest.mark.parametrize(("wider", "financed"), [(1e-9, True), (2e-9, False)])
+def test_a_deficit_that_is_wider_by_the_rounding_of_sums_is_no_wider(wider, financed):
+    for world in (owing(60.0, 16.0), owing(200.5)):
+        world = replace(world, spending=np.zeros(5))
+        assert judged(budget("spending", wider), world=world).accepted is financed
+
+
+@pytest.mark.parametrize(("beyond", "financed"), [(0, True), (1e-6, True), (1.5e-6, False)])
+def test_a_millionth_beyond_what_is_financed_is_the_rounding_of_sums(beyond, financed):
+    deep, wide = owing((200 + beyond) - 1), owing(60.0, (15 + beyond) - 1)
+    for world in (deep, wide):
+        level = replace(world, spending=np.full(5, 30.0))
+        assert judged(budget("spending", 1), world=level).accepted is financed

@@ -10,6 +10,10 @@ type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled",
 """Who gave an answer; `failed`: nobody did, and nothing stood in for it, so that the step was given up."""
 
 
+SHORTFALLS: Final[tuple[Source, ...]] = ("fallback", "budget", "failed")
+"""Sources of what no LLM gave although one was asked."""
+
+
 type LedgerMode = Literal["live", "cache", "replay"]
 
 

@@ -3,42 +3,38 @@
 A key that has an answer is not asked again. A fallback is logged, counted with its reason, and recorded.
 """
 
-import asyncio
+import json
 import logging
-from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from prism_mesa.errors import OracleError, one_line, said_openly
-from prism_mesa.llm.clients.base import ChatClient, PromptFunction
-from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET, Call
+from prism_mesa.llm.clients.base import ChatClient, Completion, PromptFunction
+from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
+from prism_mesa.llm.dispatch.pending import Identity, PendingQuestion
 from prism_mesa.llm.errors import UselessAnswerError
+from prism_mesa.llm.formats.request import RunPosition
 from prism_mesa.llm.ledger.answers import AnswerStore
-from prism_mesa.llm.ledger.database import AskedRow, Ledger, answer_key
+from prism_mesa.llm.ledger.database import AskedRow, Ledger
 from prism_mesa.llm.params import Source
+from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner.describe import question_of
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
-from prism_mesa.reasoner.params import ReasonerParams, with_options
-from prism_mesa.reasoner.pending import (
-    Answered,
-    PendingQuestion,
-    missing_answer,
-    priority_of,
-    read_answer,
-    stored_answer,
-    warn_of_fallback,
-)
-from prism_mesa.reasoner.question import Answer, PlacedQuestion, Question
-from prism_mesa.reasoner.rule import RuleReasoner
+from prism_mesa.reasoner.params import ReasonerParams, SpendOn, with_options
+from prism_mesa.reasoner.question import Answer, PlacedQuestion
+from prism_mesa.reasoner.rule import RuleReasoner, drawn_from
 from prism_mesa.reasoner.useless import Usefulness
 from prism_mesa.statechart import AgentState
 
 logger = logging.getLogger("prism_mesa.reasoner")
 
 
-class Reasoner(LLMGateway[Question, ReasonerParams]):
+type _Pending = PendingQuestion[PlacedQuestion, Answer]
+
+
+class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams]):
     """Lets an LLM answer open choices.
 
     **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those
@@ -95,21 +91,18 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         self.batch_reasoner = distilled
         self.heard: Callable[[PlacedQuestion, Answer], object] | None = None
         self.rule = rule or RuleReasoner(own.rule)
-        self._waiting: dict[str, tuple[Call[Question], list[PendingQuestion]]] = {}
         self._failed: dict[str, str] = {}
         self._failed_in = -1
         self._usefulness = Usefulness()
-        self._ready: list[Answered] = []
-        self._n_out = 0
 
     @one_line
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {said_openly(self.label)}>"
 
     @property
-    def asked(self) -> Oracle:
-        """The oracle."""
-        return self.oracle
+    def identity(self) -> Identity:
+        """Name, digest and decoding of the oracle."""
+        return self.oracle.name, self.oracle.digest, self.oracle.decoding
 
     @property
     def label(self) -> str:
@@ -149,200 +142,116 @@ class Reasoner(LLMGateway[Question, ReasonerParams]):
         [answer] = await self.answer_all([PlacedQuestion(question)])
         return question.state if answer.choice is None else answer.choice
 
-    async def answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to some questions, in the order of `asks`, and record them.
-
-        Raises:
-            ValueError: If a question has no options.
-            OracleError: `not-recorded`, if the ledger that is replayed does not hold a question.
-        """
-        return await asyncio.wrap_future(self._loop().start(self._answer_all(asks)))
-
-    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Do what `answer_all` does, for callers that cannot await, inside a running loop or not."""
-        return self._loop().run(self._answer_all(asks))
-
-    def submit(self, asks: Sequence[PlacedQuestion]) -> None:
-        """Put questions without waiting; `collect` brings the answers.
-
-        Raises:
-            ValueError: If a question has no options.
-            OracleError: As `answer_all`.
-            LLMFailureException: As `collect`.
-        """
-        self._loop().run(self._submit(asks))
-
-    def collect(self) -> list[Answered]:
-        """Return answers to what was submitted, each once, and [] when none is out any more.
-
-        It waits until there are some and the LLM's slots would run dry without further questions, so that few
-        calls of it bring many answers.
-
-        Raises:
-            LLMFailureException: `useless`, if all answers so far were, and there are many.
-        """
-        return self._loop().run(self._collect())
-
-    async def _answer_all(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        out: list[Answered] = []
-        self._put(asks, out)
-        dispatcher = self._dispatcher_of_this_loop()
-        while len(out) < len(asks):
-            dispatcher.flush()
-            await dispatcher.news()
-        dispatcher.check()
-        found: dict[int, deque[Answer]] = defaultdict(deque)
-        for ask, answer in out:
-            found[id(ask)].append(answer)
-        return [found[id(ask)].popleft() for ask in asks]
-
-    async def _submit(self, asks: Sequence[PlacedQuestion]) -> None:
-        self._put(asks, self._ready)
-
-    async def _collect(self) -> list[Answered]:
-        dispatcher = self._dispatcher_of_this_loop()
-        while self._n_out and not (self._ready and dispatcher.wants_more):
-            dispatcher.flush()
-            await dispatcher.news()
-        dispatcher.check()
-        found, self._ready[:] = self._ready[:], []
-        return found
-
-    def _put(self, asks: Sequence[PlacedQuestion], out: list[Answered]) -> None:
-        """Answer what is known, and ask the rest; equal questions once."""
-        known: list[AskedRow] = []
-        for ask in asks:
-            pending = self._pending_question(ask, out)
-            if not pending.key:
-                out.append((ask, Answer(ask.question.options[0], "rule")))
-                continue
-            answer = self._replayed(pending) if self.store.mode == "replay" else self._known(pending)
-            if answer is not None:
-                known.append(self._given(pending, answer))
-            else:
-                self._ask(pending)
-        self.store.note(known)
-
-    def _ask(self, pending: PendingQuestion) -> None:
-        """Let a pending question wait for the call of its key, as urgent as the most urgent that waits for it."""
-        ask, priority = pending.ask, priority_of(pending.ask, self.params.spend_on)
-        self._n_out += pending.out is self._ready
-        if pending.key in self._waiting:
-            call, pending_questions = self._waiting[pending.key]
-            pending_questions.append(pending)
-            if not call.taken:
-                call.priority = min(call.priority, priority)
-        else:
-            call = Call(pending.key, pending.prompt, ask.question, priority)
-            self._waiting[pending.key] = (call, [pending])
-            self._dispatcher_of_this_loop().put(call)
-
-    def _pending_question(self, ask: PlacedQuestion, out: list[Answered]) -> PendingQuestion:
-        options = ask.question.options
-        if not options:
-            raise ValueError(f"no options for {ask.question.trigger!r} in {ask.question.state!s}")
-        if len(options) == 1:
-            return PendingQuestion(ask, "", "", out)
-        if ask.round != self._failed_in:
-            self._failed.clear()
-            self._failed_in = ask.round
-            self.budget.at_round(ask.round)
-        oracle = self.oracle
-        prompt = oracle.write(ask.question)
-        key = answer_key(prompt, options, oracle.name, oracle.digest, oracle.decoding)
-        return PendingQuestion(ask, prompt, key, out)
-
-    def _known(self, pending: PendingQuestion) -> Answer | None:
-        raw = self.store.raw_of(pending.key)
-        if raw is not None:
-            return self._read_again(pending, raw)
-        reason = self._failed.get(pending.key) if pending.ask.agent >= 0 else None
-        return None if reason is None else self._stand_in(pending, reason)
-
-    def _replayed(self, pending: PendingQuestion) -> Answer:
-        past = self.store.past(int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
-        if past is not None and past.source in ("fallback", "budget"):
-            oracle = self.oracle
-            if past.key != pending.key and self.store.knows(oracle.name, oracle.digest, oracle.decoding):
-                raise OracleError("not-recorded", missing_answer(pending, past, self.store.shared))
-            return self._stand_in(pending, past.reason, past.attempts)
-        raw = self.store.raw_of(pending.key)
-        if raw is None:
-            raise OracleError("not-recorded", missing_answer(pending, past, self.store.shared))
-        try:
-            return read_answer(self.oracle, pending, raw, "cache")
-        except UselessAnswerError as error:
-            told = f"{missing_answer(pending, past, self.store.shared)}; what stands there is none: {error}"
-            raise OracleError("not-recorded", told) from error
-
-    def _call_is_done(self, call: Call[Question]) -> None:
-        """Let everybody know who waits for a call, and write it down."""
-        pending_questions = sorted(self._waiting.pop(call.key)[1], key=lambda pending: pending.place)
-        raw = ""
-        if call.completion is not None:
-            self._usefulness.answer_was_used()
-            raw = self.store.keep(stored_answer(self.oracle, call, call.completion))
-        else:
-            self._failed[call.key] = call.reason
-            warn_of_fallback(call, self.params.fallback)
-        rows = []
-        for i, pending in enumerate(pending_questions):
-            attempts = call.attempts if i == 0 else 0
-            if call.completion is None:
-                answer = self._stand_in(pending, call.reason, attempts)
-            elif raw != call.completion.text:  # another process was first, and what it was told stands
-                answer = self._read_again(pending, raw, "cache" if i else "llm", attempts)
-            else:
-                answer = read_answer(self.oracle, pending, raw, "cache" if i else "llm", attempts)
-            rows.append(self._given(pending, answer))
-        self.store.note(rows)
-        self._n_out -= sum(pending.out is self._ready for pending in pending_questions)
-
-    def _answer_is_useless(self, call: Call[Question]) -> None:
-        """Count it, if a model's agent asks; a single decision falls back however often it is asked for."""
-        if any(pending.ask.agent >= 0 for pending in self._waiting[call.key][1]):
-            self._usefulness.answer_was_useless(call, self.oracle)
-
-    def _given(self, pending: PendingQuestion, answer: Answer) -> AskedRow:
-        """Give an answer to who asked, count it, and return what is to be written down."""
-        pending.out.append((pending.ask, answer))
-        if self.heard is not None:
-            self.heard(pending.ask, answer)
-        self.counts[answer.source] += 1
-        if answer.source == "fallback":
-            self.reasons[answer.reason] += 1
-        place = (int(pending.ask.round), int(pending.ask.tick), int(pending.ask.agent))
-        return AskedRow(*place, pending.key, answer.source, answer.reason, answer.attempts, self.store.run)
-
-    def _read_again(self, pending: PendingQuestion, raw: str, source: Source = "cache", attempts: int = 0) -> Answer:
-        """Return the answer that a ledger holds, or, as it stands there all the same, a fallback if it is none."""
-        try:
-            return read_answer(self.oracle, pending, raw, source, attempts)
-        except UselessAnswerError as error:
-            logger.warning("the ledger holds an answer that is none: fallback %r (%s)", self.params.fallback, error)
-            return self._stand_in(pending, error.reason, attempts)
-
-    def _stand_in(self, pending: PendingQuestion, reason: str, attempts: int = 0) -> Answer:
-        """Return what stands in for an answer that did not come."""
-        source: Source = "budget" if reason == NO_BUDGET else "fallback"
-        ask, way = pending.ask, self.params.fallback
-        choice = self.rule.answer([ask])[0].choice if way == "rule" else None
-        choice = ask.question.options[0] if way == "first" else choice
-        return Answer(choice, source, reason, attempts, pending.key)
-
     def begin(self) -> None:
         """Begin anew for another model: what is still out is dropped, limits are full; what is known stays known."""
-        if self._n_out:
-            self._stop()
-        self._dispatcher = None
-        self._ready.clear()
+        super().begin()
         self._failed.clear()
         self._failed_in = -1
         self._usefulness = Usefulness()
-        self.budget.refill()
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._waiting.clear()
-        self._ready.clear()
-        self._n_out = 0
+    def _prepare(self, question: PlacedQuestion) -> _Pending:
+        asked, place = question.question, RunPosition(int(question.round), int(question.agent), int(question.tick))
+        if not asked.options:
+            raise ValueError(f"no options for {asked.trigger!r} in {asked.state!s}")
+        priority = (_priority_of(question, self.params.spend_on), question.tick, question.agent)
+        if len(asked.options) == 1:
+            answer = Answer(asked.options[0], "rule")
+            return PendingQuestion(question, "", asked.options, place, priority, done=True, answer=answer)
+        if place.round != self._failed_in:
+            self._failed.clear()
+            self._failed_in = place.round
+        return PendingQuestion(question, self.oracle.write(asked), asked.options, place, priority)
+
+    async def _ask(self, pending: _Pending) -> Completion:
+        return await self.oracle.ask(pending.prompt, pending.question.question, pending.attempts)
+
+    def _read(self, question: PlacedQuestion, raw: str) -> tuple[float, ...]:
+        return self.oracle.read(question.question, raw)
+
+    def _answer(self, pending: _Pending, said: tuple[float, ...], source: Source) -> Answer:
+        """Return the answer that probabilities hold for one agent, by its own draw."""
+        choice = pending.question.question.options[drawn_from(said, pending.question.draw)]
+        return Answer(choice, source, "", pending.own_attempts, pending.key, said)
+
+    def _stand_in(self, pending: _Pending) -> tuple[Answer, Source]:
+        """Return the fallback.
+
+        Raises:
+            OracleError: `not-recorded`, if what the ledger that is replayed holds is no answer.
+        """
+        ask, way, reason = pending.question, self.params.fallback, pending.reason
+        if pending.raw is not None and self.store.mode == "replay":
+            told = f"{self._not_recorded(pending)}; what stands there is none: {pending.error}"
+            raise OracleError("not-recorded", told) from pending.error
+        if pending.raw is not None:
+            logger.warning("the ledger holds an answer that is none: fallback %r (%s)", way, pending.error)
+        choice = self.rule.answer([ask])[0].choice if way == "rule" else None
+        choice = ask.question.options[0] if way == "first" else choice
+        source: Source = "budget" if reason == NO_BUDGET else "fallback"
+        return Answer(choice, source, reason, pending.own_attempts, pending.key), source
+
+    def _missing(self, pending: _Pending) -> str:
+        place, question = pending.place, pending.question.question
+        name = plain(question.persona.name, NAME_CAP)
+        options = " or ".join(option.value for option in question.options)
+        other = "; another question stands there: has the configuration or a file changed?"
+        return (
+            f"round {place.round}, tick {place.tick}, agent {place.agent} ({name}): {question.trigger} in "
+            f"{question.state.value}, {options}{'' if pending.past is None else other}"
+        )
+
+    def _choice_and_probabilities(self, question: PlacedQuestion, raw: str) -> tuple[str, str]:
+        options, probabilities = question.question.options, self._read(question, raw)
+        if 1.0 in probabilities:
+            return options[probabilities.index(1.0)].value, ""
+        return "", json.dumps([round(p, 6) for p in probabilities])
+
+    def _failed_before(self, pending: _Pending) -> str:
+        """Return why it failed in this round; a single decision is asked again however often it fails."""
+        return self._failed.get(pending.key, "") if pending.place.agent >= 0 else ""
+
+    def _answer_is_useless(self, pending: _Pending) -> None:
+        """Count it, if a model's agent asks; a single decision falls back however often it is asked for."""
+        if any(one.place.agent >= 0 for one in (pending, *pending.others)):
+            self._usefulness.answer_was_useless(pending, self.oracle)
+
+    def _answer_has_come(self, pending: _Pending) -> None:
+        if pending.completion is not None:
+            self._usefulness.answer_was_used()
+        else:
+            self._failed[pending.key] = pending.reason
+            _warn_of_fallback(pending, self.params.fallback)
+
+    def _settle(self, pending: _Pending) -> AskedRow:
+        row = super()._settle(pending)
+        if self.heard is not None and pending.answer is not None:
+            self.heard(pending.question, pending.answer)
+        return row
+
+
+def _priority_of(ask: PlacedQuestion, spend_on: SpendOn) -> float:
+    """Return what a question is sorted by where calls are few, the most urgent first (`ReasonerParams.spend_on`)."""
+    if spend_on == "followed":
+        return -float(ask.followers)
+    persona, post = ask.question.persona, ask.question.post
+    half = (persona.high - persona.low) / 2
+    off = 0.0 if post is None or half <= 0 else abs(post.relevance - (persona.low + persona.high) / 2) / half
+    return round(off, 9)
+
+
+def _warn_of_fallback(pending: _Pending, fallback: str) -> None:
+    """Log that a fallback stands in for an answer; that no limit was left is no news."""
+    if pending.reason == NO_BUDGET:
+        return
+    question, error = pending.question.question, pending.error
+    foreseen = isinstance(error, OracleError | UselessAnswerError | TimeoutError)
+    logger.warning(
+        "%s, %s in %s: fallback '%s' (%s: %s)",
+        plain(question.persona.name, NAME_CAP),
+        plain(question.trigger, NAME_CAP),
+        question.state.value,
+        fallback,
+        pending.reason,
+        error,
+        exc_info=None if foreseen else error,
+    )

@@ -205,6 +205,16 @@ def drawn(probabilities: Floats, draws: Floats) -> Ints:
     return chosen
 
 
+def drawn_from(probabilities: Sequence[float], draw: float) -> int:
+    """Return for one row what `drawn` returns for many."""
+    before = 0.0
+    for place, probability in enumerate(probabilities):
+        before += probability
+        if draw < before:
+            return place
+    return max(place for place, probability in enumerate(probabilities) if probability > 0)
+
+
 def _active_weights(choices: OpenChoices) -> list[Floats]:
     """Return each option's share of P(engage), one column an option; passive options have 0."""
     offered = [_ENGAGING[option] for option in choices.options if option in _ENGAGING]

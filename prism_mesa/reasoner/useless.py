@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from prism_mesa.errors import LLMFailureException
-from prism_mesa.llm.dispatch.dispatcher import Call
+from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
-from prism_mesa.reasoner.question import Question
+from prism_mesa.reasoner.question import Answer, PlacedQuestion
 
 MOST: Final = 20
 """Useless answers, and no other, after which nothing better is expected."""
@@ -26,7 +26,7 @@ class Usefulness:
         """Take note of an answer that could be used: from now on nothing is counted."""
         self._was_used = True
 
-    def answer_was_useless(self, call: Call[Question], oracle: Oracle) -> None:
+    def answer_was_useless(self, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> None:
         """Take note of one that could not.
 
         Raises:
@@ -37,8 +37,8 @@ class Usefulness:
             raise LLMFailureException("useless", self._useless, "agents", _error_text(self._useless, call, oracle))
 
 
-def _error_text(n: int, call: Call[Question], oracle: Oracle) -> str:
-    options = [option.value for option in call.question.options]
+def _error_text(n: int, call: PendingQuestion[PlacedQuestion, Answer], oracle: Oracle) -> str:
+    options = [option.value for option in call.question.question.options]
     said = plain(call.said or call.error, _SHOWN)
     return (
         f"{oracle.label}: none of its first {n} answers is of any use; the last one was {said!r}, and wanted is "

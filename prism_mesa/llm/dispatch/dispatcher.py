@@ -1,20 +1,20 @@
 """The dispatcher: keeps an LLM's slots full, asks again what may pass, and keeps to the budget. One loop owns it.
 
-A call is a key, a prompt, and a question, which is whatever `Asked` reads an answer to. What becomes of an answer that
-does not come is for those who put the call.
+What becomes of an answer that does not come is for those who put the question.
 """
 
 import asyncio
 import math
 from collections import Counter
-from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import replace
 from itertools import takewhile
-from typing import Any, Protocol
+from typing import Any
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.dispatch.budget import Budget, most_tokens
+from prism_mesa.llm.dispatch.budget import Budget
+from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.dispatch.semaphore import PrioritySemaphore
 from prism_mesa.llm.errors import UselessAnswerError, storable
 from prism_mesa.streams import digest64
@@ -26,58 +26,7 @@ _FINAL = frozenset({"circuit-open", "still-down", "too-long", "refused-request",
 """Reasons that asking again soon does not help against; `http-...` (4xx) is another."""
 
 
-class Asked[Q](Protocol):
-    """What a dispatcher asks: a client, and how its answer is read."""
-
-    @property
-    def decoding(self) -> Mapping[str, Any]:
-        """Every option that can change an answer."""
-        ...
-
-    async def ask(self, prompt: str, question: Q, attempt: int = 0) -> Completion:
-        """Return what the LLM says.
-
-        Raises:
-            OracleError: If there is no answer.
-        """
-        ...
-
-    def read(self, question: Q, raw: str) -> object:
-        """Return what a text says.
-
-        Raises:
-            UselessAnswerError: If it is no answer to the question.
-        """
-        ...
-
-
-@dataclass(eq=False)
-class Call[Q]:
-    """A question for the LLM, and what came of it: a `completion`, or the `reason` why there is none.
-
-    Attributes:
-        priority: What a limit is spent on first: lower comes first. It stands once the call is `taken` from the queue.
-        most_tokens: Tokens that one attempt cannot exceed.
-        attempts: How often the LLM was asked.
-        said: The last answer that was none to the question.
-        error: What the last attempt raised.
-    """
-
-    key: str
-    prompt: str
-    question: Q
-    priority: tuple[float, int, int] = (0.0, 0, 0)
-    most_tokens: int = 0
-    taken: bool = False
-    attempts: int = 0
-    said: str = ""
-    completion: Completion | None = None
-    reason: str = ""
-    error: Exception | None = None
-    done: bool = False
-
-
-class Dispatcher[Q]:
+class Dispatcher[Q, A]:
     """Asks an LLM up to `slots` questions at a time.
 
     Without limits a call goes out as soon as a slot is free. With limits all calls that wait are taken
@@ -85,6 +34,8 @@ class Dispatcher[Q]:
     who gets something does not depend on which answer comes first (but for limits of seconds).
 
     Args:
+        ask: Returns what the LLM says to a question; raises OracleError if it says nothing.
+        read: Returns what a text says to a question; raises UselessAnswerError if it is no answer to it.
         attempts: How often a question is asked whose failure may pass.
         backoff_s: Seconds before the second attempt, doubled for each further one, half to one and a half
             times as long by the key; a useless answer is asked again at once.
@@ -97,9 +48,10 @@ class Dispatcher[Q]:
 
     def __init__(
         self,
-        asked: Asked[Q],
-        on_done: Callable[[Call[Q]], None],
-        on_useless: Callable[[Call[Q]], None] = lambda call: None,
+        ask: Callable[[PendingQuestion[Q, A]], Awaitable[Completion]],
+        read: Callable[[Q, str], object],
+        on_done: Callable[[PendingQuestion[Q, A]], None],
+        on_useless: Callable[[PendingQuestion[Q, A]], None],
         *,
         slots: int,
         attempts: int,
@@ -107,7 +59,8 @@ class Dispatcher[Q]:
         budget: Budget,
         usage: Counter[str],
     ) -> None:
-        self.asked = asked
+        self._ask = ask
+        self._read = read
         self.usage = usage
         self._on_done = on_done
         self._on_useless = on_useless
@@ -115,7 +68,7 @@ class Dispatcher[Q]:
         self._attempts = attempts
         self._backoff_s = backoff_s
         self._budget = budget
-        self._queue: list[Call[Q]] = []
+        self._queue: list[PendingQuestion[Q, A]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._unsent = 0
         self._changed = asyncio.Event()
@@ -126,9 +79,8 @@ class Dispatcher[Q]:
         """Whether slots may soon run dry."""
         return self._unsent < self._semaphore.n
 
-    def put(self, call: Call[Q]) -> None:
+    def put(self, call: PendingQuestion[Q, A]) -> None:
         """Take a call; with limits it waits for `flush`."""
-        call.most_tokens = most_tokens(call.prompt, self.asked.decoding)
         if self._budget.limited:
             self._queue.append(call)
         else:
@@ -174,7 +126,7 @@ class Dispatcher[Q]:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def _pursue(self, call: Call[Q]) -> None:
+    async def _pursue(self, call: PendingQuestion[Q, A]) -> None:
         """Ask as often as it takes and is allowed.
 
         A call that waits to be asked again holds no slot, and then goes before those that were not asked yet.
@@ -187,7 +139,7 @@ class Dispatcher[Q]:
             async with self._semaphore.slot(rank=-call.attempts):
                 await self._attempt(call)
 
-    async def _spend(self, calls: list[Call[Q]]) -> None:
+    async def _spend(self, calls: list[PendingQuestion[Q, A]]) -> None:
         """Ask in the order of priority for as long as the budget lasts; what it leaves over has the reason `budget`."""
         waiting = sorted(calls, key=_order)
         while waiting:
@@ -202,7 +154,7 @@ class Dispatcher[Q]:
         for call in waiting:
             self._left_over(call)
 
-    async def _attempt_in_slot(self, call: Call[Q]) -> None:
+    async def _attempt_in_slot(self, call: PendingQuestion[Q, A]) -> None:
         async with self._semaphore.slot():
             if self._budget.seconds_left > 0:
                 await self._attempt(call)
@@ -210,18 +162,18 @@ class Dispatcher[Q]:
                 self._budget.settle(call.most_tokens, 0, called=False)
                 self._left_over(call)
 
-    async def _attempt(self, call: Call[Q]) -> None:
+    async def _attempt(self, call: PendingQuestion[Q, A]) -> None:
         """Ask once; the call is then done, or may be asked again."""
         self.check()  # what broke another call ends the work on all
         limit_s = self._budget.seconds_left
         said = Completion("")
         try:
             async with asyncio.timeout(limit_s if limit_s < math.inf else None) as limit:
-                said = await self.asked.ask(call.prompt, call.question, call.attempts)
-            self.asked.read(call.question, said.text)
+                said = await self._ask(call)
+            self._read(call.question, said.text)
             if (kept := storable(said.text)) != said.text:  # what is used is what can be recorded
                 said = replace(said, text=kept)
-                self.asked.read(call.question, kept)
+                self._read(call.question, kept)
         except (OracleError, UselessAnswerError) as error:
             reason, call.error = error.reason, error
         except ConfigError:  # what was configured cannot be asked at all
@@ -233,19 +185,16 @@ class Dispatcher[Q]:
         except Exception as error:  # a client or function of a user's own may fail in any way: named, counted
             reason, call.error = type(error).__name__, error
         else:
-            reason, call.completion = "", said
+            reason, call.error, call.completion = "", None, said
         self._count(call, reason, said)
         if reason and (isinstance(call.error, UselessAnswerError) or reason == "empty"):
             call.said = said.text
             self._notify(self._on_useless, call)
-        if not reason:
+        call.reason = reason
+        if not reason or call.attempts >= self._attempts or not may_pass(reason, call.error):
             self._finish(call)
-        elif call.attempts >= self._attempts or not may_pass(reason, call.error):
-            self._fail(call, reason)
-        else:
-            call.reason = reason
 
-    def _count(self, call: Call[Q], reason: str, said: Completion) -> None:
+    def _count(self, call: PendingQuestion[Q, A], reason: str, said: Completion) -> None:
         called = getattr(call.error, "sent", True) or not reason
         call.attempts += called and reason != "resting"
         self.usage["calls"] += called
@@ -256,12 +205,12 @@ class Dispatcher[Q]:
             cost_nothing = not called or reason in ("refused", "busy") or reason.startswith("http-")
             self._budget.settle(call.most_tokens, 0 if cost_nothing else told, called=called)
 
-    def _finish(self, call: Call[Q]) -> None:
+    def _finish(self, call: PendingQuestion[Q, A]) -> None:
         call.done = True
         self._notify(self._on_done, call)
         self._tell()
 
-    def _notify(self, whom: Callable[[Call[Q]], None], call: Call[Q]) -> None:
+    def _notify(self, whom: Callable[[PendingQuestion[Q, A]], None], call: PendingQuestion[Q, A]) -> None:
         """Tell somebody of a call; what that raises ends the work on all calls, at once."""
         try:
             whom(call)
@@ -270,15 +219,12 @@ class Dispatcher[Q]:
             self._tell()
             raise
 
-    def _left_over(self, call: Call[Q]) -> None:
+    def _left_over(self, call: PendingQuestion[Q, A]) -> None:
         """Give up a call that no limit is left for: as what it failed with, if it was asked at all."""
-        self._fail(call, call.reason if call.attempts else NO_BUDGET)
-
-    def _fail(self, call: Call[Q], reason: str) -> None:
-        call.reason = reason
+        call.reason = call.reason if call.attempts else NO_BUDGET
         self._finish(call)
 
-    def _pause_s(self, call: Call[Q]) -> float:
+    def _pause_s(self, call: PendingQuestion[Q, A]) -> float:
         """Return how long to wait before the next attempt; the jitter is keyed, as all randomness here."""
         if isinstance(call.error, UselessAnswerError):
             return 0.0
@@ -294,5 +240,5 @@ def may_pass(reason: str, error: Exception | None) -> bool:
     return foreseen and reason not in _FINAL and not reason.startswith("http-")
 
 
-def _order(call: Call[Any]) -> tuple[tuple[float, int, int], str]:
+def _order(call: PendingQuestion[Any, Any]) -> tuple[tuple[float, int, int], str]:
     return call.priority, call.key

@@ -21,10 +21,10 @@ from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.kernels.boosting import LEAF, add_trees
 from prism_mesa.llm.params import Source
 from prism_mesa.params import Params, validated
-from prism_mesa.reasoner.describe import question_of
+from prism_mesa.reasoner.batch import BatchReasoner
 from prism_mesa.reasoner.features import DECLARATION, FEATURES, LINEAR_NAMES, NAMES, feature_columns, linear_sum
-from prism_mesa.reasoner.question import Answer, DetailedChoices, PlacedQuestion, Question
-from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns_of, drawn, rounded_table
+from prism_mesa.reasoner.question import DetailedChoices, PlacedQuestion
+from prism_mesa.reasoner.rule import RuleReasoner, detailed_columns_of, rounded_table
 from prism_mesa.statechart import AgentState
 
 type Floats = npt.NDArray[np.float64]
@@ -204,7 +204,7 @@ def read_distilled(path: str | Path) -> tuple[DistilledModel, str]:
         raise DataError(str(error).replace(": : ", ": ")) from None  # the fault of the whole has no key
 
 
-class DistilledReasoner:
+class DistilledReasoner(BatchReasoner[DetailedChoices]):
     """Answers open choices as its LLM would, at once and for whole columns.
 
     A set of options that its LLM was never asked about is answered by the rule, and counted as `rule`.
@@ -217,16 +217,10 @@ class DistilledReasoner:
     Attributes:
         kind: What of `ReasonerParams.kind` it is.
         label: What a summary calls it.
-        note: Why it decides although something else was wished for; else empty.
-        n_archetypes: Into how many archetypes agents are clustered; 0 if each one is asked for itself.
-        llm_share: Share of the open choices that an LLM answers.
         text: The model file; `digest` is its SHA-256.
     """
 
     kind = "distilled"
-    note = ""
-    llm_share = 0.0
-    needs_details = True
 
     def __init__(self, model: DistilledModel, rule: RuleReasoner | None = None, text: str = "") -> None:
         self.model = model
@@ -236,14 +230,13 @@ class DistilledReasoner:
         self.n_archetypes = model.archetypes if model.persona == "archetype" else 0
         self.label = f"model distilled from {model.provenance.get('llm', 'an LLM')}"
 
-    @property
-    def batch_reasoner(self) -> Self:
-        """Who answers whole columns."""
-        return self
-
     def source_of(self, options: tuple[AgentState, ...]) -> Source:
         """Return who answers to a set of options are counted for."""
         return "distilled" if options in self.model.by_options else "rule"
+
+    def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> DetailedChoices:
+        """Return questions as columns (see `detailed_columns_of`)."""
+        return detailed_columns_of(options, asks)
 
     def probabilities(self, choices: DetailedChoices) -> Floats:
         """Return the probability of each option, shape ``(n, len(options))``; a row adds up to 1."""
@@ -256,50 +249,6 @@ class DistilledReasoner:
             block = slice(first, first + _BLOCK)
             result[block] = found.probabilities(feature_columns(_part(choices, block)))
         return result
-
-    def choose(self, choices: DetailedChoices) -> Ints:
-        """Return for each row the index of the option that its draw falls on."""
-        return drawn(self.probabilities(choices), choices.draws)
-
-    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to a batch, in its order."""
-        answers: dict[int, Answer] = {}
-        for options in dict.fromkeys(ask.question.options for ask in asks):
-            places = [place for place, ask in enumerate(asks) if ask.question.options == options]
-            choices = detailed_columns_of(options, [asks[place] for place in places])
-            chances = self.probabilities(choices)
-            chosen = drawn(chances, choices.draws).tolist()
-            for place, index, row in zip(places, chosen, chances.tolist(), strict=True):
-                answers[place] = Answer(options[index], self.source_of(options), probabilities=tuple(row))
-        return [answers[place] for place in range(len(asks))]
-
-    def chances(self, question: Question) -> tuple[float, ...]:
-        """Return the probability of each option of one question."""
-        chances: list[float] = self.probabilities(detailed_columns_of(question.options, [PlacedQuestion(question)]))[
-            0
-        ].tolist()
-        return tuple(chances)
-
-    async def decide(
-        self,
-        agent: Any,
-        current_state: AgentState,
-        trigger: str,
-        options: Sequence[AgentState],
-        context: Any = None,
-        draw: float = 0.5,
-    ) -> AgentState:
-        """Return the choice of one agent, which is read by attribute (see `question_of`).
-
-        Raises:
-            ValueError: If there are no options.
-        """
-        question = question_of(agent, current_state, trigger, options, context)
-        [answer] = self.answer([PlacedQuestion(question, draw=draw)])
-        return answer.choice or question.options[0]
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to close. It is here so that all reasoners can be closed."""
 
 
 def _part(choices: DetailedChoices, rows: slice) -> DetailedChoices:

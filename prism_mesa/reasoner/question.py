@@ -84,7 +84,7 @@ class Answer:
         reason: Why it is a fallback, in one word; else empty.
         attempts: How often the LLM was asked.
         key: The ledger's key of the answer; empty if no LLM was concerned.
-        probabilities: What the LLM gave each option (a plain choice: 1 to one of them); else empty.
+        probabilities: What each option was given (a plain choice: 1 to one of them); empty with a fallback.
     """
 
     choice: AgentState | None

@@ -5,7 +5,7 @@ A key that has an answer is not asked again. A fallback is logged, counted with 
 
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from prism_mesa.errors import OracleError, one_line, said_openly
@@ -19,14 +19,13 @@ from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, Ledger
 from prism_mesa.llm.params import Source
 from prism_mesa.llm.text import NAME_CAP, plain
-from prism_mesa.reasoner.describe import question_of
+from prism_mesa.reasoner.batch import Decider, drawn_one
 from prism_mesa.reasoner.distilled import DistilledReasoner
 from prism_mesa.reasoner.oracle import Oracle, as_oracle
 from prism_mesa.reasoner.params import ReasonerParams, SpendOn, with_options
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
-from prism_mesa.reasoner.rule import RuleReasoner, drawn_from
+from prism_mesa.reasoner.rule import RuleReasoner
 from prism_mesa.reasoner.useless import Usefulness
-from prism_mesa.statechart import AgentState
 
 logger = logging.getLogger("prism_mesa.reasoner")
 
@@ -34,7 +33,7 @@ logger = logging.getLogger("prism_mesa.reasoner")
 type _Pending = PendingQuestion[PlacedQuestion, Answer]
 
 
-class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams]):
+class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
     """Lets an LLM answer open choices.
 
     **Who answered.** Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those
@@ -122,26 +121,6 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams]):
         """Into how many archetypes agents are clustered; 0 if each one is asked for itself."""
         return self.params.archetypes if self.params.persona == "archetype" else 0
 
-    async def decide(
-        self,
-        agent: Any,
-        current_state: AgentState,
-        trigger: str,
-        options: Sequence[AgentState],
-        context: Any = None,
-    ) -> AgentState:
-        """Return which of the options one agent takes; a single option is returned without asking.
-
-        The agent is read by attribute (see `question_of`) and never changed. `context` is the post at hand,
-        a mapping, or anything else that can be told.
-
-        Raises:
-            ValueError: If there are no options.
-        """
-        question = question_of(agent, current_state, trigger, options, context)
-        [answer] = await self.answer_all([PlacedQuestion(question)])
-        return question.state if answer.choice is None else answer.choice
-
     def begin(self) -> None:
         """Begin anew for another model: what is still out is dropped, limits are full; what is known stays known."""
         super().begin()
@@ -170,7 +149,7 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams]):
 
     def _answer(self, pending: _Pending, said: tuple[float, ...], source: Source) -> Answer:
         """Return the answer that probabilities hold for one agent, by its own draw."""
-        choice = pending.question.question.options[drawn_from(said, pending.question.draw)]
+        choice = pending.question.question.options[drawn_one(said, pending.question.draw)]
         return Answer(choice, source, "", pending.own_attempts, pending.key, said)
 
     def _stand_in(self, pending: _Pending) -> tuple[Answer, Source]:

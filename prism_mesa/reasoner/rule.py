@@ -26,21 +26,16 @@ The same row gives the same choice, alone or among a million.
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import one_line
 from prism_mesa.llm.params import Source
-from prism_mesa.reasoner.describe import question_of
+from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.params import RuleParams
-from prism_mesa.reasoner.question import Answer, DetailedChoices, OpenChoices, PlacedQuestion, Question
+from prism_mesa.reasoner.question import DetailedChoices, OpenChoices, PlacedQuestion, Question
 from prism_mesa.statechart import AgentState
-
-type Floats = npt.NDArray[np.float64]
-type Ints = npt.NDArray[np.int64]
 
 BIAS = -0.33
 TRAIT_WEIGHTS = (0.34, 0.10, -0.15, 0.31, 0.24)
@@ -73,22 +68,16 @@ def positions_of(choices: OpenChoices) -> Floats:
     return np.where(wide, np.clip(raw, -MAX_POSITION, MAX_POSITION), 0.0)
 
 
-class RuleReasoner:
-    """Answers open choices by rule. It needs no LLM, no ledger and no connection.
+class RuleReasoner(BatchReasoner[OpenChoices]):
+    """Answers open choices by rule.
 
     Attributes:
         kind: What of `ReasonerParams.kind` it is.
         label: What a summary calls it.
-        note: Why it decides although something else was wished for; else empty.
-        n_archetypes: Into how many archetypes agents are clustered; 0, as each one is asked for itself.
-        llm_share: Share of the open choices that an LLM answers.
     """
 
     kind = "rule"
     label = "rule-based reasoner"
-    n_archetypes = 0
-    llm_share = 0.0
-    needs_details = False
 
     def __init__(self, params: RuleParams | None = None, *, note: str = "") -> None:
         self.params = params or RuleParams()
@@ -98,14 +87,13 @@ class RuleReasoner:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.params!r})"
 
-    @property
-    def batch_reasoner(self) -> Self:
-        """Who answers whole columns."""
-        return self
-
     def source_of(self, options: tuple[AgentState, ...]) -> Source:
         """Return who its answers are counted for."""
         return "rule"
+
+    def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
+        """Return questions as columns (see `columns_of`)."""
+        return columns_of(options, asks)
 
     def engage_probability(self, choices: OpenChoices, positions: Floats | None = None) -> Floats:
         """Return P(engage) of each row; for `positions` see `probabilities`."""
@@ -138,17 +126,6 @@ class RuleReasoner:
             result[:, column] = engage * weights[column] if is_active else (1.0 - engage) / active.count(False)
         return result
 
-    def choose(self, choices: OpenChoices) -> Ints:
-        """Return for each row the index of the first option whose cumulative probability exceeds its draw."""
-        return drawn(self.probabilities(choices), choices.draws)
-
-    def chances(self, question: Question) -> tuple[float, ...]:
-        """Return the probability of each option of one question."""
-        chances: tuple[float, ...] = tuple(
-            self.probabilities(columns_of(question.options, [PlacedQuestion(question)]))[0].tolist()
-        )
-        return chances
-
     def log_odds(self, question: Question, position: float | None = None) -> dict[str, float]:
         """Return what the log-odds of engaging are made of, in words -> number; for `position` see `probabilities`."""
         choices = columns_of(question.options, [PlacedQuestion(question)])
@@ -161,58 +138,6 @@ class RuleReasoner:
             "its media": self.params.media * bool(choices.media[0]),
             "the agent's character": float((TRAIT_WEIGHTS * standard).sum()),
         }
-
-    def answer(self, asks: Sequence[PlacedQuestion]) -> list[Answer]:
-        """Return the answers to a batch, in its order."""
-        states: list[AgentState | None] = [None] * len(asks)
-        for options in dict.fromkeys(ask.question.options for ask in asks):
-            places = [place for place, ask in enumerate(asks) if ask.question.options == options]
-            chosen = self.choose(columns_of(options, [asks[place] for place in places]))
-            for place, index in zip(places, chosen, strict=True):
-                states[place] = options[index]
-        return [Answer(state, "rule") for state in states]
-
-    async def decide(
-        self,
-        agent: Any,
-        current_state: AgentState,
-        trigger: str,
-        options: Sequence[AgentState],
-        context: Any = None,
-        draw: float = 0.5,
-    ) -> AgentState:
-        """Return the choice of one agent, which is read by attribute (see `question_of`).
-
-        Raises:
-            ValueError: If there are no options.
-        """
-        question = question_of(agent, current_state, trigger, options, context)
-        choices = columns_of(question.options, [PlacedQuestion(question, draw=draw)])
-        return question.options[int(self.choose(choices)[0])]
-
-    def close(self) -> None:
-        """Do nothing: there is nothing to close. It is here so that all reasoners can be closed."""
-
-
-def drawn(probabilities: Floats, draws: Floats) -> Ints:
-    """Return for each row the index of the first option whose cumulative probability exceeds its draw."""
-    chosen = np.zeros(len(probabilities), np.int64)
-    before = np.zeros(len(probabilities))
-    for column in range(probabilities.shape[1]):
-        reached = (before <= draws) & (probabilities[:, column] > 0)
-        chosen = np.where(reached, column, chosen)
-        before = before + probabilities[:, column]
-    return chosen
-
-
-def drawn_from(probabilities: Sequence[float], draw: float) -> int:
-    """Return for one row what `drawn` returns for many."""
-    before = 0.0
-    for place, probability in enumerate(probabilities):
-        before += probability
-        if draw < before:
-            return place
-    return max(place for place, probability in enumerate(probabilities) if probability > 0)
 
 
 def _active_weights(choices: OpenChoices) -> list[Floats]:

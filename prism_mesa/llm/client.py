@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from prism_mesa.errors import LLMFailureException, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction
+from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
 from prism_mesa.llm.dispatch.budget import Budget
 from prism_mesa.llm.dispatch.dispatcher import NO_BUDGET
 from prism_mesa.llm.dispatch.gateway import LLMGateway
@@ -74,12 +74,12 @@ class LLMClient(LLMGateway[LLMRequest[Any], Any, LLMParams]):
     @property
     def identity(self) -> Identity:
         """Name, digest and decoding of the client."""
-        return self.client.name, str(getattr(self.client, "digest", "")), self.client.decoding
+        return self.client.name, digest_of(self.client), self.client.decoding
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        name = str(getattr(self.client, "label", self.client.name))
+        name = label_of(self.client)
         return f"{name}, replayed" if self.store.mode == "replay" else name
 
     @property

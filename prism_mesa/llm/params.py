@@ -10,8 +10,12 @@ type Source = Literal["llm", "cache", "fallback", "budget", "rule", "distilled",
 """Who gave an answer; `failed`: nobody did, and nothing stood in for it, so that the step was given up."""
 
 
-SHORTFALLS: Final[tuple[Source, ...]] = ("fallback", "budget", "failed")
-"""Sources of what no LLM gave although one was asked."""
+STAND_INS: Final[tuple[Source, ...]] = ("fallback", "budget")
+"""Sources of answers that no LLM gave although one was to be asked."""
+
+
+SHORTFALLS: Final[tuple[Source, ...]] = (*STAND_INS, "failed")
+"""The same, and where nothing stood in for the answer."""
 
 
 type LedgerMode = Literal["live", "cache", "replay"]

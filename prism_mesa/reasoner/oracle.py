@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction
+from prism_mesa.llm.clients.base import ChatClient, Completion, FunctionClient, PromptFunction, digest_of, label_of
 from prism_mesa.llm.formats.multiple_choice import TOP_LOGPROBS, probabilities_of, recordable
 from prism_mesa.llm.text import bare_option
 from prism_mesa.reasoner.parse import parse_reasoner_response
@@ -77,12 +77,12 @@ class ChatOracle:
     @property
     def digest(self) -> str:
         """Which build of the LLM answers."""
-        return str(getattr(self.client, "digest", ""))
+        return digest_of(self.client)
 
     @property
     def label(self) -> str:
         """What a summary calls it."""
-        return str(getattr(self.client, "label", self.client.name))
+        return label_of(self.client)
 
     @property
     def decoding(self) -> dict[str, Any]:

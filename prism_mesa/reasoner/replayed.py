@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from prism_mesa.errors import OracleError
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.clients.recorded import READ_AS_OPTIONS, RecordedClient, llms_in, other_llms
 from prism_mesa.llm.ledger.database import Ledger
@@ -18,13 +17,14 @@ class _RecordedPmi(PmiOracle):
     """Reads scores as `PmiOracle` does, and has no LLM to ask for one."""
 
     def __init__(self, client: RecordedClient, params: RuleParams) -> None:
+        self._recorded = client
         self.rule = RuleReasoner(params)
         self.name, self.digest, self.label = client.name, client.digest, client.label
         self.decoding = client.decoding
 
     async def ask(self, prompt: str, question: Question, attempt: int = 0) -> Completion:
         """Raise OracleError: nobody is asked in replay."""
-        raise OracleError("not-recorded", f"{self.name} is replayed and cannot be asked")
+        return await self._recorded.chat(prompt)
 
 
 def recorded_oracle(ledger: Ledger, params: ReasonerParams) -> Oracle:

@@ -15,6 +15,7 @@ import pandas as pd
 from prism_mesa.analysis.distill.dataset import rounds_of
 from prism_mesa.errors import RunError
 from prism_mesa.llm import Ledger
+from prism_mesa.llm.params import STAND_INS
 from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.csv_tables import write_csv
@@ -26,8 +27,6 @@ from prism_mesa.runs.social import run
 
 SHARES: Final = (0.0, 0.25, 0.5, 1.0)
 TABLE: Final = "drift"
-STAND_INS: Final = ("fallback", "budget")
-"""Sources of answers that no LLM gave although one was to be asked."""
 
 
 @dataclass(frozen=True)

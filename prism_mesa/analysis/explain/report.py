@@ -16,6 +16,7 @@ from prism_mesa.deliberation.conversation import thought_in_words
 from prism_mesa.domain import Post
 from prism_mesa.errors import DataError
 from prism_mesa.llm import StoredAnswer
+from prism_mesa.llm.params import STAND_INS
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.reasoner import Answer, AnyReasoner, DistilledReasoner, Question, Reasoner, RuleReasoner
 from prism_mesa.reasoner.pmi import position_of
@@ -188,7 +189,7 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
     elif isinstance(reasoner, DistilledReasoner) or answer.source in ("distilled", "rule"):
         yield from _answered_in_batch(reasoner, answer, question)
         yield from _drawn(names, answer.probabilities, move.draw, chosen)
-    elif answer.source in ("fallback", "budget"):
+    elif answer.source in STAND_INS:
         left_over = answer.source == "budget"
         why = "No limit was left to ask the LLM" if left_over else f"The LLM gave no answer ({answer.reason})"
         yield f"      {why}; the fallback '{reasoner.params.fallback}' stood in: {chosen}."

@@ -59,6 +59,23 @@ class ChatClient(Protocol):
         ...
 
 
+def digest_of(client: ChatClient) -> str:
+    """Return which build of the LLM a client asks; empty where it does not say."""
+    return str(getattr(client, "digest", ""))
+
+
+def label_of(client: ChatClient) -> str:
+    """Return what a summary calls a client."""
+    return str(getattr(client, "label", client.name))
+
+
+def status_reason(status: int) -> str:
+    """Return the reason of an `OracleError` for the HTTP status with which a server refuses."""
+    if status == 503:
+        return "busy"
+    return "server-error" if status >= 500 else f"http-{status}"
+
+
 class FunctionClient:
     """An LLM that is played by a function of the prompt, plain or async. It has no seed and no schema."""
 

@@ -20,12 +20,8 @@
 `dispatcher.may_pass` says what is tried again.
 """
 
-from typing import TYPE_CHECKING
-
 from prism_mesa.errors import OracleError
-
-if TYPE_CHECKING:
-    from ollama import ResponseError
+from prism_mesa.llm.clients.base import status_reason
 
 
 def client_faults() -> tuple[type[Exception], ...]:
@@ -62,8 +58,8 @@ def _named(error: Exception, timeout_s: float) -> tuple[str, str]:
     match error:
         case TimeoutError() | httpx.TimeoutException():
             return "timeout", f"no answer within {timeout_s:g} s"
-        case ResponseError():
-            return _status_reason(error), f"the server says {str(error.error)[:200]} (status {error.status_code})"
+        case ResponseError(status_code=status):
+            return status_reason(status), f"the server says {str(error.error)[:200]} (status {status})"
         case httpx.NetworkError() | httpx.ProtocolError():
             return "dropped", f"the connection broke ({error})"
         case httpx.HTTPError():
@@ -71,22 +67,16 @@ def _named(error: Exception, timeout_s: float) -> tuple[str, str]:
         case OSError():
             return "refused", f"no connection ({connection_fault(error, timeout_s)})"
         case AttributeError():
-            status = _hidden_status(error)
-            refused = isinstance(status, int) and 400 <= status < 500
+            hidden = _hidden_status(error)
+            refused = isinstance(hidden, int) and 400 <= hidden < 500
             return (
-                f"http-{status}" if refused else "error-body",
-                f"an error with status {status} and an unreadable body",
+                f"http-{hidden}" if refused else "error-body",
+                f"an error with status {hidden} and an unreadable body",
             )
         case TypeError() | pydantic.ValidationError():
             return "wrong-shape", "the answer is JSON, but no chat answer"
         case _:
             return "not-json", "the answer is no JSON"
-
-
-def _status_reason(error: "ResponseError") -> str:
-    if error.status_code == 503:
-        return "busy"
-    return "server-error" if error.status_code >= 500 else f"http-{error.status_code}"
 
 
 def _hidden_status(error: Exception) -> int | str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
-from prism_mesa.llm.clients.base import Completion
+from prism_mesa.llm.clients.base import Completion, status_reason
 from prism_mesa.llm.clients.event_loop import Connections
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
@@ -136,8 +136,8 @@ class OpenAIChatClient:
             case TimeoutError() | openai.APITimeoutError():
                 return "timeout", f"no answer within {self.timeout_s:g} s"
             case openai.APIStatusError(status_code=status):
-                reason = "busy" if status == 503 else "server-error" if status >= 500 else f"http-{status}"
-                return reason, f"the server says {_without_key(str(error.message))[:200]} (status {status})"
+                told = _without_key(str(error.message))[:200]
+                return status_reason(status), f"the server says {told} (status {status})"
             case openai.APIConnectionError():
                 dropped = "Connect" not in type(error.__cause__).__name__
                 reason, what = ("dropped", "the connection broke") if dropped else ("refused", "no connection")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from prism_mesa.errors import ConfigError, OracleError
-from prism_mesa.llm.clients.base import ChatClient, Completion
+from prism_mesa.llm.clients.base import ChatClient, Completion, digest_of, label_of
 
 FIRST_REST_S = 1.0
 LEAST_REST_S = 0.01
@@ -97,7 +97,7 @@ class HostPool:
     @property
     def digest(self) -> str:
         """Which build of the LLM the servers have."""
-        return str(getattr(self.clients[0], "digest", ""))
+        return digest_of(self.clients[0])
 
     @property
     def server_version(self) -> str:
@@ -108,7 +108,7 @@ class HostPool:
     @property
     def label(self) -> str:
         """What a summary calls them."""
-        first = str(getattr(self.clients[0], "label", self.name))
+        first = label_of(self.clients[0])
         return first if len(self._hosts) == 1 else f"{first} and {len(self._hosts) - 1} more"
 
     def check(self) -> None:
@@ -121,9 +121,9 @@ class HostPool:
             check = getattr(client, "check", None)
             if check is not None:
                 check()
-        digests = {str(getattr(client, "digest", "")): client for client in self.clients}
+        digests = {digest_of(client): client for client in self.clients}
         if len(digests) > 1:
-            told = "; ".join(f"{getattr(client, 'label', '')}: {digest[:12]}" for digest, client in digests.items())
+            told = "; ".join(f"{label_of(client)}: {digest[:12]}" for digest, client in digests.items())
             raise ConfigError(f"reasoner.host: the servers have different builds of {self.name} ({told}): pull it anew")
 
     async def chat(

@@ -7,7 +7,7 @@ from typing import Any
 
 from prism_mesa.llm.clients.base import Completion
 from prism_mesa.llm.formats.request import RunPosition
-from prism_mesa.llm.ledger.database import AskedRow, StoredAnswer
+from prism_mesa.llm.ledger.database import AskedRow, StoredAnswer, decoding_text
 from prism_mesa.llm.params import Source
 
 type Identity = tuple[str, str, Mapping[str, Any]]
@@ -94,7 +94,7 @@ class PendingQuestion[Q, A]:
             options=json.dumps(list(self.options)),
             llm=llm,
             digest=digest,
-            decoding=json.dumps(dict(decoding), sort_keys=True),
+            decoding=decoding_text(decoding),
             raw=said.text,
             choice=choice,
             probabilities=probabilities,

@@ -4,13 +4,12 @@ The run's own ledger ends up with every answer that the run used, wherever it ca
 repeated from its folder alone.
 """
 
-import json
 from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer
+from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
 
 _WHERE = "reasoner.ledger"
@@ -57,7 +56,7 @@ class AnswerStore:
         """Return whether the shared ledger holds answers of an LLM, asked like that: then its keys are known."""
         if self._llms is None:
             self._llms = set(self.shared.llms()) if self.shared is not None else set()
-        return (llm, digest, json.dumps(dict(decoding), sort_keys=True)) in self._llms
+        return (llm, digest, decoding_text(decoding)) in self._llms
 
     def raw_of(self, key: str) -> str | None:
         """Return what the LLM said to the question of a key, or None if nobody knows."""

@@ -44,6 +44,11 @@ def answer_key(prompt: str, options: Sequence[str], llm: str, digest: str, decod
     return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
+def decoding_text(decoding: Mapping[str, Any]) -> str:
+    """Return decoding options as `answers` holds them."""
+    return json.dumps(dict(decoding), sort_keys=True)
+
+
 @dataclass(frozen=True)
 class StoredAnswer:
     """A row of `answers`: an LLM's answer that could be used.

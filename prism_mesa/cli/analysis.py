@@ -200,7 +200,6 @@ def interview(
 ) -> None:
     """Talk with an agent as its run left it; the talk is kept in OUT/interview-<time>, the run is not changed."""
     from prism_mesa.analysis.interview.interview import Interview
-    from prism_mesa.analysis.interview.transcript import CONSTRAINED
     from prism_mesa.deliberation.deliberation import check_text
     from prism_mesa.view.interview_terminal import Interrupts
 
@@ -212,27 +211,51 @@ def interview(
         Interview(run_dir, agent, at=at, overrides=given, free=free, out=out, trust=trust) as talk,
         Interrupts() as interrupts,
     ):
-        held = f"; {CONSTRAINED}" if talk.constrained else ""
-        say(f"{talk.snapshot.name}, {_moment(talk.snapshot.at)}, played by {talk.llm.label}{held}")
-        if talk.llm.note:
-            say(f"prism: {talk.llm.note}")
-        try:
-            _talk_with(talk, ask, interrupts, thoughts=thoughts, quiet=as_json)
-        except KeyboardInterrupt:
-            interrupts.came = True
-        finally:  # whatever ended it: what was said is kept
-            interrupts.held = True
-            folder = talk.save()
-        if interrupts.came:
-            raise InterruptedByUserError(f"interrupted (kept: {folder})" if folder else "interrupted")
-        if as_json:
-            answers = [exchange.as_json() for exchange in talk.transcript]
-            show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
-        elif folder:
-            say(f"kept: {folder / 'transcript.md'}")
-            say(f"why it did what it did: prism why {run_dir} {talk.snapshot.row} ROUND")
+        _introduce(talk)
+        folder = _talk_and_keep(talk, ask, interrupts, thoughts=thoughts, quiet=as_json)
+        _tell_interview(talk, folder, as_json=as_json)
         if ask and talk.transcript and not any(exchange.text for exchange in talk.transcript):
             raise PrismError(f"{talk.llm.label} answered none of the questions: {talk.transcript[-1].errors[-1]}")
+
+
+def _introduce(talk: "Interview") -> None:
+    """Say who is talked with, as of when, and who plays it."""
+    from prism_mesa.analysis.interview.transcript import CONSTRAINED
+
+    held = f"; {CONSTRAINED}" if talk.constrained else ""
+    say(f"{talk.snapshot.name}, {_moment(talk.snapshot.at)}, played by {talk.llm.label}{held}")
+    if talk.llm.note:
+        say(f"prism: {talk.llm.note}")
+
+
+def _talk_and_keep(
+    talk: "Interview", questions: list[str] | None, interrupts: "Interrupts", *, thoughts: bool, quiet: bool
+) -> Path | None:
+    """Talk, and return where it is kept, whatever ended it; None if nothing was asked.
+
+    Raises:
+        InterruptedByUserError: If Ctrl-C ended it.
+    """
+    try:
+        _talk_with(talk, questions, interrupts, thoughts=thoughts, quiet=quiet)
+    except KeyboardInterrupt:
+        interrupts.came = True
+    finally:
+        interrupts.held = True
+        folder = talk.save()
+    if interrupts.came:
+        raise InterruptedByUserError(f"interrupted (kept: {folder})" if folder else "interrupted")
+    return folder
+
+
+def _tell_interview(talk: "Interview", folder: Path | None, *, as_json: bool) -> None:
+    """Say where a talk is kept, or print it as JSON."""
+    if as_json:
+        answers = [exchange.as_json() for exchange in talk.transcript]
+        show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
+    elif folder:
+        say(f"kept: {folder / 'transcript.md'}")
+        say(f"why it did what it did: prism why {talk.snapshot.run_dir} {talk.snapshot.row} ROUND")
 
 
 def _moment(at: int) -> str:

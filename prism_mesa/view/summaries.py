@@ -18,10 +18,24 @@ _SOURCES = {
 
 def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield the lines of a platform's summary as (what, text)."""
-    engagement, trees, decisions = summary["engagement"], summary["cascades"], summary["decisions"]
     yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
     yield "platform", f"{summary['agents']:,} agents, {summary['follows']:,} follows, {summary['rounds']} rounds"
     yield "network", _network(summary)
+    yield from _activity_lines(summary)
+    yield from _decision_lines(summary["decisions"])
+    yield from _writing_lines(summary)
+    yield from _fallback_lines(summary["decisions"])
+    yield from _note_lines(summary)
+    rounds = f"{summary['round_cpu_s'] * 1000:.0f} ms a round, {summary['records_cpu_s']:.1f} CPU s of records"
+    yield "time", f"{_time(summary)}{rounds}"
+    if summary["peak_memory_mb"] is not None:
+        yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
+    yield "pictures", _pictures(summary)
+
+
+def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what agents did, how far it spread, and how unequally."""
+    engagement, trees = summary["engagement"], summary["cascades"]
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     yield (
         "engagement",
@@ -36,7 +50,11 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         )
     if "attention" in summary:
         yield "inequality", _inequality(summary["activity"], summary["attention"])
-    rates = decisions["rates"]
+
+
+def _decision_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield what the guards left open, who answered it, and what that cost."""
+    rates, llm = decisions["rates"], decisions["llm"]
     answered = ", ".join(f"{n:,} {_SOURCES[source]}" for source, n in decisions["by_source"].items())
     choices = f"{decisions['open']:,} open choices ({rates['open']:.2f} an agent-round)"
     yield "decisions", f"{choices}: {answered or 'nobody was asked'}"
@@ -46,7 +64,6 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{left:,} open choices ({rates['budget']:.0%}) were beyond a limit of the reasoner and answered by "
             f"reasoner.fallback={decisions['fallback']}",
         )
-    llm = decisions["llm"]
     if llm["calls"]:
         yield (
             "asked",
@@ -54,6 +71,10 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             f"{llm['tokens_per_1000_agent_rounds']:,.0f} tokens per 1,000 agent-rounds (asking every agent in every "
             "round: 1,000 calls)",
         )
+
+
+def _writing_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield who wrote the texts, where it was not templates as configured."""
     if writing := summary["writing"]:
         reasons = ", ".join(f"{n} {why}" for why, n in writing["reasons"].items())
         spent = f"{writing['calls']:,} calls, {writing['tokens']:,} tokens"
@@ -62,10 +83,18 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "written", f"{writing['written']:,} texts by {writing['by']} ({spent}); {failed}, {left}"
     elif summary.get("content") == "llm":
         yield "written", "by templates: no LLM was there to write"
+
+
+def _fallback_lines(decisions: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield who decided, and how often it could not."""
     fallbacks = decisions["by_source"].get("fallback", 0)
     reasons = ", ".join(f"{n} {why}" for why, n in decisions["fallback_reasons"].items())
     yield "decided by", decisions["decided_by"] + (f" ({decisions['note']})" if decisions["note"] else "")
     yield "fallbacks", f"{fallbacks:,}" + (f" ({reasons})" if reasons else "")
+
+
+def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield guards that raised, what input came to, and whose rows are recorded."""
     for fault, n in summary["guard_errors"].items():
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
@@ -74,11 +103,6 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if sampled:
         told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())
         yield "recorded", f"{told}, drawn once for the run ({', '.join(f'records.{t}=1' for t in sampled)}: of all)"
-    rounds = f"{summary['round_cpu_s'] * 1000:.0f} ms a round, {summary['records_cpu_s']:.1f} CPU s of records"
-    yield "time", f"{_time(summary)}{rounds}"
-    if summary["peak_memory_mb"] is not None:
-        yield "memory", f"{summary['peak_memory_mb']:,.0f} MB at its peak"
-    yield "pictures", _pictures(summary)
 
 
 def _inequality(activity: dict[str, float], attention: dict[str, float]) -> str:

@@ -21,6 +21,7 @@ from prism_mesa.runs.run_files import count_rows
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.random_networks import generate_network
 from prism_mesa.streams import Streams
@@ -118,7 +119,7 @@ def report_records(n: int, rounds: int) -> list[Target]:
     """
     plain, recorded = rounds_of(), rounds_of()
     with TemporaryDirectory() as out:
-        folder = RunFolder(Path(out), "records")
+        folder = RunFolder(Path(out), "records", SOCIAL_TABLES)
         bare = columns_model(n)
         everything = {"records_transitions": 1, "records_impressions": 1, "records_engagements": 1}
         model = columns_model(n, recorder=folder, **everything)

@@ -11,7 +11,8 @@ from mesa import DataCollector
 
 from prism_mesa.economy.llm_agent import thoughts_in_json
 from prism_mesa.economy.observation import INDICATORS
-from prism_mesa.economy.state import OUTCOMES, Decided, EconomyState, HasState, outcome_of
+from prism_mesa.economy.state import Decided, EconomyState, HasState, outcome_of
+from prism_mesa.economy.tables import OUTCOMES
 from prism_mesa.economy.world import World
 
 WORLD_FIELDS: Final = ("output_gap", "inflation", "unemployment", *OUTCOMES)
@@ -21,7 +22,7 @@ class QuarterRecorder(Protocol):
     """Where a model's records go."""
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Append rows to a table: `indicators`, `decisions`, `verdicts`, `reasoning` or `trade`."""
+        """Append rows to a table of `economy.tables`, with its columns in their order."""
         ...
 
 

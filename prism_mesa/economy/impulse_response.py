@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -11,9 +11,8 @@ from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.nations import NationParams
 from prism_mesa.economy.observation import indicators
 from prism_mesa.economy.params import MacroParams
+from prism_mesa.economy.tables import SHOWN
 from prism_mesa.economy.world import Shocks, World
-
-SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
 
 type Follows = Literal["held", "taylor"]
 

@@ -9,26 +9,11 @@ from pydantic import BaseModel, ConfigDict
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.policy import Lever
 from prism_mesa.economy.policy_text import Standing
+from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.economy.world import World
 from prism_mesa.streams import Streams
 
-INDICATORS = (
-    "gdp",
-    "gdp_growth",
-    "output_gap",
-    "inflation",
-    "unemployment",
-    "policy_rate",
-    "lending_rate",
-    "spending",
-    "taxes",
-    "deficit",
-    "debt",
-    "exports",
-    "imports",
-    "trade_balance",
-    "exchange_rate",
-)
+INDICATORS = tuple(column.name for column in INDICATOR_COLUMNS)
 """What is told of every nation and quarter, in this order."""
 
 _PUBLIC = frozenset({"policy_rate", "lending_rate", "exports", "imports", "trade_balance", "exchange_rate"})

@@ -3,25 +3,19 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, Self, get_args
+from typing import Protocol, Self
 
 from prism_mesa.economy.interpret import Reading
 from prism_mesa.economy.llm_agent import Action, Decision, ReasoningChain
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.observation import NationState, PastDecision, indicators, nation_states
+from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.economy.world import Floats, World
 
 
 class PolicyDecision(Decision):
     """What an LLM proposes for a nation: the policy in words, the reasoning, and how sure it is, 0 to 1."""
-
-
-type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
-
-
-OUTCOMES: Final[tuple[Outcome, ...]] = get_args(Outcome.__value__)
-"""What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.params import whole_number
 from prism_mesa.reasoner.prompt import profile_in_words
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import columns_of, count_rows, read_table
+from prism_mesa.runs.run_files import columns_of, count_rows, has_table, read_table
 from prism_mesa.social.content.activity import Activity, ActivityKind, in_words
 from prism_mesa.social.world.profiles import personality
 
@@ -108,7 +108,7 @@ class RunRecords:
             what = "a run of nations" if manifest.system == "economy" else f"no run but {manifest.system!r}"
             raise DataError(f"{run_dir}: is {what}: interviews and surveys are with agents of a platform")
         for table in ("agents", "posts"):
-            if not (self.run_dir / f"{table}.parquet").exists():
+            if not has_table(self.run_dir, table):
                 raise DataError(
                     f"{run_dir}: no table {table!r} there (status {manifest.status}): it has not come to an end"
                 )
@@ -120,7 +120,7 @@ class RunRecords:
         rounds = self.run.manifest.summary.rounds
         if rounds is not None:
             return rounds
-        return count_rows(self.run_dir, "rounds") if (self.run_dir / "rounds.parquet").exists() else 0
+        return count_rows(self.run_dir, "rounds") if has_table(self.run_dir, "rounds") else 0
 
     @property
     def n_agents(self) -> int:
@@ -159,7 +159,7 @@ class RunRecords:
 
     @cached_property
     def _engagements(self) -> pd.DataFrame:
-        if not (self.run_dir / "engagements.parquet").exists():
+        if not has_table(self.run_dir, "engagements"):
             return pd.DataFrame({name: [] for name in ("agent", *_OF_ACTIVITIES)})
         done = read_table(self.run_dir, "engagements", ["agent", *_OF_ACTIVITIES])
         self._must_be_below("engagements", "post", done["post"].to_numpy(), len(self.posts))
@@ -167,7 +167,7 @@ class RunRecords:
 
     @cached_property
     def _notes(self) -> pd.DataFrame:
-        if not (self.run_dir / "notes.parquet").exists():
+        if not has_table(self.run_dir, "notes"):
             return pd.DataFrame({"round": [], "agent": [], "text": []})
         return read_table(self.run_dir, "notes", ["round", "agent", "text"])
 

@@ -1,8 +1,8 @@
 """One run of nations: the model is stepped, its records are kept, and a summary is made of them."""
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +11,21 @@ import pandas as pd
 from prism_mesa.economy.impulse_response import Follows, rate_response
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.params import quarter_name
-from prism_mesa.economy.state import OUTCOMES
-from prism_mesa.llm import Ledger, LLMClient
+from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
+from prism_mesa.llm import LLMClient
 from prism_mesa.params import nested, validated
 from prism_mesa.runs.config import EconomyConfig
 from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.lifecycle import RunResult, RunTimer, as_before, provenance, run_to_completion, wall_clock
-from prism_mesa.runs.run_files import LEDGER, read_table
-from prism_mesa.runs.summary import peak_memory_mb
-from prism_mesa.streams import digest64, fresh_seed
+from prism_mesa.runs.lifecycle import (
+    RunResult,
+    RunTimer,
+    as_before,
+    run_rounds,
+    run_summary,
+    run_to_completion,
+    scope_of,
+)
+from prism_mesa.runs.run_files import has_table, read_table
 
 BASELINES = ("taylor", "nothing")
 """Policies that every run is compared with, under the same shocks."""
@@ -50,58 +56,68 @@ def run_economy(
     watch = RunTimer()
     if not isinstance(config, EconomyConfig):
         config = validated(EconomyConfig, nested(config or {}), "config")
-    model = EconomyModel(config, llm=llm)
-    manifest = _manifest(config, model)
-    folder = RunFolder(Path(out), config.name)
+    work = NationsRun(EconomyModel(config, llm=llm), config, watch, on_round)
+    return run_to_completion(work, RunFolder(Path(out), config.name, ECONOMY_TABLES))
 
-    def work() -> str:
-        _run_quarters(model, config.rounds, folder, watch, on_round)
+
+@dataclass(frozen=True)
+class NationsRun:
+    """The work of a run of nations (see `lifecycle.Work`)."""
+
+    model: EconomyModel
+    config: EconomyConfig
+    watch: RunTimer
+    on_round: Callable[[int], None] | None
+
+    @property
+    def asked(self) -> LLMClient | None:
+        """The LLM, if one is asked."""
+        llm: LLMClient | None = self.model.llm
+        return llm
+
+    def scope(self) -> str:
+        """Return a name of all values with an effect on the tables."""
+        return scope_of(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT}))
+
+    def facts(self) -> dict[str, Any]:
+        """Return configuration and who decides."""
+        model = self.model
+        return {
+            "system": "economy",
+            "seed": self.config.seed,
+            "config": self.config.model_dump(mode="json"),
+            "decided_by": model.label,
+            "note": model.note,
+            "notes": list(model.notes),
+            "llm": None if model.llm is None else _llm(model.llm, model),
+        }
+
+    def carry_out(self, folder: RunFolder) -> str:
+        """Run the quarters; none of them fails without an error."""
+        with closing(self.model):
+            if self.on_round is not None:
+                self.on_round(0)
+            run_rounds(self.model, self.config.rounds, folder, self.watch, self.on_round)
         return ""
 
-    def where() -> str:
-        return quarter_name(config.economy.first_quarter, model.world.quarter)
+    def where(self) -> str:
+        """Return the quarter."""
+        return quarter_name(self.config.economy.first_quarter, self.model.world.quarter)
 
-    return run_to_completion(folder, manifest, work, lambda told: _finish(folder, model, told, watch), where)
-
-
-def _run_quarters(
-    model: EconomyModel, quarters: int, folder: RunFolder, watch: RunTimer, on_round: Callable[[int], None] | None
-) -> None:
-    model.recorder = folder
-    with Ledger(folder.path / LEDGER) as ledger, closing(model):
-        if model.llm is not None:
-            model.llm.record(ledger, f"{_scope(model)}/{folder.path.name}-{fresh_seed():x}")
-        if on_round is not None:
-            on_round(0)
-        for done in range(1, quarters + 1):
-            with watch.round(folder):
-                model.step()
-            folder.round_done()
-            if on_round is not None:
-                on_round(done)
+    def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
+        """Write nations, responses and baselines, and return the summary."""
+        model = self.model
+        seen = read_table(folder.path, "indicators") if has_table(folder.path, "indicators") else pd.DataFrame()
+        quarters = int(seen["round"].nunique()) if len(seen) else 0
+        baselines = {name: _baseline(model, name, quarters) for name in BASELINES}
+        folder.write_whole("nations", _nations(model))
+        folder.write_whole("responses", _columns(_responses(model)))
+        folder.write_whole("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
+        return run_summary(folder, ending, summarised_economy(model, seen, baselines), self.watch)
 
 
 _WITHOUT_EFFECT = set("kind model host timeout_s max_concurrency attempts backoff_s ledger ledger_path".split())
 """Parameters of the LLM that two runs may differ in whose tables are to be the same."""
-
-
-def _scope(model: EconomyModel) -> str:
-    """Return a name for all runs in which the same happens, if the LLM's answers are the same."""
-    values = model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT})
-    return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
-
-
-def _manifest(config: EconomyConfig, model: EconomyModel) -> dict[str, Any]:
-    return {
-        **provenance(),
-        "system": "economy",
-        "seed": config.seed,
-        "config": config.model_dump(mode="json"),
-        "decided_by": model.label,
-        "note": model.note,
-        "notes": list(model.notes),
-        "llm": None if model.llm is None else _llm(model.llm, model),
-    }
 
 
 def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
@@ -116,24 +132,6 @@ def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
         "prompt_style": next(iter(styles)),
         "ledger": llm.params.ledger,
     }
-
-
-def _finish(folder: RunFolder, model: EconomyModel, manifest: dict[str, Any], watch: RunTimer) -> dict[str, Any]:
-    """Write the last tables and the manifest, and return the summary."""
-    folder.close()
-    seen = read_table(folder.path, "indicators") if (folder.path / "indicators.parquet").exists() else pd.DataFrame()
-    quarters = int(seen["round"].nunique()) if len(seen) else 0
-    baselines = {name: _baseline(model, name, quarters) for name in BASELINES}
-    folder.write_whole("nations", _nations(model))
-    folder.write_whole("responses", _columns(_responses(model)))
-    folder.write_whole("baselines", _columns(pd.concat(baselines.values(), ignore_index=True)))
-    summary = {"run_dir": str(folder.path), "status": manifest["status"]}
-    summary |= {"error": manifest["error"]} if manifest.get("error") else {}
-    summary |= summarised_economy(model, seen, baselines) | watch.read()
-    summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
-    summary["notes"] += folder.notes
-    folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
-    return summary
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

@@ -16,13 +16,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, PrismWarning, said_openly
-from prism_mesa.runs.run_files import MANIFEST
+from prism_mesa.runs.run_files import MANIFEST, file_of
+from prism_mesa.runs.table_checks import ARROW_TYPES, check_written
 from prism_mesa.runs.trust import sign
+from prism_mesa.tables import ColumnType, TableSchema
 
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 
-type Column = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array"
+type Cells = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array | Sequence[Any]"
+type Rows = Mapping[str, Cells]
 
 
 class RunFolder:
@@ -32,42 +35,55 @@ class RunFolder:
     `PART_ROWS` rows or `PART_ROUNDS` rounds, under a name with a leading dot that is then taken off, so
     that a crash loses at most the part that was being filled.
 
+    Args:
+        out: Parent folder; made if missing.
+        name: What the folder is named for.
+        tables: The tables that can be written, by name; each write is checked against them.
+
     Attributes:
         cpu_s: CPU seconds that went into writing so far.
         notes: What whoever made the run should know of its folder.
     """
 
-    def __init__(self, out: Path, name: str) -> None:
+    def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema]) -> None:
         self.path = new_folder(out, name)
+        self._tables = tables
         self._open: dict[str, tuple[int, list[pa.Table]]] = {}
         """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
         self.cpu_s = 0.0
         self.notes: list[str] = []
 
-    def write(self, table: str, columns: "Mapping[str, Column]") -> None:
-        """Append rows to a table; columns are arrays of one length."""
+    def write(self, table: str, columns: Rows) -> None:
+        """Append rows to a table; columns are arrays of one length.
+
+        Raises:
+            TypeError: If they are not the columns of its schema, in their order, each of its type.
+        """
         at = time.process_time()
         _, waiting = self._open.setdefault(table, (0, []))
-        waiting.append(_rows(columns))
+        waiting.append(_arrow_table(columns, self._tables[table]))
         while sum(len(rows) for rows in waiting) >= PART_ROWS:
             waiting = self._flush(table)
         self.cpu_s += time.process_time() - at
 
-    def write_whole(self, table: str, blocks: "Mapping[str, Column] | Iterable[Mapping[str, Column]]") -> None:
+    def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
         """Write a table in place of what it held: one file, or a folder of parts if it comes in several blocks.
 
         A block is made when the one before has been written, so no more than two are in memory.
+
+        Raises:
+            TypeError: As for `write`.
         """
         at = time.process_time()
         blocks = [blocks] if isinstance(blocks, Mapping) else blocks
-        file = self.path / f"{table}.parquet"
+        file = file_of(self.path, table)
         parts = self.path / f".{table}.parts"
         shutil.rmtree(parts, ignore_errors=True)
         parts.mkdir()
         n = 0
         for n, block in enumerate(blocks, start=1):
-            _write_file(_rows(block), parts / _part(n - 1))
+            _write_file(_arrow_table(block, self._tables[table]), parts / _part(n - 1))
         if n == 1:
             (parts / _part(0)).replace(file)
             parts.rmdir()
@@ -89,11 +105,12 @@ class RunFolder:
     def close(self) -> None:
         """Write what waits."""
         for table, (_, waiting) in self._open.items():
-            if (self.path / f"{table}.parquet").is_dir():
+            file = file_of(self.path, table)
+            if file.is_dir():
                 while self._flush(table):
                     pass
             elif waiting:
-                _write_file(_joined(waiting), self.path / f"{table}.parquet")
+                _write_file(_joined(waiting), file)
                 waiting.clear()
 
     def _flush(self, table: str) -> list[pa.Table]:
@@ -102,7 +119,7 @@ class RunFolder:
         if not sum(len(rows) for rows in waiting):
             return []
         rows = _joined(waiting)
-        folder = self.path / f"{table}.parquet"
+        folder = file_of(self.path, table)
         folder.mkdir(exist_ok=True)
         _write_file(rows[:PART_ROWS], folder / _part(part))
         rest = [rows[PART_ROWS:]] if len(rows) > PART_ROWS else []
@@ -168,22 +185,35 @@ def _part(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def _rows(columns: "Mapping[str, Column]") -> pa.Table:
-    return pa.table({name: _arrow(values) for name, values in columns.items()})
+def _arrow_table(columns: Rows, schema: TableSchema) -> pa.Table:
+    """Return rows as Arrow holds them, checked.
+
+    Raises:
+        TypeError: If they are not what the schema says.
+    """
+    types: dict[str, ColumnType] = {column.name: column.type for column in schema.columns}
+    table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
+    check_written(schema, table.schema)
+    return table
 
 
 def _joined(waiting: Sequence[pa.Table]) -> pa.Table:
     return pa.concat_tables(waiting, promote_options="permissive")  # whole numbers of 32 bits and of 64
 
 
-def _arrow(values: Any) -> pa.Array:
-    """Return a column as Arrow holds it: whole numbers of 32 bits where all fit, categories as their codes."""
-    if isinstance(values, pd.Categorical):
-        return named(values.codes, list(values.categories))
-    if not isinstance(values, np.ndarray) or values.dtype.kind not in "iu" or values.dtype == np.int32:
-        return values if isinstance(values, pa.Array) else pa.array(values)
-    fits = values.dtype.itemsize < 4 or not len(values) or (values.min() >= -(2**31) and values.max() < 2**31)
-    return pa.array(values.astype(np.int32 if fits else np.int64))
+def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
+    """Return a column as Arrow holds it: whole numbers of 32 bits where all fit, categories as their codes.
+
+    What has no type of its own (a list, or nothing but blanks) gets that of the column.
+    """
+    if isinstance(cells, pd.Categorical):
+        return named(cells.codes, list(cells.categories))
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
+        fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
+        cells = cells.astype(np.int32 if fits else np.int64)
+    own = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
+    array = cells if isinstance(cells, pa.Array) else pa.array(cells, own)
+    return pa.nulls(len(array), ARROW_TYPES[type_]) if type_ and pa.types.is_null(array.type) else array
 
 
 def named(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:

@@ -1,38 +1,23 @@
 """What every run goes through, whatever is run: folder, manifest, clocks, and an end that is written down."""
 
-import os
-import platform
-import subprocess
+import json
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, Protocol
 
 import pandas as pd
 
 from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, one_line, shortened
+from prism_mesa.llm import Ledger
 from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.run_files import read_manifest, read_table
-
-_PACKAGES = (
-    "prism-mesa",
-    "mesa",
-    "numpy",
-    "pandas",
-    "pyarrow",
-    "numba",
-    "scikit-learn",
-    "ollama",
-    "xllamacpp",
-    "openai",
-    "pydantic",
-)
+from prism_mesa.runs.machine import peak_memory_mb, provenance, wall_clock
+from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
+from prism_mesa.streams import digest64, fresh_seed
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,7 +38,7 @@ class RunResult:
     pictures: tuple[Path, ...] = ()
 
     def table(self, name: str) -> pd.DataFrame:
-        """Return a table of the run: one of `run_files.TABLES`, or of `run_files.ECONOMY_TABLES` for nations.
+        """Return a table of the run: one of `social.tables`, or of `economy.tables` for nations.
 
         Raises:
             DataError: If there is no such table, or it cannot be read.
@@ -119,7 +104,7 @@ class RunTimer:
         """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.
 
         They are of the run: its model, its rounds and its tables. Imports, and what goes on beside it, are in
-        `whole_process`.
+        `machine.whole_process`.
         """
         return {
             "cpu_s": time.process_time() - self._cpu,
@@ -136,117 +121,121 @@ def as_before() -> Iterator[None]:
         yield
 
 
-def run_to_completion(
-    folder: RunFolder,
-    manifest: Mapping[str, Any],
-    work: Callable[[], str],
-    finish: Callable[[dict[str, Any]], dict[str, Any]],
-    where: Callable[[], str],
-) -> RunResult:
-    """Return the result of a run whose end, good or bad, stands in its manifest.
+class Asked(Protocol):
+    """Who is asked in a run, and keeps answers."""
 
-    Args:
-        folder: The run's folder.
-        manifest: What is known before it begins; status running.
-        work: Runs it; returns why the run counts as failed although it came to its end, or an empty string.
-        finish: Writes the last tables and the manifest it is given, and returns the summary.
-        where: Says how far the run has come, for errors.
+    def record(self, ledger: Ledger, run: str) -> None:
+        """Keep what is asked and answered in a ledger, under the name of a run."""
+        ...
+
+
+class Work(Protocol):
+    """What a run does between the making of its folder and its end: what runs of one kind do not share with others."""
+
+    @property
+    def asked(self) -> Asked | None:
+        """Who is asked; None if nobody."""
+        ...
+
+    def scope(self) -> str:
+        """Return a name for all runs in which the same happens, if the answers are the same."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the manifest says before it begins, beside `machine.provenance`."""
+        ...
+
+    def carry_out(self, folder: RunFolder) -> str:
+        """Do it; return why it counts as failed although it came to its end, or an empty string."""
+        ...
+
+    def where(self) -> str:
+        """Return how far it has come, for errors."""
+        ...
+
+    def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the last tables, and return the summary; `ending`: status, and the error if there was one."""
+        ...
+
+
+def run_to_completion(work: Work, folder: RunFolder) -> RunResult:
+    """Return the result of a run whose end, good or bad, stands in its manifest.
 
     Raises:
         RunBrokenError: If the run cannot go on; its folder says `failed`, and keeps what was recorded.
         RunInterruptedError: The same for KeyboardInterrupt, but that the folder says `interrupted`.
     """
+    manifest = {**provenance(), **work.facts()}
     folder.write_manifest(manifest)
     try:
-        error = work()
-        status = {"status": "failed", "error": error} if error else {"status": "done"}
-        summary = finish({**manifest, **status})
+        with Ledger(folder.path / LEDGER) as ledger:
+            if work.asked is not None:
+                work.asked.record(ledger, f"{work.scope()}/{folder.path.name}-{fresh_seed():x}")
+            error = work.carry_out(folder)
+        return _ended(work, folder, manifest, {"status": "failed", "error": error} if error else {"status": "done"})
     except BaseException as fault:
-        raise _broken_off(folder, manifest, finish, where(), fault) from fault
-    return RunResult(folder.path, str(status["status"]), summary)
+        raise _broken_off(work, folder, manifest, fault) from fault
+
+
+def _ended(work: Work, folder: RunFolder, manifest: Mapping[str, Any], ending: Mapping[str, Any]) -> RunResult:
+    """Have the last tables written, write down how the run ended, and return its result."""
+    folder.close()
+    summary = work.finish(folder, ending)
+    folder.write_manifest({**manifest, **ending, "ended": wall_clock(), "summary": summary})
+    return RunResult(folder.path, str(ending["status"]), summary)
 
 
 def _broken_off(
-    folder: RunFolder,
-    manifest: Mapping[str, Any],
-    finish: Callable[[dict[str, Any]], dict[str, Any]],
-    where: str,
-    fault: BaseException,
+    work: Work, folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
 ) -> RunBrokenError | RunInterruptedError:
     """Write down how a run ended before its time, and return what is to be raised."""
     interrupted = isinstance(fault, KeyboardInterrupt)
     text = "interrupted" if interrupted else str(fault)
     text = text if interrupted or isinstance(fault, PrismError) else f"{type(fault).__name__}: {text}"
-    text = shortened(f"{where}: {text}")
-    status = "interrupted" if interrupted else "failed"
-    ended = {**manifest, "status": status, "error": text}
+    text = shortened(f"{work.where()}: {text}")
+    ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     result = None
     try:
-        folder.write_manifest(ended)
-        result = RunResult(folder.path, status, finish(ended))
+        folder.write_manifest({**manifest, **ending})
+        result = _ended(work, folder, manifest, ending)
     except Exception as second:  # whatever broke the run may also stand in the way of its records
         text += f"; its last tables could not be written ({type(second).__name__}: {second})"
     kept = f"{folder.path}: {text} (what was recorded is kept there)"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result)
 
 
-_IMPORTED = time.time()
-_STAT = Path("/proc/self/stat")
-_STARTED = 19  # of the fields after the process's name: when it began, in ticks since the machine did
+class Stepped(Protocol):
+    """A model whose rounds are run."""
+
+    recorder: Any
+
+    def step(self) -> None:
+        """Run the next round."""
+        ...
 
 
-def whole_process() -> dict[str, float]:
-    """Return CPU and wall seconds since this process began, imports and the compiling of kernels included."""
-    return {"cpu_s": time.process_time(), "wall_s": _age_s()}
+def run_rounds(
+    model: Stepped, rounds: int, folder: RunFolder, watch: RunTimer, on_round: Callable[[int], None] | None
+) -> None:
+    """Step a model, its records going to the folder; `on_round` is called with the rounds done, after each."""
+    model.recorder = folder
+    for done in range(1, rounds + 1):
+        with watch.round(folder):
+            model.step()
+        folder.round_done()
+        if on_round is not None:
+            on_round(done)
 
 
-def _age_s() -> float:
-    """Return seconds since this process began; where the system does not tell, since this module was imported."""
-    if not (_STAT.is_file() and hasattr(time, "CLOCK_BOOTTIME")):
-        return time.time() - _IMPORTED
-    began = int(_STAT.read_text().rpartition(")")[2].split()[_STARTED]) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - began
+def scope_of(values: Mapping[str, Any]) -> str:
+    """Return a name for all runs of these values (see `Work.scope`)."""
+    return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
 
 
-def provenance() -> dict[str, Any]:
-    """Return when and from what a run was started: the part of a manifest that all runs share."""
-    return {
-        "status": "running",
-        "started": wall_clock(),
-        "working_directory": str(Path.cwd()),
-        "packages": {name: _version(name) for name in _PACKAGES},
-        "python": platform.python_version(),
-        "machine": platform.platform(),
-        "git": _git_revision(),
-    }
-
-
-def wall_clock() -> str:
-    """Return the time of day, UTC; for manifests only."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _version(package: str) -> str | None:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return None
-
-
-def _git_revision() -> str | None:
-    """Return the revision of the checkout that PRISM runs from (``-dirty`` if changed); None without git."""
-    command = [
-        "git",
-        "-C",
-        str(Path(__file__).parent),
-        "describe",
-        "--always",
-        "--dirty",
-        "--abbrev=40",
-        "--exclude=*",
-    ]
-    try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
-    except (OSError, subprocess.SubprocessError):
-        return None
-    return found.stdout.strip() or None
+def run_summary(
+    folder: RunFolder, ending: Mapping[str, Any], found: Mapping[str, Any], watch: RunTimer
+) -> dict[str, Any]:
+    """Return the summary of a run of a model: where it is, how it ended, what it comes to, and what it took."""
+    summary = {"run_dir": str(folder.path), **ending, **found, **watch.read()}
+    summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
+    return summary | {"notes": [*found["notes"], *folder.notes]}

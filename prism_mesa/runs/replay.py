@@ -2,7 +2,7 @@
 
 import os
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from hashlib import sha256
@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import DataError, RunError, counted, one_line
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
@@ -20,17 +21,17 @@ from prism_mesa.runs.lifecycle import RunResult, as_before
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import is_economy, recorded_config, recorded_economy
 from prism_mesa.runs.run_files import (
-    ECONOMY_TABLES,
     LEDGER,
-    TABLES,
-    WRITTEN_TABLES,
     count_rows,
+    file_of,
     files_of,
     folder_of,
+    has_table,
     read_table,
 )
 from prism_mesa.runs.social import run
 from prism_mesa.runs.trust import unsigned
+from prism_mesa.social.tables import SOCIAL_TABLES
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,18 +131,17 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
             f"{run_dir}: has not come to its end (status {status}, {done} of {config.rounds} rounds): "
             "there is nothing to compare"
         )
-    tables = (*TABLES, *WRITTEN_TABLES)
-    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), tables, keep=keep)
+    return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), SOCIAL_TABLES, keep=keep)
 
 
-def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Sequence[str], *, keep: bool) -> Replay:
+def _repeated(run_dir: Path, repeat: Callable[[], RunResult], tables: Iterable[str], *, keep: bool) -> Replay:
     try:
         result = repeat()
     except RunError as error:
         raise RunError(f"{run_dir}: cannot be repeated: {error.__cause__}") from error
     differences, rows = {}, {}
     for table in tables:
-        if not any((folder / f"{table}.parquet").exists() for folder in (run_dir, result.run_dir)):
+        if not any(has_table(folder, table) for folder in (run_dir, result.run_dir)):
             continue
         rows[table], difference = _compared(run_dir, result.run_dir, table)
         if difference:
@@ -165,7 +165,7 @@ def _counted(decisions: Mapping[str, Any], texts: Mapping[str, int]) -> tuple[in
 def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
     """Return the rows of a table in the first run, and where it differs in the second: by bytes, then by values."""
     for folder, where in ((first, "in the run"), (second, "when repeated")):
-        if not (folder / f"{table}.parquet").exists():
+        if not has_table(folder, table):
             return 0, f"there is none {where}"
     rows = count_rows(first, table)
     if _bytes_of(first, table) == _bytes_of(second, table):
@@ -175,7 +175,7 @@ def _compared(first: Path, second: Path, table: str) -> tuple[int, str]:
 
 def _bytes_of(run_dir: Path, table: str) -> dict[str, str]:
     """Return the SHA-256 of each file of a table."""
-    files = files_of(run_dir / f"{table}.parquet")
+    files = files_of(file_of(run_dir, table))
     return {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 
 

@@ -13,17 +13,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import DataError, PrismError, did_you_mean, printable, shortened
 from prism_mesa.params import shown
-from prism_mesa.runs.table_checks import check_columns, check_values
+from prism_mesa.runs.table_checks import RUN_TABLES, check_columns, check_values
 from prism_mesa.runs.trust import SIGNATURE, Origin, is_inside, origin
+from prism_mesa.social.tables import SOCIAL_TABLES
 
-TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
-"""The tables of a run of a platform."""
-WRITTEN_TABLES = ("thoughts", "notes")
-"""Further tables, where an LLM writes (`content: llm`): what agents thought, called and said; what they noted."""
-ECONOMY_TABLES = ("indicators", "decisions", "verdicts", "trade", "reasoning", "nations", "responses", "baselines")
-"""The tables of a run of nations; `reasoning` only where an LLM decided."""
 LEDGER = "decisions.sqlite"
 MANIFEST = "manifest.json"
 MOST_MANIFEST_BYTES = 64 * 2**20
@@ -67,6 +63,16 @@ def check_out(out: str | Path) -> None:
         raise DataError(f"--out: {out}: lies in the folder of a run, {run}, which is only read: name another")
 
 
+def file_of(run: str | Path, table: str) -> Path:
+    """Return where a table of a run is, or would be: a file, or a folder of parts."""
+    return Path(run) / f"{table}.parquet"
+
+
+def has_table(run: str | Path, table: str) -> bool:
+    """Return whether a run's folder has a table."""
+    return file_of(run, table).exists()
+
+
 def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
     """Return one table of a run's folder, or only some of its columns.
 
@@ -107,16 +113,16 @@ def count_rows(run: str | Path, table: str) -> int:
 
 
 def files_of(table: Path) -> list[Path]:
-    """Return the files of a table, in the order of its rows."""
+    """Return the files of a table, a file or a folder of parts, in the order of its rows."""
     return sorted(table.glob("part-*.parquet")) if table.is_dir() else [table]
 
 
 def _table_of(run: str | Path, table: str) -> Path:
-    if table not in (*TABLES, *WRITTEN_TABLES, *ECONOMY_TABLES):
-        allowed = ECONOMY_TABLES if (Path(run) / "indicators.parquet").exists() else (*TABLES, *WRITTEN_TABLES)
+    if table not in RUN_TABLES:
+        allowed = tuple(ECONOMY_TABLES if has_table(run, "indicators") else SOCIAL_TABLES)
         raise DataError(f"{table!r} is no table of a run ({', '.join(allowed)}).{did_you_mean(table, allowed)}")
-    file = Path(run) / f"{table}.parquet"
-    if not file.exists():
+    file = file_of(run, table)
+    if not has_table(run, table):
         have = ", ".join(sorted(re.sub(r"\.parquet$", "", f.name) for f in Path(run).glob("*.parquet")))
         raise DataError(f"{run}: no table {table!r} there (it has: {have or 'none'})")
     parts = sorted(file.iterdir()) if file.is_dir() else [file]  # those of a folder are all read, whatever their names

@@ -1,9 +1,6 @@
 """What a run comes to, in numbers: what ``prism run --json`` prints."""
 
-import re
-import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,22 +69,6 @@ def _first(model: SocialModel, what: str, counts: npt.NDArray[np.int32]) -> dict
     """Return the agent with the highest count, the first one of several: its row, its id, and the count."""
     row = int(counts.argmax())
     return {"agent": row, "id": model.population.ids[row], what: int(counts[row])}
-
-
-def peak_memory_mb() -> float | None:
-    """Return the most memory that this process has held since it began, in MB of 2**20 bytes; None where not told."""
-    if sys.platform == "win32":
-        return None
-    import resource
-
-    own = re.search(r"VmHWM:\s+(\d+) kB", _STATUS.read_text()) if _STATUS.is_file() else None
-    if own:  # Linux counts the process that started this one into what getrusage tells
-        return int(own[1]) / 2**10
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-_STATUS = Path("/proc/self/status")
 
 
 def _spent(model: SocialModel, rounds: int) -> dict[str, float]:

@@ -11,7 +11,7 @@ class RoundRecorder(Protocol):
     """Where a platform's records go."""
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
-        """Append rows to a table: `rounds`, `ticks`, `transitions`, `impressions` or `engagements`."""
+        """Append rows to a table of `social.tables`, with its columns in their order."""
         ...
 
 

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
+"""Of a run in which no LLM writes."""
 SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
 
 

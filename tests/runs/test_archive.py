@@ -14,7 +14,6 @@ from minds import SPEAKS, THINKS, thought, whim, words_of
 from prism_mesa.analysis.llm import llm_for, played_config
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm.stand_in import StandIn, prompt_text
-from prism_mesa.runs import run_files
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords, counted, row_of
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.social import run
@@ -175,11 +174,10 @@ def test_what_is_not_recorded_is_said_and_what_was_written_is_known_all_the_same
         assert {activity.tick for activity in own.activities} <= {-1}
 
 
-def test_notes_are_those_of_the_agent_up_to_the_round(run_dir, tmp_path, monkeypatch):
+def test_notes_are_those_of_the_agent_up_to_the_round(run_dir, tmp_path):
     copy = changed_copy(run_dir, tmp_path)
     rows = {"round": [0, 1, 3, 1], "tick": [1, 2, 3, 4], "agent": [2, 2, 2, 5], "importance": [3, 3, 3, 3]}
     pd.DataFrame({**rows, "text": ["one", "two", "three", "else"]}).to_parquet(copy / "notes.parquet")
-    monkeypatch.setattr(run_files, "TABLES", tuple({*run_files.TABLES, "notes"}))
     records = RunRecords(copy)
     assert records.snapshot(2).notes == ("one", "two", "three")
     assert records.snapshot(2, 1).notes == ("one", "two")

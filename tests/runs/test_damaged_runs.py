@@ -23,7 +23,7 @@ from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
-from prism_mesa.runs.table_checks import COLUMNS
+from prism_mesa.runs.table_checks import RUN_TABLES
 from prism_mesa.view.economy_plots import draw_economy
 from prism_mesa.view.plots import draw_run
 
@@ -89,7 +89,7 @@ def uses(run_dir, server, out):
         "ledger export": lambda: export_ledger(run_dir, out),
         "pictures": lambda: draw_run(run_dir),
         "pictures of nations": lambda: draw_economy(run_dir),
-        **{f"read {table}": lambda table=table: read_table(run_dir, table) for table in COLUMNS},
+        **{f"read {table}": lambda table=table: read_table(run_dir, table) for table in RUN_TABLES},
     }
 
 
@@ -135,7 +135,7 @@ def test_a_damaged_ledger_is_one_line(seed, social, economy, copy, server):
         assert_each_works_or_says_why_not(damaged, server, own)
 
 
-READ = tuple(f"read {table}" for table in COLUMNS)
+READ = tuple(f"read {table}" for table in RUN_TABLES)
 
 
 @FEW
@@ -159,7 +159,7 @@ def test_a_damaged_table_of_nations_is_one_line(seed, economy, copy, server):
 def test_of_every_column_of_every_table_it_is_known_what_it_holds(social, economy):
     for run_dir in (social, economy):
         for file in run_dir.glob("*.parquet"):
-            assert sorted(read_table(run_dir, file.stem)) == sorted(COLUMNS[file.stem])
+            assert tuple(read_table(run_dir, file.stem)) == RUN_TABLES[file.stem].names
 
 
 def test_a_name_in_a_table_is_drawn_as_it_stands_and_not_taken_for_a_formula(economy, copy):

@@ -8,6 +8,7 @@ import yaml
 from advisors import LLM, advisor, failing_from, served
 
 from prism_mesa.analysis.explain.economy import why_nation
+from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Completion, Ledger
 from prism_mesa.llm.stand_in import StandIn
@@ -15,7 +16,7 @@ from prism_mesa.params import leaves
 from prism_mesa.runs.config import EconomyConfig, load
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import ECONOMY_TABLES, read_manifest, read_table
+from prism_mesa.runs.run_files import read_manifest, read_table
 
 ROOT = Path(__file__).parents[2]
 

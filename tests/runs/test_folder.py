@@ -10,18 +10,38 @@ from prism_mesa.errors import DataError
 from prism_mesa.runs import folder as store
 from prism_mesa.runs.folder import RunFolder, make_folder
 from prism_mesa.runs.run_files import count_rows, read_manifest, read_table
+from prism_mesa.tables import Column, TableSchema
+
+TABLES = {
+    "rounds": "round:int",
+    "agents": "agent:int",
+    "transitions": "agent:int kind:category",
+    "posts": "text:category parent:int likes:int",
+    "engagements": "agent:int like:bool share:float64",
+}
+
+
+def schemas(**tables):
+    """Return schemas of tables, each as its columns' names and types."""
+    made = {name: [Column(*column.split(":"), "what it says") for column in of.split()] for name, of in tables.items()}
+    return {name: TableSchema(name, "a row", tuple(columns)) for name, columns in made.items()}
+
+
+def folder_for(out, name="trial", **tables):
+    return RunFolder(out, name, schemas(**TABLES | tables))
 
 
 @pytest.fixture
 def folder(tmp_path):
-    return RunFolder(tmp_path / "out", "trial")
+    return folder_for(tmp_path / "out")
 
 
 def names(path):
     return sorted(file.name for file in path.iterdir())
 
 
-def test_a_table_that_stays_small_is_one_file_in_the_order_of_writing(folder):
+def test_a_table_that_stays_small_is_one_file_in_the_order_of_writing(tmp_path):
+    folder = folder_for(tmp_path, rounds="round:int likes:int")
     folder.write("rounds", {"round": np.array([0]), "likes": np.array([5])})
     folder.write("rounds", {"round": np.array([1]), "likes": np.array([7])})
     assert names(folder.path) == []  # nothing half-written is to be seen
@@ -49,7 +69,8 @@ def test_what_a_crash_leaves_of_a_long_run_are_whole_parts(folder):
     assert read_table(folder.path, "rounds")["round"].tolist() == list(range(100))
 
 
-def test_a_table_of_more_rows_than_a_part_holds_is_written_at_once(folder):
+def test_a_table_of_more_rows_than_a_part_holds_is_written_at_once(tmp_path):
+    folder = folder_for(tmp_path, transitions="agent:int")
     folder.write("transitions", {"agent": np.zeros(999_999, np.int32)})
     assert names(folder.path) == []
     folder.write("transitions", {"agent": np.ones(1, np.int32)})
@@ -63,7 +84,7 @@ def test_parts_hold_equally_many_rows_however_they_came(tmp_path, monkeypatch):
     monkeypatch.setattr(store, "PART_ROWS", 10)
     made = []
     for cuts in ([25], [3, 9, 13], [1] * 25):
-        folder, start = RunFolder(tmp_path, "cut"), 0
+        folder, start = folder_for(tmp_path, "cut", transitions="agent:int open:bool kind:category"), 0
         for size in cuts:
             rows = np.arange(start, start + size)
             kind = pd.Categorical.from_codes(rows % 2, ["a", "b"])
@@ -107,14 +128,16 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
     assert table["likes"].dtype == np.int32
 
 
-def test_rows_whose_numbers_outgrow_32_bits_do_not_break_the_table(folder):
+def test_rows_whose_numbers_outgrow_32_bits_do_not_break_the_table(tmp_path):
+    folder = folder_for(tmp_path, rounds="likes:int")
     for value in (1, 2**40):
         folder.write("rounds", {"likes": np.array([value])})
     folder.close()
     assert read_table(folder.path, "rounds")["likes"].tolist() == [1, 2**40]
 
 
-def test_categories_and_blanks_come_back_as_they_were(folder):
+def test_categories_and_blanks_come_back_as_they_were(tmp_path):
+    folder = folder_for(tmp_path, posts="kind:category parent:int round:int")
     kinds = ["post", "reply", "reshare"]
     for codes in ([0, 2], [1, 1]):
         kind = pd.Categorical.from_codes(codes, kinds)
@@ -127,7 +150,8 @@ def test_categories_and_blanks_come_back_as_they_were(folder):
     assert table["parent"].isna().tolist() == [True, False, True, False]
 
 
-def test_numbers_beyond_32_bits_are_kept(folder):
+def test_numbers_beyond_32_bits_are_kept(tmp_path):
+    folder = folder_for(tmp_path, rounds="small:int large:int")
     folder.write("rounds", {"small": np.array([2**31 - 1]), "large": np.array([2**31])})
     folder.close()
     table = read_table(folder.path, "rounds")
@@ -138,7 +162,7 @@ def test_numbers_beyond_32_bits_are_kept(folder):
 def test_equal_rows_make_equal_bytes_however_they_were_cut_into_writes(tmp_path):
     made = []
     for size in (1, 5, 20):
-        folder = RunFolder(tmp_path, "cut")
+        folder = folder_for(tmp_path, "cut")
         for start in range(0, 20, size):
             rows = np.arange(start, start + size)
             folder.write("engagements", {"agent": rows, "like": rows % 2 == 0, "share": rows / 7})
@@ -172,7 +196,7 @@ def test_an_interrupt_while_a_part_is_begun_does_not_stop_the_table_from_being_c
 
 
 def test_folders_are_new_and_named_for_the_run(tmp_path):
-    made = [RunFolder(tmp_path / "deep" / "er", "ünï").path for _ in range(3)]
+    made = [folder_for(tmp_path / "deep" / "er", "ünï").path for _ in range(3)]
     assert len(set(made)) == 3
     assert all(path.is_dir() and path.name.startswith("ünï-2") for path in made)
 
@@ -181,11 +205,11 @@ def test_an_out_that_is_a_file_cannot_hold_runs(tmp_path):
     file = tmp_path / "taken"
     file.write_text("mine")
     with pytest.raises(DataError, match=r"^--out: \S*taken: cannot make that folder: File exists$"):
-        RunFolder(file, "run")
+        folder_for(file, "run")
     with pytest.raises(DataError, match=r"cannot make that folder: Not a directory"):
         make_folder(file / "below")
     with pytest.raises(DataError, match=r"^--out: \S+: cannot make a folder there: File name too long$"):
-        RunFolder(tmp_path, "☃" * 90)
+        folder_for(tmp_path, "☃" * 90)
     assert file.read_text() == "mine"
 
 
@@ -216,3 +240,28 @@ def test_reading_what_is_broken_names_the_file(folder):
         read_table(folder.path, "posts")
     with pytest.raises(DataError, match=r"manifest\.json: cannot be read: "):
         read_manifest(folder.path)
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"likes": [1], "round": [0]}, "table 'rounds' has the columns likes, round, not round, likes, share"),
+        ({"round": [0], "likes": [1], "share": [1]}, "table 'rounds': column 'share' is int32, not float64"),
+        ({"round": [0], "likes": ["many"], "share": [0.5]}, "table 'rounds': column 'likes' is string, not int"),
+        ({"round": [0.0], "likes": [1], "share": [0.5]}, "table 'rounds': column 'round' is double, not int"),
+    ],
+)
+def test_what_is_not_as_its_schema_says_is_not_written(tmp_path, columns, said):
+    folder = folder_for(tmp_path, rounds="round:int likes:int share:float64")
+    cells = {name: np.array(values) for name, values in columns.items()}
+    for write in (folder.write, folder.write_whole):
+        with pytest.raises(TypeError, match=f"^{said}$"):
+            write("rounds", cells)
+
+
+def test_a_table_without_rows_has_the_types_of_its_columns(tmp_path):
+    folder = folder_for(tmp_path, rounds="round:int", decisions="action:text confidence:float64")
+    folder.write_whole("decisions", {"action": np.array([], object), "confidence": []})
+    folder.write_whole("rounds", {"round": np.array([], object)})
+    assert read_table(folder.path, "decisions").to_dict("list") == {"action": [], "confidence": []}
+    assert read_table(folder.path, "rounds")["round"].dtype == np.int32

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_runs import TABLES
 from worlds import Memory, ran
 from worlds import small as small_model
 
@@ -14,7 +15,7 @@ from prism_mesa.runs import final_tables as last_tables
 from prism_mesa.runs import folder as store
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
-from prism_mesa.runs.run_files import TABLES, files_of, read_manifest
+from prism_mesa.runs.run_files import files_of, read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.newcomers import add_row
 from prism_mesa.social.params import RecordsParams

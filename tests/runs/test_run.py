@@ -12,14 +12,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from small_runs import small, table_bytes
+from small_runs import TABLES, small, table_bytes
 
 from prism_mesa import Config
 from prism_mesa.errors import ConfigError, DataError, PrismWarning, RunError
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
-
-TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
 
 
 def only_folder(out):

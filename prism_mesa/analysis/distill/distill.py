@@ -33,7 +33,7 @@ from prism_mesa.reasoner import DistilledModel, RuleReasoner
 from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns_of
-from prism_mesa.runs.folder import RunFolder
+from prism_mesa.runs.folder import new_folder
 from prism_mesa.runs.run_files import folder_of
 from prism_mesa.statechart import AgentState
 
@@ -86,7 +86,7 @@ def distill(
     if kept is None:
         raise DataError(f"--kind: {kind!r} is none of {', '.join(KINDS)}")
     model = model_of(training_set_of(_folders_of(runs), on_round, trust=trust), kept)
-    folder = RunFolder(Path(out), "distilled").path
+    folder = new_folder(Path(out), "distilled")
     (folder / FILE).write_bytes(model.text().encode())
     (folder / REPORT).write_text(json.dumps(model.report, indent=1) + "\n", encoding="utf-8")
     return Distilled(folder, model)

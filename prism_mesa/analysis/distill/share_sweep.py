@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 
 from prism_mesa.analysis.distill.dataset import rounds_of
 from prism_mesa.errors import RunError
@@ -20,13 +21,25 @@ from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.csv_tables import write_csv
 from prism_mesa.runs.folder import make_folder
-from prism_mesa.runs.lifecycle import as_before
+from prism_mesa.runs.lifecycle import RunResult, as_before
 from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run
+from prism_mesa.runs.table_checks import check_written
+from prism_mesa.tables import Column, TableSchema
 
 SHARES: Final = (0.0, 0.25, 0.5, 1.0)
-TABLE: Final = "drift"
+DRIFT: Final = TableSchema(
+    "drift",
+    "an outcome with one share of the LLM and one seed",
+    (
+        Column("share", "float64", "open choices that go to the LLM", "share"),
+        Column("seed", "int", "seed of the run"),
+        Column("outcome", "text", "what is compared"),
+        Column("value", "float64", "what it came to; a count, but for means and shares"),
+        Column("relative", "float64", "the value over that with the largest share and the same seed", blank=True),
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -34,8 +47,7 @@ class Drift:
     """What came of it.
 
     Attributes:
-        table: One row for each share, seed and outcome: `share`, `seed`, `outcome`, `value`, and `relative`, the value
-            divided by that with the largest share and the same seed (missing where that is 0).
+        table: As `DRIFT` says; there is no relative value where that with the largest share is 0.
         folder: Where `drift.parquet` and the runs are.
     """
 
@@ -85,15 +97,19 @@ def drift(
         for share in shares:
             changed = {"seed": seed, "name": f"share-{share:g}", "reasoner": {"llm_share": share}}
             config = make_config(merged(base.model_dump(), changed))
-            result = run(config, out=folder / "runs", on_round=advance)
-            if result.status != "done":
-                raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
-            values = outcomes(result.summary).items()
-            rows += [{"share": share, "seed": seed, "outcome": name, "value": value} for name, value in values]
+            found = outcomes(_summary_of(run(config, out=folder / "runs", on_round=advance)))
+            rows += [{"share": share, "seed": seed, "outcome": name, "value": found[name]} for name in found]
     table = _relative(pd.DataFrame(rows), max(shares))
-    table.to_parquet(folder / f"{TABLE}.parquet", index=False)
-    write_csv(table, folder / f"{TABLE}.csv")
+    check_written(DRIFT, pa.Schema.from_pandas(table, preserve_index=False))
+    table.to_parquet(folder / f"{DRIFT.name}.parquet", index=False)
+    write_csv(table, folder / f"{DRIFT.name}.csv")
     return Drift(table, folder)
+
+
+def _summary_of(result: RunResult) -> dict[str, Any]:
+    if result.status != "done":
+        raise RunError(f"{result.run_dir}: {result.summary['error']}; nothing is compared")
+    return result.summary
 
 
 def rounds_of_drift(run_dir: str | Path, n_seeds: int = 1) -> int:

@@ -10,6 +10,7 @@ import pandas as pd
 
 from prism_mesa.analysis.survey.questionnaire import SurveyQuestion
 from prism_mesa.streams import Streams
+from prism_mesa.tables import Column, TableSchema, by_name
 
 type Floats = npt.NDArray[np.float64]
 
@@ -21,6 +22,42 @@ LEAST: Final = 10
 WAVES: Final = ("before", "after")
 _AT_ONCE: Final = 4_000_000
 """Numbers that are held in memory at the same time."""
+
+_QUESTION = Column("question", "text", "id of the question")
+ANSWERS: Final = TableSchema(
+    "answers",
+    "an option of a closed question, or an answer to an open one, as an agent gave it; who gave none has no row",
+    (
+        _QUESTION,
+        Column("wave", "text", "when it was asked: as it was before the run, or after it", one_of=WAVES),
+        Column("agent", "int", "row of the agent in `agents` of the run"),
+        Column("option", "text", "the option of a closed question", blank=True),
+        Column("probability", "float64", "what the option got", "probability", blank=True),
+        Column("text", "text", "the answer to an open question", blank=True),
+    ),
+)
+MEANS: Final = TableSchema(
+    "table",
+    "an option of a closed question: its mean over agents, with its interval",
+    (
+        _QUESTION,
+        Column("option", "text", "the option"),
+        Column("wave", "text", "change: after less before, of who answered both times", one_of=(*WAVES, "change")),
+        Column("n", "int", "agents that answered"),
+        Column("failed", "int", "agents of the sample that did not"),
+        Column("mean", "float64", "mean over agents", "probability", finite=False),
+        Column(
+            "low",
+            "float64",
+            f"where the 95 % interval begins; none of fewer than {LEAST} agents",
+            "probability",
+            finite=False,
+        ),
+        Column("high", "float64", "where it ends", "probability", finite=False),
+    ),
+)
+SURVEY_TABLES: Final = by_name(ANSWERS, MEANS)
+"""The tables of a survey."""
 
 
 def bootstrap(values: npt.ArrayLike, streams: Streams, purpose: str) -> tuple[Floats, Floats, Floats]:
@@ -106,8 +143,7 @@ class Replies:
 def table_of(replies: Sequence[Replies], streams: Streams) -> pd.DataFrame:
     """Return the means over agents of all closed questions, with their intervals (see `bootstrap`).
 
-    Columns: `question`, `option`, `wave`, `n` (agents that answered), `failed` (of the sample, that did not), `mean`
-    probability, `low`, `high`. The wave `change` is after less before over the agents that answered both times.
+    Its columns are those of `MEANS`.
     """
     rows = []
     for reply in replies:
@@ -121,20 +157,14 @@ def table_of(replies: Sequence[Replies], streams: Streams) -> pd.DataFrame:
             for option, mean, low, high in zip(question.options, *(part.tolist() for part in found), strict=True):
                 failed = len(values[0]) - len(known)
                 rows.append((question.id, option, wave, len(known), failed, mean, low, high))
-    names = ["question", "option", "wave", "n", "failed", "mean", "low", "high"]
-    return pd.DataFrame(rows, columns=names).astype(
+    return pd.DataFrame(rows, columns=MEANS.names).astype(
         {"n": int, "failed": int, "mean": float, "low": float, "high": float}
     )
 
 
 def answers_of(replies: Sequence[Replies], agents: npt.NDArray[np.int64]) -> dict[str, list[Any]]:
-    """Return all answers as columns: a row for each agent, wave and option, or text.
-
-    Columns: `question`, `wave`, `agent`, and `option` with `probability`, or `text`. Who did not answer has no row.
-    """
-    columns: dict[str, list[Any]] = {
-        name: [] for name in ("question", "wave", "agent", "option", "probability", "text")
-    }
+    """Return all answers as the columns of `ANSWERS`."""
+    columns: dict[str, list[Any]] = {name: [] for name in ANSWERS.names}
     for reply in replies:
         for wave, name in enumerate(WAVES):
             for place in np.flatnonzero(reply.answered(wave)).tolist():

@@ -32,14 +32,13 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import pyarrow as pa
 
 from prism_mesa.analysis.llm import as_overrides, config_to_ask, played_config
 from prism_mesa.analysis.survey.questionnaire import Questionnaire, SurveyQuestion, questionnaire_of, read_questionnaire
 from prism_mesa.analysis.survey.respondents import associates, association, sampled, speakers, survey_prompt
-from prism_mesa.analysis.survey.results import WAVES, Replies, answers_of, table_of
+from prism_mesa.analysis.survey.results import SURVEY_TABLES, WAVES, Replies, answers_of, table_of
 from prism_mesa.errors import DataError, LLMFailureException, counted, one_line
-from prism_mesa.llm import ChatClient, Ledger, LLMClient, LLMRequest, RunPosition
+from prism_mesa.llm import ChatClient, LLMClient, LLMRequest, RunPosition
 from prism_mesa.llm.clients.base import PromptFunction
 from prism_mesa.llm.formats.association import AssociationScore
 from prism_mesa.llm.formats.multiple_choice import MultipleChoice
@@ -53,12 +52,10 @@ from prism_mesa.runs.lifecycle import (
     RunInterruptedError,
     RunResult,
     RunTimer,
-    provenance,
     run_to_completion,
-    wall_clock,
 )
-from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
-from prism_mesa.streams import Streams, digest64, fresh_seed
+from prism_mesa.runs.run_files import check_out, folder_of
+from prism_mesa.streams import Streams, digest64
 
 AGENTS: Final = 100
 _PER_SLOT: Final = 4
@@ -120,38 +117,33 @@ def survey(
     Raises:
         BadInputError: If the run, the questions or the configuration are of no use, or the run is not trusted; no
             folder is made.
-        RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
-            KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
+        RunError: If the survey cannot go on; its folder says so, and keeps what was answered. So for KeyboardInterrupt,
+            after which it says `interrupted`. Both have the attribute `result`.
     """
     require_overrides(overrides)
     watch, records, overrides = RunTimer(), RunRecords(folder_of(run)), as_overrides(overrides)
     asked, agents = _questionnaire(questions), require_whole_number(agents, "--agents", 1)
-    last = records.rounds - 1 if at is None else require_whole_number(at, "--at")
-    if not 0 <= last < records.rounds:
-        raise DataError(f"--at: no round {last} in {records.run_dir} (rounds: 0 .. {records.rounds - 1})")
+    last = _last_round(records, at)
     config = config_to_ask(records.run, overrides, of="survey", asks=llm is None, trust=trust)
     played = played_config(config, overrides, of="survey")
     check_out(out)
     letters, words = speakers(asked, config, overrides, llm)
-
-    own = _Survey(records, asked, played, last, agents, letters, words)
-
-    def work() -> str:
-        with Ledger(folder.path / LEDGER) as ledger:
-            own.llm.record(ledger, f"{own.scope}/{folder.path.name}-{fresh_seed():x}")
-            own.ask(on_answers)
-        return own.fault
-
     with closing(letters), closing(words):
-        folder = RunFolder(Path(out), "survey")
+        own = _Survey(records, asked, played, last, agents, letters, words, watch, on_answers)
         try:
-            result = run_to_completion(
-                folder, own.manifest(), work, lambda told: own.finish(folder, told, watch), lambda: f"answer {own.done}"
-            )
+            result = run_to_completion(own, RunFolder(Path(out), "survey", SURVEY_TABLES))
         except (RunBrokenError, RunInterruptedError) as stop:
             stop.result = stop.result and own.result(stop.result)
             raise
     return own.result(result)
+
+
+def _last_round(records: RunRecords, at: int | None) -> int:
+    """Return the last round that counts as the run."""
+    last = records.rounds - 1 if at is None else require_whole_number(at, "--at")
+    if not 0 <= last < records.rounds:
+        raise DataError(f"--at: no round {last} in {records.run_dir} (rounds: 0 .. {records.rounds - 1})")
+    return last
 
 
 def _questionnaire(given: str | Path | Mapping[str, Any] | Questionnaire) -> Questionnaire:
@@ -163,7 +155,7 @@ def _questionnaire(given: str | Path | Mapping[str, Any] | Questionnaire) -> Que
 
 
 class _Survey:
-    """A survey on its way."""
+    """A survey on its way, as the work of a run (see `lifecycle.Work`)."""
 
     def __init__(
         self,
@@ -174,9 +166,12 @@ class _Survey:
         agents: int,
         letters: LLMClient,
         words: LLMClient,
+        watch: RunTimer,
+        on_answers: Callable[[int, int], object],
     ) -> None:
-        self.records, self.asked, self.played, self.at = records, asked, played, at
+        self.records, self.questionnaire, self.played, self.at = records, asked, played, at
         self.letters, self.words = letters, words
+        self.watch, self.on_answers = watch, on_answers
         self.lettered = not associates(letters.client)
         self.streams = Streams(played.seed)
         self.rows = sampled(records.n_agents, agents, self.streams)
@@ -191,7 +186,7 @@ class _Survey:
         return self.streams.integers(f"survey/letters/{question.id}", self.rows, len(question.options))
 
     @property
-    def llm(self) -> LLMClient:
+    def asked(self) -> LLMClient:
         """Who keeps the answer store, which both clients share."""
         return self.letters
 
@@ -200,10 +195,9 @@ class _Survey:
         """How many answers there are to be."""
         return len(WAVES) * len(self.rows) * len(self.replies)
 
-    @property
     def scope(self) -> str:
-        """A name for all surveys in which the same is asked."""
-        parts = [self.asked.model_dump(mode="json"), self.rows.tolist(), self.at, self.played.seed]
+        """Return a name for all surveys in which the same is asked."""
+        parts = [self.questionnaire.model_dump(mode="json"), self.rows.tolist(), self.at, self.played.seed]
         return f"{digest64(json.dumps(parts)):016x}"
 
     @property
@@ -223,7 +217,7 @@ class _Survey:
         told = f"{share:.1%} of {self.total} answers did not come ({reasons})"
         return f"{told}; reasoner.max_fallback_share allows {most:.1%}"
 
-    def ask(self, on_answers: Callable[[int, int], object]) -> None:
+    def carry_out(self, folder: RunFolder) -> str:
         """Ask everybody everything, agent by agent, a batch at a time."""
         for batch in batched(self._wanted(), _PER_SLOT * self.letters.slots):
             for client in dict.fromkeys((self.letters, self.words)):
@@ -234,7 +228,8 @@ class _Survey:
                     else:
                         reply.keep(wave, place, answer)
             self.done += len(batch)
-            on_answers(self.done, self.total)
+            self.on_answers(self.done, self.total)
+        return self.fault
 
     def _who(self, reply: Replies) -> LLMClient:
         return self.letters if reply.question.options else self.words
@@ -250,7 +245,7 @@ class _Survey:
 
     def _sheet(self, reply: Replies, place: int, agent: AgentSnapshot, at: RunPosition) -> LLMRequest[Any]:
         """Return what is wanted of an agent."""
-        question, intro = reply.question, self.asked.intro
+        question, intro = reply.question, self.questionnaire.intro
         if not question.options:
             return LLMRequest(survey_prompt(agent, question, intro, None), str, bool, component="survey", place=at)
         if reply.firsts is None:
@@ -259,65 +254,65 @@ class _Survey:
         form = MultipleChoice(question.options, int(reply.firsts[place]))
         return LLMRequest(survey_prompt(agent, question, intro, form), form, component="survey", place=at)
 
-    def manifest(self) -> dict[str, Any]:
+    def where(self) -> str:
+        """Return how many answers there are."""
+        return f"answer {self.done}"
+
+    def facts(self) -> dict[str, Any]:
         """Return what is known before anybody is asked."""
         return {
-            **provenance(),
             "system": "survey",
             "run": str(self.records.run_dir),
             "seed": self.played.seed,
-            "questions": self.asked.model_dump(mode="json"),
+            "questions": self.questionnaire.model_dump(mode="json"),
             "agents": self.rows.tolist(),
             "at": {"before": -1, "after": self.at},
             "reasoner": self.played.reasoner.model_dump(mode="json"),
             "deliberation": self.played.deliberation.model_dump(mode="json"),
-            "decided_by": self.llm.label,
+            "decided_by": self.asked.label,
             "llm": self._llm(),
         }
 
     def _llm(self) -> dict[str, Any]:
-        client = self.llm.client
+        client = self.asked.client
         return {
-            "kind": self.llm.kind,
+            "kind": self.asked.kind,
             "name": client.name,
             "digest": str(getattr(client, "digest", "")),
             "server": str(getattr(client, "server_version", "")),
             "decoding": {"closed": dict(client.decoding), "open": dict(self.words.client.decoding)},
-            "ledger": self.llm.params.ledger,
+            "ledger": self.asked.params.ledger,
         }
 
-    def finish(self, folder: RunFolder, manifest: dict[str, Any], watch: RunTimer) -> dict[str, Any]:
-        """Write tables and manifest, and return the summary."""
+    def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
+        """Write the tables, and return the summary."""
         self.table = table_of(self.replies, self.streams)
-        answers = answers_of(self.replies, self.rows)
-        kinds = {"agent": pa.int32(), "probability": pa.float64()}
-        columns = {name: pa.array(values, kinds.get(name, pa.string())) for name, values in answers.items()}
-        folder.write_whole("answers", columns)
+        folder.write_whole("answers", answers_of(self.replies, self.rows))
         folder.write_whole("table", {str(name): column.to_numpy() for name, column in self.table.items()})
         write_csv(self.table, folder.path / "table.csv", float_format="%.6f")
-        summary = self.summary(folder.path, manifest) | watch.read() | {"notes": list(folder.notes)}
-        del summary["round_cpu_s"]
-        folder.write_manifest(manifest | {"ended": wall_clock(), "summary": summary})
-        return summary | {"table": json.loads(self.table.to_json(orient="records", double_precision=15))}
+        took = self.watch.read()
+        del took["round_cpu_s"]
+        return self.summary(folder.path, ending) | took | {"notes": list(folder.notes)}
 
     def result(self, run: RunResult) -> SurveyResult:
         """Return what `survey` returns."""
-        return SurveyResult(run.run_dir, run.status, run.summary, self.table)
+        table = json.loads(self.table.to_json(orient="records", double_precision=15))
+        return SurveyResult(run.run_dir, run.status, run.summary | {"table": table}, self.table)
 
-    def summary(self, folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    def summary(self, folder: Path, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Return what is to be said of it in short."""
         usage = Counter[str]()
         for client in dict.fromkeys((self.letters, self.words)):
             usage += client.usage
         failed = self.failures
-        told = {"folder": str(folder), "status": manifest["status"], "run": str(self.records.run_dir)}
-        told |= {"error": manifest["error"]} if manifest.get("error") else {}
+        told = {"folder": str(folder), "status": ending["status"], "run": str(self.records.run_dir)}
+        told |= {"error": ending["error"]} if "error" in ending else {}
         return told | {
             "agents": len(self.rows),
             "of": self.records.n_agents,
             "at": self.at,
-            "llm": self.llm.label,
-            "note": self.llm.note,
+            "llm": self.asked.label,
+            "note": self.asked.note,
             "answers": self.done - failed.total(),
             "failures": dict(sorted(failed.items())),
             "calls": usage["calls"],

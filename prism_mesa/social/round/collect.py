@@ -10,14 +10,11 @@ import pandas as pd
 from prism_mesa.domain import ACTIONS
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import STATE_NAMES, Rows, unpacked_codes
-from prism_mesa.statechart import STATES
+from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES, STATE_COUNTS
 
-COUNTERS: Final = ("likes", "replies", "reshares")
-"""The counters of posts, in the order of `domain.ACTIONS`."""
-
-ROUND_FIELDS: Final = ("online", "posts", "impressions", *COUNTERS, "open", "fallback")
-SHARE_FIELDS: Final = tuple(f"share_{state.value}" for state in STATES)
-TICK_FIELDS: Final = tuple(state.value for state in STATES)
+ROUND_FIELDS: Final = tuple(column.name for column in ROUND_COUNTS)
+SHARE_FIELDS: Final = tuple(column.name for column in ROUND_SHARES)
+TICK_FIELDS: Final = tuple(column.name for column in STATE_COUNTS)
 _MOVE: Final = (np.int32, np.int32, np.uint16, np.int32, np.bool_)
 _IMPRESSION: Final = (np.int32, np.int32, np.int32)
 

@@ -10,11 +10,12 @@ from prism_mesa.kernels.posts import nearest_texts, roots_counted
 from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.collect import COUNTERS, record_engagements, record_impressions
+from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
+from prism_mesa.social.tables import COUNTERS
 
 N_TEXTS_CONSIDERED: Final = 4
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(

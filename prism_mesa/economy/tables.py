@@ -1,0 +1,158 @@
+"""The tables of a run of nations."""
+
+from dataclasses import replace
+from typing import Final, Literal
+
+from prism_mesa.tables import Column, TableSchema, by_name
+
+type Outcome = Literal["accepted", "no_change", "rejected", "not_understood"]
+
+OUTCOMES: Final[tuple[Outcome, ...]] = ("accepted", "no_change", "rejected", "not_understood")
+"""What can become of a decision: carried out; nothing to carry out; rejected by the validator; not understood."""
+SHOWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
+"""What is told of a response to a shock."""
+
+_ROUND = Column("round", "int", "the quarter, from 0")
+_QUARTER = Column("quarter", "category", "its name, such as 2009Q4")
+_NATION = Column("nation", "category", "the nation")
+
+
+def _indicator(name: str, unit: str, meaning: str) -> Column:
+    """Return a column of what a policy, or none, may let run away: a number may be infinite, or none at all."""
+    return Column(name, "float64", meaning, unit, finite=False)
+
+
+INDICATOR_COLUMNS: Final = (
+    _indicator("gdp", "of `size`, a year", "real output"),
+    _indicator("gdp_growth", "%", "of real output over the last four quarters"),
+    _indicator("output_gap", "%", "output beyond its potential"),
+    _indicator("inflation", "% a year", "mean of the last four quarters"),
+    _indicator("unemployment", "%", "unemployment"),
+    _indicator("policy_rate", "% a year", "the central bank's rate"),
+    _indicator("lending_rate", "% a year", "what borrowers pay"),
+    _indicator("spending", "% of GDP", "of the government"),
+    _indicator("taxes", "% of GDP", "what the government takes in"),
+    _indicator("deficit", "% of GDP", "what it spends beyond that, interest included"),
+    _indicator("debt", "% of GDP", "what it owes"),
+    _indicator("exports", "of `size`, a year", "exports"),
+    _indicator("imports", "of `size`, a year", "imports"),
+    _indicator("trade_balance", "% of GDP", "exports less imports"),
+    _indicator("exchange_rate", "%", "real, above its long run; up is stronger"),
+)
+"""What is told of every nation and quarter, in this order."""
+
+INDICATORS_TABLE: Final = TableSchema(
+    "indicators",
+    "a quarter of a nation",
+    (
+        _ROUND,
+        _QUARTER,
+        _NATION,
+        *INDICATOR_COLUMNS,
+        Column("inflation_quarter", "float64", "inflation of the quarter alone", "% a year", finite=False),
+    ),
+)
+DECISIONS: Final = TableSchema(
+    "decisions",
+    "what a nation decided in a quarter",
+    (
+        _ROUND,
+        _QUARTER,
+        _NATION,
+        Column("action", "text", "what it wants to do, in words"),
+        Column("confidence", "float64", "how sure it says it is", "0 to 1"),
+        Column("read_by", "text", "who made measures of the words: parser, llm, or rule"),
+        Column("policy", "text", "its measures, in words; empty: none were read"),
+        Column("measures", "text", "the same, in JSON"),
+        Column("outcome", "text", "what became of it", one_of=OUTCOMES),
+        Column("reason", "text", "why it has no effect; empty: it has"),
+        Column("reasoning", "text", "why it wants that"),
+        Column("reasoning_chain_id", "text", "`chain_id` in `reasoning`"),
+    ),
+)
+VERDICTS: Final = TableSchema(
+    "verdicts",
+    "a check of a decision",
+    (
+        _ROUND,
+        _NATION,
+        Column("measure", "int", "which measure it is about, from 0; -1: the policy as a whole"),
+        Column("of", "text", "the measure, in words"),
+        Column("check", "text", "what was checked"),
+        Column("passed", "bool", "whether it holds"),
+        Column("reason", "text", "in words, with the numbers"),
+    ),
+)
+TRADE: Final = TableSchema(
+    "trade",
+    "a quarter of a pair of nations",
+    (
+        _ROUND,
+        Column("importer", "category", "who buys"),
+        Column("exporter", "category", "who sells"),
+        Column("imports", "float64", "what is bought", "of `size`, a year", finite=False),
+        Column("tariff", "float64", "the importer's tariff", "%", finite=False),
+        Column("sanction", "float64", "how much of the trade is forbidden", "%", finite=False),
+    ),
+)
+REASONING: Final = TableSchema(
+    "reasoning",
+    "an answer of an LLM",
+    (
+        _ROUND,
+        Column("chain_id", "text", "its id"),
+        Column("component", "text", "what was asked for"),
+        Column("agent_id", "text", "the nation"),
+        Column("prompt", "text", "what it was told; if it thought first, what every prompt of its turn tells"),
+        Column("action", "text", "what it wants to do, in words"),
+        Column("reasoning", "text", "why it wants that"),
+        Column("confidence", "float64", "how sure it says it is", "0 to 1"),
+        Column("thoughts", "text", "what it thought, tried and proposed before it decided, in JSON"),
+    ),
+)
+NATIONS: Final = TableSchema(
+    "nations",
+    "a nation",
+    (
+        Column("name", "text", "its name"),
+        Column("size", "float64", "GDP at the start", "one that all nations share"),
+        Column("natural_unemployment", "float64", "unemployment without a gap", "%"),
+        Column("inflation_target", "float64", "what its central bank has announced", "% a year"),
+        Column("neutral_rate", "float64", "real rate that neither spurs nor slows demand", "% a year"),
+        Column("trend_growth", "float64", "growth of potential output", "% a year"),
+        Column("unemployment", "float64", "at the start", "%"),
+        Column("growth", "float64", "of output at the start, last four quarters", "%"),
+        Column("inflation", "float64", "at the start", "% a year"),
+        Column("policy_rate", "float64", "at the start", "% a year"),
+        Column("debt", "float64", "at the start", "% of GDP"),
+        Column("spending", "float64", "at the start", "% of GDP"),
+        Column("policy", "text", "who decides: `llm`, or the rule"),
+    ),
+)
+RESPONSES: Final = TableSchema(
+    "responses",
+    "a quarter of a nation after a rise of the first nation's policy rate by a point for a year",
+    (
+        Column("quarter", "int", "quarters since the rise, 0: the first with the higher rate"),
+        Column("nation", "text", "the nation"),
+        *(
+            replace(column, meaning="what the rise adds to it", finite=True)
+            for column in INDICATOR_COLUMNS
+            if column.name in SHOWN
+        ),
+        Column("follows", "text", "what rates do otherwise: held, or taylor"),
+    ),
+)
+BASELINES: Final = TableSchema(
+    "baselines",
+    "a quarter of a nation under the same shocks and another policy",
+    (
+        _ROUND,
+        Column("nation", "text", "the nation"),
+        *INDICATOR_COLUMNS,
+        Column("policy", "text", "the policy: taylor, or nothing"),
+    ),
+)
+
+ECONOMY_TABLES: Final = by_name(INDICATORS_TABLE, DECISIONS, VERDICTS, TRADE, REASONING, NATIONS, RESPONSES, BASELINES)
+"""The tables of a run of nations; `reasoning` only where an LLM decided."""

@@ -1,0 +1,140 @@
+"""The tables of a run of the platform."""
+
+from typing import Final
+
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.statechart import STATES
+from prism_mesa.tables import Column, TableSchema, by_name
+
+COUNTERS: Final = ("likes", "replies", "reshares")
+"""The counters of posts, in the order of `domain.ACTIONS`."""
+
+_ROUND = Column("round", "int", "the round, from 0")
+_TICK = Column("tick", "int", "0 opens the round, 1 to `ticks_per_round` are its ticks, the next one closes it")
+_AGENT = Column("agent", "int", "row of the agent in `agents`")
+_POST = Column("post", "int", "row of the post in `posts`")
+_POST_IF_ANY = Column("post", "int", "row of the post in `posts`, -1: none")
+_ROOT = Column("root", "int", "the post whose cascade it counts for")
+
+ROUND_COUNTS: Final = (
+    Column("online", "int", "agents that came online"),
+    Column("posts", "int", "posts that appeared, replies and reshares not among them"),
+    Column("impressions", "int", "posts that somebody read"),
+    *(Column(name, "int", name) for name in COUNTERS),
+    Column("open", "int", "choices that the guards left open"),
+    Column("fallback", "int", "of these, answered by a fallback"),
+)
+ROUND_SHARES: Final = tuple(
+    Column(f"share_{state.value}", "float64", f"agent-ticks in state `{state.value}`", "share") for state in STATES
+)
+STATE_COUNTS: Final = tuple(
+    Column(state.value, "int", f"agents in state `{state.value}` at the end of the tick") for state in STATES
+)
+
+ROUNDS: Final = TableSchema("rounds", "a round", (_ROUND, *ROUND_COUNTS, *ROUND_SHARES))
+TICKS: Final = TableSchema("ticks", "a tick", (_ROUND, Column("tick", "int", "the tick, from 1"), *STATE_COUNTS))
+TRANSITIONS: Final = TableSchema(
+    "transitions",
+    "a transition of an agent",
+    (
+        _ROUND,
+        _TICK,
+        _AGENT,
+        Column("trigger", "category", "what fired it"),
+        Column("from_state", "category", "the state before"),
+        Column("to_state", "category", "the state after"),
+        _POST_IF_ANY,
+        Column("open", "bool", "whether the guards left it open"),
+    ),
+)
+IMPRESSIONS: Final = TableSchema("impressions", "a post that an agent read", (_ROUND, _TICK, _AGENT, _POST, _ROOT))
+ENGAGEMENTS: Final = TableSchema(
+    "engagements",
+    "a like, a reply or a reshare",
+    (_ROUND, _TICK, _AGENT, _POST, _ROOT, Column("action", "category", "what it is", one_of=ACTIONS)),
+)
+POSTS: Final = TableSchema(
+    "posts",
+    "a post, a reply or a reshare",
+    (
+        Column("post", "int", "its row, from 0"),
+        Column("round", "int", "the round in which it is first shown"),
+        Column("written", "int", "the round in which it was written"),
+        Column("author", "int", "row of its author in `agents`"),
+        Column("kind", "category", "what it is", one_of=POST_KINDS),
+        Column("parent", "int", "what it answers or passes on, -1: nothing", blank=True),  # blanks: version 0.1
+        Column("root", "int", "the post whose cascade it belongs to; its own row, but for a reshare"),
+        *(Column(name, "int", f"{name} of it and all its copies, counted at the root") for name in COUNTERS),
+        Column("impressions", "int", "impressions of it and all its copies, counted at the root"),
+        Column("velocity", "int", "engagements with it in the last `feed.velocity_window` rounds"),
+        Column("text", "category", "of a reply its own words, of a reshare what it passes on", blank=True),
+        Column("comment", "category", "what a reshare adds", blank=True),
+        Column("media_type", "category", "image, video, link, ...; empty: none", blank=True),
+        Column("media_description", "category", "what its media show, in words", blank=True),
+    ),
+)
+CASCADES: Final = TableSchema(
+    "cascades",
+    "a post or a reply, with its tree of reshares",
+    (
+        Column("root", "int", "the post in `posts`"),
+        Column("size", "int", "1 + reshares"),
+        Column("depth", "int", "reshares from the root to the farthest one"),
+        Column("breadth", "int", "most reshares at one depth, 1 for a lone post"),
+        Column(
+            "structural_virality",
+            "float64",
+            "mean distance of all pairs (Goel et al. 2016), 0 for a lone post",
+            "steps",
+        ),
+        Column("kind", "category", "what it began with", one_of=POST_KINDS),
+    ),
+)
+AGENTS: Final = TableSchema(
+    "agents",
+    "an agent",
+    (
+        Column("agent", "int", "its row, from 0"),
+        Column("id", "text", "your id for it"),
+        Column("name", "text", "its name, which others may have too"),
+        Column("interests", "text", "words for its interests, what it likes best first, with `;` between them"),
+        *(Column(trait, "float32", trait, "1 to 5") for trait in BIG_FIVE),
+        Column("engagement_threshold", "float64", "the middle of the band in which it asks", "relevance"),
+        Column("timeout_threshold", "int", "how long it stays in a state", "ticks"),
+        Column("activity", "float64", "of coming online in a round", "probability"),
+        Column("post_rate", "float64", "of posting in a round", "probability"),
+        *(Column(action, "float32", f"of its engagements that are to be a {action}", "share") for action in ACTIONS),
+        Column("followers", "int", "who follow it"),
+        Column("followees", "int", "whom it follows"),
+        Column("posts", "int", "posts that it wrote, replies and reshares not among them"),
+        Column("scripted", "bool", "whether a class of yours plays it"),
+        Column("present", "bool", "whether it was there at the end"),
+        *(
+            Column(f"recorded_{table.name}", "bool", f"whether its rows stand in `{table.name}`")
+            for table in (TRANSITIONS, IMPRESSIONS, ENGAGEMENTS)
+        ),
+    ),
+)
+THOUGHTS: Final = TableSchema(
+    "thoughts",
+    "what an agent thought, called or said when it wrote",
+    (
+        _ROUND,
+        _TICK,
+        _AGENT,
+        _POST_IF_ANY,
+        Column("action", "text", "what it was about to do"),
+        Column("event", "text", "what kind of event it is"),
+        Column("text", "text", "its words"),
+    ),
+)
+NOTES: Final = TableSchema(
+    "notes",
+    "what an agent noted for itself",
+    (_ROUND, _TICK, _AGENT, Column("text", "text", "its words"), Column("importance", "int", "as it says", "1 to 10")),
+)
+
+SOCIAL_TABLES: Final = by_name(
+    ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES
+)
+"""The tables of a run of the platform; the last two only where an LLM writes (`content: llm`)."""

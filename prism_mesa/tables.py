@@ -1,0 +1,53 @@
+"""What a table of a run holds: columns with their types, units and meanings, declared beside what fills them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+type ColumnType = Literal["int", "float32", "float64", "bool", "text", "category"]
+"""int: 32 bits, or 64 where one does not fit; category: texts, kept as codes."""
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        meaning: In words; begins in lower case, and ends without a full stop.
+        unit: Of numbers that are no counts and no row numbers.
+        one_of: The texts that there are; empty: any.
+        blank: Whether a cell may hold nothing.
+        finite: Whether no number may be infinite, or not a number.
+    """
+
+    name: str
+    type: ColumnType
+    meaning: str
+    unit: str = ""
+    one_of: tuple[str, ...] = ()
+    blank: bool = False
+    finite: bool = True
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table: what it is written as, read as, and described as.
+
+    Attributes:
+        name: Its name, and that of its file without the ending.
+        row: What a row is of, in words.
+        columns: In the order in which they are written.
+    """
+
+    name: str
+    row: str
+    columns: tuple[Column, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+
+def by_name(*tables: TableSchema) -> dict[str, TableSchema]:
+    """Return tables by their names, in the order given."""
+    return {table.name: table for table in tables}

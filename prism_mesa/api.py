@@ -13,10 +13,10 @@ from prism_mesa.analysis.explain.trace import why as explained
 from prism_mesa.errors import BadInputError, ConfigError, DataError, PrismError
 from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.runs.config import Config, EconomyConfig, given_config
+from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
-from prism_mesa.runs.manifest import read_run, require_run
+from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
@@ -61,7 +61,6 @@ def run(
             for KeyboardInterrupt, after which its status is `interrupted`. Both have the attribute `result`, and
             pictures of what there is.
     """
-    own = given_config(Config, config)
     if reasoner is not None and not isinstance(reasoner, AnyReasoner.__value__):
         raise ConfigError(
             "reasoner: give a Reasoner over a client or a function (Reasoner(function)), a RuleReasoner, or a "
@@ -69,7 +68,7 @@ def run(
         )
 
     def go() -> RunResult:
-        return run_platform(own, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
+        return run_platform(config, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
 
     return _run_and_draw(go, _draw_platform if pictures else _draw_nothing)
 
@@ -97,10 +96,9 @@ def run_economy(
             keeps what was recorded. The same holds for KeyboardInterrupt, after which its status is `interrupted`.
             Both have the attribute `result`, and pictures of what there is.
     """
-    own = given_config(EconomyConfig, config)
 
     def go() -> RunResult:
-        return run_nations(own, out=out, llm=llm, on_round=on_round)
+        return run_nations(config, out=out, llm=llm, on_round=on_round)
 
     return _run_and_draw(go, _draw_nations if pictures else _draw_nothing)
 
@@ -119,7 +117,7 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
         DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
     """
     folder = folder_of(path)
-    manifest = require_run(read_run(folder)).manifest
+    manifest = read_run(folder).manifest
     if manifest.status not in _STATUSES or manifest.config is None:
         missing = "status" if manifest.status not in _STATUSES else "configuration"
         raise DataError(f"{folder}: {MANIFEST} holds no {missing} of a run: it is damaged, or another version wrote it")

@@ -104,9 +104,8 @@ class RunRecords:
         self.run_dir = Path(run_dir)
         self.run = read_run(self.run_dir)
         manifest = self.run.manifest
-        if manifest.system != "social":
-            what = "a run of nations" if manifest.system == "economy" else f"no run but {manifest.system!r}"
-            raise DataError(f"{run_dir}: is {what}: interviews and surveys are with agents of a platform")
+        if manifest.of_nations:
+            raise DataError(f"{run_dir}: is a run of nations: interviews and surveys are with agents of a platform")
         for table in ("agents", "posts"):
             if not has_table(self.run_dir, table):
                 raise DataError(

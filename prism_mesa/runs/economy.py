@@ -1,5 +1,6 @@
 """One run of nations: the model is stepped, its records are kept, and a summary is made of them."""
 
+import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -13,10 +14,10 @@ from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.params import quarter_name
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
-from prism_mesa.params import nested, validated
-from prism_mesa.runs.config import EconomyConfig
+from prism_mesa.runs.config import EconomyConfig, given_config
 from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.lifecycle import (
+    WITHOUT_EFFECT,
     RunResult,
     RunTimer,
     as_before,
@@ -25,6 +26,7 @@ from prism_mesa.runs.lifecycle import (
     run_to_completion,
     scope_of,
 )
+from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.run_files import has_table, read_table
 
 BASELINES = ("taylor", "nothing")
@@ -34,7 +36,7 @@ _RESPONSES: tuple[Follows, ...] = ("held", "taylor")
 
 
 def run_economy(
-    config: EconomyConfig | Mapping[str, Any] | None = None,
+    config: EconomyConfig | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     *,
     out: str | Path = "results",
     llm: Any = None,
@@ -43,7 +45,7 @@ def run_economy(
     """Run nations and keep their records in ``out/<run-id>``.
 
     Args:
-        config: An `EconomyConfig`, nested values for one, or None for the default run.
+        config: An `EconomyConfig`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         llm: Who is asked, as for `EconomyModel`; None: what the configuration names.
         on_round: Called with the number of quarters done, before the first, which may take a minute, and after each.
@@ -54,8 +56,7 @@ def run_economy(
             keeps what was recorded. The same holds for KeyboardInterrupt.
     """
     watch = RunTimer()
-    if not isinstance(config, EconomyConfig):
-        config = validated(EconomyConfig, nested(config or {}), "config")
+    config = given_config(EconomyConfig, config)
     work = NationsRun(EconomyModel(config, llm=llm), config, watch, on_round)
     return run_to_completion(work, RunFolder(Path(out), config.name, ECONOMY_TABLES))
 
@@ -77,7 +78,7 @@ class NationsRun:
 
     def scope(self) -> str:
         """Return a name of all values with an effect on the tables."""
-        return scope_of(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": _WITHOUT_EFFECT}))
+        return scope_of(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": WITHOUT_EFFECT}))
 
     def facts(self) -> dict[str, Any]:
         """Return configuration and who decides."""
@@ -116,22 +117,10 @@ class NationsRun:
         return run_summary(folder, ending, summarised_economy(model, seen, baselines), self.watch)
 
 
-_WITHOUT_EFFECT = set("kind model host timeout_s max_concurrency attempts backoff_s ledger ledger_path".split())
-"""Parameters of the LLM that two runs may differ in whose tables are to be the same."""
-
-
 def _llm(llm: LLMClient, model: EconomyModel) -> dict[str, Any]:
     """Return who is asked and how."""
     styles = {getattr(nation, "prompt_style", None) for nation in model.nations} - {None}
-    return {
-        "kind": llm.kind,
-        "name": llm.client.name,
-        "digest": str(getattr(llm.client, "digest", "")),
-        "server": str(getattr(llm.client, "server_version", "")),
-        "decoding": dict(llm.client.decoding),
-        "prompt_style": next(iter(styles)),
-        "ledger": llm.params.ledger,
-    }
+    return llm_facts(llm.kind, llm.client, llm.client, prompt_style=next(iter(styles)), ledger=llm.params.ledger)
 
 
 def _columns(table: pd.DataFrame) -> dict[str, Any]:

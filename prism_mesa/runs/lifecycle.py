@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pandas as pd
 
@@ -225,6 +225,12 @@ def run_rounds(
         folder.round_done()
         if on_round is not None:
             on_round(done)
+
+
+WITHOUT_EFFECT: Final = set(
+    "kind model host timeout_s max_concurrency attempts backoff_s max_fallback_share ledger ledger_path".split()
+)
+"""Parameters of who is asked that two runs may differ in whose tables are to be the same."""
 
 
 def scope_of(values: Mapping[str, Any]) -> str:

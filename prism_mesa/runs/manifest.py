@@ -18,8 +18,22 @@ class _Facts(Params):
     model_config = ConfigDict(extra="ignore")
 
 
+def llm_facts(kind: str, llm: Any, client: Any, **own: Any) -> dict[str, Any]:
+    """Return what a manifest says of who is asked, and how, which `RecordedLLM` reads.
+
+    Args:
+        kind: How it is reached.
+        llm: What has a name, a digest and options of decoding.
+        client: What knows its server.
+        own: What else is to be said.
+    """
+    said = {"kind": kind, "name": llm.name, "digest": str(getattr(llm, "digest", ""))}
+    said |= {"server": str(getattr(client, "server_version", "")), "decoding": dict(llm.decoding)}
+    return said | own
+
+
 class RecordedLLM(_Facts):
-    """Who was asked in a run, and how; see `runs.social` and `runs.economy`, which write it."""
+    """Who was asked in a run, and how."""
 
     kind: StrictStr | None = None
     name: StrictStr = ""
@@ -46,7 +60,7 @@ class Manifest(_Facts):
     """What readers of a run's folder use of its manifest.
 
     Attributes:
-        system: `social`, `economy`, `survey`, or `interview`.
+        system: `social` or `economy`.
         config: The configuration, not checked: see `runs.recorded`, which alone makes one of it.
         says_who_was_asked: Whether it has everything that is needed to repeat it.
     """
@@ -70,6 +84,11 @@ class Manifest(_Facts):
         return known and (self.llm is None or self.llm.kind is not None)
 
     @property
+    def of_nations(self) -> bool:
+        """Whether it is of a run of nations, not of a platform."""
+        return self.system == "economy"
+
+    @property
     def planned(self) -> int | None:
         """Rounds or quarters that the run was to have, or None if it does not say."""
         rounds = (self.config or {}).get("rounds")
@@ -89,7 +108,8 @@ def read_run(run_dir: str | Path) -> RecordedRun:
     """Return a run's folder with its manifest, read and checked.
 
     Raises:
-        DataError: If there is no run, or its manifest cannot be read, or holds what none does.
+        DataError: If there is no run but nothing, a survey or an interview, or its manifest cannot be read, or holds
+            what none does.
     """
     folder = Path(run_dir)
     values, whose = manifest_and_origin(folder)
@@ -97,19 +117,10 @@ def read_run(run_dir: str | Path) -> RecordedRun:
         manifest = validated(Manifest, values, str(folder / MANIFEST))
     except ConfigError as error:
         raise DataError(f"{error} (it is damaged, or another version wrote it)") from None
+    if manifest.system not in ("social", "economy"):
+        told = shown(manifest.system)
+        raise DataError(f"{folder}: is no run but {told}: a run is of a platform or of nations")
     done, planned = manifest.summary.rounds, manifest.planned
     if done is not None and planned is not None and done > planned:
         raise DataError(f"{folder / MANIFEST}: summary.rounds: {done} of {planned} rounds cannot have been completed")
     return RecordedRun(folder, manifest, whose)
-
-
-def require_run(found: RecordedRun) -> RecordedRun:
-    """Return what was found in a folder, if it is a run.
-
-    Raises:
-        DataError: If it is a survey or an interview.
-    """
-    system = found.manifest.system
-    if system not in ("social", "economy"):
-        raise DataError(f"{found.folder}: is no run but {shown(system)}: a run is of a platform or of nations")
-    return found

@@ -14,7 +14,7 @@ from prism_mesa.llm.clients.llamacpp import SMOLLM2
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy
 from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
-from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run, require_run
+from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within
 from prism_mesa.runs.trust import Named, is_inside, require_trust
 
@@ -33,7 +33,7 @@ def recorded_rounds(run_dir: Path) -> int:
     Raises:
         DataError: If there is no run, but nothing or something else, or its manifest does not say.
     """
-    rounds = require_run(read_run(run_dir)).manifest.planned
+    rounds = read_run(run_dir).manifest.planned
     if rounds is None:
         raise DataError(f"{run_dir}: manifest.json does not say how many rounds it has: another version wrote it")
     return rounds
@@ -45,7 +45,7 @@ def is_economy(run_dir: Path) -> bool:
     Raises:
         DataError: If there is no run, but nothing or something else.
     """
-    return require_run(read_run(run_dir)).manifest.system == "economy"
+    return read_run(run_dir).manifest.of_nations
 
 
 def recorded_economy(run_dir: Path) -> EconomyConfig:
@@ -79,9 +79,9 @@ def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
     Raises:
         DataError: If there is no run, it was given things in Python, it has no ledger, or it is not trusted.
     """
-    run = require_run(read_run(run_dir))
+    run = read_run(run_dir)
     manifest = run.manifest
-    if manifest.system == "economy":
+    if manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of nations, not of a platform")
     if not manifest.says_who_was_asked:
         raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")

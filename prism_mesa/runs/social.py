@@ -1,5 +1,6 @@
 """One run of the platform: the model is stepped, its records are kept, and a summary is made of them."""
 
+import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
@@ -11,10 +12,19 @@ from typing import Any
 from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
-from prism_mesa.runs.config import INPUT_FILES, Config, make_config
+from prism_mesa.runs.config import INPUT_FILES, Config, given_config
 from prism_mesa.runs.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.lifecycle import RunResult, RunTimer, run_rounds, run_summary, run_to_completion, scope_of
+from prism_mesa.runs.lifecycle import (
+    WITHOUT_EFFECT,
+    RunResult,
+    RunTimer,
+    run_rounds,
+    run_summary,
+    run_to_completion,
+    scope_of,
+)
+from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.summary import summarised
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.chart_checks import guards_that_always_fail
@@ -25,7 +35,7 @@ from prism_mesa.statechart import Statechart
 
 
 def run(
-    config: Config | Mapping[str, Any] | None = None,
+    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
     *,
     out: str | Path = "results",
     chart: Statechart | None = None,
@@ -36,7 +46,7 @@ def run(
     """Run a configuration and keep its records in ``out/<run-id>``.
 
     Args:
-        config: A `Config`, nested values for one, or None for the default run.
+        config: A `Config`, nested values for one, a YAML file, or None for the default run.
         out: Parent folder of the run's folder; made if missing.
         chart: A chart of your own, as an object.
         reasoner: Who is asked, as an object (``Reasoner(function)``); with `content: llm` it writes as well. The folder
@@ -58,8 +68,7 @@ def run(
             for KeyboardInterrupt.
     """
     watch = RunTimer()
-    if not isinstance(config, Config):
-        config = make_config(config or {})
+    config = given_config(Config, config)
     model = SocialModel(config, chart=chart, reasoner=reasoner)
     if prepare is not None:
         prepare(model)
@@ -88,7 +97,7 @@ class PlatformRun:
     def scope(self) -> str:
         """Return a name of all values with an effect on the tables."""
         values = self.model.params.model_dump(
-            mode="json", exclude={"name": True, "records": True, "reasoner": _WITHOUT_EFFECT}
+            mode="json", exclude={"name": True, "records": True, "reasoner": WITHOUT_EFFECT}
         )
         for group, key in INPUT_FILES:
             values[group][key] = values[group][key] and Path(values[group][key]).name
@@ -136,12 +145,6 @@ class PlatformRun:
         return run_summary(folder, ending, summarised(model, trees, len(self.watch.rounds)), self.watch)
 
 
-_WITHOUT_EFFECT = set(
-    "kind model host timeout_s max_concurrency attempts backoff_s max_fallback_share ledger ledger_path".split()
-)
-"""Parameters of the reasoner that two runs may differ in whose tables are to be the same."""
-
-
 def _failing_guards(model: SocialModel) -> str:
     found = guards_that_always_fail(model.chart)
     return f"{found}; correct it, or leave it out ('prism chart' shows where it stands)" if found else ""
@@ -152,13 +155,5 @@ def _llm(reasoner: Reasoner | None) -> dict[str, Any] | None:
     if reasoner is None:
         return None
     oracle, own = reasoner.oracle, reasoner.params
-    return {
-        "kind": reasoner.kind,
-        "name": oracle.name,
-        "digest": oracle.digest,
-        "server": getattr(getattr(oracle, "client", None), "server_version", ""),
-        "decoding": dict(oracle.decoding),
-        "answer": own.answer,
-        "persona": own.persona,
-        "ledger": own.ledger,
-    }
+    how = {"answer": own.answer, "persona": own.persona, "ledger": own.ledger}
+    return llm_facts(reasoner.kind, oracle, getattr(oracle, "client", None), **how)

@@ -5,6 +5,7 @@ seed and the answers.
 """
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
 from prism_mesa.runs.lifecycle import as_before
-from prism_mesa.runs.manifest import Manifest, read_run, require_run
+from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import NO_PARENT
@@ -70,8 +71,8 @@ def rounds_of(run_dir: Path) -> int:
     Raises:
         DataError: If there is no such run, no LLM was asked in it, or it does not say how far it came.
     """
-    manifest = require_run(read_run(run_dir)).manifest
-    if manifest.system == "economy":
+    manifest = read_run(run_dir).manifest
+    if manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of nations, which answer in words: there are no choices to learn")
     if manifest.llm is None:
         raise DataError(
@@ -151,14 +152,12 @@ def _heard(folder: Path, on_round: Callable[[], object], *, trust: bool) -> list
             found.append(TrainingExample(ask, answer.probabilities, answer.key, *names))
 
     model = SocialModel(recorded_config(folder, trust=trust))
-    try:
+    with closing(model):
         if isinstance(model.reasoner, Reasoner):
             model.reasoner.heard = hear
         for _ in range(rounds_of(folder)):
             model.step()
             on_round()
-    finally:
-        model.close()
     return sorted(found, key=lambda example: (example.ask.round, example.ask.tick, example.ask.agent))
 
 

@@ -6,6 +6,7 @@ run's folder is only read. `analysis.explain.report` puts it into words.
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, get_args
@@ -238,8 +239,7 @@ def why(
     last = _last_round(run_dir, manifest, config)
     if round_ is not None and not 0 <= round_ <= last:
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
-    model = SocialModel(config)
-    try:
+    with closing(SocialModel(config)) as model:
         people = model.population
         traced = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir))
         for done in range((last if round_ is None else round_) + 1):
@@ -247,8 +247,6 @@ def why(
             traced.hear_itself()
             if on_round is not None:
                 on_round(done + 1)
-    finally:
-        model.close()
     rounds = traced.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
     return Explanation(traced, manifest.decided_by, rounds, shown)

@@ -54,6 +54,7 @@ from prism_mesa.runs.lifecycle import (
     RunTimer,
     run_to_completion,
 )
+from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.run_files import check_out, folder_of
 from prism_mesa.streams import Streams, digest64
 
@@ -115,10 +116,9 @@ def survey(
         trust: As for `Interview`.
 
     Raises:
-        BadInputError: If the run, the questions or the configuration are of no use, or the run is not trusted; no
-            folder is made.
-        RunError: If the survey cannot go on; its folder says so, and keeps what was answered. So for KeyboardInterrupt,
-            after which it says `interrupted`. Both have the attribute `result`.
+        BadInputError: If something given is of no use, or the run is not trusted; no folder is made.
+        RunError: If the survey cannot go on; its folder says so, and keeps what was answered. The same holds for
+            KeyboardInterrupt, after which it says `interrupted`. Both have the attribute `result`.
     """
     require_overrides(overrides)
     watch, records, overrides = RunTimer(), RunRecords(folder_of(run)), as_overrides(overrides)
@@ -275,14 +275,8 @@ class _Survey:
 
     def _llm(self) -> dict[str, Any]:
         client = self.asked.client
-        return {
-            "kind": self.asked.kind,
-            "name": client.name,
-            "digest": str(getattr(client, "digest", "")),
-            "server": str(getattr(client, "server_version", "")),
-            "decoding": {"closed": dict(client.decoding), "open": dict(self.words.client.decoding)},
-            "ledger": self.asked.params.ledger,
-        }
+        decoding = {"closed": dict(client.decoding), "open": dict(self.words.client.decoding)}
+        return llm_facts(self.asked.kind, client, client, decoding=decoding, ledger=self.asked.params.ledger)
 
     def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write the tables, and return the summary."""

@@ -4,38 +4,20 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.errors import ChartError, did_you_mean
 from prism_mesa.social.behavior import FIRED
+from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
-from prism_mesa.social.state.population import STATE_NAMES
-from prism_mesa.social.state.posts import COUNTED
 from prism_mesa.social.warnings import warn
-from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
+from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition
+from prism_mesa.statechart.values import UNKNOWN
 
 FEW_TIMES: Final = 5
 """A guard that was asked less often than this and raised each time does not end a run as failed."""
 
-_SHARE: Final = Values(0, 1)
-_COUNT: Final = Values(0, whole=True)
-_EITHER: Final = Values(names=(False, True))
-_VALUES: Final = {
-    **dict.fromkeys(("agent.engagement_threshold", "agent.activity", "agent.post_rate", "post.relevance"), _SHARE),
-    "agent.low_threshold": Values(-0.5, 1),
-    "agent.high_threshold": Values(0, 1.5),
-    **dict.fromkeys([f"agent.{trait}" for trait in BIG_FIVE], Values(1, 5)),
-    "agent.timeout_threshold": Values(1, whole=True),
-    **dict.fromkeys(("agent.ticks_in_state", "agent.n_unread", "agent.row"), _COUNT),
-    **dict.fromkeys(("agent.scripted", "post.has_media"), _EITHER),
-    "agent.state": Values(names=STATE_NAMES),
-    "agent.pending_action": Values(names=(*ACTIONS, None)),
-    **dict.fromkeys([f"post.{name}" for name in ("post_id", "author", "round", "root", *COUNTED)], _COUNT),
-    "post.kind": Values(names=POST_KINDS),
-}
-
-READABLE: Final = {name: _VALUES.get(name, Values()) for name in sorted(FIELDS)} | {
-    f"agent.{name}": _VALUES.get(f"agent.{name}", Values())
+READABLE: Final = {name: FIELD_VALUES.get(name, UNKNOWN) for name in sorted(FIELDS)} | {
+    f"agent.{name}": FIELD_VALUES.get(f"agent.{name}", UNKNOWN)
     for name in (*dir(PlatformAgent), "row", "model", "unique_id")
     if not name.startswith("_")
 }
@@ -48,7 +30,7 @@ def checked(chart: Statechart) -> Statechart:
     Raises:
         ChartError: With the first error found.
     """
-    fields = READABLE | {name: Values() for _, name in agent_fields(chart)}
+    fields = READABLE | {name: UNKNOWN for _, name in agent_fields(chart)}
     for finding in chart.check(FIRED, fields):
         if finding.level == "error":
             raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")

@@ -6,24 +6,19 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, POST_KINDS
 from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walk_arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, IDLE, RELEASES_POST, SEES_POST, TRIGGER_RULES
-from prism_mesa.social.state.population import STATE_NAMES
+from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Field, Programmer
 from prism_mesa.statechart.selection import Cell, Outcome
 
-_CATEGORIES: Final = {"agent.state": STATE_NAMES, "agent.pending_action": ACTIONS, "post.kind": POST_KINDS}
-_NUMBERS: Final = frozenset(
-    "engagement_threshold activity post_rate low_threshold high_threshold relevance extraversion agreeableness "
-    "conscientiousness neuroticism openness".split()
-)
 _FIELDS: Final = {
-    name: Field(place, _CATEGORIES.get(name, ()), whole=name.partition(".")[2] not in _NUMBERS)
+    name: Field(place, tuple(n for n in values.names if isinstance(n, str)), whole=values.whole or bool(values.names))
     for place, name in enumerate(FIELD_NAMES)
+    for values in (FIELD_VALUES[name],)
 }
 _MOST_GUARDS: Final = 10
 

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, ActionName
+from prism_mesa.kernels import walk_arrays
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-NO_POST: Final = -1
-NO_ACTION: Final = 255
+NO_POST: Final = walk_arrays.NO_POST
+NO_ACTION: Final = walk_arrays.NO_ACTION
 
 STATE_BITS: Final = 3
 """A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""

@@ -73,8 +73,7 @@ class TriggerRule:
         """Return whether the condition holds for one agent and the post at hand, or None."""
         if self.when is None:
             return True
-        no_post = post is None and any(field.startswith("post.") for field in self.when.fields)
-        return not no_post and bool(self.when(agent, post))
+        return not (post is None and self.when.reads_post) and bool(self.when(agent, post))
 
 
 TRIGGER_RULES: Final = (

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from prism_mesa.statechart.columns import Codes, Columns, Reader
 from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import Cell, Failures, walk
+from prism_mesa.statechart.selection import Cell, Failures, Node, walk
 from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
 
@@ -101,7 +101,7 @@ def _keys(
 
 
 def _key_type(chart: ChartDefinition) -> type:
-    fit = all(cell.keys_fit for row in chart.cells.values() for cell in row.values())
+    fit = all(cell.keys_fit for _, _, cell in chart.all_cells())
     return np.int64 if fit else object
 
 
@@ -130,13 +130,9 @@ def row_values(
 ) -> tuple[npt.NDArray[np.int64], int]:
     """Return what a guard gives in each of `n` rows, asked in order (FALSE, TRUE or NEEDS), and how often it raised."""
     alone = Cell((transition,), oracle_enabled=True)
-    values: list[int] = []
-    n_failed = 0
+    said: list[Node] = []
     for first in range(0, n, BLOCK):
         block = np.arange(first, min(first + BLOCK, n))
         some_agents, some_contexts = agents.take(block), contexts.take(block)
-        for i in range(len(block)):
-            said = walk(alone, some_agents.row(i), some_contexts.row(i), failures)
-            values.append(said.key)
-            n_failed += bool(said.raised)
-    return np.array(values, np.int64), n_failed
+        said += [walk(alone, some_agents.row(i), some_contexts.row(i), failures) for i in range(len(block))]
+    return np.array([node.key for node in said], np.int64), sum(node.raised != () for node in said)

@@ -98,7 +98,7 @@ class Programmer:
         if len(self._code) == length:  # a field or a number by itself
             self._put(TRUTH, register)
         self._start.append(len(self._code))
-        self._reads_post.append(any(name.startswith("post.") for name in expression.fields))
+        self._reads_post.append(expression.reads_post)
         return len(self._start) - 2
 
     def programs(self) -> Programs:

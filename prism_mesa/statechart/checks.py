@@ -14,7 +14,7 @@ from prism_mesa.statechart.columns import ArrayColumns
 from prism_mesa.statechart.definition import TIMEOUT, ChartDefinition
 from prism_mesa.statechart.explanations import Errors
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome
+from prism_mesa.statechart.selection import FALSE, NEEDS, TRUE, Cell, Outcome, leaves_open
 from prism_mesa.statechart.states import STATES, AgentState
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.values import UNKNOWN, Values
@@ -67,13 +67,12 @@ def check(
     if fields is not None:
         found += _unknown_fields(chart, fired, set(fields))
     asks: dict[str, bool] = {}
-    for trigger, state, cell in _cells(chart):
+    for _, state, cell in chart.all_cells():
         outcomes = _possible(chart, state, cell, values)
-        where = f"{state.value} --{trigger}-->"
-        found += _cell_findings(cell, where, outcomes)
+        found += _cell_findings(cell, outcomes)
         sure = [o.witness is not None for o in outcomes if isinstance(o.outcome, tuple) and len(o.outcome) > 1]
         if sure and state in reachable(chart):
-            asks[where] = any(sure)
+            asks[cell.place] = any(sure)
     found.append(_oracle(chart, asks))
     return sorted(found, key=lambda finding: _ORDER[finding.level])
 
@@ -88,12 +87,6 @@ def reachable(chart: ChartDefinition) -> set[AgentState]:
                 seen.add(transition.target)
                 border.append(transition.target)
     return seen
-
-
-def _cells(chart: ChartDefinition) -> Iterator[tuple[str, AgentState, Cell]]:
-    for trigger, row in chart.cells.items():
-        for state, cell in row.items():
-            yield trigger, state, cell
 
 
 def _structure(chart: ChartDefinition) -> Iterator[Finding]:
@@ -218,15 +211,15 @@ def _witness(columns: dict[str, ArrayColumns], read: set[str], row: int) -> str:
     return "for example " + ", ".join(shown) if shown else "always"
 
 
-def _cell_findings(cell: Cell, where: str, outcomes: list[_Possible]) -> Iterator[Finding]:
+def _cell_findings(cell: Cell, outcomes: list[_Possible]) -> Iterator[Finding]:
     if not outcomes:
-        yield Finding("note", "unprobed", where, "no made-up agent meets the chart's invariant")
+        yield Finding("note", "unprobed", cell.place, "no made-up agent meets the chart's invariant")
     alive = {id(t) for possible in outcomes for t in _alive(cell, possible)}
     for transition in cell.candidates if outcomes else ():
         if id(transition) not in alive:
             yield Finding("warning", "shadowed", str(transition), "found no agent that takes this transition")
     if any(t.target is None for t in cell.candidates) and not cell.declared:
-        yield Finding("error", "no-options", where, "the oracle is asked, and no concrete target is declared")
+        yield Finding("error", "no-options", cell.place, "the oracle is asked, and no concrete target is declared")
     said: dict[tuple[str, str], _Possible] = {}
     for possible in outcomes:
         if possible.outcome is None and not possible.left:
@@ -236,12 +229,12 @@ def _cell_findings(cell: Cell, where: str, outcomes: list[_Possible]) -> Iterato
             kind, why = _openness(possible.left)
             said.setdefault((kind, f"{why}: the oracle chooses among {names}"), possible)
     for (kind, text), possible in said.items():
-        yield Finding("note", kind, where, f"{text}, {possible.witness or 'if its callable guards say so'}")
+        yield Finding("note", kind, cell.place, f"{text}, {possible.witness or 'if its callable guards say so'}")
 
 
 def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:
     """Return the transitions that matter: those that leave the choice open, and those that may be taken."""
-    yield from (t for t, value in possible.left if t.target is None or value == NEEDS)
+    yield from (t for t, value in possible.left if leaves_open(t, value))
     if isinstance(possible.outcome, Transition):
         yield possible.outcome
     for option in possible.outcome if isinstance(possible.outcome, tuple) else ():
@@ -249,7 +242,7 @@ def _alive(cell: Cell, possible: _Possible) -> Iterator[Transition]:
 
 
 def _openness(left: list[tuple[Transition, int]]) -> tuple[str, str]:
-    if any(t.target is None or value == NEEDS for t, value in left):
+    if any(leaves_open(t, value) for t, value in left):
         return "open", "left open by the chart"
     return "overlap", "guards overlap"
 

@@ -1,7 +1,7 @@
 """What a chart is made of, and what its guards have raised."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
@@ -9,7 +9,7 @@ from typing import Any, Final
 from prism_mesa.errors import ChartError, counted, one_line
 from prism_mesa.statechart.failing import FailingGuard, failing_guards
 from prism_mesa.statechart.guards import Expression
-from prism_mesa.statechart.selection import build_cells
+from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import AgentState, state_of_chart
 from prism_mesa.statechart.transitions import Transition
 
@@ -92,6 +92,12 @@ class ChartDefinition:
         size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
         return f"<{type(self).__name__} {self.name}: {size}>"
 
+    def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
+        """Yield each trigger and state that have transitions, with these, in list order."""
+        for trigger, row in self.cells.items():
+            for state, cell in row.items():
+                yield trigger, state, cell
+
     def guard_raised(self, transition: Transition, error: Exception) -> None:
         """Count a guard that raised, under its transition and kind of error; a strict chart lets it raise."""
         if self.strict:
@@ -103,5 +109,5 @@ class ChartDefinition:
 
     def failing_guards(self) -> list[FailingGuard]:
         """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
-        untried = {t for row in self.cells.values() for cell in row.values() for t in cell.untried}
+        untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
         return failing_guards(self.transitions, untried, self._first_errors, self._raised)

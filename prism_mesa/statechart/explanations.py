@@ -28,8 +28,7 @@ def why_nothing(cell: Cell, key: int, errors: Errors, agent: Any, context: Any) 
     if cell.outcomes[key] is not None:
         return ""
     if cell.left(cell.values(key)):
-        first = cell.candidates[0]
-        return f"{first.source.value} --{first.trigger}--> ?: no concrete target is declared to choose from"
+        return f"{cell.place} ?: no concrete target is declared to choose from"
     said = {t: f"raised {type(error).__name__}: {error}" for t, error in errors.items()}
     return "; ".join(
         f"{t}: the guard {said.get(t, 'is false')}{_field_values(t, agent, context)}" for t in cell.candidates

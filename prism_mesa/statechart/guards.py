@@ -57,6 +57,11 @@ class Expression:
         return frozenset(ast.unparse(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
 
     @property
+    def reads_post(self) -> bool:
+        """Whether it reads a field of the context."""
+        return any(name.startswith("post.") for name in self.fields)
+
+    @property
     def constants(self) -> frozenset[float]:
         """The numbers in it."""
         found = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))

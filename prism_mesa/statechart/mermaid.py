@@ -40,15 +40,14 @@ def open_choices(chart: Statechart) -> dict[tuple[str, AgentState], Choice]:
     """Return the choices that the chart may leave open, by trigger and state."""
     undecided = {f.where for f in chart.check() if f.kind in ("open", "overlap")}
     found: dict[tuple[str, AgentState], Choice] = {}
-    for trigger, row in chart.cells.items():
-        for state, cell in row.items():
-            is_fork = all(t.target is not None for t in cell.candidates)
-            if is_fork and (f"{state.value} --{trigger}-->" not in undecided or len(cell.declared) < 2):
-                continue
-            asks = ASKED if chart.oracle_enabled else DISABLED
-            if is_fork and cell.arms:
-                asks = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.arms) else CODE
-            found[trigger, state] = Choice(f"oracle_{len(found) + 1}", cell, asks, is_fork)
+    for trigger, state, cell in chart.all_cells():
+        is_fork = all(t.target is not None for t in cell.candidates)
+        if is_fork and (cell.place not in undecided or len(cell.declared) < 2):
+            continue
+        asks = ASKED if chart.oracle_enabled else DISABLED
+        if is_fork and cell.arms:
+            asks = OVERLAP if all(isinstance(guard, Expression) for _, _, guard in cell.arms) else CODE
+        found[trigger, state] = Choice(f"oracle_{len(found) + 1}", cell, asks, is_fork)
     return found
 
 
@@ -56,8 +55,7 @@ def arrow_words(chart: Statechart, t: Transition, unless_given: str = "") -> tup
     """Return the trigger, a timeout with its ticks, and the guard in brackets."""
     ticks = chart.timeouts.get(t.source)
     after = unless_given if ticks is None else f" after {ticks} tick{'s' if ticks > 1 else ''}"
-    is_else = any(s.guard is not None for s in chart.cells[t.trigger][t.source].candidates)
-    guard = t.guard_label or ("else" if is_else else "")
+    guard = t.guard_label or ("else" if chart.cells[t.trigger][t.source].arms else "")
     return t.trigger + (after if t.trigger == TIMEOUT else ""), f"[{guard}]" if guard else ""
 
 

@@ -35,6 +35,11 @@ def guard_value(value: Any) -> int:
     return TRUE if value else FALSE
 
 
+def leaves_open(transition: Transition, value: int) -> bool:
+    """Return whether a transition that is left leaves the choice to the oracle: by its target, or its guard's value."""
+    return transition.target is None or value == NEEDS
+
+
 class Cell:
     """All transitions of one (trigger, state), in list order.
 
@@ -82,6 +87,12 @@ class Cell:
         # compiled guards cannot be pickled
         return Cell, (self.candidates, self.oracle_enabled, frozenset(self.untried))
 
+    @property
+    def place(self) -> str:
+        """The state and the trigger, as messages write them."""
+        first = self.candidates[0]
+        return f"{first.source.value} --{first.trigger}-->"
+
     def copy(self) -> "Cell":
         """Return the same cell, with nothing noted: its guards can be asked without a trace."""
         return Cell(self.candidates, self.oracle_enabled)
@@ -116,7 +127,7 @@ class Cell:
         One distinct target: its first transition. Several: ambiguous between them, in list order. Without
         an oracle an ambiguous choice takes its first option.
         """
-        if any(t.target is None or value == NEEDS for t, value in left):
+        if any(leaves_open(t, value) for t, value in left):
             options = self.declared
         else:
             options = tuple(dict.fromkeys(t.target for t, _ in left if t.target is not None))

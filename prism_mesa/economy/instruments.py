@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from prism_mesa.economy.policy import Measure, Policy, moved
+from prism_mesa.economy.policy import AGAINST_NATIONS, LEVERS, Measure, Policy, moved
 from prism_mesa.economy.world import MEMORY, World
 
 _DIGITS: Final = 9
@@ -14,19 +14,17 @@ _DIGITS: Final = 9
 
 
 def level_of(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
-    """Return where an instrument stands: a rate, a budget or a debt in percent, a tariff or sanction in percent."""
-    match measure.lever:
-        case "policy_rate":
-            return float(world.policy_rate[row])
-        case "spending":
-            return float(world.spending[row])
-        case "taxes":
-            return float(world.taxes[row])
-        case "debt":
-            return float(world.debt[row])
-        case "tariff" | "sanction":
-            of_all = world.tariff if measure.lever == "tariff" else world.sanction
-            return float(of_all[row, names.index(measure.target or "")])
+    """Return where an instrument stands: a rate, a budget or a debt in percent, a tariff or sanction in percent.
+
+    Raises:
+        ValueError: If the target is no nation.
+    """
+    return float(getattr(world, measure.lever)[_place(row, measure, names)])
+
+
+def _place(row: int, measure: Measure, names: Sequence[str]) -> int | tuple[int, int]:
+    """Return where in the world's field of its name an instrument stands."""
+    return (row, names.index(measure.target or "")) if measure.lever in AGAINST_NATIONS else row
 
 
 def level_after(world: World, row: int, measure: Measure, names: Sequence[str]) -> float:
@@ -50,14 +48,13 @@ def with_policies(world: World, policies: Mapping[int, Policy], names: Sequence[
     Raises:
         ValueError: If a target is no nation.
     """
-    own = {name: getattr(world, name).copy() for name in ("policy_rate", "spending", "taxes", "tariff", "sanction")}
+    own = {lever: getattr(world, lever).copy() for lever in LEVERS if lever != "debt"}
     instalments = world.instalments.copy()
     for row, policy in policies.items():
         for measure in policy.measures:
             after = level_after(world, row, measure, names)
             if measure.lever != "debt":
-                place = row if measure.target is None else (row, names.index(measure.target))
-                own[measure.lever][place] = after
+                own[measure.lever][_place(row, measure, names)] = after
             elif not policy.sets_budget:
                 instalments[row] += np.full(MEMORY, (after - world.debt[row]) / MEMORY)
     return replace(world, **own, instalments=instalments)

@@ -237,10 +237,9 @@ class EconomyModel(mesa.Model):
     def _set_state(self, state: EconomyState) -> None:
         """Make a state the model's and its nations'."""
         self.state = state
-        for nation, past in zip(self.nations, state.past, strict=True):
-            nation.past = past
-        for one in state.decided:
-            self.nations[one.row].reasoning_chain = one.chain
+        for nation in self.nations:
+            nation.past = state.past[nation.row]
+            nation.reasoning_chain = state.decided[nation.row].chain if state.decided else None
 
     def _set_clock(self) -> None:
         """Set Mesa's clock to the end of the last quarter that is over: it moves before a step.

@@ -1,6 +1,7 @@
 """The validator: computes whether a nation can do what it decided, item by item."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from math import inf
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
@@ -12,6 +13,9 @@ from prism_mesa.economy.world import World
 from prism_mesa.errors import did_you_mean
 
 type Check = Literal["target", "bounds", "feasibility", "conflict", "conservation"]
+
+_LAST_DIGIT = 1e-9
+"""By how much an instrument may go beyond a limit: sums are exact to no more."""
 
 _TINY = 1e-6
 """The rounding of a computer's sums: a deficit of 15.000000001 is one of 15."""
@@ -66,7 +70,8 @@ def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: 
         target = _target(i, measure, row, names)
         found.append(target)
         if target.passed:
-            found += [_bounds(i, measure, world, row, names, limits), _feasible(i, measure, world, row, names, limits)]
+            now, after = level_of(world, row, measure, names), level_after(world, row, measure, names)
+            found += [check(i, measure.lever, now, after, limits) for check in (_bounds, _feasible)]
     found += _conflicts(policy, world, row, names, limits)
     if all(verdict.passed for verdict in found) and policy.measures:
         found += [_conservation(policy, world, row, names), _deficit(policy, world, row, names, limits)]
@@ -94,60 +99,44 @@ def _target(i: int, measure: Measure, row: int, names: Sequence[str]) -> Verdict
     return said(f"{measure.target} is another nation", passed=True)
 
 
-def _range(lever: Lever, limits: LimitsParams) -> tuple[float, float]:
+def _limits_of(lever: Lever, limits: LimitsParams) -> tuple[float, float, float]:
+    """Return where an instrument can stand, lowest and highest, and its largest step in a quarter."""
     match lever:
         case "policy_rate":
-            return limits.lower_bound, limits.highest_rate
+            return limits.lower_bound, limits.highest_rate, limits.rate_step
         case "spending" | "taxes":
-            return 0.0, limits.highest_budget
+            return 0.0, limits.highest_budget, limits.budget_step
         case "debt":
-            return float("-inf"), float("inf")
+            return -inf, inf, limits.borrowing_step
         case "tariff":
-            return 0.0, limits.highest_tariff
+            return 0.0, limits.highest_tariff, limits.tariff_step
         case "sanction":
-            return 0.0, 100.0
+            return 0.0, 100.0, inf
 
 
-def _step(lever: Lever, limits: LimitsParams) -> float:
-    match lever:
-        case "policy_rate":
-            return limits.rate_step
-        case "spending" | "taxes":
-            return limits.budget_step
-        case "debt":
-            return limits.borrowing_step
-        case "tariff":
-            return limits.tariff_step
-        case "sanction":
-            return float("inf")
-
-
-def _bounds(i: int, measure: Measure, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
-    """Return whether the step is one that can be made in a quarter."""
-    now, after = level_of(world, row, measure, names), level_after(world, row, measure, names)
-    step, most = after - now, _step(measure.lever, limits)
-    passed = abs(step) <= most + 1e-9
-    reason = f"{in_words(measure.lever)} {now:.2f} -> {after:.2f}, a step of {step:+.2f}"
+def _bounds(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) -> Verdict:
+    """Return whether the step from where an instrument stands is one that can be made in a quarter."""
+    step, (_, _, most) = after - now, _limits_of(lever, limits)
+    passed = abs(step) <= most + _LAST_DIGIT
+    reason = f"{in_words(lever)} {now:.2f} -> {after:.2f}, a step of {step:+.2f}"
     if not passed:
         reason += f": no more than {most:g} in a quarter"
     return Verdict(measure=i, check="bounds", passed=passed, reason=reason)
 
 
-def _feasible(i: int, measure: Measure, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
-    """Return whether the instrument can stand where it would be set."""
-    now, after = level_of(world, row, measure, names), level_after(world, row, measure, names)
-    low, high = _range(measure.lever, limits)
-    reason = f"{in_words(measure.lever)} can stand at {after:.2f}"
+def _feasible(i: int, lever: Lever, now: float, after: float, limits: LimitsParams) -> Verdict:
+    """Return whether an instrument can stand where it would be set."""
+    low, high, _ = _limits_of(lever, limits)
+    reason = f"{in_words(lever)} can stand at {after:.2f}"
     # what began outside, or came there by growth, may come nearer
-    passed = min(low, now) - 1e-9 <= after <= max(high, now) + 1e-9
+    passed = min(low, now) - _LAST_DIGIT <= after <= max(high, now) + _LAST_DIGIT
     if not passed:
         bound = f"the lowest is {low:g}" if after < low else f"the highest is {high:g}"
-        zero = " (the zero lower bound)" if measure.lever == "policy_rate" and after < low == 0 else ""
-        reason = f"{in_words(measure.lever)} of {after:.2f}: {bound}{zero}"
-    elif measure.lever == "debt":
-        borrowed = after - world.debt[row]
-        passed = borrowed <= 0 or after <= limits.highest_debt
-        reason = f"debt {world.debt[row]:.1f} -> {after:.1f} % of GDP"
+        zero = " (the zero lower bound)" if lever == "policy_rate" and after < low == 0 else ""
+        reason = f"{in_words(lever)} of {after:.2f}: {bound}{zero}"
+    elif lever == "debt":
+        passed = after <= max(now, limits.highest_debt)
+        reason = f"debt {now:.1f} -> {after:.1f} % of GDP"
         reason += "" if passed else f": nobody lends beyond {limits.highest_debt:g}"
     return Verdict(measure=i, check="feasibility", passed=passed, reason=reason)
 
@@ -185,13 +174,17 @@ def _changes(policy: Policy, world: World, row: int, names: Sequence[str]) -> di
     }
 
 
+def _beyond_taxes(change: Mapping[Lever, float]) -> float:
+    return change.get("spending", 0.0) - change.get("taxes", 0.0)
+
+
 def _conservation(policy: Policy, world: World, row: int, names: Sequence[str]) -> Verdict:
     """Return whether the budget adds up: what is borrowed is what is spent beyond what is taken in."""
     change = _changes(policy, world, row, names)
     if "debt" not in change or not policy.sets_budget:
         reason = "what is spent beyond what is taken in is borrowed"
         return Verdict(measure=-1, check="conservation", passed=True, reason=reason)
-    needed = change.get("spending", 0.0) - change.get("taxes", 0.0)
+    needed = _beyond_taxes(change)
     passed = abs(change["debt"] - needed) <= ROUNDING
     reason = f"spending {change.get('spending', 0.0):+.2f} less taxes {change.get('taxes', 0.0):+.2f} "
     reason += f"{'is' if passed else 'is not'} borrowing {change['debt']:+.2f} (percent of GDP)"
@@ -201,16 +194,15 @@ def _conservation(policy: Policy, world: World, row: int, names: Sequence[str]) 
 def _deficit(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Verdict:
     """Return whether the deficit of the next year can be financed."""
     change = _changes(policy, world, row, names)
-    beyond = change.get("spending", 0.0) - change.get("taxes", 0.0)
-    wider = beyond if policy.sets_budget else change.get("debt", 0.0)
+    wider = _beyond_taxes(change) if policy.sets_budget else change.get("debt", 0.0)
     deficit = float(world.deficit[row]) + wider
     passed, reason = True, f"a deficit of {deficit:.1f} % of GDP can be financed"
-    if wider > 1e-9 and deficit > limits.highest_deficit + _TINY:
+    if wider > _LAST_DIGIT and deficit > limits.highest_deficit + _TINY:
         passed, reason = (
             False,
             f"a deficit of {deficit:.1f} % of GDP: nobody finances more than {limits.highest_deficit:g}",
         )
-    elif wider > 1e-9 and world.debt[row] + wider > limits.highest_debt + _TINY:
+    elif wider > _LAST_DIGIT and world.debt[row] + wider > limits.highest_debt + _TINY:
         passed = False
         reason = f"debt of {world.debt[row]:.0f} % of GDP: nobody lends for new deficits beyond {limits.highest_debt:g}"
     return Verdict(measure=-1, check="feasibility", passed=passed, reason=reason)

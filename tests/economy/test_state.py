@@ -13,6 +13,7 @@ from prism_mesa.economy import model as economy_model
 from prism_mesa.economy.agent import EconLLMAgent, RuleAgent
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.model import EconomyModel
+from prism_mesa.economy.observation import INDICATORS, NationState
 from prism_mesa.economy.rules import RULES, Rule
 from prism_mesa.economy.state import EconomyState
 from prism_mesa.errors import LLMFailureException
@@ -176,6 +177,19 @@ def test_a_state_can_be_saved_and_a_branch_from_it_goes_on_as_the_run_does():
         one.run_for(2)
         assert (one.time, one.steps) == (4.0, 4)
         assert_same_state(one.state, model.state)
+        one._set_state(EconomyState.first(one.macro))
+        assert {(nation.past, nation.reasoning_chain) for nation in one.nations} == {((), None)}
+
+
+def test_what_is_told_of_a_nation_is_every_indicator_in_order_and_what_it_aims_at():
+    model = EconomyModel(economy_nations=["Sweden", "Canada"])
+    aims = ["inflation_target", "natural_unemployment"]
+    assert list(NationState.model_fields) == ["name", *INDICATORS, *aims]
+    assert list(model.seen) == list(INDICATORS)
+    for row, state in enumerate(model.state.nation_states):
+        assert (state.name, state.inflation_target) == (model.macro.names[row], model.macro.target[row])
+        assert state.natural_unemployment == model.macro.natural[row]
+        assert [getattr(state, name) for name in INDICATORS] == [model.seen[name][row] for name in INDICATORS]
 
 
 def assert_same_state(state, other):

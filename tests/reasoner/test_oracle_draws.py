@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from prism_mesa.domain import Post
 from prism_mesa.llm import Completion, Ledger
 from prism_mesa.llm.dispatch.budget import most_tokens
 from prism_mesa.reasoner import ChatOracle, Persona, PlacedQuestion, Question, Reasoner
+from prism_mesa.reasoner.batch import drawn, drawn_one
 from prism_mesa.reasoner.oracle import as_oracle
 from prism_mesa.statechart import STATES, AgentState
 
@@ -51,6 +53,23 @@ def test_all_agents_of_a_kind_share_one_call_and_each_draws_for_itself():
     chosen = [answer.choice for answer in answers]
     assert [chosen.count(option) / n for option in (C, S, REST)] == pytest.approx([0.2, 0.5, 0.3], abs=0.01)
     assert chosen == [C if draw < 0.2 else S if draw < 0.7 else REST for draw in draws]
+
+
+shares = st.lists(st.sampled_from([0.0, 0.0, 0.1, 0.3, 1.0, 1e-17]), min_size=1, max_size=6).filter(any)
+
+
+@given(shares, st.one_of(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1 - 2**-53]), st.floats(0, 1, exclude_max=True)))
+def test_one_draws_as_many_do_and_never_what_has_no_chance(weights, draw):
+    told = [weight / sum(weights) for weight in weights]
+    found = drawn_one(told, draw)
+    assert [found] == drawn(np.array([told]), np.array([draw])).tolist()
+    assert told[found] > 0
+    assert sum(told[:found]) <= draw
+
+
+def test_a_draw_on_a_border_is_the_next_options_and_one_beyond_all_the_last_ones():
+    assert [drawn_one((0.25, 0.0, 0.5, 0.25), draw) for draw in (0.0, 0.2, 0.25, 0.74, 0.75)] == [0, 0, 2, 2, 3]
+    assert drawn_one((0.5, 0.4999, 0.0), 0.99999) == 1
 
 
 def test_other_kinds_and_other_texts_are_asked_apart():

@@ -1,6 +1,7 @@
 """What a table of a run holds: columns with their types, units and meanings, declared beside what fills them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 type ColumnType = Literal["int", "float32", "float64", "bool", "text", "category"]
@@ -42,10 +43,15 @@ class TableSchema:
     row: str
     columns: tuple[Column, ...]
 
-    @property
-    def names(self) -> tuple[str, ...]:
+    @cached_property
+    def names(self) -> list[str]:
         """The names of the columns, in order."""
-        return tuple(column.name for column in self.columns)
+        return [column.name for column in self.columns]
+
+    @cached_property
+    def types(self) -> dict[str, ColumnType]:
+        """The type of each column, by name."""
+        return {column.name: column.type for column in self.columns}
 
 
 def by_name(*tables: TableSchema) -> dict[str, TableSchema]:

@@ -23,7 +23,7 @@ def _indicator(name: str, unit: str, meaning: str) -> Column:
 
 
 INDICATOR_COLUMNS: Final = (
-    _indicator("gdp", "of `size`, a year", "real output"),
+    _indicator("gdp", "that of `size`", "real output a year"),
     _indicator("gdp_growth", "%", "of real output over the last four quarters"),
     _indicator("output_gap", "%", "output beyond its potential"),
     _indicator("inflation", "% a year", "mean of the last four quarters"),
@@ -34,8 +34,8 @@ INDICATOR_COLUMNS: Final = (
     _indicator("taxes", "% of GDP", "what the government takes in"),
     _indicator("deficit", "% of GDP", "what it spends beyond that, interest included"),
     _indicator("debt", "% of GDP", "what it owes"),
-    _indicator("exports", "of `size`, a year", "exports"),
-    _indicator("imports", "of `size`, a year", "imports"),
+    _indicator("exports", "that of `size`", "exports a year"),
+    _indicator("imports", "that of `size`", "imports a year"),
     _indicator("trade_balance", "% of GDP", "exports less imports"),
     _indicator("exchange_rate", "%", "real, above its long run; up is stronger"),
 )
@@ -90,7 +90,7 @@ TRADE: Final = TableSchema(
         _ROUND,
         Column("importer", "category", "who buys"),
         Column("exporter", "category", "who sells"),
-        Column("imports", "float64", "what is bought", "of `size`, a year", finite=False),
+        Column("imports", "float64", "what is bought a year", "that of `size`", finite=False),
         Column("tariff", "float64", "the importer's tariff", "%", finite=False),
         Column("sanction", "float64", "how much of the trade is forbidden", "%", finite=False),
     ),
@@ -115,7 +115,7 @@ NATIONS: Final = TableSchema(
     "a nation",
     (
         Column("name", "text", "its name"),
-        Column("size", "float64", "GDP at the start", "one that all nations share"),
+        Column("size", "float64", "GDP a year at the start", "any, such as trillions of dollars"),
         Column("natural_unemployment", "float64", "unemployment without a gap", "%"),
         Column("inflation_target", "float64", "what its central bank has announced", "% a year"),
         Column("neutral_rate", "float64", "real rate that neither spurs nor slows demand", "% a year"),

@@ -191,8 +191,7 @@ def _arrow_table(columns: Rows, schema: TableSchema) -> pa.Table:
     Raises:
         TypeError: If they are not what the schema says.
     """
-    types: dict[str, ColumnType] = {column.name: column.type for column in schema.columns}
-    table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
+    table = pa.table({name: _arrow(cells, schema.types.get(name)) for name, cells in columns.items()})
     check_written(schema, table.schema)
     return table
 

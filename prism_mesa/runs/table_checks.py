@@ -25,7 +25,7 @@ ARROW_TYPES: Final[Mapping[ColumnType, pa.DataType]] = {
     "text": pa.string(),
     "category": pa.dictionary(pa.int8(), pa.string()),
 }
-"""What a column without rows is written as."""
+"""What a column is written as; whole numbers, texts and codes may be wider."""
 _MOST: Final = 2**53
 """Of whole numbers; some were written as floats, which hold no others."""
 _DAMAGED: Final = "(it is damaged, or another version wrote it)"
@@ -37,20 +37,19 @@ def check_written(table: TableSchema, schema: pa.Schema) -> None:
     Raises:
         TypeError: If not: whoever fills it has to be corrected, or the schema.
     """
-    names = tuple(map(str, schema.names))
-    if names != table.names:
-        raise TypeError(f"table {table.name!r} has the columns {', '.join(names)}, not {', '.join(table.names)}")
-    for column, type_ in zip(table.columns, schema.types, strict=True):
-        if not _is_written_as(column.type, type_):
-            raise TypeError(f"table {table.name!r}: column {column.name!r} is {type_}, not {column.type}")
+    if schema.names != table.names:
+        names = ", ".join(map(str, schema.names))
+        raise TypeError(f"table {table.name!r} has the columns {names}, not {', '.join(table.names)}")
+    for (name, type_), found in zip(table.types.items(), schema.types, strict=True):
+        if found != ARROW_TYPES[type_] and not _is_wider(found, type_):
+            raise TypeError(f"table {table.name!r}: column {name!r} is {found}, not {type_}")
 
 
-def _is_written_as(type_: ColumnType, found: pa.DataType) -> bool:
-    if type_ == "int":
-        return bool(found in (pa.int32(), pa.int64()))
+def _is_wider(found: pa.DataType, type_: ColumnType) -> bool:
+    """Return whether a type is another width of what a column is written as."""
     if type_ == "category":
-        return bool(pa.types.is_dictionary(found) and found.value_type == pa.string())
-    return bool(found == ARROW_TYPES[type_] or (type_ == "text" and found == pa.large_string()))
+        return bool(pa.types.is_dictionary(found) and found.value_type == ARROW_TYPES["text"])
+    return bool(found == {"int": pa.int64(), "text": pa.large_string()}.get(type_))
 
 
 def check_columns(where: str, table: str, schema: pa.Schema, wanted: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import mesa
 from mesa import DataCollector
 
-from prism_mesa.errors import counted, one_line
+from prism_mesa.errors import one_line
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
@@ -107,9 +107,7 @@ class SocialModel(PopulationModel):
 
     @one_line
     def __repr__(self) -> str:
-        agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
-        who = f"seed {self.params.seed}, decided by {self.reasoner.label}"
-        return f"<{type(self).__name__}: {counted(agents, 'agent')}, {done}, {who}>"
+        return f"<{type(self).__name__}: {self.platform.standing}>"
 
     def step(self) -> None:
         """Run one round.

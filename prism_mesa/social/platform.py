@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
+from prism_mesa.errors import counted, one_line
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
@@ -36,7 +37,7 @@ from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Platform:
     """The state of a simulated platform.
 
@@ -85,7 +86,7 @@ class Platform:
     world: InitVar[StartingWorld]
     writer: LLMClient | None = None
     recorder: RoundRecorder | None = None
-    scripts: Scripts = field(init=False, repr=False)
+    scripts: Scripts = field(init=False)
 
     tables: WalkTables = field(init=False)
     population: Population = field(init=False)
@@ -140,6 +141,16 @@ class Platform:
         self.time_of_day = Clock(params.clock.start.astimezone(UTC), length, params.ticks_per_round)
         self.tick_counts = np.zeros((params.ticks_per_round, len(STATES)), np.int64)
         self.agent_ticks = np.zeros(len(STATES), np.int64)
+
+    @one_line
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.standing}>"
+
+    @property
+    def standing(self) -> str:
+        """Agents, rounds, seed and who decides, in words."""
+        agents, done = int(self.population.present.sum()), f"round {self.round + 1} of {self.params.rounds}"
+        return f"{counted(agents, 'agent')}, {done}, seed {self.params.seed}, decided by {self.reasoner.label}"
 
     def go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make what is made from it."""

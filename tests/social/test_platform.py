@@ -85,6 +85,12 @@ def test_with_mesa_it_lives_as_it_does_without(params):
     assert not list(differing(alone, model.platform))
 
 
+def test_a_platform_says_in_one_line_how_far_it_is():
+    platform = started()
+    run_round(platform)
+    assert repr(platform) == "<Platform: 60 agents, round 1 of 20, seed 42, decided by rule-based reasoner>"
+
+
 def test_a_copy_is_a_branch_that_goes_on_like_the_original():
     trunk = started()
     run_round(trunk)

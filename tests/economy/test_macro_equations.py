@@ -262,6 +262,7 @@ def test_the_long_run_is_that_of_nations_that_say_nothing_of_their_start():
             0.04,
             r": Far: starts with unemployment 4 points below its natural rate: with economy\.macro\.okun=0\.04 ",
         ),
+        (5.5, 0.005, r": Far: starts with unemployment 0\.5 points below its natural rate: with "),
         (46.0, 0.401, ""),
         (2.0, 0.041, ""),
         (46.0, 0.0, ""),

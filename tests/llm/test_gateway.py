@@ -8,6 +8,7 @@ import threading
 import pytest
 from toy_clients import Said, quick, says
 
+from prism_mesa.domain import Post
 from prism_mesa.llm import AnswerStore, Ledger, LLMClient, LLMRequest, RunPosition
 from prism_mesa.llm.clients.base import status_reason
 from prism_mesa.llm.dispatch.pending import PendingQuestion
@@ -82,6 +83,17 @@ def test_a_limit_is_spent_on_what_the_most_urgent_of_equal_prompts_wants(urgent)
         *_, last = client.answer([*requests, wanted(urgent, 9, priority=0.0)])
         assert last.word == urgent
         assert (client.counts, client.reasons) == ({"llm": 1, "cache": 1, "failed": 2}, {"budget": 2})
+
+
+@pytest.mark.parametrize(("relevance", "distance"), [(0.4, 1.0), (0.45, 0.5), (0.5, 0.0), (0.6, 1.0), (0.9, 4.0)])
+def test_a_choice_is_urgent_by_its_distance_from_the_middle_of_the_band_in_half_bands(relevance, distance):
+    persona, post = Persona("Ann", low=0.4, high=0.6), Post(relevance=relevance)
+    ask = PlacedQuestion(
+        Question(persona, AgentState.EVALUATING, "decides", (C, S), post), tick=2, agent=5, followers=7
+    )
+    with Reasoner(scrolls) as reasoner, Reasoner(scrolls, spend_on="followed") as by_followers:
+        assert reasoner._prepare(ask).priority == (pytest.approx(distance), 2, 5)
+        assert by_followers._prepare(ask).priority == (-7.0, 2, 5)
 
 
 def test_what_is_submitted_and_what_is_waited_for_share_one_call():

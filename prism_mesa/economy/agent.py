@@ -7,11 +7,11 @@ import mesa
 from prism_mesa.deliberation import Limits, ToolRegistry, TurnContext
 from prism_mesa.deliberation.tools import RESULT_CAP
 from prism_mesa.economy import prompts
-from prism_mesa.economy.interpret import Reading, read_policy
 from prism_mesa.economy.llm_agent import Action, LLMAgent, Reasoned, ReasoningChain
 from prism_mesa.economy.observation import NationState, PastDecision, SimulationState, standing_of
 from prism_mesa.economy.params import ThinkingParams
 from prism_mesa.economy.policy_text import is_about
+from prism_mesa.economy.policy_text.interpret import Reading, read_policy
 from prism_mesa.economy.rules import RULES, RuleContext
 from prism_mesa.economy.state import HasState, PolicyDecision
 from prism_mesa.economy.tools import Judge, NationTools

@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, Self
 
-from prism_mesa.economy.interpret import Reading
 from prism_mesa.economy.llm_agent import Action, Decision, ReasoningChain
 from prism_mesa.economy.macro import Macro
 from prism_mesa.economy.observation import NationState, PastDecision, indicators, nation_states
+from prism_mesa.economy.policy_text.interpret import Reading
 from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.economy.world import Floats, World

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.economy.interpret import PolicyReading, Reading, read_policy, reading_prompt
 from prism_mesa.economy.policy import Measure, Policy
+from prism_mesa.economy.policy_text.interpret import PolicyReading, Reading, read_policy, reading_prompt
 from prism_mesa.errors import LLMFailureException, OracleError
 from prism_mesa.llm import Ledger, LLMClient, LLMParams, RunPosition
 

@@ -8,7 +8,7 @@ import pytest
 from prism_mesa.analysis.interview.constrained import constrained_recall_of
 from prism_mesa.deliberation import ToolRegistry
 from prism_mesa.deliberation.deliberation import ReasoningResult, reasoning_schema
-from prism_mesa.economy.interpret import PolicyReading
+from prism_mesa.economy.policy_text.interpret import PolicyReading
 from prism_mesa.economy.state import PolicyDecision
 from prism_mesa.llm import LLMRequest
 from prism_mesa.llm.formats.association import AssociationScore

@@ -38,9 +38,9 @@ from prism_mesa.economy.validator import Judgement, judge
 from prism_mesa.economy.without_effect import keys_without_effect
 from prism_mesa.economy.world import Floats, Shocks, World
 from prism_mesa.errors import ConfigError, NotedWarning, counted, one_line
-from prism_mesa.llm import AnswerStore, LLMClient, make_llm_client
+from prism_mesa.llm import LLMClient, make_llm_client
 from prism_mesa.llm.clients.event_loop import run_now
-from prism_mesa.llm.factory import shared_ledger
+from prism_mesa.llm.factory import answer_store
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.streams import Streams
 
@@ -125,7 +125,7 @@ class EconomyModel(mesa.Model):
             return None, ""
         if llm is not None:
             if not isinstance(llm, LLMClient):
-                llm = LLMClient(llm, reasoner, store=AnswerStore(reasoner.ledger, shared_ledger(reasoner)))
+                llm = LLMClient(llm, reasoner, store=answer_store(reasoner))
             llm.begin()
             return llm, ""
         made, note = make_llm_client(reasoner)

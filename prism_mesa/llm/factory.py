@@ -36,7 +36,7 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
     """
     if params.kind == "rule":
         return None, "reasoner.kind=rule asks no LLM"
-    store = AnswerStore(params.ledger, shared_ledger(params))
+    store = answer_store(params)
     try:
         if store.mode == "replay" and store.shared is not None:
             recorded = recorded_client(store.shared, params)
@@ -52,11 +52,10 @@ def make_llm_client(params: LLMParams, *, continues: bool = False) -> tuple[LLMC
     return LLMClient(client, params, store=store, kind=kind, note=note), note
 
 
-def shared_ledger(params: LLMParams) -> Ledger | None:
-    """Return the ledger beside a run's own, opened, or None if there is to be none."""
-    if params.ledger_path is None:
-        return None
-    return Ledger(params.ledger_path, read_only=params.ledger == "replay")
+def answer_store(params: LLMParams) -> AnswerStore:
+    """Return what is known before: the ledger beside a run's own, opened, if the parameters name one."""
+    shared = None if params.ledger_path is None else Ledger(params.ledger_path, read_only=params.ledger == "replay")
+    return AnswerStore(params.ledger, shared)
 
 
 def find_client(params: LLMParams, *, continues: bool = False) -> tuple[ChatClient | None, str, str]:

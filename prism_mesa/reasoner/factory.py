@@ -5,7 +5,7 @@ from prism_mesa.llm.client import LLMClient
 from prism_mesa.llm.clients.base import ChatClient
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
 from prism_mesa.llm.clients.recorded import recorded_client
-from prism_mesa.llm.factory import find_client, shared_ledger
+from prism_mesa.llm.factory import answer_store, find_client
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.params import LLMParams
 from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
@@ -43,7 +43,7 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
                 "reasoner.llm_share: has no effect with reasoner.kind=distilled; name an LLM's kind, or auto"
             )
         return _distilled(params, params.persona)
-    store = AnswerStore(params.ledger, shared_ledger(params))
+    store = answer_store(params)
     try:
         return _asking(params, store)
     except BaseException:

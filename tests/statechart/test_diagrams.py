@@ -1,12 +1,17 @@
 """Pictures of a chart: Mermaid text and the figure say everything that the chart says."""
 
 import re
+from io import BytesIO
 from itertools import combinations
+from pathlib import Path
 
+import numpy as np
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from PIL import Image
 
+from prism_mesa.social.behavior import social_chart
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition, draw_chart, mermaid
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
@@ -194,3 +199,34 @@ def test_a_given_figure_is_emptied_and_drawn_into(social):
     assert draw_chart(social, figure) is figure
     assert "what was here" not in texts_of(figure)
     assert tuple(figure.get_size_inches()) == (6, 4)
+
+
+def places_of(figure):
+    return {text.get_text(): np.array(text.get_position()) for text in figure.findobj(Text) if text.get_text()}
+
+
+def test_fewer_states_stand_in_layers_below_the_initial_one_side_by_side_in_their_order():
+    chart = Statechart(
+        [IDLE, SCROLLING, COMPOSING, RESTING],
+        [
+            Transition("wakes", RESTING, COMPOSING),
+            Transition("wakes", RESTING, SCROLLING),
+            Transition("tires", COMPOSING, IDLE),
+        ],
+        RESTING,
+    )
+    places = places_of(draw_chart(chart))
+    resting, scrolling, composing, idle = (places[name] for name in ("resting", "scrolling", "composing", "idle"))
+    assert (resting - idle).round(6).tolist() == [0, 3.8]
+    assert ((scrolling + composing) / 2 - idle).round(6).tolist() == [0, 1.9]
+    assert composing[0] - scrolling[0] >= 2.35
+
+
+@pytest.mark.slow
+def test_the_picture_on_the_front_page_is_the_default_chart():
+    kept = Image.open(Path(__file__).parents[2] / "docs" / "pictures" / "social-chart.png").convert("RGBA")
+    drawn = BytesIO()
+    draw_chart(social_chart).savefig(drawn, dpi=150)
+    small = Image.open(drawn).convert("RGBA").resize(kept.size, Image.Resampling.LANCZOS)
+    differ = np.abs(np.asarray(small, float) - np.asarray(kept, float)).max(axis=2) > 60  # fewer colours are kept
+    assert differ.mean() < 0.0001

@@ -144,6 +144,13 @@ def test_what_the_guards_said_tells_the_way_to_an_answer_without_asking_again():
     assert chart.guard_errors.total() == 1
 
 
+@pytest.mark.parametrize(("state", "trigger"), [(EVALUATING, "nothing"), (IDLE, "decides")])
+def test_where_no_transition_is_declared_nothing_is_selected_and_no_guard_has_said_anything(state, trigger):
+    agent = an_agent()
+    agent.state = state
+    assert a_chart((COMPOSING, Counting(True))).selected(agent, trigger) == (None, 0)
+
+
 def test_the_keys_of_columns_are_those_of_rows():
     chart = a_chart((COMPOSING, F.post.x > 2), (COMPOSING, F.post.x > 1), (SCROLLING, F.post.x > 0))
     posts = ArrayColumns({"x": np.array([0, 1, 2, 3])})

@@ -50,6 +50,14 @@ def by_program(expression, values, programmer=None):
     return int(out[-1])
 
 
+def test_the_fields_that_are_read_are_marked_by_ones():
+    programmer = Programmer(known_fields())
+    programmer.add(F.post.likes > F.agent.energy)
+    programmer.add(F.post.likes + F.post.replies > 2)
+    used = dict(zip(FIELD_NAMES, programmer.programs().used.tolist(), strict=True))
+    assert {name: n for name, n in used.items() if n} == {"post.likes": 1, "post.replies": 1}
+
+
 def by_row(expression, values):
     """Return what Python gives one agent and one post."""
     rows = {root: SimpleNamespace() for root in ("agent", "post")}

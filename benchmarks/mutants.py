@@ -240,6 +240,8 @@ def trials(mutants: Sequence[Mutant], touched: Touched, jobs: int) -> list[Trial
             folders.put(folder)
             found = Trial(mutant, outcome, perf_counter() - start)
             say(f"{outcome:9} {found.seconds:4.0f} s  {mutant.place.file}:{mutant.place.lines[0]}")
+            if not found.noticed:
+                say(mutant.diff())
             return found
 
         with ThreadPoolExecutor(jobs) as pool:

@@ -31,7 +31,7 @@ def test_models_are_listed_shown_and_loaded_on_first_use():
             assert client.ps().models == []
             client.chat("LLama3.2", WHICH)
             [running] = client.ps().models
-            assert (running.model, running.context_length) == ("llama3.2:latest", 4096)
+            assert (running.model, running.context_length, running.size_vram) == ("llama3.2:latest", 4096, 0)
             assert client.generate("llama3.2", "", keep_alive=0).done_reason == "unload"
             assert client.ps().models == []
             assert client.chat("phi3:mini", []).done_reason == "load"

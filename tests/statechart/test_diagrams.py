@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from PIL import Image
 
@@ -220,6 +221,33 @@ def test_fewer_states_stand_in_layers_below_the_initial_one_side_by_side_in_thei
     assert (resting - idle).round(6).tolist() == [0, 3.8]
     assert ((scrolling + composing) / 2 - idle).round(6).tolist() == [0, 1.9]
     assert composing[0] - scrolling[0] >= 2.35
+
+
+def is_at(box, point):
+    """Return whether a point lies just outside a box."""
+    left, low, right, high = box.get_bbox().extents
+    beyond = [left - point[0], point[0] - right, low - point[1], point[1] - high]
+    return 0 <= max(beyond) < 0.15
+
+
+def test_every_arrow_leads_from_a_box_to_a_box_and_that_of_a_state_to_itself_returns():
+    chart = Statechart(
+        [IDLE, SCROLLING, RESTING],
+        [
+            Transition("wakes", IDLE, SCROLLING),
+            Transition("again", SCROLLING, SCROLLING),
+            Transition("timeout", SCROLLING, RESTING),
+            Transition("ends", RESTING, IDLE),
+        ],
+        IDLE,
+    )
+    figure = draw_chart(chart)
+    (axes,) = figure.axes
+    boxes = sorted((p for p in axes.patches if isinstance(p, FancyBboxPatch)), key=lambda box: -box.get_y())
+    ends = [(line.get_xydata()[0], line.get_xydata()[-1]) for line in axes.lines]
+    from_to = [tuple([i for i, box in enumerate(boxes) if is_at(box, end)] for end in pair) for pair in ends]
+    assert sorted(from_to) == [([], [0]), ([0], [1]), ([1], [1]), ([1], [2]), ([2], [0])]
+    assert sorted(line.get_linestyle() for line in axes.lines) == ["-", "-", "-", "-", "--"]
 
 
 @pytest.mark.slow

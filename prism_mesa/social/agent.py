@@ -7,6 +7,7 @@ import mesa
 
 from prism_mesa.errors import AgentError
 from prism_mesa.social.newcomers import add_row, existing_row
+from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
 
@@ -48,7 +49,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         is_new = row is None
         platform = model.platform
         row = add_row(platform, follows, followers) if row is None else existing_row(platform, row)
-        PlatformAgent.__init__(self, platform, row)
+        self.row = row
         self.model = model
         try:
             for name, value in fields.items():
@@ -58,6 +59,10 @@ class SocialAgent(PlatformAgent, mesa.Agent):
                 platform.population.present[row] = False  # no agent was made: the row stays empty
             raise
         mesa.Agent.__init__(self, model)
+
+    @property
+    def _platform(self) -> Platform:
+        return self.model.platform
 
     def remove(self) -> None:
         """Leave the platform: from the next round on the agent is gone (one with a script at once); its posts stay.

@@ -11,8 +11,10 @@ import mesa
 import numpy as np
 from mesa.agent import AgentSet
 
+from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
-from prism_mesa.social.platform_agent import PlatformAgent
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
 from prism_mesa.statechart import AgentState
 
@@ -90,6 +92,16 @@ class PopulationModel(PlatformModel):
     def has_scripts(self) -> bool:
         """Whether Mesa schedules any agent."""
         return self.params.scheduler == "mesa" or self.has_scripted_classes
+
+    def for_copy(self, platform: Platform) -> PlainAgents:
+        """Return who has the agents of a copy of the platform, which does without Mesa.
+
+        Raises:
+            AgentError: If some agents have scripts: they are no state of the platform.
+        """
+        if self.has_scripted_classes:
+            raise AgentError("agents with scripts of their own are copied with their model: copy.deepcopy(model)")
+        return PlainAgents(platform)
 
     def step_scripts(self) -> None:
         """Let Mesa call the `step` of the agents that it schedules."""

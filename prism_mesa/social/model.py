@@ -73,7 +73,6 @@ class SocialModel(PopulationModel):
         if scenario is not None:
             self.scenario = scenario
         self.platform = start_platform(own, chart=chart, reasoner=reasoner, recorder=recorder)
-        self.platform.scripts = self
         self.guard_warnings = GuardWarnings()
         self._warned_of_shortfall = False
         self.round_row: dict[str, float] = {}

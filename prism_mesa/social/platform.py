@@ -5,8 +5,10 @@
 """
 
 from collections import Counter, deque
+from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -142,6 +144,15 @@ class Platform:
         self.tick_counts = np.zeros((params.ticks_per_round, len(STATES)), np.int64)
         self.agent_ticks = np.zeros(len(STATES), np.int64)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a branch: it records nowhere until it is given a recorder, and has its agents as objects anew."""
+        branch = type(self).__new__(type(self))
+        memo[id(self)] = branch
+        own = vars(self) | {"recorder": None, "scripts": memo.get(id(self.scripts))}
+        vars(branch).update((name, deepcopy(value, memo)) for name, value in own.items() if name != "scripts")
+        branch.scripts = own["scripts"] or self.scripts.for_copy(branch)
+        return branch
+
     @one_line
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.standing}>"
@@ -155,6 +166,11 @@ class Platform:
     def go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make what is made from it."""
         self.chart, self.tables = chart, WalkTables(chart)
+
+    @property
+    def half_band(self) -> float:
+        """Half the width of every agent's band of relevance, around its threshold."""
+        return self.params.agents.band / 2
 
     def trigger_code(self, trigger: str) -> int:
         """Return a trigger's place in the chart, or -1."""

@@ -1,7 +1,7 @@
 """One user of a platform, over one row of its population. It holds nothing of its own but the row number."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -32,8 +32,12 @@ class PlatformAgent:
     """
 
     def __init__(self, platform: Platform, row: int) -> None:
-        self._platform = platform
+        self._of = platform
         self.row = row
+
+    @property
+    def _platform(self) -> Platform:
+        return self._of
 
     @one_line
     def __repr__(self) -> str:
@@ -227,12 +231,12 @@ class PlatformAgent:
     @property
     def low_threshold(self) -> float:
         """Relevance below which the agent ignores a post."""
-        return float(self.engagement_threshold) - self._platform.params.agents.band / 2
+        return float(self.engagement_threshold) - self._platform.half_band
 
     @property
     def high_threshold(self) -> float:
         """Relevance above which the agent engages."""
-        return float(self.engagement_threshold) + self._platform.params.agents.band / 2
+        return float(self.engagement_threshold) + self._platform.half_band
 
     @property
     def timeout_threshold(self) -> int:
@@ -306,6 +310,10 @@ class PlainAgents:
     def agent(self, row: int) -> PlatformAgent:
         """Return the agent of a row."""
         return PlatformAgent(self._platform, row)
+
+    def for_copy(self, platform: Platform) -> Self:
+        """Return the same for a copy of the platform."""
+        return type(self)(platform)
 
     def step_scripts(self) -> None:
         """Let all agents do their tick, by row."""

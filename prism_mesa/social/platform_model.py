@@ -1,6 +1,6 @@
 """A Mesa model over a platform, whose state can be read on the model."""
 
-from collections import Counter
+from collections import Counter, deque
 from datetime import datetime
 from typing import Self, overload
 
@@ -14,12 +14,15 @@ from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.clock import Clock
+from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.outcomes import Outcomes
+from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import History, Population
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.sampling import Recorded
@@ -50,13 +53,9 @@ class _Read[T]:
 
 
 class PlatformModel(mesa.Model):
-    """A Mesa model with the state of a platform.
+    """A Mesa model with the state of a `platform`, whose fields can be read here too (`Platform` explains them)."""
 
-    Attributes:
-        platform: All that a round reads and writes; its fields, which `Platform` explains, can be read here too.
-    """
-
-    platform: Platform
+    _platform: Platform
 
     params = _Read[SocialParams]()
     streams = _Read[Streams]()
@@ -69,26 +68,42 @@ class PlatformModel(mesa.Model):
     schedule = _Read[Schedule]()
     archetypes = _Read[Archetypes | None]()
     posts = _Read[Posts]()
+    prompt_interests = _Read[PromptInterests]()
     history = _Read[History]()
     exposure = _Read[Exposure]()
+    engagements = _Read[Engagements]()
+    liked = _Read[dict[int, deque[tuple[int, int, int]]]]()
     notebook = _Read[Notebook]()
     outcomes = _Read[Outcomes]()
     recorded = _Read[Recorded]()
     time_of_day = _Read[Clock]()
     round = _Read[int]()
     tick = _Read[int]()
+    first_of_round = _Read[int]()
     clock = _Read[int]()
     hours = _Read[float]()
     now = _Read[datetime]()
     events = _Read[Events]()
+    pending = _Read[PendingAnswers]()
     leaving = _Read[dict[int, None]]()
     counts = _Read[Counter[str]]()
     totals = _Read[Counter[str]]()
     sources = _Read[Counter[str]]()
     written = _Read[Counter[str]]()
+    tick_counts = _Read[npt.NDArray[np.int64]]()
     agent_ticks = _Read[npt.NDArray[np.int64]]()
     row_by_row_guards = _Read[set[str]]()
     notes = _Read[tuple[str, ...]]()
+
+    @property
+    def platform(self) -> Platform:
+        """All that a round reads and writes; a model that is given another one, such as a branch, goes on from that."""
+        return self._platform
+
+    @platform.setter
+    def platform(self, platform: Platform) -> None:
+        self._platform = platform
+        platform.scripts = self
 
     def post(self, post_id: int, reader: int) -> Post | None:
         """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""

@@ -27,6 +27,10 @@ class Scripts(Protocol):
         """Return the agent of a row."""
         ...
 
+    def for_copy(self, platform: Any) -> "Scripts":
+        """Return who has the agents of a copy of the platform."""
+        ...
+
     def step_scripts(self) -> None:
         """Let the agents that act by scripts do their tick."""
         ...

@@ -27,7 +27,7 @@ from prism_mesa.errors import PrismError
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import AgentsParams, FeedParams, SocialParams
-from prism_mesa.social.state.population import STATE_BITS
+from prism_mesa.social.state.population import unpacked_codes
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 
 NETWORK_LIMIT: Final = 300  # agents; more are a blot, and slow to draw
@@ -129,7 +129,7 @@ def furthest(model: SocialModel) -> npt.NDArray[np.int64]:
     history = model.history
     kept = np.arange(history.depth) < history.count[:, None]
     recent = kept & (history.ring["clock"] >= model.time_of_day.number(model.round, 0))
-    entered = np.where(recent, rank[history.ring["move"] & (1 << STATE_BITS) - 1], 0)
+    entered = np.where(recent, rank[unpacked_codes(history.ring["move"])[2]], 0)
     return np.asarray(np.maximum(entered.max(axis=1), rank[model.population.state]), np.int64)
 
 

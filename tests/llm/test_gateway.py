@@ -204,3 +204,46 @@ def test_beginning_anew_keeps_the_connection_where_nothing_is_out_and_drops_what
 )
 def test_the_status_of_a_refusal_has_its_word(status, reason):
     assert status_reason(status) == reason
+
+
+# -- when nobody waits any more ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_an_answer_that_nobody_waits_for_any_more_is_counted_and_written_down_all_the_same(tmp_path, fails):
+    asked, may_go = threading.Event(), threading.Event()
+
+    def slowly(prompt):
+        asked.set()
+        assert may_go.wait(10)
+        return "Sure!" if fails else scrolls(prompt)
+
+    async def lose_patience(reasoner):
+        waiting = asyncio.ensure_future(reasoner.answer_all([place(agent=1), place(agent=2)]))
+        await asyncio.to_thread(asked.wait, 10)
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        may_go.set()
+        for _ in range(1000):
+            if rows_of(ledger):
+                break
+            await asyncio.sleep(0.01)
+
+    with Ledger(tmp_path / "l.sqlite") as ledger, Reasoner(slowly, ledger=ledger, attempts=1) as reasoner:
+        asyncio.run(lose_patience(reasoner))
+        sources = ["fallback", "fallback"] if fails else ["llm", "cache"]
+        assert rows_of(ledger) == [(0, 1, sources[0], 1), (0, 2, sources[1], 0)]
+        assert reasoner.counts.total() == 2
+        assert reasoner.answer([place(agent=3)])[0].source == ("fallback" if fails else "cache")
+
+
+@pytest.mark.parametrize("submits", [False, True])
+def test_what_was_known_before_a_question_that_cannot_be_put_is_not_lost(tmp_path, submits):
+    bad = PlacedQuestion(Question(Persona("Ann"), AgentState.EVALUATING, "decides", ()), 0, 0, 5)
+    with Ledger(tmp_path / "l.sqlite") as ledger, Reasoner(scrolls, ledger=ledger) as reasoner:
+        reasoner.answer([place(agent=1)])
+        with pytest.raises(ValueError, match="no options"):
+            (reasoner.submit if submits else reasoner.answer)([place(agent=2), bad])
+        assert rows_of(ledger) == [(0, 1, "llm", 1), (0, 2, "cache", 0)]
+        assert [ask.agent for ask, _ in reasoner.collect()] == ([2] if submits else [])

@@ -1,22 +1,28 @@
 """A platform without Mesa: built, stepped, copied and compared."""
 
+import pickle
 import subprocess
 import sys
 from collections import deque
+from contextlib import closing
 from copy import deepcopy
 from dataclasses import fields
 
 import numpy as np
 import pytest
+from echo_agents import Echo
 from own_charts import SCROLLING
+from worlds import ran, small
 
 from prism_mesa.errors import AgentError
+from prism_mesa.llm import Ledger
+from prism_mesa.reasoner import Reasoner
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.newcomers import add_row
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.platform_agent import PlatformAgent
+from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import start_platform
 from prism_mesa.statechart import Statechart, Transition
@@ -101,6 +107,64 @@ def test_a_copy_is_a_branch_that_goes_on_like_the_original():
     assert branch.scripts.agent(3).to_dict() == trunk.scripts.agent(3).to_dict()
 
 
+def test_a_branch_of_a_run_leaves_the_run_and_its_folder_alone():
+    model = small()
+    model.step()
+    branch, rows = deepcopy(model.platform), len(model.recorder.tables["rounds"])
+    assert (branch.recorder, type(branch.scripts)) == (None, PlainAgents)
+    rows_of_branch = [run_round(branch) for _ in range(2)]
+    assert (model.round, len(model.recorder.tables["rounds"])) == (0, rows)
+    ran(model, 2)
+    assert model.round_row == rows_of_branch[-1]
+
+
+def test_a_branch_with_an_llm_goes_on_like_the_original(tmp_path):
+    model = SocialModel(agents_n=40, reasoner=Reasoner(lambda prompt: "composing"))
+    with Ledger(tmp_path / "own.sqlite") as own, closing(model):
+        model.reasoner.record(own, "run")
+        model.step()
+        branch = deepcopy(model.platform)
+        n_answers = len(list(own.asked()))
+        row = run_round(branch)
+        assert len(list(own.asked())) == n_answers
+        model.step()
+        assert model.round_row == row
+        branch.reasoner.close()
+
+
+def test_a_model_goes_on_from_another_platform_and_its_agents_with_it():
+    model = SocialModel(agents_n=40)
+    agent = model.agent(3)
+    model.step()
+    before, now = deepcopy(model.platform), agent.now
+    model.step()
+    after = model.round_row
+    model.platform = before
+    assert (model.round, agent.now) == (0, now)
+    model.step()
+    assert model.round_row == after
+    assert model.platform.scripts is model
+
+
+def test_agents_with_scripts_are_copied_with_their_model_only():
+    model = SocialModel(agents_n=20)
+    Echo(model, 3)
+    with pytest.raises(AgentError, match="copied with their model"):
+        deepcopy(model.platform)
+    other = deepcopy(model)
+    assert (other.platform.scripts, type(other.agent(3))) == (other, Echo)
+    model.step()
+    other.step()
+    assert other.round_row == model.round_row
+
+
+def test_a_platform_can_be_pickled():
+    platform = started()
+    run_round(platform)
+    copied = pickle.loads(pickle.dumps(platform))
+    assert run_round(copied) == run_round(platform)
+
+
 def test_guards_and_actions_in_python_are_handed_agents_without_mesa():
     met = []
 
@@ -129,7 +193,7 @@ def test_who_comes_is_there_in_the_next_round_and_who_left_is_gone():
 def test_what_is_read_on_the_model_is_the_platforms_and_cannot_be_set_there():
     model = SocialModel(agents_n=20)
     for field in fields(Platform):
-        if hasattr(type(model), field.name) and field.name not in ("chart", "recorder"):
+        if field.name not in ("chart", "recorder", "scripts"):
             assert getattr(model, field.name) is getattr(model.platform, field.name)
             with pytest.raises(AttributeError, match=f"SocialModel.{field.name} can only be read"):
                 setattr(model, field.name, None)

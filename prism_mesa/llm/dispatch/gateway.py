@@ -161,20 +161,34 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
         return self._loop().run(self._collect())
 
     async def _answer_all(self, asks: Sequence[Q]) -> list[A]:
-        pending = [self._put(self._prepare(ask), submitted=False) for ask in asks]
-        left = [one for one in pending if not one.done]
+        pending: list[PendingQuestion[Q, A]] = []
+        try:
+            pending.extend(self._put(self._prepare(ask), submitted=False) for ask in asks)
+            left = [one for one in pending if not one.done]
 
-        def none_is_left() -> bool:
-            while left and left[-1].done:
-                left.pop()
-            return not left
+            def none_is_left() -> bool:
+                while left and left[-1].done:
+                    left.pop()
+                return not left
 
-        await self._until(none_is_left)
+            await self._until(none_is_left)
+        except BaseException:
+            self._leave(pending)
+            raise
         return self._give(pending)
 
-    async def _submit(self, asks: Sequence[Q]) -> None:
-        pending = [self._put(self._prepare(ask), submitted=True) for ask in asks]
+    def _leave(self, pending: Sequence[PendingQuestion[Q, A]]) -> None:
+        """Count and write down what has come of questions whose answers nobody waits for any more, or will come."""
+        for one in pending:
+            one.is_left = True
         self._give([one for one in pending if one.done])
+
+    async def _submit(self, asks: Sequence[Q]) -> None:
+        pending: list[PendingQuestion[Q, A]] = []
+        try:
+            pending.extend(self._put(self._prepare(ask), submitted=True) for ask in asks)
+        finally:
+            self._give([one for one in pending if one.done])
 
     async def _collect(self) -> list[tuple[Q, A]]:
         dispatcher = self._dispatcher_of_this_loop()
@@ -241,9 +255,9 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
         if asked.completion is not None:
             told = self._choice_and_probabilities(asked.question, asked.completion.text)
             asked.raw = self.store.keep(asked.stored(asked.completion, self.identity, *told))
-        submitted = [one for one in asked.share() if one.is_submitted]
-        self._give(submitted)
-        self._n_out -= len(submitted)
+        given = [one for one in asked.share() if one.is_submitted or one.is_left]
+        self._give(given)
+        self._n_out -= sum(one.is_submitted for one in given)
 
     def _give(self, pending: Sequence[PendingQuestion[Q, A]]) -> list[A]:
         """Return the answers to questions that are done, count them, and write down who asked."""

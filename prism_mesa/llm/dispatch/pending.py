@@ -26,6 +26,7 @@ class PendingQuestion[Q, A]:
         priority: What a limit is spent on first: lower comes first. It stands once the question is `taken` from the
             queue.
         is_submitted: Whether nobody waits for it, so that it is given out as soon as it is done.
+        is_left: Whether whoever waited for it does so no more.
         key: The ledger's; empty if no LLM is concerned.
         others: Equal questions that wait for the answer to this one.
         most_tokens: Tokens that one attempt cannot exceed.
@@ -45,6 +46,7 @@ class PendingQuestion[Q, A]:
     place: RunPosition
     priority: tuple[float, int, int]
     is_submitted: bool = False
+    is_left: bool = False
     key: str = ""
     others: list["PendingQuestion[Q, A]"] = field(default_factory=list)
     most_tokens: int = 0

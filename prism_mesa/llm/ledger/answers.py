@@ -45,6 +45,10 @@ class AnswerStore:
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
         self._llms: set[tuple[str, str, str]] | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a copy has, which writes nothing into the ledger of the run."""
+        return vars(self) | {"own": None}
+
     def begin(self, own: Ledger, run: str) -> None:
         """Begin a run, which knows nothing of the answers of an earlier one but what a shared ledger holds."""
         self.own, self.run = own, run

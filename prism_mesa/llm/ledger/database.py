@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,10 @@ class Ledger(Closing):
         except DataError:
             self._db.close()
             raise
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Return how a copy is made: the file is opened once more."""
+        return partial(type(self), read_only=isinstance(self._db, ReadOnlyFile)), (self.path,)
 
     @one_line
     def __repr__(self) -> str:

@@ -58,7 +58,7 @@ class AgentColumns:
         if name in _DERIVED:
             return _DERIVED[name](population, self.rows)
         if name in _BAND:
-            half = self.platform.params.agents.band / 2
+            half = self.platform.half_band
             middle = population.engagement_threshold[self.rows].astype(np.float64)
             return middle - half if name == "low_threshold" else middle + half
         if name in BIG_FIVE:

@@ -161,7 +161,7 @@ def table_of(posts: Posts) -> PostTable:
 
 def _setting(platform: Platform) -> RoundConstants:
     return RoundConstants(
-        half_band=platform.params.agents.band / 2,
+        half_band=platform.half_band,
         unit_length=float(UNIT * UNIT),
         action_key=platform.streams.key("action", platform.round),
         ticks=platform.params.ticks_per_round,

@@ -98,19 +98,35 @@ def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     centre = raw.mean(axis=0)
     own_words = 1 - params.label_weight if labels else 1.0
     vectors = quantised(raw - centre)
-
-    def place(texts: Sequence[str], about: Sequence[int] = ()) -> npt.NDArray[np.int8]:
-        placed = own_words * _unit(embed(texts))
-        if labels and len(about):
-            shared = np.asarray(about)
-            placed += np.where(shared[:, None] < 0, 0.0, by_label[shared])
-        return quantised(placed - centre)
-
+    place = _Places(embed, own_words, by_label, centre)
     if labels:
         means = [vectors[[label in own for own in corpus.labels]].mean(axis=0) for label in labels]
         return Topics(vectors, labels, quantised(np.array(means)), place)
     names, axes = _word_axes(corpus.texts, embed, k)
     return Topics(vectors, names, axes, place)
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Places texts among the topics of a corpus, as `Topics.place` says.
+
+    Attributes:
+        own_words: Weight of what a text says itself, against the labels of the text that it is about.
+        by_label: Weighed axes of labels, shape (texts of the corpus, n_topics); no rows without labels.
+        centre: The mean of the corpus.
+    """
+
+    embed: Embedder
+    own_words: float
+    by_label: npt.NDArray[np.float64]
+    centre: npt.NDArray[np.float64]
+
+    def __call__(self, texts: Sequence[str], about: Sequence[int] = ()) -> npt.NDArray[np.int8]:
+        placed = self.own_words * _unit(self.embed(texts))
+        if len(self.by_label) and len(about):
+            shared = np.asarray(about)
+            placed += np.where(shared[:, None] < 0, 0.0, self.by_label[shared])
+        return quantised(placed - self.centre)
 
 
 def quantised(vectors: npt.NDArray[np.float64]) -> npt.NDArray[np.int8]:
@@ -152,31 +168,34 @@ def words_of(text: str) -> list[str]:
 
 
 def _embedder(name: str, texts: Sequence[str], k: int) -> Embedder:
-    return _hashing(texts, k) if name == "hashing" else _wordllama(texts, k)
+    return _Hashing(texts, k) if name == "hashing" else _wordllama(texts, k)
 
 
-def _hashing(texts: Sequence[str], k: int) -> Embedder:
-    """Return signed feature hashing of words, weighted by inverse document frequency.
+class _Hashing:
+    """Signed feature hashing of words, weighted by inverse document frequency.
 
     Weinberger et al. 2009, doi:10.1145/1553374.1553516.
     """
-    documents = Counter(word for text in texts for word in set(words_of(text)))
 
-    @cache
-    def place(word: str) -> tuple[int, float]:
-        bits = zlib.crc32(word.encode())
-        weight = np.log((1 + len(texts)) / (1 + documents[word]))
-        return (bits >> 1) % k, float(weight if bits & 1 else -weight)
+    def __init__(self, texts: Sequence[str], k: int) -> None:
+        self._k = k
+        self._n_texts = len(texts)
+        self._documents = Counter(word for text in texts for word in set(words_of(text)))
+        self._known: dict[str, tuple[int, float]] = {}
 
-    def embed(batch: Sequence[str]) -> npt.NDArray[np.float64]:
-        vectors = np.zeros((len(batch), k))
+    def __call__(self, batch: Sequence[str]) -> npt.NDArray[np.float64]:
+        vectors = np.zeros((len(batch), self._k))
         for row, text in enumerate(batch):
             for word in words_of(text):
-                axis, weight = place(word)
+                axis, weight = self._known.get(word) or self._place(word)
                 vectors[row, axis] += weight
         return vectors
 
-    return embed
+    def _place(self, word: str) -> tuple[int, float]:
+        bits = zlib.crc32(word.encode())
+        weight = float(np.log((1 + self._n_texts) / (1 + self._documents[word])))
+        self._known[word] = (bits >> 1) % self._k, weight if bits & 1 else -weight
+        return self._known[word]
 
 
 def _wordllama(texts: Sequence[str], k: int) -> Embedder:
@@ -188,7 +207,21 @@ def _wordllama(texts: Sequence[str], k: int) -> Embedder:
     _, axes = np.linalg.eigh(np.cov(known.T))
     axes = axes[:, ::-1][:, :k]
     axes = axes * np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(axes.shape[1])])
-    return lambda batch: ((known if batch is texts else _wordllama_vectors(batch)) - mean) @ axes
+    return _Axes(texts, known, mean, axes)
+
+
+@dataclass(frozen=True)
+class _Axes:
+    """WordLlama's vectors on axes; those of the texts of a corpus are `known`."""
+
+    texts: Sequence[str]
+    known: npt.NDArray[np.float64]
+    mean: npt.NDArray[np.float64]
+    axes: npt.NDArray[np.float64]
+
+    def __call__(self, batch: Sequence[str]) -> npt.NDArray[np.float64]:
+        vectors = self.known if batch is self.texts else _wordllama_vectors(batch)
+        return np.asarray((vectors - self.mean) @ self.axes)
 
 
 def _wordllama_vectors(texts: Sequence[str]) -> npt.NDArray[np.float64]:

@@ -11,6 +11,7 @@ import pydantic
 import pytest
 from stand_in_clients import OPTIONS, SCHEMA, WHICH, ask, ask_all, async_client_of, client_of, plain
 
+from prism_mesa.llm import stand_in
 from prism_mesa.llm.stand_in import (
     Said,
     StandIn,
@@ -189,3 +190,7 @@ def test_the_embedded_llm_answers_over_the_protocol():
     assert "".join(entry.token for entry in reply.logprobs) == reply.message.content
     assert all(len(entry.top_logprobs) == 5 for entry in reply.logprobs)
     assert reply.prompt_eval_count > 10
+
+
+def test_all_its_public_names_are_there():
+    assert [name for name in stand_in.__all__ if not hasattr(stand_in, name)] == []

@@ -18,6 +18,12 @@ def test_a_chart_is_named_as_module_and_object():
     assert viral.chart.name == "viral"
 
 
+@pytest.mark.parametrize("chart", [42, [], Statechart])
+def test_what_is_no_chart_is_one_line_that_says_how_to_name_one(chart):
+    with pytest.raises(ChartError, match=r"^chart: .* is no Statechart \(statechart.chart=module:object names one"):
+        SocialModel(agents_n=30, chart=chart)
+
+
 @pytest.mark.parametrize(
     ("where", "message"),
     [

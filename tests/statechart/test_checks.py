@@ -315,3 +315,10 @@ def test_what_a_random_agent_meets_was_found(transitions, high, x):
         assert kinds & {"gap", "no-options"}
     else:
         assert shadowed.count(str(ran[0])) < [str(t) for t in chart.transitions].count(str(ran[0]))
+
+
+def test_a_misspelt_field_is_found_at_its_transition_with_the_nearest_name():
+    chart = a_chart((COMPOSING, F.post.x > F.agent.hihg), (SCROLLING,))
+    [found] = [finding for finding in chart.check(fields=["agent.high", "post.x"]) if finding.kind == "unknown-field"]
+    assert (found.level, found.where) == ("error", "evaluating --decides--> composing [post.x > agent.hihg]")
+    assert found.message == "no agent has a field 'agent.hihg'. Did you mean 'agent.high'?"

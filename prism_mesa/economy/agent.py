@@ -1,6 +1,8 @@
 """Nations as Mesa agents: one whose policy an LLM sets in words, and the baselines beside it."""
 
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import mesa
 
@@ -15,7 +17,7 @@ from prism_mesa.economy.policy_text.interpret import Reading, read_policy
 from prism_mesa.economy.rules import RULES, RuleContext
 from prism_mesa.economy.state import HasState, PolicyDecision
 from prism_mesa.economy.tools import Judge, NationTools
-from prism_mesa.errors import one_line
+from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
@@ -89,6 +91,13 @@ class EconLLMAgent(LLMAgent[SimulationState, PolicyDecision], Nation):
         self.memory = memory
         self._result_chars = RESULT_CAP if thinking is None else thinking.result_chars
         self._judge = judge
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Warn of a class whose own `decide_action` a model would not call."""
+        super().__init_subclass__(**kwargs)
+        if "decide_action" in vars(cls) and "decide" not in vars(cls):
+            said = f"{cls.__name__}.decide_action: nations of a model go by decide, which returns a Reasoned"
+            warnings.warn(said, PrismWarning, stacklevel=2)
 
     def _construct_prompt(self, state: SimulationState) -> str:
         """Return the contract's prompt, static text first, with what else the nation knows between its two messages."""

@@ -174,8 +174,12 @@ class EconomyModel(mesa.Model):
 
     @property
     def world(self) -> World:
-        """Where all nations stand."""
+        """Where all nations stand; what is set is where they stand from now on."""
         return self.state.world
+
+    @world.setter
+    def world(self, world: World) -> None:
+        self.state = self.state.at(world, self.macro)
 
     @property
     def seen(self) -> Mapping[str, Floats]:
@@ -216,7 +220,6 @@ class EconomyModel(mesa.Model):
         except BaseException:
             self._set_clock()
             raise
-        self.running = self.world.quarter < self.params.rounds
 
     def _next_state(self) -> EconomyState:
         """Return the state a quarter later; nothing changes."""
@@ -237,6 +240,7 @@ class EconomyModel(mesa.Model):
     def _set_state(self, state: EconomyState) -> None:
         """Make a state the model's and its nations'."""
         self.state = state
+        self.running = state.world.quarter < self.params.rounds
         for nation in self.nations:
             nation.past = state.past[nation.row]
             nation.reasoning_chain = state.decided[nation.row].chain if state.decided else None

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, Self
 
 from prism_mesa.economy.llm_agent import Action, Decision, ReasoningChain
@@ -73,6 +73,11 @@ class EconomyState:
         seen = indicators(macro, world)
         past: tuple[tuple[PastDecision, ...], ...] = ((),) * len(macro.names)
         return cls(world, seen, nation_states(macro, seen), past, (), Counter(), Counter())
+
+    def at(self, world: World, macro: Macro) -> Self:
+        """Return the same state in another world, with what follows from that."""
+        seen = indicators(macro, world)
+        return replace(self, world=world, seen=seen, nation_states=nation_states(macro, seen))
 
     def after(
         self, decided: Sequence[Decided], world: World, macro: Macro, quarter: str, memory: Sequence[int]

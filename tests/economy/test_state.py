@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from dataclasses import replace
 from functools import partial
 
 import mesa
@@ -16,7 +17,7 @@ from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.observation import INDICATORS, NationState
 from prism_mesa.economy.rules import RULES, Rule
 from prism_mesa.economy.state import EconomyState
-from prism_mesa.errors import LLMFailureException
+from prism_mesa.errors import LLMFailureException, PrismWarning
 
 MIXED = [
     "United States",
@@ -138,6 +139,33 @@ def test_a_reporter_of_ones_own_that_raises_comes_after_the_quarter_and_the_next
     assert (model.time, model.steps, model.world.quarter) == (2.0, 2, 2)
     model.step()
     assert (model.time, model.steps, model.world.quarter) == (3.0, 3, 3)
+
+
+def test_a_reporter_that_raises_in_the_last_quarter_makes_no_other_one():
+    model = EconomyModel(rounds=1)
+
+    def broken(of):
+        raise BugError("at the end")
+
+    model.datacollector = mesa.DataCollector(model_reporters={"gap": broken})
+    with pytest.raises(BugError, match="at the end"):
+        model.step()
+    assert (model.world.quarter, model.running) == (1, False)
+
+
+def test_a_world_that_is_set_is_where_nations_stand():
+    model, other = EconomyModel(), EconomyModel()
+    other.world = replace(other.world, policy_rate=other.world.policy_rate + 1)
+    assert other.nation_state(0).policy_rate == pytest.approx(model.nation_state(0).policy_rate + 1)
+    assert (other.seen["policy_rate"] - model.seen["policy_rate"]).tolist() == pytest.approx([1.0] * len(model.nations))
+    model.step()
+    other.step()
+    assert (other.seen["output_gap"] != model.seen["output_gap"]).all()
+
+
+def test_a_nation_whose_own_decide_action_nobody_would_call_is_warned_of():
+    with pytest.warns(PrismWarning, match="Stubborn.decide_action: nations of a model go by decide"):
+        type("Stubborn", (EconLLMAgent,), {"decide_action": lambda self, state: None})
 
 
 def test_a_nation_that_fails_takes_back_no_nations_reasons_but_its_own_decision_keeps_them():

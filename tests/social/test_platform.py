@@ -197,3 +197,11 @@ def test_what_is_read_on_the_model_is_the_platforms_and_cannot_be_set_there():
             assert getattr(model, field.name) is getattr(model.platform, field.name)
             with pytest.raises(AttributeError, match=f"SocialModel.{field.name} can only be read"):
                 setattr(model, field.name, None)
+
+
+def test_triggers_have_places_and_what_is_none_has_minus_one():
+    platform = started()
+    assert [platform.trigger_code(name) for name in platform.chart.triggers] == list(
+        range(len(platform.chart.triggers))
+    )
+    assert platform.trigger_code("no such trigger") == -1

@@ -10,7 +10,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.network import draw_rows, toss_rows
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.network import from_edges
-from prism_mesa.social.world.random_networks import generate_network
+from prism_mesa.social.world.random_networks import _poisson, generate_network
 from prism_mesa.streams import Streams
 
 KINDS = ["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration"]
@@ -231,3 +231,13 @@ def test_kind_edges_needs_a_file_and_a_file_implies_the_kind():
         NetworkParams(kind="edges")
     assert NetworkParams(edges="x.csv").kind == "edges"
     assert NetworkParams(edges="x.csv", kind="erdos_renyi").kind == "edges"
+
+
+@pytest.mark.parametrize("mean", [0.01, 1, 20, 400, 3000])
+def test_the_ladder_of_poisson_numbers_goes_up_to_where_nothing_is_left(mean):
+    ladder = _poisson(mean)
+    assert ladder[0] == pytest.approx(np.exp(-mean))
+    assert ladder[-1] == pytest.approx(1, abs=1e-9)
+    assert (np.diff(ladder) >= 0).all()
+    assert np.searchsorted(ladder, 0.5) == pytest.approx(mean, abs=1)
+    assert (1 - ladder).sum() == pytest.approx(mean, rel=1e-6)

@@ -1,0 +1,45 @@
+"""Where compiled kernels are kept."""
+
+import pytest
+
+from prism_mesa.kernels import compiling
+
+
+@pytest.fixture(autouse=True)
+def no_folder_given(monkeypatch):
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+
+
+def test_the_folder_is_made_with_those_above_it_and_named_by_the_sources(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "not" / "there"))
+    folder = compiling._cache_folder()
+    assert folder == compiling._cache_folder()
+    assert (tmp_path / "not" / "there" / "prism-mesa" / f"kernels-{compiling._digest()}").is_dir()
+    assert folder.startswith(str(tmp_path))
+
+
+def test_what_numba_was_told_comes_before_the_users_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "users"))
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "told"))
+    assert compiling._cache_folder().startswith(str(tmp_path / "told"))
+    assert not (tmp_path / "users").exists()
+
+
+def test_without_either_it_lies_in_the_home(monkeypatch, tmp_path):
+    monkeypatch.setattr(compiling.Path, "home", lambda: tmp_path)
+    assert compiling._cache_folder().startswith(str(tmp_path / ".cache" / "prism-mesa"))
+
+
+def test_where_nothing_can_be_written_nothing_is_kept(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert compiling._cache_folder() == ""
+
+
+def test_who_has_no_home_keeps_nothing(monkeypatch):
+    def nobody():
+        raise RuntimeError("no home")
+
+    monkeypatch.setattr(compiling.Path, "home", nobody)
+    assert compiling._cache_folder() == ""

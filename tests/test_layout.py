@@ -43,9 +43,10 @@ def circle_of(imports):
 
 
 def too_long(tree):
-    """Return the functions of a module that are too long, with their lines."""
+    """Return the functions of a module that are too long, with their lines, decorators among them."""
     functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    lengths = [(function.name, function.end_lineno - function.lineno + 1) for function in functions]
+    firsts = [min(part.lineno for part in (f, *f.decorator_list)) for f in functions]
+    lengths = [(f.name, f.end_lineno - first + 1) for f, first in zip(functions, firsts, strict=True)]
     return [(name, length) for name, length in lengths if length > LONGEST]
 
 
@@ -69,3 +70,4 @@ def test_circles_and_long_functions_are_found():
     imports["p.c"] = imported_by(ast.parse("from p import a"), known)
     assert set(circle_of(imports)) == known
     assert too_long(ast.parse("def f():\n" + "    pass\n" * 50)) == [("f", 51)]
+    assert too_long(ast.parse("@cache\n@cache\ndef f():\n" + "    pass\n" * 48)) == [("f", 51)]

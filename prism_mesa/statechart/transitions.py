@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import Enum
 from math import isfinite, isnan
 from numbers import Integral, Real
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -32,28 +32,22 @@ class AnyState(Enum):
 
 
 ANY: Final = AnyState.ANY
-"""Every state of the chart but the target: ``Transition("round_ends", ANY, AgentState.IDLE)``."""
-
-type Source = AgentState | str | Iterable[AgentState | str] | AnyState
+"""Every state of the chart but the target (every state, if that is None): ``Transition("round_ends", ANY, "idle")``."""
 
 
-@dataclass(frozen=True, eq=False, repr=False, init=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Transition:
     """One transition of a chart, or one from each of several states; immutable.
 
     Args:
         trigger: Name of the event, not empty.
-        source: State it leaves (an `AgentState` or its value); or several; or `ANY`, every state of the chart but the
-            target. A chart reads several as one transition from each, in the order of the states, at its place in the
-            list: those in `Statechart.transitions` have one `source`.
+        source: State it leaves (an `AgentState` or its value); or several, kept as a tuple in the order of the
+            states; or `ANY`, every state of the chart but the target (every state, if that is None). A chart reads
+            several as one transition from each, at its place in the list: those in `Statechart.transitions` have one.
         target: State it enters; None leaves the choice among the declared targets to the oracle.
         guard: Expression over `F`, or callable ``(agent, context) -> bool | NEEDS_ORACLE``; it only reads.
             None means *else*.
         action: Callable ``(agent, context)`` that runs before the state changes.
-
-    Attributes:
-        sources: The states it leaves, in the order of the states; none for `ANY`.
-        source: The state it leaves, if it is one.
 
     Raises:
         ChartError: (a ValueError) if the trigger is empty, a state is unknown or given twice as a source, there is no
@@ -61,48 +55,42 @@ class Transition:
     """
 
     trigger: str
-    sources: tuple[AgentState, ...]
-    source: AgentState
+    source: Any
     target: AgentState | None
-    guard: Guard | None
-    action: Action | None
+    guard: Guard | None = None
+    action: Action | None = None
 
-    def __init__(
-        self,
-        trigger: str,
-        source: Source,
-        target: AgentState | str | None,
-        guard: Guard | None = None,
-        action: Action | None = None,
-    ) -> None:
-        given = [source] if isinstance(source, str | AnyState) or not isinstance(source, Iterable) else list(source)
-        where = f"transition {', '.join(map(_name, given))} --{trigger}--> {_name(target)}"
-        if not isinstance(trigger, str) or not trigger.strip():
-            raise ChartError(f"{where}: the trigger is {trigger!r}; give a non-empty string")
-        for name, part in (("guard", guard), ("action", action)):
+    def __post_init__(self) -> None:
+        one = isinstance(self.source, str | bytes | AnyState) or not isinstance(self.source, Iterable)
+        given = [self.source] if one else list(self.source)
+        where = f"transition {', '.join(map(_name, given))} --{self.trigger}--> {_name(self.target)}"
+        if not isinstance(self.trigger, str) or not self.trigger.strip():
+            raise ChartError(f"{where}: the trigger is {self.trigger!r}; give a non-empty string")
+        for name, part in (("guard", self.guard), ("action", self.action)):
             if part is not None and not callable(part):
                 raise ChartError(f"{where}: the {name} is {part!r}; give a callable (agent, context) or None")
         try:
-            sources = () if source is ANY else _sources(given)
-            fields = {"target": None if target is None else AgentState(target), "sources": sources}
+            if self.source is not ANY:
+                sources = _sources(given)
+                object.__setattr__(self, "source", sources[0] if len(sources) == 1 else sources)
+            if self.target is not None:
+                object.__setattr__(self, "target", AgentState(self.target))
         except ChartError as error:
             raise ChartError(f"{where}: {error}") from None
-        if len(sources) == 1:
-            fields["source"] = sources[0]
-        for field, value in (fields | {"trigger": trigger, "guard": guard, "action": action}).items():
-            object.__setattr__(self, field, value)
 
-    def __getattr__(self, name: str) -> NoReturn:
-        if name == "source" and "sources" in vars(self):
-            raise AttributeError(f"{self} has several sources: Statechart.transitions has a transition for each")
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    @property
+    def sources(self) -> tuple[AgentState, ...]:
+        """The states it leaves, in the order of the states; none for `ANY`."""
+        if self.source is ANY:
+            return ()
+        return self.source if isinstance(self.source, tuple) else (self.source,)
 
     def singles(self, states: Set[AgentState]) -> "list[Transition]":
         """Return the transitions with one source that it stands for in a chart of these states."""
         if len(self.sources) == 1:
             return [self]
         sources = self.sources or [state for state in STATES if state in states and state is not self.target]
-        return [Transition(self.trigger, state, self.target, self.guard, self.action) for state in sources]
+        return [replace(self, source=state) for state in sources]
 
     def __eq__(self, other: object) -> bool:
         """Two transitions are equal if all fields are, guards and actions by identity."""
@@ -114,7 +102,7 @@ class Transition:
         return hash(self._key())
 
     def _key(self) -> tuple[object, ...]:
-        return (self.trigger, self.sources, self.target, id(self.guard), id(self.action))
+        return (self.trigger, self.source, self.target, id(self.guard), id(self.action))
 
     @property
     def guard_label(self) -> str:

@@ -1,6 +1,7 @@
 """A transition from several states, or from any, is read as one from each: in all that a chart does."""
 
 import copy
+import dataclasses
 import pickle
 from types import SimpleNamespace
 
@@ -110,6 +111,7 @@ def test_any_and_a_transition_of_a_states_own_are_both_candidates():
         ((IDLE, None), r"^transition idle, None --tires--> resting: None is not a state"),
         ((IDLE, 3), r"3 is not a state"),
         ("any", r"'any' is not a state"),
+        (b"idle", r"^transition b'idle' --tires--> resting: b'idle' is not a state"),
         ([["idle"]], r"\['idle'\] is not a state"),
     ],
 )
@@ -154,13 +156,36 @@ def test_equal_sources_make_equal_transitions_in_whatever_order():
     assert len({one, same, *others}) == 4
 
 
-@pytest.mark.parametrize("transition", [Transition("ends", ANY, IDLE), Transition("ends", (RESTING, LIKE), IDLE)])
-def test_several_sources_have_no_source_before_a_chart_reads_them(transition):
-    assert not hasattr(transition, "source")
-    with pytest.raises(AttributeError, match=r"has several sources: Statechart.transitions has a transition for each$"):
-        _ = transition.source
-    with pytest.raises(AttributeError, match="'Transition' object has no attribute 'sauce'"):
-        _ = transition.sauce
+@pytest.mark.parametrize(
+    ("source", "held", "sources"),
+    [(ANY, ANY, ()), ((RESTING, LIKE), (LIKE, RESTING), (LIKE, RESTING)), ("idle", IDLE, (IDLE,))],
+)
+def test_a_transition_is_taken_apart_and_changed_as_the_dataclass_that_it_is(source, held, sources):
+    transition = Transition("ends", source, "scrolling", HIGH)
+    match transition:
+        case Transition(trigger, from_, target, guard, action):
+            assert (trigger, from_, target, guard, action) == ("ends", held, SCROLLING, HIGH, None)
+    assert transition.sources == sources
+    assert dataclasses.asdict(Transition("ends", source, SCROLLING)) == {
+        "trigger": "ends",
+        "source": held,
+        "target": SCROLLING,
+        "guard": None,
+        "action": None,
+    }
+    assert dataclasses.replace(transition, trigger="begins") == Transition("begins", source, SCROLLING, HIGH)
+    assert dataclasses.replace(transition, source=COMPOSING).sources == (COMPOSING,)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Weighed(Transition):
+    weight: float = 1.0
+
+
+def test_a_transition_with_a_field_of_its_own_keeps_it_in_a_chart():
+    chart = a_chart(Weighed("ends", (RESTING, IDLE), "scrolling", weight=2.0))
+    assert triples(chart) == [("ends", IDLE, SCROLLING), ("ends", RESTING, SCROLLING)]
+    assert [t.weight for t in chart.transitions] == [2.0, 2.0]
 
 
 @pytest.mark.parametrize("twin", [copy.copy, copy.deepcopy, lambda t: pickle.loads(pickle.dumps(t))])

@@ -38,7 +38,7 @@ class RunFolder:
     Args:
         out: Parent folder; made if missing.
         name: What the folder is named for.
-        tables: The tables that can be written, by name; each write is checked against them.
+        tables: Schemas by name, against which each write is checked; a table without one is written as it comes.
 
     Attributes:
         cpu_s: CPU seconds that went into writing so far.
@@ -61,8 +61,9 @@ class RunFolder:
             TypeError: If they are not the columns of its schema, in their order, each of its type.
         """
         at = time.process_time()
+        rows = _arrow_table(columns, self._tables.get(table))
         _, waiting = self._open.setdefault(table, (0, []))
-        waiting.append(_arrow_table(columns, self._tables[table]))
+        waiting.append(rows)
         while sum(len(rows) for rows in waiting) >= PART_ROWS:
             waiting = self._flush(table)
         self.cpu_s += time.process_time() - at
@@ -83,7 +84,7 @@ class RunFolder:
         parts.mkdir()
         n = 0
         for n, block in enumerate(blocks, start=1):
-            _write_file(_arrow_table(block, self._tables[table]), parts / _part(n - 1))
+            _write_file(_arrow_table(block, self._tables.get(table)), parts / _part(n - 1))
         if n == 1:
             (parts / _part(0)).replace(file)
             parts.rmdir()
@@ -185,14 +186,16 @@ def _part(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def _arrow_table(columns: Rows, schema: TableSchema) -> pa.Table:
-    """Return rows as Arrow holds them, checked.
+def _arrow_table(columns: Rows, schema: TableSchema | None) -> pa.Table:
+    """Return rows as Arrow holds them, checked if there is a schema.
 
     Raises:
         TypeError: If they are not what the schema says.
     """
-    table = pa.table({name: _arrow(cells, schema.types.get(name)) for name, cells in columns.items()})
-    check_written(schema, table.schema)
+    types = schema.types if schema else {}
+    table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
+    if schema:
+        check_written(schema, table.schema)
     return table
 
 

@@ -265,3 +265,12 @@ def test_a_table_without_rows_has_the_types_of_its_columns(tmp_path):
     folder.write_whole("rounds", {"round": np.array([], object)})
     assert read_table(folder.path, "decisions").to_dict("list") == {"action": [], "confidence": []}
     assert read_table(folder.path, "rounds")["round"].dtype == np.int32
+
+
+def test_a_table_without_a_schema_is_written_as_it_comes(folder):
+    folder.write("mine", {"round": [0], "mood": ["good"]})
+    folder.write("mine", {"round": [1], "mood": ["bad"]})
+    folder.write_whole("whole", {"n": [1.5]})
+    folder.close()
+    assert pd.read_parquet(folder.path / "mine.parquet").to_dict("list") == {"round": [0, 1], "mood": ["good", "bad"]}
+    assert pd.read_parquet(folder.path / "whole.parquet").to_dict("list") == {"n": [1.5]}

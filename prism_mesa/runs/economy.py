@@ -58,7 +58,7 @@ def run_economy(
     watch = RunTimer()
     config = given_config(EconomyConfig, config)
     work = NationsRun(EconomyModel(config, llm=llm), config, watch, on_round)
-    return run_to_completion(work, RunFolder(Path(out), config.name, ECONOMY_TABLES))
+    return run_to_completion(work, out, config.name, ECONOMY_TABLES)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.machine import peak_memory_mb, provenance, wall_clock
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
 from prism_mesa.streams import digest64, fresh_seed
+from prism_mesa.tables import TableSchema
 
 
 @dataclass(frozen=True, repr=False)
@@ -130,7 +131,7 @@ class Asked(Protocol):
 
 
 class Work(Protocol):
-    """What a run does between the making of its folder and its end: what runs of one kind do not share with others."""
+    """What a run does from the facts of its manifest to its end: what runs of one kind do not share with others."""
 
     @property
     def asked(self) -> Asked | None:
@@ -158,20 +159,29 @@ class Work(Protocol):
         ...
 
 
-def run_to_completion(work: Work, folder: RunFolder) -> RunResult:
-    """Return the result of a run whose end, good or bad, stands in its manifest.
+def run_to_completion(work: Work, out: str | Path, name: str, tables: Mapping[str, TableSchema]) -> RunResult:
+    """Return the result of a run whose end, good or bad, stands in the manifest of its folder.
+
+    Args:
+        work: What is to be done.
+        out: As for `RunFolder`; the folder is made when all that its manifest says is known.
+        name: As for `RunFolder`.
+        tables: As for `RunFolder`.
 
     Raises:
+        DataError: If the folder cannot be made.
         RunBrokenError: If the run cannot go on; its folder says `failed`, and keeps what was recorded.
         RunInterruptedError: The same for KeyboardInterrupt, but that the folder says `interrupted`.
     """
     manifest = {**provenance(), **work.facts()}
+    folder = RunFolder(Path(out), name, tables)
     folder.write_manifest(manifest)
     try:
         with Ledger(folder.path / LEDGER) as ledger:
             if work.asked is not None:
                 work.asked.record(ledger, f"{work.scope()}/{folder.path.name}-{fresh_seed():x}")
             error = work.carry_out(folder)
+        folder.close()
         return _ended(work, folder, manifest, {"status": "failed", "error": error} if error else {"status": "done"})
     except BaseException as fault:
         raise _broken_off(work, folder, manifest, fault) from fault
@@ -179,7 +189,6 @@ def run_to_completion(work: Work, folder: RunFolder) -> RunResult:
 
 def _ended(work: Work, folder: RunFolder, manifest: Mapping[str, Any], ending: Mapping[str, Any]) -> RunResult:
     """Have the last tables written, write down how the run ended, and return its result."""
-    folder.close()
     summary = work.finish(folder, ending)
     folder.write_manifest({**manifest, **ending, "ended": wall_clock(), "summary": summary})
     return RunResult(folder.path, str(ending["status"]), summary)
@@ -195,13 +204,23 @@ def _broken_off(
     text = shortened(f"{work.where()}: {text}")
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     result = None
-    try:
+    with _going_on(ending, "its manifest could not be written"):
         folder.write_manifest({**manifest, **ending})
+    with _going_on(ending, "its last rows could not be written"):
+        folder.close()
+    with _going_on(ending, "its last tables could not be written"):
         result = _ended(work, folder, manifest, ending)
-    except Exception as second:  # whatever broke the run may also stand in the way of its records
-        text += f"; its last tables could not be written ({type(second).__name__}: {second})"
-    kept = f"{folder.path}: {text} (what was recorded is kept there)"
+    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there)"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result)
+
+
+@contextmanager
+def _going_on(ending: dict[str, str], what: str) -> Iterator[None]:
+    """Add to the error that ended a run what raises in the block: whatever broke it may stand in its way again."""
+    try:
+        yield
+    except Exception as second:
+        ending["error"] += f"; {what} ({type(second).__name__}: {second})"
 
 
 class Stepped(Protocol):

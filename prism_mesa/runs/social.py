@@ -76,7 +76,7 @@ def run(
     made_in_python = [given is not None for given in (chart, prepare, reasoner)]
     work = PlatformRun(model, config, made_in_python, watch, on_round)
     with model.guard_warnings.hold(model.chart):
-        return run_to_completion(work, RunFolder(Path(out), config.name, SOCIAL_TABLES))
+        return run_to_completion(work, out, config.name, SOCIAL_TABLES)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,10 @@ import pytest
 from small_runs import TABLES, small, table_bytes
 
 from prism_mesa import Config
+from prism_mesa.analysis.survey.survey import survey
 from prism_mesa.errors import ConfigError, DataError, PrismWarning, RunError
+from prism_mesa.runs import lifecycle
+from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
 
@@ -218,6 +221,57 @@ def test_a_run_that_cannot_write_its_last_tables_does_not_look_finished(tmp_path
     with pytest.raises(RunError, match=r"IsADirectoryError.*cascades\.parquet"):
         run(small(), out=tmp_path, on_round=in_the_way)
     assert read_manifest(only_folder(tmp_path))["status"] == "failed"
+
+
+@pytest.mark.parametrize("also_in_the_way", [False, True])
+def test_rows_that_cannot_be_written_do_not_stop_the_last_tables_and_each_loss_is_said(
+    tmp_path, monkeypatch, also_in_the_way
+):
+    def in_the_way(done):
+        (only_folder(tmp_path) / ".rounds.parquet").mkdir(exist_ok=True)
+        if also_in_the_way:
+            (only_folder(tmp_path) / "agents.parquet").mkdir(exist_ok=True)
+
+    monkeypatch.chdir(tmp_path)  # short paths: a long message is cut
+    rows, tables = (rf"; its last {what} could not be written \(IsADirectoryError: .*" for what in ("rows", "tables"))
+    with pytest.raises(RunError, match=rows + (tables if also_in_the_way else r"\.rounds\.parquet")) as broken:
+        run(small(), out=".", on_round=in_the_way)
+    folder = only_folder(tmp_path)
+    assert read_manifest(folder)["status"] == "failed"
+    assert (len(read_table(folder, "posts")), len(read_table(folder, "cascades"))) > (0, 0)
+    if also_in_the_way:
+        assert broken.value.result is None
+    else:
+        assert "; its last rows could not be written" in read_manifest(folder)["error"]
+        assert len(read_table(folder, "agents")) == broken.value.result.summary["agents"]
+
+
+def test_an_interrupt_before_the_manifest_is_known_leaves_no_folder(tmp_path, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    done = run(small(), out=tmp_path / "done")
+    monkeypatch.setattr(lifecycle, "provenance", interrupted)
+    asks = {"questions": [{"id": "drink", "ask": "What do you drink?", "options": ["tea", "coffee"]}]}
+    for begin in (
+        lambda: run(small(), out=tmp_path / "out"),
+        lambda: run_economy({"rounds": 1}, out=tmp_path / "out"),
+        lambda: survey(done, asks, out=tmp_path / "out", llm=lambda prompt: "A"),
+    ):
+        with pytest.raises(KeyboardInterrupt):
+            begin()
+        assert list(tmp_path.glob("out/*")) == []
+
+
+def test_a_script_may_record_a_table_of_its_own(tmp_path):
+    models = []
+    result = run(
+        small(rounds=2),
+        out=tmp_path,
+        prepare=models.append,
+        on_round=lambda done: models[0].recorder.write("mine", {"round": [done - 1], "mood": ["good"]}),
+    )
+    assert pd.read_parquet(result.run_dir / "mine.parquet").to_dict("list") == {"round": [0, 1], "mood": ["good"] * 2}
 
 
 @pytest.mark.slow

@@ -131,7 +131,7 @@ def survey(
     with closing(letters), closing(words):
         own = _Survey(records, asked, played, last, agents, letters, words, watch, on_answers)
         try:
-            result = run_to_completion(own, RunFolder(Path(out), "survey", SURVEY_TABLES))
+            result = run_to_completion(own, out, "survey", SURVEY_TABLES)
         except (RunBrokenError, RunInterruptedError) as stop:
             stop.result = stop.result and own.result(stop.result)
             raise

@@ -2,9 +2,10 @@
 
 import own_charts
 import pytest
+from random_worlds import _distilled
 from worlds import differing, ran, small
 
-from prism_mesa.errors import ChartError
+from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import social_chart, viral_chart
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
@@ -88,3 +89,15 @@ def test_agents_that_were_put_somewhere_stay_there_and_new_ones_begin_where_the_
     assert model.agent(4).state is RESTING
     assert {agent.state for agent in model.agents if agent.row != 4} == {SCROLLING}
     assert SocialAgent(model).state is SCROLLING
+
+
+def test_a_chart_of_which_a_distilled_model_has_learned_nothing_is_refused():
+    model = small(reasoner=_distilled(social_chart))
+    before = model.chart
+    states = [IDLE, SCROLLING, EVALUATING, RESTING]
+    kept = [t for t in social_chart.transitions if t.source in states and t.target in states]
+    left = [Transition("decides", EVALUATING, RESTING), Transition("decides", EVALUATING, SCROLLING)]
+    others = [t for t in kept if t.trigger != "decides"]
+    with pytest.raises(ConfigError, match="learned nothing of what this chart leaves open"):
+        model.chart = Statechart(states, [*others, *left], IDLE)
+    assert model.chart is before

@@ -95,11 +95,11 @@ def _published(platform: Platform, row: int, most: int) -> list[Activity]:
 
 
 def _likes(platform: Platform, row: int, most: int) -> list[Activity]:
-    ticks = platform.params.ticks_per_round + 2
     found = []
     for move, clock, post in platform.history.entries(row):
-        if unpacked_move(move)[2] is _LIKES and post != NO_POST and clock // ticks < platform.round:
-            found.append(Activity(clock // ticks, "like", post, *said_by(platform, post), tick=clock % ticks))
+        round_, tick = platform.time_of_day.round_and_tick(clock)
+        if unpacked_move(move)[2] is _LIKES and post != NO_POST and round_ < platform.round:
+            found.append(Activity(round_, "like", post, *said_by(platform, post), tick=tick))
     by_tool = [liked for liked in platform.liked.get(row, ()) if liked[0] < platform.round]
     found += [Activity(round_, "like", post, *said_by(platform, post), tick=tick) for round_, tick, post in by_tool]
     return sorted(found, key=lambda activity: (activity.round, activity.tick))[-most:]

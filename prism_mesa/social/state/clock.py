@@ -22,9 +22,13 @@ class Clock:
         """Return round and tick as one number that grows with time."""
         return round_ * (self.ticks_per_round + 2) + tick
 
+    def round_and_tick(self, number: int) -> tuple[int, int]:
+        """Return the round and the tick of a number."""
+        return divmod(number, self.ticks_per_round + 2)
+
     def at(self, number: int) -> datetime:
         """Return the time of a numbered tick."""
-        round_, rest = divmod(number, self.ticks_per_round + 2)  # apart: all ticks times a long round would overflow
+        round_, rest = self.round_and_tick(number)  # apart: all ticks times a long round would overflow
         return self.start + self.round_length * round_ + self.round_length * rest / (self.ticks_per_round + 2)
 
     def nearest(self, time: datetime) -> int:

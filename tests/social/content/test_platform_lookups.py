@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 from minds import Mind, busy, thought, whim
 from tool_worlds import feed_of, rows_of, step_with, talking, toolbox
+from worlds import ran, small
 
 from prism_mesa.deliberation import Note, Notebook
 from prism_mesa.social.content.activity import activities_of, in_words
@@ -208,3 +209,19 @@ def test_what_is_recalled_begins_with_notes_and_goes_back_in_time(monkeypatch):
     rounds = [[int(n) for n in re.findall(r"^Round (\d+):", "\n".join(own), re.MULTILINE)] for own in lines]
     assert all(own == sorted(own, reverse=True) for own in rounds)
     assert any(own and own[0] == model.round for own in rounds)
+
+
+def test_likes_by_the_chart_are_told_with_the_round_and_the_tick_of_their_transition():
+    model = ran(
+        small(agents_activity=1.0, agents_threshold_mean=0.5, agents_like=1, agents_reply=0, agents_reshare=0), 3
+    )
+    moved = [row for row in model.recorder.tables["transitions"] if row["to_state"] == "engaging_like"]
+    done = {(row["round"], row["tick"], row["agent"], row["post"]) for row in moved if row["round"] < 2}
+    told = {
+        (activity.round, activity.tick, agent, activity.post)
+        for agent in range(30)
+        for activity in activities_of(model.platform, agent, 1000)
+        if activity.action == "like"
+    }
+    assert told == done
+    assert len({(round_, tick) for round_, tick, _, _ in done}) > 4

@@ -23,13 +23,14 @@ C, S = AgentState.COMPOSING, AgentState.SCROLLING
 
 def test_auto_takes_ollama_where_it_has_the_model_and_says_so():
     with serving(chat_answer('{"next_state": "scrolling"}')) as server:
-        reasoner = make_reasoner(ReasonerParams(kind="auto", host=server.url, fallback="stay", max_concurrency=2))
-        assert isinstance(reasoner, Reasoner)
-        assert reasoner.label == f"Ollama llama3.2 at {server.url}"
-        assert (reasoner.params.fallback, reasoner.params.max_concurrency) == ("stay", 2)
-        assert (reasoner.params.answer, reasoner.params.persona) == ("choice", "individual")
-        agent = SimpleNamespace(name="Ann")
-        assert asyncio.run(reasoner.decide(agent, AgentState.EVALUATING, "decides", [C, S])) is S
+        params = ReasonerParams(kind="auto", host=server.url, fallback="stay", max_concurrency=2)
+        with make_reasoner(params) as reasoner:
+            assert isinstance(reasoner, Reasoner)
+            assert reasoner.label == f"Ollama llama3.2 at {server.url}"
+            assert (reasoner.params.fallback, reasoner.params.max_concurrency) == ("stay", 2)
+            assert (reasoner.params.answer, reasoner.params.persona) == ("choice", "individual")
+            agent = SimpleNamespace(name="Ann")
+            assert asyncio.run(reasoner.decide(agent, AgentState.EVALUATING, "decides", [C, S])) is S
     assert server.sent[0]["format"]["properties"]["next_state"]["enum"] == ["composing", "scrolling"]
 
 

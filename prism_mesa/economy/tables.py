@@ -43,7 +43,7 @@ INDICATOR_COLUMNS: Final = (
 
 INDICATORS_TABLE: Final = TableSchema(
     "indicators",
-    "a quarter of a nation",
+    "a nation at the end of a quarter",
     (
         _ROUND,
         _QUARTER,

@@ -91,9 +91,10 @@ def test_with_mesa_it_lives_as_it_does_without(params):
     assert not list(differing(alone, model.platform))
 
 
-def test_a_platform_says_in_one_line_how_far_it_is():
+def test_a_platform_and_its_population_say_in_one_line_what_they_are():
     platform = started()
     run_round(platform)
+    assert repr(platform.population) == "<Population: 60 agents>"
     assert repr(platform) == "<Platform: 60 agents, round 1 of 20, seed 42, decided by rule-based reasoner>"
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, ActionName
+from prism_mesa.errors import counted
 from prism_mesa.kernels import walk_arrays
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
@@ -21,7 +22,7 @@ STATE_BITS: Final = 3
 """A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""
 
 
-@dataclass
+@dataclass(repr=False)
 class Population:
     """Columns of n agents.
 
@@ -67,6 +68,9 @@ class Population:
 
     def __len__(self) -> int:
         return len(self.state)
+
+    def __repr__(self) -> str:
+        return f"<Population: {counted(len(self), 'agent')}>"
 
     def state_counts(self, without: Sequence[int] = ()) -> dict[AgentState, int]:
         """Return the number of present agents in each state, but for some rows."""

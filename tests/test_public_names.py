@@ -3,11 +3,14 @@
 import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import prism_mesa
+
+ROOT = Path(__file__).parents[1]
 
 TOP = (
     "run run_economy open_run replay why survey distill Interview RunResult Config load_config SocialModel SocialAgent "
@@ -72,3 +75,13 @@ def test_help_loads_nothing_heavy_either():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_every_name_that_a_package_offers_is_there():
+    offered = 0
+    for file in sorted((ROOT / "prism_mesa").rglob("__init__.py")):
+        if "__all__" in file.read_text(encoding="utf-8"):
+            package = import_module(".".join(file.relative_to(ROOT).parent.parts))
+            assert [name for name in package.__all__ if not hasattr(package, name)] == []
+            offered += len(package.__all__)
+    assert offered > 100

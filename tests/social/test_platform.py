@@ -1,5 +1,6 @@
 """A platform without Mesa: built, stepped, copied and compared."""
 
+import inspect
 import pickle
 import subprocess
 import sys
@@ -213,3 +214,10 @@ def test_without_tools_keys_of_notes_have_no_effect_and_with_them_they_have():
     with pytest.warns(NotedWarning, match="deliberation.notes: no effect: deliberation.max_tool_calls=0"):
         SocialModel(agents_n=20, deliberation_max_tool_calls=0, **thinks)
     assert not [note for note in SocialModel(agents_n=20, **thinks).notes if "deliberation.notes" in note]
+
+
+def test_a_platform_is_made_of_these_and_all_else_follows_from_them():
+    made_of = "params streams chart reasoner world writer recorder".split()
+    assert list(inspect.signature(Platform).parameters) == made_of
+    with pytest.raises(TypeError, match="missing 5 required positional arguments"):
+        Platform()

@@ -32,6 +32,8 @@ def test_rows_without_a_trigger_or_with_an_unknown_one_or_in_another_state_do_no
     assert chart.fire_many(states, np.array([0, -1, 0]), nothing, nothing).taken.tolist() == [0, -1, -1]
     assert chart.fire_many(states, "decide", nothing, nothing).taken.tolist() == [-1, -1, -1]
     assert chart.fire_many(states[:0], "decides", nothing, nothing).taken.tolist() == []
+    fired = chart.fire_many(states, "decides", nothing, nothing)
+    assert (fired.taken.dtype, fired.open.dtype) == (np.int16, np.int16)  # two bytes for each agent
 
 
 def test_callables_are_named_and_expressions_that_run_over_columns_are_not():

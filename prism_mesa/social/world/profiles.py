@@ -24,7 +24,7 @@ from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-# Of the same persons as records.TRAIT_MEANS.
+# Of the same persons as domain.TRAIT_MEANS.
 TRAIT_CORRELATIONS: Final = (
     (1.0, 0.32, 0.37, -0.44, 0.45),
     (0.32, 1.0, 0.38, -0.44, 0.26),

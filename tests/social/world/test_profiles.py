@@ -251,3 +251,10 @@ def test_a_bad_file_of_profiles_is_one_line_that_says_where(tmp_path, text, mess
 def test_an_agent_named_twice_with_a_space_is_named_twice(tmp_path):
     with pytest.raises(DataError, match="agent '1' is named twice"):
         world(tmp_path, "agent,activity\n1,1\n 1 ,1\n")
+
+
+def test_the_correlations_of_traits_are_those_of_a_matrix():
+    table = np.array(TRAIT_CORRELATIONS)
+    assert (table == table.T).all()
+    assert (np.diag(table) == 1).all()
+    assert (np.linalg.eigvalsh(table) > 0).all()

@@ -178,7 +178,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
         return self._give(pending)
 
     def _leave(self, pending: Sequence[PendingQuestion[Q, A]]) -> None:
-        """Count questions that nobody waits for any more, and write down what came of them: now, or once it is known."""
+        """Count questions that nobody waits for any more, and note what comes of them, now or when it is known."""
         for one in pending:
             one.is_left = True
         self._give([one for one in pending if one.done])

@@ -1,1 +1,1 @@
-"""Studies: many runs of one question. Still empty; designs, statistics and validation come here."""
+"""Studies: many runs of one question. Designs, engines, measures, statistics; yields tables, draws nothing."""

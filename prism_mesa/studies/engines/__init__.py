@@ -1,0 +1,1 @@
+"""Who runs the runs of a study: one process each, here or on a cluster, behind one interface."""

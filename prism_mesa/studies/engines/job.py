@@ -1,0 +1,73 @@
+"""What is handed to whoever runs a run of a study, and what comes back: plain data, which any process can be sent."""
+
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one run may take; None: no limit.
+
+    Attributes:
+        seconds: On the wall, from the start of its process.
+        memory_gb: Of RAM, in GB of 10**9 bytes.
+    """
+
+    seconds: float | None = None
+    memory_gb: float | None = None
+
+
+@dataclass(frozen=True)
+class Job:
+    """A run of a study that is to be run.
+
+    Attributes:
+        run: Its name, a digest of all that decides its results.
+        config: The values of its `Config`, as JSON has them.
+        measures: Names of the measures to take (see `measures.catalogue`).
+        keep: Whether its tables are kept in a folder, as ``prism run`` keeps them, or only its measures.
+        collect: Tables of which the rows are to come back.
+        folder: Parent folder of the run's own, which is ``folder/run``.
+        path: Folders in which modules of the user's own are looked for, after everything installed.
+        limits: What it may take.
+    """
+
+    run: str
+    config: dict[str, Any]
+    measures: tuple[str, ...]
+    keep: Literal["tables", "measures"] = "tables"
+    collect: tuple[str, ...] = ()
+    folder: str = "."
+    path: tuple[str, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+
+
+type Ending = Literal["done", "raised", "timeout", "memory", "killed"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a run.
+
+    Attributes:
+        run: Its name.
+        ending: `done`; `raised`: an error in it; `timeout` and `memory`: ended for a limit; `killed`: by a signal from
+            elsewhere, or its process was gone without a word.
+        reason: One line that says why it is not done; empty if it is.
+        measures: By name; a number that is none (NaN) where a measure is not defined for this run.
+        facts: What it took and who decided: `cpu_s`, `wall_s`, `model_cpu_s`, `peak_memory_mb`, `signal`,
+            `decided_by`, `open`, `by_source`, `fallback`, `calls`, `tokens`, `notes`.
+        tables: Rows of the tables to collect, each an Arrow IPC stream.
+    """
+
+    run: str
+    ending: Ending
+    reason: str = ""
+    measures: dict[str, float] = field(default_factory=dict)
+    facts: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, bytes] = field(default_factory=dict)
+
+    @property
+    def status(self) -> Literal["done", "failed"]:
+        """`done` or `failed`."""
+        return "done" if self.ending == "done" else "failed"

@@ -1,0 +1,1 @@
+"""Named functions of a finished run, each with its unit, range and source."""

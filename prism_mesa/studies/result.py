@@ -1,0 +1,41 @@
+"""A study and what became of it: what `Study.run` returns, and the report is made from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from prism_mesa.runs.config import Config
+from prism_mesa.studies.statistics.analysis import Analysis, RunTable
+
+
+@dataclass(frozen=True)
+class StudyResult:
+    """A study with its runs.
+
+    Attributes:
+        study_dir: Its folder.
+        name: Its name.
+        question: In words.
+        status: `done`: all runs are; `failed`: some failed, no other is missing; `incomplete`: some have not been run.
+        values: The study file's values, as they were read.
+        base: The configuration that arms and points start from.
+        table: The runs and how they were designed; ``table.runs`` is a DataFrame with a row for each run.
+        facts: A row for each run that was run: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
+            `decided_by`, `open`, `fallback`, `calls`, `tokens`, `sources` (JSON: source -> answers), `attempts`,
+            `folder` (relative to `study_dir`; blank: not kept).
+        analysis: What the runs say.
+        notes: What a reader of the results should know: stale runs, measures that were not a number, limits.
+    """
+
+    study_dir: Path
+    name: str
+    question: str
+    status: str
+    values: dict[str, Any]
+    base: Config
+    table: RunTable
+    facts: pd.DataFrame
+    analysis: Analysis
+    notes: tuple[str, ...]

@@ -1,0 +1,1 @@
+"""What the runs of a study say: answers with intervals, comparisons, effects, sensitivity."""

@@ -46,31 +46,35 @@ def answers_section(result: StudyResult) -> Section:
 def answers_table(result: StudyResult, measures: list[str], shown: list[dict[str, object]]) -> Table:
     """Return the answers of some measures, a group of rows for each, a row for each condition."""
     heads = condition_heads(result.table)
-    titles = ("mean", "95 % interval", "median", "sd", "n", "missing")
+    single = result.analysis.answers["n"].max() <= 1
+    titles = ("value", "n", "missing") if single else ("mean", "95 % interval", "median", "sd", "n", "missing")
     columns = (*heads, *(Column(title, number=True) for title in titles))
-    groups = tuple(Group(measure_title(measure), _rows(result, measure, shown)) for measure in measures)
+    groups = tuple(Group(measure_title(measure), _rows(result, measure, shown, single=single)) for measure in measures)
     varies = in_words(condition_columns(result.table))
     caption = (
         f"By {varies}: mean with the bootstrap interval (BCa) of the mean, median, standard deviation between runs, "
         "runs counted, and runs that are not there."
     )
+    if single:
+        caption = f"By {varies}: what was measured in the one run of a condition, if it is there."
     return Table(columns, groups, caption)
 
 
-def _rows(result: StudyResult, measure: str, shown: list[dict[str, object]]) -> tuple[tuple[Words, ...], ...]:
+def _rows(
+    result: StudyResult, measure: str, shown: list[dict[str, object]], *, single: bool
+) -> tuple[tuple[Words, ...], ...]:
     answers = result.analysis.answers
     of_measure = answers[answers["measure"] == measure]
     decimals = decimals_for(of_measure["low"], of_measure["high"], of_measure["mean"])
     rows: list[tuple[Words, ...]] = []
     for condition in shown:
         for row in of_condition(of_measure, result.table, condition).to_dict("records"):
-            figures = (
-                number(row["mean"], decimals),
+            spread = (
                 interval(row["low"], row["high"], decimals),
                 number(row["median"], decimals),
                 number(row["sd"], decimals),
-                count(row["n"]),
-                count(row["missing"]),
             )
+            counts = (count(row["n"]), count(row["missing"]))
+            figures = (number(row["mean"], decimals), *(() if single else spread), *counts)
             rows.append((*condition_cells(result.table, row), *figures))
     return tuple(rows)

@@ -181,6 +181,11 @@ def parts_of(words: Words) -> tuple[Part, ...]:
     return words if isinstance(words, tuple) else (words,)
 
 
+def marked(text: str) -> tuple[Part, ...]:
+    """Return text in which names stand between backticks, as in docstrings, with these as names."""
+    return tuple(Code(part) if place % 2 else part for place, part in enumerate(text.split("`")) if part)
+
+
 def plain(text: object) -> str:
     """Return text on one line, without control characters and passwords."""
     return printable(said_openly(str(text)))

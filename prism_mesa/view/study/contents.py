@@ -1,9 +1,10 @@
 """What a study has, as its report words it: conditions, measures, pairs, counts of runs."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+from pandas.api.types import is_bool_dtype, is_numeric_dtype
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.measures.catalogue import MEASURES
@@ -47,10 +48,13 @@ def of_condition(frame: pd.DataFrame, table: RunTable, condition: Mapping[str, A
     return frame[kept]
 
 
-def condition_label(table: RunTable, condition: Mapping[str, Any]) -> str:
-    """Return a condition on one line, for figures."""
-    arm = (str(condition["arm"]),) if len(table.arms) > 1 else ()
-    return ", ".join([*arm, *(f"{short_key(name)} {level(condition[name])}" for name in table.factors)]) or "all runs"
+def condition_label(table: RunTable, condition: Mapping[str, Any], terms: Sequence[str] = ()) -> str:
+    """Return a condition on one line, or only some terms of it: ``ranked, band 0.1``; for figures."""
+    told = []
+    for name in terms or condition_columns(table):
+        value = level(condition[name])
+        told.append(value if name == "arm" else f"{short_key(name)} {value}")
+    return ", ".join(told) or "all runs"
 
 
 def short_key(key: str) -> str:
@@ -88,7 +92,13 @@ def axis_label(measure: str) -> str:
 
 def condition_heads(table: RunTable) -> tuple[Column, ...]:
     """Return the columns of a condition."""
-    return tuple(Column("arm" if name == "arm" else Code(name)) for name in condition_columns(table)) or (Column(""),)
+    names = condition_columns(table)
+    return tuple(
+        Column("arm")
+        if name == "arm"
+        else Column(Code(name), number=is_numeric_dtype(table.runs[name]) and not is_bool_dtype(table.runs[name]))
+        for name in names
+    ) or (Column(""),)
 
 
 def condition_cells(table: RunTable, row: Mapping[str, Any]) -> tuple[Words, ...]:

@@ -49,11 +49,12 @@ def _facts(result: StudyResult) -> list[tuple[str, Words]]:
     if plain := {key: value for key, value in sampling.items() if isinstance(value, str | int | float)}:
         found.append(("Sample", ", ".join(f"{key} {level(value)}" for key, value in plain.items())))
     p = result.base
+    sizes = {"agents.n", "rounds", "ticks_per_round"} & set(changed_keys(result))
+    otherwise = ", unless an arm or a factor says otherwise" if sizes else ""
     found.append(
         (
             "Each run",
-            f"{p.agents.n:,} agents, {p.rounds:,} rounds of {p.ticks_per_round:,} ticks, "
-            "unless an arm or a factor says otherwise",
+            f"{p.agents.n:,} agents, {p.rounds:,} rounds of {p.ticks_per_round:,} ticks{otherwise}",
         )
     )
     if len(result.facts):

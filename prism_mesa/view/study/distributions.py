@@ -20,7 +20,6 @@ from prism_mesa.view.study.contents import (
     conditions,
     is_sampled,
     of_condition,
-    short_key,
 )
 from prism_mesa.view.study.numbers import level
 from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, is_many, marker_of, panels, tidy
@@ -49,8 +48,8 @@ def distribution_caption(result: StudyResult, measure: str) -> str:
         return f"Each point is a run, against each factor{more} (n = {n:,} runs)."
     if len(conditions(result.table)) > MOST_CONDITIONS:
         return f"Each point is a run, whatever its other factors; boxes hold the middle half (n = {n:,} runs)."
-    joined = _row_term(result.table) if result.table.paired else ""
-    thin = f" Thin lines join runs with the same seed over {joined}." if joined else ""
+    joined = result.table.paired and bool(_row_term(result.table))
+    thin = " Thin lines join runs with the same seed." if joined else ""
     return f"Each point is a run.{thin} Diamonds are means with their 95 % intervals (n = {n:,} runs)."
 
 
@@ -65,7 +64,7 @@ def _blocks(table: RunTable) -> list[tuple[str, list[dict[str, Any]]]]:
     found: dict[str, list[dict[str, Any]]] = {}
     for condition in conditions(table):
         shared = [name for name in condition_columns(table) if name != term]
-        told = ", ".join(f"{short_key(name)} {level(condition[name])}" for name in shared)
+        told = condition_label(table, condition, shared) if shared else ""
         found.setdefault(told, []).append(condition)
     return list(found.items())
 
@@ -74,7 +73,7 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
     blocks, term = _blocks(result.table), _row_term(result.table)
     levels = list(dict.fromkeys(level(one[term]) if term else "" for _, block in blocks for one in block))
     n_rows = sum(len(block) for _, block in blocks) + sum(bool(told) for told, _ in blocks)
-    figure = Figure(figsize=(WIDTH, 0.48 * n_rows + 0.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, _height(n_rows)), layout="constrained")
     axes = figure.add_subplot()
     ticks: list[tuple[float, str, bool]] = []
     place = 0.0
@@ -86,14 +85,14 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
         rows = [place + row for row in range(len(block))]
         _draw_block(axes, runs, rows, measure, joined=result.table.paired)
         for condition, own, row in zip(block, runs, rows, strict=True):
-            name = level(condition[term]) if term else condition_label(result.table, condition)
-            style = levels.index(name) if term else 0
+            style = levels.index(level(condition[term])) if term else 0
+            name = condition_label(result.table, condition, (term,) if term else ())
             _draw_runs(axes, own[measure], row, style)
             _draw_mean(axes, result, measure, condition, row)
             ticks.append((row, shortened(name, _LONGEST), False))
         place += len(block)
     _name_rows(axes, ticks, place)
-    tidy(axes, measure, grid="x")
+    tidy(axes, grid="x")
     axes.set_xlabel(axis_label(measure), parse_math=False)
     return figure
 
@@ -105,6 +104,11 @@ def _name_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: flo
         text.set_fontweight("bold" if bold else "normal")
     axes.tick_params(axis="y", length=0)
     axes.set_ylim(bottom - 0.4, -0.6)
+
+
+def _height(n_rows: int) -> float:
+    """Return how high a figure of so many rows is, in inches: few have more room each."""
+    return (0.8 if n_rows <= 3 else 0.5) * n_rows + 0.6
 
 
 def _heights(n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -157,7 +161,7 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
     term = _row_term(result.table)
     groups = [(level(name), rows[measure]) for name, rows in result.table.runs.groupby(term, sort=False, dropna=False)]
     groups = groups[:MOST_CONDITIONS]
-    figure = Figure(figsize=(WIDTH, 0.48 * len(groups) + 0.9), layout="constrained")
+    figure = Figure(figsize=(WIDTH, _height(len(groups))), layout="constrained")
     axes = figure.add_subplot()
     for row, (_, values) in enumerate(groups):
         _draw_runs(axes, values, row, row)
@@ -172,7 +176,7 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
                 medianprops={"color": INK, "lw": 1.6},
             )
     _name_rows(axes, [(row, shortened(name, _LONGEST), False) for row, (name, _) in enumerate(groups)], len(groups))
-    tidy(axes, measure, grid="x")
+    tidy(axes, grid="x")
     axes.set_xlabel(axis_label(measure), parse_math=False)
     return figure
 

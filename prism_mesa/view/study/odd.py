@@ -9,7 +9,7 @@ from collections.abc import Collection
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
-from prism_mesa.errors import PrismError
+from prism_mesa.errors import PrismError, counted
 from prism_mesa.runs.config import Config
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.round import run_round
@@ -23,20 +23,24 @@ from prism_mesa.view.study.blocks import (
     Code,
     Column,
     Facts,
+    Fold,
+    Group,
     Link,
     Paragraph,
     Part,
     Picture,
     Quiet,
     Section,
+    Table,
     Words,
+    marked,
     table,
 )
 from prism_mesa.view.study.contents import meaning_of, measures_in_order
 from prism_mesa.view.study.design import changed_keys
 from prism_mesa.view.study.odd_concepts import design_concepts
 from prism_mesa.view.study.odd_parameters import changed_parameters, parameter_tables
-from prism_mesa.view.study.odd_words import FEEDS, NETWORKS, WRITING, decided_by, input_files
+from prism_mesa.view.study.odd_words import AGENT_FIELDS, FEEDS, NETWORKS, POST_FIELDS, WRITING, decided_by, input_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,9 +111,9 @@ def _purpose(result: StudyResult) -> Section:
 
 def _entities(config: Config) -> Section:
     fields = _ATTRIBUTE.findall(Population.__doc__ or "")
-    rows: list[tuple[Words, ...]] = [
-        (Code(name), " ".join(meaning.split())) for name, meaning in fields if name not in _BOOKKEEPING
-    ]
+    told = {name: marked(" ".join(text.split())) for name, text in fields if name not in _BOOKKEEPING}
+    agents = tuple((Code(name), AGENT_FIELDS.get(name, text)) for name, text in told.items())
+    posts = tuple((Code(name), text) for name, text in POST_FIELDS.items())
     minutes = config.clock.round_minutes
     scales = (
         ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart over {len(STATES)} states"),
@@ -124,8 +128,10 @@ def _entities(config: Config) -> Section:
     )
     blocks: tuple[Block, ...] = (
         Facts(scales),
-        Paragraph("State variables of an agent:"),
-        table((Column("variable"), Column("meaning")), rows),
+        Table(
+            (Column("state variable"), Column("meaning")),
+            (Group("of an agent", agents), Group("of a post", posts)),
+        ),
     )
     return Section("odd-entities", "2. Entities, state variables, and scales", blocks)
 
@@ -134,10 +140,10 @@ def _process(config: Config, chart: Statechart | str) -> Section:
     paragraphs = [" ".join(part.split()) for part in (run_round.__doc__ or "").split("\n\n")]
     listed = re.split(r" (?=\d+\. )", next((part for part in paragraphs if _STEP.match(part)), ""))
     steps = [found for line in listed if (found := _STEP.match(line))]
-    rows: list[tuple[Words, ...]] = [(str(n), Code(step[1]), step[2]) for n, step in enumerate(steps, 1)]
+    rows: list[tuple[Words, ...]] = [(str(n), Code(step[1]), marked(step[2])) for n, step in enumerate(steps, 1)]
     columns = (Column("", number=True), Column("step"), Column("what happens"))
     blocks: list[Block] = [Paragraph("A round has these steps, in this order:"), table(columns, rows)]
-    blocks.append(Paragraph(paragraphs[-1].replace("`", "")))
+    blocks.append(Paragraph(marked(paragraphs[-1])))
     blocks += [Paragraph(chart, note=True)] if isinstance(chart, str) else _chart(config, chart)
     return Section("odd-process", "3. Process overview and scheduling", tuple(blocks))
 
@@ -160,7 +166,10 @@ def _chart(config: Config, chart: Statechart) -> list[Block]:
     )
     picture = "The statechart of every agent; where a diamond stands, the chart leaves the choice open."
     key = config.statechart, config.reasoner.asks_action
-    return [Picture("statechart", picture, lambda: _drawn(*key)), table(columns, rows, caption)]
+    return [
+        Picture("statechart", picture, lambda: _drawn(*key)),
+        Fold(f"All {counted(len(rows), 'transition')}", (table(columns, rows, caption),)),
+    ]
 
 
 @cache

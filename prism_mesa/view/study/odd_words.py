@@ -43,6 +43,33 @@ _FILES: Final = {
 }
 
 
+AGENT_FIELDS: Final = {
+    "interests": "what the agent likes: a unit vector over topics",
+    "traits": "personality: Big Five, each from 1 to 5",
+    "engagement_threshold": "relevance at the middle of the agent's band, 0 to 1",
+    "timeout_threshold": "ticks after which the agent leaves a state by itself",
+    "activity": "probability of coming online in a round",
+    "post_rate": "probability of posting in a round",
+    "propensities": "shares of likes, replies and reshares among its engagements",
+    "present": "whether the agent is still on the platform",
+    "state": "state of its chart, one of eight",
+    "ticks_in_state": "ticks since it entered that state",
+    "pending_action": "what its draft becomes: like, reply or reshare",
+    "current_post": "the post that it is judging",
+}
+"""What the columns of `social.state.population` are, for readers who do not read code."""
+
+POST_FIELDS: Final = {
+    "author": "the agent that wrote or reshared it",
+    "topics": "what it is about: a unit vector over topics",
+    "kind": "post, reply or reshare",
+    "parent, root": "what it answers or reshares, and the post where its cascade began",
+    "round": "when it appeared",
+    "likes, replies, reshares, impressions": "counts so far",
+    "velocity": "engagements of the last rounds",
+}
+
+
 def decided_by(config: Config) -> str:
     """Return who answers what the chart leaves open, and what stands in for an answer that does not come."""
     if not config.statechart.oracle_enabled:

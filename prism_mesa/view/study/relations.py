@@ -14,7 +14,7 @@ from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.contents import condition_columns, is_sampled, short_key, side_name
 from prism_mesa.view.study.numbers import level
-from prism_mesa.view.study.style import GREY, color_of, marker_of, panels, tidy
+from prism_mesa.view.study.style import GREY, INK, color_of, marker_of, panels, tidy
 
 MOST_PAIRS: Final = 6
 """Lines in a panel of the interval against the number of seeds."""
@@ -63,9 +63,9 @@ def _line(style: int) -> dict[str, Any]:
 
 def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     """Return half the width of the interval of a difference against the number of seeds."""
-    figure, grid = panels(len(measures), height=2.4)
+    figure, grid = panels(len(measures), height=2.4, columns=_columns(len(measures)))
     found = result.analysis.precision
-    for axes, measure in zip(grid, measures, strict=True):
+    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         own = found[found["measure"] == measure]
         pairs = own.groupby(["term", "left", "right"], sort=False, dropna=False)
         for style, ((term, left, right), rows) in enumerate(list(pairs)[:MOST_PAIRS]):
@@ -75,9 +75,16 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         tidy(axes, measure)
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
-        axes.set(xlabel="seeds", ylabel="half width")
+        axes.set_xlabel("seeds")
+        if place % _columns(len(measures)) == 0:
+            axes.set_ylabel("half width")
     figure.legend(*grid[0].get_legend_handles_labels(), frameon=False, loc="outside lower left", ncols=2)
     return figure
+
+
+def _columns(n: int) -> int:
+    """Return how many small panels stand side by side."""
+    return 3 if n == 3 or n > 4 else 2
 
 
 def sobol_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
@@ -91,7 +98,7 @@ def sobol_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
             rows = own["factor"].map(list(result.table.factors).index) + 0.38 * side - 0.19
             axes.barh(rows, own["value"], height=0.36, color=color_of(side), alpha=0.85, label=label)
             reach = [own["value"] - own["low"], own["high"] - own["value"]]
-            axes.errorbar(own["value"], rows, xerr=np.abs(reach), fmt="none", color=GREY, lw=1.4, capsize=2)
+            axes.errorbar(own["value"], rows, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
         tidy(axes, measure, grid="x")
         names = [shortened(name, _LONGEST) if place % 2 == 0 else "" for name in result.table.factors]
         axes.set_yticks(range(n), labels=names, parse_math=False)
@@ -122,5 +129,5 @@ def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
 def _morris_point(axes: Axes, at: pd.Series, reach: pd.Series, style: int, name: str) -> None:
     if pd.notna(reach["low"]):
         width = [[at["mu_star"] - reach["low"]], [reach["high"] - at["mu_star"]]]
-        axes.errorbar(at["mu_star"], at["sigma"], xerr=np.abs(width), fmt="none", color=GREY, lw=1, capsize=2)
+        axes.errorbar(at["mu_star"], at["sigma"], xerr=np.abs(width), fmt="none", color=GREY, lw=1.2, capsize=2)
     axes.plot(at["mu_star"], at["sigma"], ls="none", color=color_of(style), marker=marker_of(style), ms=6, label=name)

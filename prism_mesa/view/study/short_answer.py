@@ -4,6 +4,7 @@ from typing import Final
 
 import pandas as pd
 
+from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import Verdict
 from prism_mesa.view.study.blocks import Answer, Block, Bullets, Code, Paragraph, Section, Strong, Words
@@ -23,7 +24,8 @@ def short_answer(result: StudyResult) -> Section:
     elif result.status == "incomplete":
         blocks.append(Paragraph("Not all runs have been run yet: what follows is an answer so far.", note=True))
     if result.analysis.expectations:
-        blocks += [_overview(result), *map(_answer, result.analysis.expectations)]
+        paired = result.table.paired
+        blocks += [_overview(result), *(_answer(one, paired=paired) for one in result.analysis.expectations)]
     elif done:
         blocks += _without_expectations(result)
     return Section("answer", "The short answer", tuple(blocks))
@@ -40,19 +42,20 @@ def _overview(result: StudyResult) -> Paragraph:
     return Paragraph(f"Of {n:,} expectation{'s' if n != 1 else ''} that the study states, {in_words(told)}.")
 
 
-def verdict_figures(verdict: Verdict) -> str:
+def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
     """Return the figures of a verdict on one line."""
+    of = f"{counted(verdict.n, 'pair' if paired else 'run')}, {verdict.missing:,} missing"
     if pd.isna(verdict.difference):
-        return f"n = {verdict.n:,}, {verdict.missing:,} missing"
+        return of
     decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], [verdict.difference])
     told = f"difference {number(verdict.difference, decimals)}"
     within = f"95 % interval {interval(*verdict.interval, decimals)}"
     holm = f"p {p_value(verdict.p)}, after Holm {p_value(verdict.p_holm)}"
-    return f"{told}, {within}; {holm} ({verdict.test}); n = {verdict.n:,}, {verdict.missing:,} missing"
+    return f"{told}, {within}; {holm} ({verdict.test}); {of}"
 
 
-def _answer(verdict: Verdict) -> Answer:
-    return Answer(verdict.verdict, verdict.text, verdict.sentence, verdict_figures(verdict))
+def _answer(verdict: Verdict, *, paired: bool) -> Answer:
+    return Answer(verdict.verdict, verdict.text, verdict.sentence, verdict_figures(verdict, paired=paired))
 
 
 def _without_expectations(result: StudyResult) -> list[Block]:
@@ -62,7 +65,7 @@ def _without_expectations(result: StudyResult) -> list[Block]:
     if len(found):
         first = found.loc[found["rank_biserial"].abs().sort_values(ascending=False, kind="stable").index]
         rows = first.head(_MOST_TOLD).to_dict("records")
-        told = f"The largest of {len(found):,} differences, by rank-biserial correlation:"
+        told = f"The largest of {len(found):,} differences, by rank-biserial correlation r, with 95 % intervals:"
         return [Paragraph(lead + told), Bullets(tuple(map(_difference, rows)))]
     total = result.analysis.sensitivity
     total = total[total["index"].isin(("st", "mu_star"))]
@@ -76,10 +79,11 @@ def _without_expectations(result: StudyResult) -> list[Block]:
 def _difference(row: dict[str, object]) -> Words:
     sides = pair(row)
     decimals = decimals_for([row["low"]], [row["high"]], [row["difference"]])  # type: ignore[list-item]
-    figures = f"{number(row['difference'], decimals)}, 95 % interval {interval(row['low'], row['high'], decimals)}"
-    rest = f"; p after Holm {p_value(row['p_holm'])}, r = {number(row['rank_biserial'], 2)}"
+    difference = Strong(number(row["difference"], decimals))
+    within = f" {interval(row['low'], row['high'], decimals)} for "
+    rest = f" (p after Holm {p_value(row['p_holm'])}, r = {number(row['rank_biserial'], 2)})"
     middle = sides if isinstance(sides, tuple) else (sides,)
-    return (Code(str(row["measure"])), ": ", *middle, " = ", Strong(figures), rest)
+    return (Code(str(row["measure"])), " ", difference, within, *middle, rest)
 
 
 def _influence(row: dict[str, object]) -> Words:

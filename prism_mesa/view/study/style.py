@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 WIDTH: Final = 7.5
 """Of a figure, in inches."""
 
-INK: Final = "#000000"
+INK: Final = "#010101"
+"""Nearly black: black itself is what SVG has where nothing is said, so it could not be made light."""
+
 GREY: Final = "#8a8a8a"
 PAPER: Final = "#ffffff"
 PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6f6f6f")
@@ -88,7 +90,7 @@ def svg_of(figure: Figure) -> str:
     return text
 
 
-_MEANT: Final = {INK: "var(--ink)", PAPER: "var(--paper)", "#222222": "var(--ink)"} | {
+_MEANT: Final = {INK: "var(--ink)", "#000000": "var(--ink)", PAPER: "var(--paper)", "#222222": "var(--ink)"} | {
     color: f"var(--c{place})" for place, color in enumerate(PALETTE, 1)
 }
 

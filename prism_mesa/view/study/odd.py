@@ -129,7 +129,7 @@ def _entities(config: Config) -> Section:
     blocks: tuple[Block, ...] = (
         Facts(scales),
         Table(
-            (Column("state variable"), Column("meaning")),
+            (Column("state variable"), Column("meaning", long=True)),
             (Group("of an agent", agents), Group("of a post", posts)),
         ),
     )
@@ -141,7 +141,7 @@ def _process(config: Config, chart: Statechart | str) -> Section:
     listed = re.split(r" (?=\d+\. )", next((part for part in paragraphs if _STEP.match(part)), ""))
     steps = [found for line in listed if (found := _STEP.match(line))]
     rows: list[tuple[Words, ...]] = [(str(n), Code(step[1]), marked(step[2])) for n, step in enumerate(steps, 1)]
-    columns = (Column("", number=True), Column("step"), Column("what happens"))
+    columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
     blocks: list[Block] = [Paragraph("A round has these steps, in this order:"), table(columns, rows)]
     blocks.append(Paragraph(marked(paragraphs[-1])))
     blocks += [Paragraph(chart, note=True)] if isinstance(chart, str) else _chart(config, chart)

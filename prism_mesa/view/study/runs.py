@@ -65,7 +65,7 @@ def _failed(result: StudyResult) -> list[Block]:
         for row in failed.head(_MOST_FAILURES).to_dict("records")
     ]
     heads = condition_heads(result.table)
-    columns = (Column("run"), *heads, Column("seed", number=True), Column("ending"), Column("reason"))
+    columns = (Column("run"), *heads, Column("seed", number=True), Column("ending"), Column("reason", long=True))
     blocks: list[Block] = [table(columns, rows)]
     if len(failed) > _MOST_FAILURES:
         told = f"The first {_MOST_FAILURES} of {len(failed):,} failed runs; all are in "

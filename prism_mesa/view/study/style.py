@@ -30,7 +30,7 @@ _MANY: Final = 1500
 _HEAD: Final = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA: Final = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _GROUP_NAME: Final = re.compile(r'(<g) id="(?:figure|axes|patch|line2d|text|legend|matplotlib|xtick|ytick)[\w.]*"')
-_FONT: Final = re.compile(r"(font: (?:\w+ )*[\d.]+px) '[^;\"]*")
+_FONT: Final = re.compile(r"(font: (?:\w+ )*[\d.]+px|font-family:) '[^;\"]*")
 _SIZE: Final = re.compile(r'(<svg [^>]*?)width="[\d.]+pt" ([^>]*?)height="[\d.]+pt"|(<svg [^>]*?)height="[\d.]+pt" ')
 
 

@@ -2,11 +2,12 @@
 from .analysis.distill.distill import distill as distill
 from .analysis.interview.interview import Interview as Interview
 from .analysis.survey.survey import survey as survey
-from .api import open_run as open_run
-from .api import replay as replay
-from .api import run as run
-from .api import run_economy as run_economy
-from .api import why as why
+from .api.runs import open_run as open_run
+from .api.runs import replay as replay
+from .api.runs import run as run
+from .api.runs import run_economy as run_economy
+from .api.runs import why as why
+from .api.studies import Study as Study
 from .economy.model import EconomyModel as EconomyModel
 from .errors import PrismError as PrismError
 from .errors import PrismWarning as PrismWarning

@@ -24,7 +24,8 @@ class StudyResult:
         table: The runs and how they were designed; ``table.runs`` is a DataFrame with a row for each run.
         facts: A row for each run that was run: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
             `decided_by`, `open`, `fallback`, `calls`, `tokens`, `sources` (JSON: source -> answers), `attempts`,
-            `folder` (relative to `study_dir`; blank: not kept).
+            `folder` (relative to `study_dir`; blank: not kept), `again` (what makes the run again on top of
+            ``base.yaml``: ``key=value ...``).
         analysis: What the runs say.
         notes: What a reader of the results should know: stale runs, measures that were not a number, limits.
     """

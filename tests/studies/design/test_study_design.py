@@ -107,7 +107,10 @@ def test_what_has_no_effect_is_noted_with_its_condition():
         ({"base": {"agents.m": 5}}, "base: agents.m: no such key"),
         ({"base": "no-such-base.yaml"}, "base: no-such-base.yaml: no such config file"),
         ({"measures": ["resharse"]}, "measures: resharse: no such measure. Did you mean 'reshares'?"),
-        ({"arms": {"dense": {"network.mean_degree": 50}}}, "dense: network.mean_degree: 50"),
+        (
+            {"arms": {"dense": {"network.kind": "stochastic_block", "network.within": 1}}},
+            "dense: network.within: 1 of 5",
+        ),
     ],
 )
 def test_what_cannot_run_is_said_before_anything_runs(values, said):

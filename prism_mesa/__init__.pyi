@@ -2,6 +2,7 @@
 from .analysis.distill.distill import distill as distill
 from .analysis.interview.interview import Interview as Interview
 from .analysis.survey.survey import survey as survey
+from .api import measure as measure
 from .api import open_run as open_run
 from .api import replay as replay
 from .api import run as run

@@ -186,7 +186,9 @@ def new_folder(out: Path, name: str) -> Path:
 
 
 def own_folder(out: Path, name: str) -> tuple[Path, Path | None]:
-    """Make and return ``out/<name>``, and where one was moved that had this name: the next free ``<name>.broken-1``, ...
+    """Make and return ``out/<name>``, and where a folder of this name was moved to that was there already.
+
+    That is the next of ``<name>.broken-1``, ``<name>.broken-2``, ...
 
     Raises:
         DataError: If that cannot be done.

@@ -101,7 +101,7 @@ def start(job: Job) -> RunProcess:
     process = context.Process(target=begin, args=(job, sender, printed), name=f"run {job.run}", daemon=True)
     started = RunProcess(process, receiver, Path(printed))
     try:
-        with _one_at_a_time, _main_left_alone():
+        with _one_at_a_time, main_left_alone():
             process.start()
     except BaseException:
         receiver.close()
@@ -121,7 +121,7 @@ def _context() -> multiprocessing.context.BaseContext:
 
 
 @contextmanager
-def _main_left_alone() -> Iterator[None]:
+def main_left_alone() -> Iterator[None]:
     """Have no process that is started in the block import the user's script again, which need not be guarded then.
 
     multiprocessing leaves out a main module that was started as ``python -m package``: its name says so.

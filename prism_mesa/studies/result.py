@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from prism_mesa.errors import one_line
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.statistics.analysis import Analysis, RunTable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudyResult:
     """A study with its runs.
 
@@ -40,3 +41,16 @@ class StudyResult:
     facts: pd.DataFrame
     analysis: Analysis
     notes: tuple[str, ...]
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row for each run: `run`, `arm`, `seed`, `status`, `reason`, the factors by dotted key, the measures."""
+        return self.table.runs
+
+    @one_line
+    def __repr__(self) -> str:
+        done = int((self.runs["status"] == "done").sum())
+        told = [f"{verdict.text}: {verdict.verdict}" for verdict in self.analysis.expectations]
+        return f"<StudyResult {self.status}: {
+            ', '.join([f'{done} of {len(self.runs)} runs', *told, str(self.study_dir)])
+        }>"

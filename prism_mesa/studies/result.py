@@ -50,7 +50,6 @@ class StudyResult:
     @one_line
     def __repr__(self) -> str:
         done = int((self.runs["status"] == "done").sum())
-        told = [f"{verdict.text}: {verdict.verdict}" for verdict in self.analysis.expectations]
-        return f"<StudyResult {self.status}: {
-            ', '.join([f'{done} of {len(self.runs)} runs', *told, str(self.study_dir)])
-        }>"
+        told = [f"{done} of {len(self.runs)} runs"]
+        told += [f"{verdict.text}: {verdict.verdict}" for verdict in self.analysis.expectations]
+        return f"<StudyResult {self.status}: {', '.join(told)}, {self.study_dir}>"

@@ -23,7 +23,7 @@ from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ONE_ARM: Final = "all"
 """What the arm of a study is called that names none."""
-_MODELS_CHECKED: Final = 32
+_MODELS_CHECKED: Final = 16
 _AGENTS_CHECKED: Final = 20_000
 
 

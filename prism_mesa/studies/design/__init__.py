@@ -1,0 +1,1 @@
+"""Which conditions a study has: arms, grids, samples."""

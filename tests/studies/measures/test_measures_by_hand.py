@@ -25,9 +25,14 @@ NOTHING_READ = dict.fromkeys(("agent", "post", "root"), np.zeros(0, np.int32))
 
 
 def test_engagements_are_counted_per_impression():
-    assert [value(name) for name in ("likes", "engagements", "like_rate", "reshare_rate")] == [6, 8, 6 / 16, 1 / 16]
-    assert value("engagement_rate") == 0.5
-    assert isnan(value("engagement_rate", summary={"impressions": 0}))
+    assert [value(name) for name in ("likes", "engagements", "likes_per_impression", "reshares_per_impression")] == [
+        6,
+        8,
+        6 / 16,
+        1 / 16,
+    ]
+    assert value("engagement_per_impression") == 0.5
+    assert isnan(value("engagement_per_impression", summary={"impressions": 0}))
 
 
 def test_means_of_cascades_are_of_posts_and_not_of_replies():

@@ -5,6 +5,7 @@
 """
 
 from collections import Counter, deque
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -211,9 +212,14 @@ class Platform:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""
         return matches(self.population.interests[readers], self.posts.vectors(posts))
 
+    def records(self, table: str) -> bool:
+        """Return whether rows of a table go anywhere."""
+        wants: Callable[[str], bool] | None = getattr(self.recorder, "wants", None)
+        return self.recorder is not None and (wants is None or wants(table))
+
     def move_keeping(self) -> npt.NDArray[np.uint8]:
         """Return whose transitions are noted down for the recorder: one entry for each agent, or one for all."""
-        if self.recorder is None:
+        if not self.records("transitions"):
             return np.zeros(1, np.uint8)
         mask = self.recorded["transitions"]
         return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)

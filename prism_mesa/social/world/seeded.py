@@ -79,22 +79,25 @@ def seeded_posts(
         none = np.zeros(0, np.int64)
         return Seeded(none, none, none, none, np.zeros(0))
     main = topics.nearest_names(population.interests, 1)[:, 0]
-    community, _ = communities_of(params.network, n, topics.names, main)
+    community, n_communities = communities_of(params.network, n, topics.names, main)
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)
-    fit = _fitting(own, followers, across, streams)
+    fit = _fitting(own, followers, across if n_communities > 1 else None, streams)
     places = np.arange(own.n)
     author = fit[places % len(fit)]
     text_id = streams.integers("seeded text", places, len(topics.vectors))
     return Seeded(author, text_id, own.round + places, followers[author], across[author])
 
 
-def _fitting(own: SeededParams, followers: Rows, across: npt.NDArray[np.float64], streams: Streams) -> Rows:
-    """Return who fits size and position, in a drawn order, in which ties stand too; at least one agent does."""
+def _fitting(own: SeededParams, followers: Rows, across: npt.NDArray[np.float64] | None, streams: Streams) -> Rows:
+    """Return who fits size and position, in a drawn order, in which ties stand too; at least one agent does.
+
+    Where there is one community, `across` is None, and every agent fits any position.
+    """
     drawn = np.argsort(streams.bits("seeded author", np.arange(len(followers))))
     if own.size != "any":
         drawn = _extreme(drawn, followers, TENTH, highest=own.size == "large")
-    if own.position != "any":
+    if own.position != "any" and across is not None:
         drawn = _extreme(drawn, across, FIFTH, highest=own.position == "bridge")
     return drawn.astype(np.int64)
 

@@ -28,14 +28,14 @@ ENGAGEMENT: Final = (
     ),
     Measure("engagements", _engagements, "likes, replies and reshares of all rounds", "engagements"),
     Measure(
-        "engagement_rate",
+        "engagement_per_impression",
         lambda run: ratio(_engagements(run), run.summary["impressions"]),
         "engagements per impression",
         "engagements per impression",
     ),
     *(
         Measure(
-            f"{action}_rate",
+            f"{_COUNTERS[action]}_per_impression",
             _rate(action),
             f"{_COUNTERS[action]} per impression",
             f"{_COUNTERS[action]} per impression",

@@ -24,9 +24,9 @@ def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
     """Return how wide the interval of each difference is with 2, 3, ... seeds, as the table `precision`.
 
     The half width is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds that are there: what
-    is to be expected of k seeds, not what the first k happened to give. Where seeds are not paired it is that of Welch's
-    test of the runs that k seeds make. Pairs are those of arms, or of factors in a study without; with very many rows
-    not all numbers of seeds are there.
+    is to be expected of k seeds, not what the first k happened to give. Where seeds are not paired it is Welch's, of
+    the runs that k seeds make. Pairs are those of arms, or of factors in a study without; with very many rows not all
+    numbers of seeds are there.
     """
     arms = [pair for pair in pairs if pair[0] == ARM]
     shown = arms or list(pairs)

@@ -5,22 +5,37 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Mapping
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
+from typing import Final
 
 from prism_mesa.studies.engines.job import Job
 
+ONE_THREAD: Final = {
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMEXPR_NUM_THREADS": "1",
+    "VECLIB_MAXIMUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+"""Variables of the environment that say how many threads libraries start; they read them when they are imported."""
 
-def begin(job: Job, sender: "Connection[object, object]", said: str) -> None:
+
+def begin(job: Job, sender: "Connection[object, object]", said: str, environment: Mapping[str, str]) -> None:
     """Carry out a job, send its outcome, and end.
 
     Args:
         job: The run.
         sender: Where its `Outcome` goes.
         said: The file that gets what the run prints.
+        environment: Variables, as whoever waits for the run has them now.
     """
     _lead_group()
     _listen_to(said)
+    os.environ.clear()
+    os.environ.update({**environment, **ONE_THREAD})
     threading.Thread(target=_end_with_parent, daemon=True, name="end with parent").start()
     from prism_mesa.studies.engines import preload  # noqa: F401 - forked processes have it, others get it here
     from prism_mesa.studies.engines.worker import carry_out

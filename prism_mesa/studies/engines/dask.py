@@ -4,6 +4,7 @@ What a worker does for a run is what is done here: it waits for a process of its
 worker may die; Dask then has others run again what it ran, and after a few such deaths gives up.
 """
 
+import logging
 from collections.abc import Iterator
 from concurrent.futures import Executor
 from contextlib import contextmanager
@@ -40,9 +41,10 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
                 yield from _executor(client)
             return
         here: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
+        here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
         with (
             main_left_alone(),  # whenever a worker is started: one that has died is started again
-            distributed.LocalCluster(dashboard_address=None, processes=True, silence_logs=False, **here) as cluster,
+            distributed.LocalCluster(**here) as cluster,
             distributed.Client(cluster) as client,
         ):
             yield from _executor(client)

@@ -11,20 +11,11 @@ import signal
 import warnings
 from contextlib import suppress
 from tempfile import TemporaryDirectory
-from typing import Final
 
-THREADS: Final = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
-"""Variables of the environment that say how many threads libraries start, read when these are imported."""
+from prism_mesa.studies.engines.child import ONE_THREAD
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-os.environ.update(dict.fromkeys(THREADS, "1"))
+os.environ.update(ONE_THREAD)
 
 from prism_mesa.studies.engines.job import Job  # noqa: E402 - the number of threads is read on import
 from prism_mesa.studies.engines.worker import carry_out  # noqa: E402

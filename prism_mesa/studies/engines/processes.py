@@ -18,7 +18,7 @@ from typing import Any, Final
 from prism_mesa.studies.engines.child import begin
 from prism_mesa.studies.engines.job import Job
 
-_LAST_BYTES: Final = 4000
+_LAST_BYTES: Final = 20_000
 _END_S: Final = 10.0
 _PRELOAD: Final = "prism_mesa.studies.engines.preload"
 _one_at_a_time: Final = threading.Lock()
@@ -98,7 +98,9 @@ def start(job: Job) -> RunProcess:
     receiver, sender = context.Pipe(duplex=False)
     number, printed = mkstemp(prefix="prism-run-", suffix=".txt")
     os.close(number)
-    process = context.Process(target=begin, args=(job, sender, printed), name=f"run {job.run}", daemon=True)
+    process = context.Process(
+        target=begin, args=(job, sender, printed, dict(os.environ)), name=f"run {job.run}", daemon=True
+    )
     started = RunProcess(process, receiver, Path(printed))
     try:
         with _one_at_a_time, main_left_alone():

@@ -27,15 +27,15 @@ def run_supervised(job: Job) -> Outcome:
 
     Its process may crash, hang, or be killed: that is its outcome, and nobody else's affair.
     """
-    at = time.monotonic()
     try:
         running = start(job)
     except OSError as error:
         return Outcome(job.run, "killed", printable(f"its process could not be started: {error}"))
     with _lock:
         _running.add(running)
+    at = time.monotonic()
     try:
-        outcome = _Watch(job, running).outcome()
+        outcome = _Watch(job, running, at).outcome()
     finally:
         with _lock:
             _running.discard(running)
@@ -57,13 +57,14 @@ class _Watch:
     """What is seen of a running process from outside.
 
     Attributes:
+        began: When it was started (`time.monotonic`).
         seen: What it has taken, as facts of its outcome.
     """
 
     job: Job
     running: RunProcess
+    began: float
     seen: dict[str, Any] = field(default_factory=dict)
-    began: float = field(default_factory=time.monotonic)
 
     def outcome(self) -> Outcome:
         """Wait for the outcome; end the run if it takes more than it may."""
@@ -72,6 +73,7 @@ class _Watch:
         memory = None if limits.memory_gb is None else limits.memory_gb * 1e9
         if memory is not None and not proc.IS_TOLD:
             _warn_of_memory()
+        self._look()
         while not wait(ends, self._pause(watches_memory=memory is not None)):
             self._look()
             if limits.seconds is not None and time.monotonic() - self.began > limits.seconds:

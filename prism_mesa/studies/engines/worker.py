@@ -24,6 +24,8 @@ from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, mea
 
 _INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
 
+_FOR_DEVELOPERS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
+
 
 def carry_out(job: Job) -> Outcome:
     """Return what became of a run, which is run here and now.
@@ -33,6 +35,9 @@ def carry_out(job: Job) -> Outcome:
     sys.path.extend(folder for folder in job.path if folder not in sys.path)
     at = time.process_time()
     with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("default")
+        for what in _FOR_DEVELOPERS:
+            warnings.simplefilter("ignore", what)
         try:
             outcome = _done(job)
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise

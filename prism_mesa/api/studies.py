@@ -73,7 +73,8 @@ class Study:
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> StudyPlan:
         """Run two seeds of up to eight conditions, and return what all of it will take; arguments as for `run`."""
-        return plan_study(self.design, self._folder, Engine(engine, workers, scheduler), text=self._text, on_run=on_run)
+        who = _engine(engine, workers, scheduler)
+        return plan_study(self.design, self._folder, who, text=self._text, on_run=on_run)
 
     def run(
         self,
@@ -103,12 +104,12 @@ class Study:
             DataError: If the folder cannot be used, or another process runs the study.
             KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
         """
-        part = _shard(shard)
+        part, who = _shard(shard), _engine(engine, workers, scheduler, attempts)
         try:
             result = run_study(
                 self.design,
                 self._folder,
-                Engine(engine, workers, scheduler, attempts),
+                who,
                 text=self._text,
                 shard=part,
                 retry=retry,
@@ -133,6 +134,13 @@ class Study:
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
         return _reported(result_of(self.design, self._folder))
+
+
+def _engine(kind: EngineKind, workers: int | None, scheduler: str | None, attempts: int = 1) -> Engine:
+    """Return who runs the runs, once it is known that there is such an engine."""
+    engine = Engine(kind, workers, scheduler, attempts)
+    engine.open(1 if workers is None else workers)
+    return engine
 
 
 def _shard(text: str | None) -> Shard:

@@ -56,12 +56,11 @@ def plan(
     planned = Study(file, out=out)
     with _progress(planned, "pilot runs") as on_run:
         found = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
-    told = {name: value for name, value in vars(found).items() if name != "widths"}
-    told |= {"study_dir": str(planned.study_dir), "widths": found.widths.to_dict("records")}
     if as_json:
-        show_json(_finite(told))
+        widths = found.widths.to_dict("records")
+        show_json(_finite({**vars(found), "study_dir": str(planned.study_dir), "widths": widths}))
     else:
-        print_lines(plan_lines(told))
+        print_lines(plan_lines(found))
 
 
 @study.command()
@@ -99,11 +98,11 @@ def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = 
 
     asked = Study(file, out=out)
     found = asked.status()
-    told = {"study_dir": str(asked.study_dir), "status": found.status, **vars(found), "notes": found.notes}
     if as_json:
-        show_json(told)
+        own = {"study_dir": str(asked.study_dir), "status": found.status}
+        show_json({**own, **vars(found), "notes": found.notes})
     else:
-        print_lines(status_lines(told))
+        print_lines(status_lines(asked.design.name, found))
 
 
 @study.command()

@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -37,6 +38,14 @@ class Engine:
     workers: int | None = None
     scheduler: str | None = None
     attempts: int = 1
+
+    def open(self, workers: int) -> AbstractContextManager[Executor]:
+        """Return an executor for so many runs at the same time (see `open_engine`).
+
+        Raises:
+            ConfigError: If there is no such engine.
+        """
+        return open_engine(self.kind, workers=workers, scheduler=self.scheduler)
 
 
 @dataclass
@@ -133,7 +142,7 @@ def _run_all(
     versions, journal = versions_of(design), Journal(folder.journal(shard))
     try:
         workers = engine.workers or default_workers(design.base)
-        with open_engine(engine.kind, workers=workers, scheduler=engine.scheduler) as pool:
+        with engine.open(workers) as pool:
             for planned, job, outcome in _outcomes(todo, design, folder, pool, workers, engine.attempts, progress):
                 facts = outcome.facts | {"collected": list(job.collect)}
                 journal.put(

@@ -89,7 +89,7 @@ class SeededParams(Params):
     Each has a text of the corpus that is drawn for it, the same whoever writes it. The summary says who was chosen.
     """
 
-    n: int = Field(0, ge=0, le=10_000, description="posts that are placed")
+    count: int = Field(0, ge=0, le=10_000, description="posts that are placed")
     round: int = Field(0, ge=0, le=10_000_000, description="round of the first one; the others follow, one a round")
     size: Literal["any", "small", "large"] = Field(
         "any", description="followers of the author: small: of the tenth with fewest, large: of that with most"
@@ -282,10 +282,10 @@ class SocialParams(Params):
 
     @model_validator(mode="after")
     def _seeded_posts_have_a_round(self) -> Self:
-        seeded, needed = self.posts.seeded, self.posts.seeded.round + self.posts.seeded.n
-        if seeded.n and needed > self.rounds:
+        seeded, needed = self.posts.seeded, self.posts.seeded.round + self.posts.seeded.count
+        if seeded.count and needed > self.rounds:
             raise ValueError(
-                f"posts.seeded.n={seeded.n} posts, one a round from posts.seeded.round={seeded.round} on, need "
+                f"posts.seeded.count={seeded.count} posts, one a round from posts.seeded.round={seeded.round} on, need "
                 f"rounds={needed} or more, not {self.rounds}"
             )
         return self

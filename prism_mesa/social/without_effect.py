@@ -213,8 +213,8 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     WithoutEffect(
         "posts.seeded.round posts.seeded.size posts.seeded.position",
-        lambda k: k.p.posts.seeded.n == 0,
-        "no post is placed (posts.seeded.n)",
+        lambda k: k.p.posts.seeded.count == 0,
+        "no post is placed (posts.seeded.count)",
     ),
     WithoutEffect(
         "posts.seeded.position",

@@ -34,7 +34,7 @@ WRITES = {"content": "llm", "agents.post_rate": 0.4}
 WORLDS = {
     "the default": lambda made: ({}, {}),
     "one block": lambda made: (
-        {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.n": 2},
+        {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.count": 2},
         {},
     ),
     "edges": lambda made: (

@@ -75,7 +75,7 @@ def seeded_posts(
 ) -> Seeded:
     """Return the posts that `posts.seeded` places."""
     own, n = params.posts.seeded, network.n_agents
-    if not own.n:
+    if not own.count:
         none = np.zeros(0, np.int64)
         return Seeded(none, none, none, none, np.zeros(0))
     main = topics.nearest_names(population.interests, 1)[:, 0]
@@ -83,7 +83,7 @@ def seeded_posts(
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)
     fit = _fitting(own, followers, across if n_communities > 1 else None, streams)
-    places = np.arange(own.n)
+    places = np.arange(own.count)
     author = fit[places % len(fit)]
     text_id = streams.integers("seeded text", places, len(topics.vectors))
     return Seeded(author, text_id, own.round + places, followers[author], across[author])

@@ -38,7 +38,7 @@ def across_by_hand(model):
 
 @pytest.mark.parametrize(("size", "position"), [*product(["small", "large"], ["bridge", "periphery"])])
 def test_authors_are_of_the_tenth_of_their_size_and_of_it_the_fifth_of_their_position(size, position):
-    model = world(posts_seeded_n=8, posts_seeded_size=size, posts_seeded_position=position)
+    model = world(posts_seeded_count=8, posts_seeded_size=size, posts_seeded_position=position)
     followers, across = model.network.n_followers, across_by_hand(model)
     chosen = sorted(set(model.seeded.author.tolist()))
     assert len(chosen) == 4  # a fifth of a tenth of 200
@@ -55,17 +55,17 @@ def test_authors_are_of_the_tenth_of_their_size_and_of_it_the_fifth_of_their_pos
 
 
 def test_those_who_fit_take_turns_and_any_author_may_be_drawn():
-    few = world(posts_seeded_n=8, posts_seeded_size="small", posts_seeded_position="bridge").seeded.author.tolist()
+    few = world(posts_seeded_count=8, posts_seeded_size="small", posts_seeded_position="bridge").seeded.author.tolist()
     assert few[:4] == few[4:]
     assert len(set(few)) == 4
-    anybody = world(posts_seeded_n=12).seeded.author.tolist()
+    anybody = world(posts_seeded_count=12).seeded.author.tolist()
     assert len(set(anybody)) == 12
-    assert anybody != world(posts_seeded_n=12, seed=7).seeded.author.tolist()
+    assert anybody != world(posts_seeded_count=12, seed=7).seeded.author.tolist()
 
 
 def test_they_appear_one_a_round_with_the_same_texts_whoever_writes_them():
     small_ones, large_ones = (
-        ran(world(posts_seeded_n=3, posts_seeded_round=2, posts_seeded_size=size), 6) for size in ("small", "large")
+        ran(world(posts_seeded_count=3, posts_seeded_round=2, posts_seeded_size=size), 6) for size in ("small", "large")
     )
     assert small_ones.seeded.text_id.tolist() == large_ones.seeded.text_id.tolist()
     assert small_ones.seeded.author.tolist() != large_ones.seeded.author.tolist()
@@ -80,7 +80,7 @@ def test_they_appear_one_a_round_with_the_same_texts_whoever_writes_them():
 
 def test_before_the_first_one_a_run_is_as_without_and_only_those_that_appeared_are_told():
     without = ran(world(agents_post_rate=0.3), 4)
-    placed = world(agents_post_rate=0.3, posts_seeded_n=2, posts_seeded_round=4)
+    placed = world(agents_post_rate=0.3, posts_seeded_count=2, posts_seeded_round=4)
     ran(placed, 4)
     assert placed.seeded.as_facts(placed.posts) == []
     assert set(differing(without, placed)) <= {"notes", "params", "schedule", "seeded"}
@@ -90,7 +90,7 @@ def test_before_the_first_one_a_run_is_as_without_and_only_those_that_appeared_a
 
 
 def test_the_notes_say_who_was_chosen():
-    model = world(posts_seeded_n=2, posts_seeded_size="large")
+    model = world(posts_seeded_count=2, posts_seeded_size="large")
     row = model.seeded.author[0]
     note = model.notes[0]
     assert note.startswith(f"posts.seeded: 2 posts by agent {row} ({model.network.n_followers[row]} followers, 0.")
@@ -98,7 +98,7 @@ def test_the_notes_say_who_was_chosen():
 
 
 def test_in_other_networks_communities_are_main_interests():
-    model = small(agents_n=100, rounds=4, posts_seeded_n=3, posts_seeded_position="bridge")
+    model = small(agents_n=100, rounds=4, posts_seeded_count=3, posts_seeded_position="bridge")
     main = [words[0] if words else None for words in model.topics.words_of(model.population.interests)]
     for author, across in zip(model.seeded.author.tolist(), model.seeded.across.tolist(), strict=True):
         followers = [row for row in range(100) if author in model.network.followees(row)]
@@ -128,16 +128,17 @@ def test_follows_of_who_is_in_no_community_do_not_count():
 
 
 def test_posts_that_would_come_after_the_last_round_are_refused():
-    values = nested({"rounds": 10, "posts.seeded.n": 8, "posts.seeded.round": 3})
+    values = nested({"rounds": 10, "posts.seeded.count": 8, "posts.seeded.round": 3})
     with pytest.raises(
-        ConfigError, match=r"posts.seeded.n=8 posts, one a round from posts.seeded.round=3 on, need rounds=11 or more"
+        ConfigError,
+        match=r"posts.seeded.count=8 posts, one a round from posts.seeded.round=3 on, need rounds=11 or more",
     ):
         validated(Config, values, "config")
-    assert validated(Config, values | {"rounds": 11}, "config").posts.seeded.n == 8
+    assert validated(Config, values | {"rounds": 11}, "config").posts.seeded.count == 8
 
 
 def test_in_one_community_there_is_no_position():
-    one = {"network_blocks": 1, "posts_seeded_n": 4}
+    one = {"network_blocks": 1, "posts_seeded_count": 4}
     with pytest.warns(PrismWarning, match=r"posts.seeded.position: no effect: there is one community"):
         bridge = world(**one, posts_seeded_position="bridge")
     assert bridge.seeded.author.tolist() == world(**one).seeded.author.tolist()

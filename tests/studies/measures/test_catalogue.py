@@ -32,7 +32,7 @@ def ended(tmp_path_factory):
         "rounds": 6,
         "network.kind": "stochastic_block",
         "network.mean_degree": 8,
-        "posts.seeded.n": 3,
+        "posts.seeded.count": 3,
     }
     return run(values, out=tmp_path_factory.mktemp("runs"))
 

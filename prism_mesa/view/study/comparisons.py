@@ -48,30 +48,27 @@ def _grouped(
             decimals = decimals_for(*bounds)
             told = tuple(cells(row, decimals) for row in rows.to_dict("records"))
             groups.append(Group(measure_title(measure), told))
-    first, rest, left_out = _split(groups)
+    shown, left_out = _cut(groups, _MOST_IN_ALL)
+    first, rest = _cut(shown, _MOST_ROWS)
     blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
     if rest:
         n = sum(len(group.rows) for group in rest)
         blocks.append(Fold(counted(n, "further row"), (Table(tuple(columns), tuple(rest), caption),)))
     if left_out:
-        blocks.append(Paragraph(f"{counted(left_out, 'row')} more: in Python, study.analysis has them all."))
+        n = sum(len(group.rows) for group in left_out)
+        blocks.append(Paragraph(f"{counted(n, 'row')} more: in Python, the study's analysis has them all."))
     return tuple(blocks)
 
 
-def _split(groups: list[Group]) -> tuple[list[Group], list[Group], int]:
-    """Return the groups that are shown, those that are folded, and how many rows are left out."""
+def _cut(groups: Sequence[Group], most: int) -> tuple[list[Group], list[Group]]:
+    """Return the first rows of some groups, at most so many, and the others."""
     first: list[Group] = []
     rest: list[Group] = []
-    shown = left_out = 0
     for group in groups:
-        room = max(_MOST_IN_ALL - shown, 0)
-        kept = Group(group.title, group.rows[:room])
-        left_out += len(group.rows) - len(kept.rows)
-        target = first if not first or shown + len(kept.rows) <= _MOST_ROWS else rest
-        shown += len(kept.rows)
-        if kept.rows:
-            target.append(kept)
-    return first, rest, left_out
+        room = most - sum(len(one.rows) for one in first)
+        first.append(Group(group.title, group.rows[:room]))
+        rest.append(Group(group.title, group.rows[room:]))
+    return [group for group in first if group.rows], [group for group in rest if group.rows]
 
 
 def _numbers(*titles: str) -> tuple[Column, ...]:
@@ -80,6 +77,7 @@ def _numbers(*titles: str) -> tuple[Column, ...]:
 
 def _differences(result: StudyResult) -> Section | None:
     frame = result.analysis.differences
+    frame = frame[frame["n"] > 0]
     if frame.empty:
         return None
 

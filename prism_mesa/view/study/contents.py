@@ -75,7 +75,7 @@ def meaning_of(measure: str) -> str:
     known = MEASURES.get(measure)
     if known is None:
         return ""
-    return known.meaning if known.unit in ("", known.meaning) else f"{known.meaning} ({known.unit})"
+    return known.meaning if known.unit in known.meaning else f"{known.meaning} ({known.unit})"
 
 
 def measure_title(measure: str) -> Words:
@@ -87,7 +87,7 @@ def measure_title(measure: str) -> Words:
 def axis_label(measure: str) -> str:
     """Return a measure with its unit, for the axis of a figure."""
     known = MEASURES.get(measure)
-    return f"{measure} ({known.unit})" if known is not None and known.unit else measure
+    return f"{measure} ({known.unit})" if known is not None and known.unit not in ("", measure) else measure
 
 
 def condition_heads(table: RunTable) -> tuple[Column, ...]:

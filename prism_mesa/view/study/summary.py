@@ -1,75 +1,66 @@
 """What a study comes to, in lines: as the commands on studies print it."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from prism_mesa.errors import counted, printable
 from prism_mesa.studies.result import StudyResult
+from prism_mesa.studies.study import StudyPlan, StudyStatus
 from prism_mesa.view.study.blocks import brief
-from prism_mesa.view.study.contents import run_counts, runs_in_words
+from prism_mesa.view.study.contents import runs_in_words
 from prism_mesa.view.study.numbers import significant
 
+type Lines = list[tuple[str, str]]
+
 _MOST_FAILURES = 5
+_MOST_WIDTHS = 24
 
 
-def study_lines(result: StudyResult) -> list[str]:
+def study_lines(result: StudyResult) -> Lines:
     """Return a study's end: its question, its runs, what became of its expectations, and where the report is."""
-    lines = [
-        f"question    {brief(result.question, 400)}",
-        f"runs        {runs_in_words(result.table.runs)}",
-        *_failure_lines(result),
-    ]
-    for verdict in result.analysis.expectations:
-        lines.append(f"{verdict.verdict:<11} {brief(verdict.text)}")
-        lines.append(f"            {brief(verdict.sentence, 600)}")
-    if not result.analysis.expectations:
-        lines.append("expected    nothing: the study states no expectation (expect: ['MEASURE: ARM > ARM'])")
-    lines += [f"note        {brief(note, 600)}" for note in (*result.notes, *result.analysis.notes)]
-    lines.append(f"report      {printable(str(result.study_dir / 'report.html'))}")
-    return lines
-
-
-def _failure_lines(result: StudyResult) -> list[str]:
-    """Return the first runs that failed, with their reasons."""
     failed = result.table.runs[result.table.runs["status"] == "failed"]
     rows = failed.head(_MOST_FAILURES).to_dict("records")
-    lines = [f"failed      {brief(row['run'], 60)} (seed {row['seed']}): {brief(row['reason'])}" for row in rows]
-    if len(failed) > _MOST_FAILURES:
-        lines.append(f"            and {len(failed) - _MOST_FAILURES:,} more: runs.parquet has their reasons")
-    return lines
+    lines = [("question", brief(result.question, 400)), ("runs", runs_in_words(result.table.runs))]
+    lines += _failures([(row["run"], f"{row['arm']}, seed {row['seed']}", row["reason"]) for row in rows], len(failed))
+    for verdict in result.analysis.expectations:
+        lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]
+    if not result.analysis.expectations:
+        lines.append(("expected", "nothing: the study states no expectation (expect: ['MEASURE: ARM > ARM'])"))
+    lines += [("note", brief(note, 600)) for note in (*result.notes, *result.analysis.notes)]
+    return [*lines, ("report", printable(str(result.study_dir / "report.html")))]
 
 
-def status_lines(result: StudyResult) -> list[str]:
-    """Return how far a study is: its runs, per arm where it has several."""
+def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
+    """Return the first runs that failed, with their reasons, of `n`."""
+    lines = [("failed", f"{brief(run, 60)} ({brief(told, 120)}): {brief(why)}") for run, told, why in failures]
+    return (
+        [*lines, ("", f"and {n - len(failures):,} more: runs.parquet has their reasons")] if n > len(lines) else lines
+    )
+
+
+def status_lines(name: str, status: StudyStatus) -> Lines:
+    """Return how far a study is: its runs, those that failed, what is stale."""
+    counts = f"{status.done:,} done, {status.failed:,} failed, {status.missing:,} missing"
+    lines = [("study", f"{printable(name)} ({status.status})"), ("runs", f"{status.planned:,} planned: {counts}")]
+    lines += _failures(list(status.failures[:_MOST_FAILURES]), status.failed)
+    return lines + [("note", brief(note, 600)) for note in status.notes]
+
+
+def plan_lines(plan: StudyPlan) -> Lines:
+    """Return what a study will take: runs, CPU hours, calls of an LLM, and how wide its intervals will be."""
+    size = f"{counted(plan.conditions, 'condition')} x {counted(plan.seeds, 'seed')}"
     lines = [
-        f"study       {printable(result.name)} ({result.status})",
-        f"runs        {runs_in_words(result.table.runs)}",
+        ("runs", f"{counted(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot")
     ]
-    if len(result.table.arms) > 1:
-        for arm in result.table.arms:
-            counts = run_counts(result.table.runs[result.table.runs["arm"] == arm])
-            lines.append(f"arm         {brief(arm, 60)}: " + ", ".join(f"{n:,} {name}" for name, n in counts.items()))
-    return [*lines, *_failure_lines(result)]
-
-
-def plan_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Return what a study would take: runs, CPU hours, calls of an LLM, and how wide its intervals would be.
-
-    Args:
-        plan: `runs`; `cpu_hours`; `calls`; `widths`: measure -> half the width of the 95 % interval of a difference
-            to expect. What is not known may be None or left out.
-    """
-    lines = [f"runs        {counted(int(plan['runs']), 'run')}"]
-    if plan.get("cpu_hours") is not None:
-        lines.append(f"time        {_hours(float(plan['cpu_hours']))} of CPU")
-    if plan.get("calls") is not None:
-        lines.append(f"LLM         {counted(round(plan['calls']), 'call')}")
-    widths: Mapping[str, float] = plan.get("widths") or {}
-    longest = max(map(len, widths), default=0)
-    for place, (measure, width) in enumerate(widths.items()):
-        head = "to expect" if place == 0 else ""
-        lines.append(f"{head:<11} {printable(measure):<{longest}}  difference \u00b1 {significant(width)} (95 %)")
-    return lines
+    if plan.cpu_hours is not None and plan.wall_hours is not None:
+        left = f"{_hours(plan.wall_hours)} are left with {counted(plan.workers, 'worker')}"
+        lines.append(("time", f"{_hours(plan.cpu_hours)} of CPU in all; {left}"))
+    if plan.calls is not None:
+        lines.append(("LLM", counted(round(plan.calls), "call")))
+    for place, row in enumerate(plan.widths.head(_MOST_WIDTHS).to_dict("records")):
+        pair = f"{row['left']} - {row['right']}" + ("" if row["term"] == "arm" else f" ({row['term']})")
+        told = f"{printable(str(row['measure']))}: {printable(pair)}: ± {significant(row['half_width'])} (95 %)"
+        lines.append(("to expect" if place == 0 else "", told))
+    if len(plan.widths) > _MOST_WIDTHS:
+        lines.append(("", f"and {len(plan.widths) - _MOST_WIDTHS:,} more (--json has them)"))
+    return lines + [("note", brief(note, 600)) for note in plan.notes]
 
 
 def _hours(hours: float) -> str:

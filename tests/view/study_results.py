@@ -53,6 +53,7 @@ def facts_of(runs, *, kept=True, decided_by="rule", fallback=0):
             "sources": ['{"rule": 1250}' if decided_by == "rule" else '{"llm": 900, "cache": 340, "fallback": 10}'] * n,
             "attempts": 1,
             "folder": [f"runs/{run}" if kept else "" for run in ran["run"]],
+            "again": [f"feed.mode=x_algo seed={seed}" for seed in ran["seed"]],
         }
     )
 
@@ -119,10 +120,10 @@ def analysis_of(table, expectations=(), **tables):
         for n in range(2, seeds + 1)
     ]
     empty = {
-        "groups": "measure term h df p p_holm",
+        "groups": "measure term n missing h df p p_holm",
         "dunn": "measure term left right z p p_holm",
-        "equivalence": "text measure left right margin low high p_low p_high p equivalent",
-        "effects": "measure effect df f p p_holm partial_eta_squared",
+        "equivalence": "text measure left right n missing margin low high p_low p_high p p_holm equivalent",
+        "effects": "measure effect n missing df f p p_holm partial_eta_squared",
         "sensitivity": "measure factor index value low high",
     }
     frames = {name: pd.DataFrame(columns=columns.split()) for name, columns in empty.items()} | tables
@@ -204,6 +205,9 @@ def two_arms(folder):
                 "p_low": 0.0001,
                 "p_high": 0.0002,
                 "p": 0.0002,
+                "p_holm": 0.0004,
+                "n": 20,
+                "missing": 0,
                 "equivalent": True,
             }
         ]
@@ -239,15 +243,15 @@ def factorial(folder):
     table = RunTable(runs, ("all",), ("posts.media_share", "feed.mode"), measures)
     effects = pd.DataFrame(
         [
-            (measure, effect, 1, 41.2 / n, 0.0001 * n**4, 0.0003 * n**4, 0.3 / n)
+            (measure, effect, 95, 5, 1, 41.2 / n, 0.0001 * n**4, 0.0003 * n**4, 0.3 / n)
             for measure in measures
             for n, effect in enumerate(["posts.media_share", "feed.mode", "posts.media_share x feed.mode"], 1)
         ],
-        columns="measure effect df f p p_holm partial_eta_squared".split(),
+        columns="measure effect n missing df f p p_holm partial_eta_squared".split(),
     )
     groups = pd.DataFrame(
-        [(measure, "condition", 31.4, 3, 0.0001, 0.0002) for measure in measures],
-        columns="measure term h df p p_holm".split(),
+        [(measure, "condition", 95, 5, 31.4, 3, 0.0001, 0.0002) for measure in measures],
+        columns="measure term n missing h df p p_holm".split(),
     )
     pairs = [("media 0.1, chronological", "media 0.6, x_algo", -4.1), ("media 0.1, x_algo", "media 0.6, x_algo", -1.2)]
     dunn = pd.DataFrame(

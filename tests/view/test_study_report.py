@@ -61,10 +61,10 @@ def test_each_expectation_stands_with_its_verdict_in_a_word_and_a_sentence(forms
 
 
 def test_a_verdict_has_its_figures(forms, tmp_path):
-    [verdict, *_] = two_arms(tmp_path).analysis.expectations
-    low, high = verdict.interval
-    told = f"difference {verdict.difference:.4f}, 95 % interval [{low:.4f}, {high:.4f}]; p < 0.001, after Holm < 0.001"
-    assert f"{told} (Wilcoxon signed-rank); 20 pairs, 0 missing" in Page(forms(two_arms)[0]).text
+    text = Page(forms(two_arms)[0]).text
+    p = two_arms(tmp_path).analysis.expectations[1].p
+    assert "Wilcoxon signed-rank: p < 0.001, after Holm < 0.001; 20 pairs, 0 missing" in text
+    assert f"Wilcoxon signed-rank: p {p:.3f}, after Holm 1.000; 20 pairs, 0 missing" in text
 
 
 def test_the_answers_are_those_of_the_analysis(forms, tmp_path):
@@ -127,9 +127,11 @@ def test_a_row_of_a_run_leads_to_its_folder_and_to_why(forms):
     assert any(row[-1] == "prism why runs/ranked-00014 AGENT" for row in Page(html).rows() if row)
 
 
-def test_runs_that_were_not_kept_come_with_the_command_that_keeps_them(forms):
+def test_runs_that_were_not_kept_come_with_the_command_that_makes_them_again(forms):
     html, text = forms(factorial)
     assert "prism study run STUDY.yaml --keep tables" in text
+    rows = [row for row in Page(html).rows() if row and row[0] == "all-00004"]
+    assert [row[-1] for row in rows] == ["prism run base.yaml feed.mode=x_algo seed=5"]
     assert not [attrs for tag, attrs in Page(html).tags if tag == "a" and attrs["href"].startswith("runs/")]
 
 

@@ -29,14 +29,13 @@ from prism_mesa.view.study.blocks import (
     Paragraph,
     Part,
     Picture,
-    Quiet,
     Section,
     Table,
     Words,
     marked,
     table,
 )
-from prism_mesa.view.study.contents import meaning_of, measures_in_order
+from prism_mesa.view.study.contents import measure_title, measures_in_order
 from prism_mesa.view.study.design import changed_keys
 from prism_mesa.view.study.odd_concepts import design_concepts
 from prism_mesa.view.study.odd_parameters import changed_parameters, parameter_tables
@@ -92,7 +91,7 @@ def odd_sections(config: Config, chart: Statechart | str, varied: Collection[str
 
 def _purpose(result: StudyResult) -> Section:
     names = measures_in_order(result)
-    rows: list[Words] = [(Code(name), Quiet(f"  {meaning_of(name)}")) for name in names[:12]]
+    rows: list[Words] = [measure_title(name) for name in names[:12]]
     if len(names) > 12:
         rows.append(f"and {len(names) - 12:,} more")
     return Section(

@@ -75,7 +75,7 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         for style, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
             every = -(-len(rows) // _MOST_MARKS)
             axes.plot(rows["seeds"], rows["half_width"], **_line(style), label=name, markevery=every)
-        tidy(axes, shortened(measure, 60 // _columns(len(measures))))
+        tidy(axes, shortened(measure, 80 // _columns(len(measures))))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")

@@ -55,7 +55,7 @@ def interaction_figure(result: StudyResult, measures: Sequence[str], axis: str, 
         axes.set_xlim(-0.3, len(names) - 0.5)
         axes.set_xlabel(axis, parse_math=False)
     handles, labels = grid[0].get_legend_handles_labels()
-    title = None if lines == "arm" else short_key(lines)
+    title = None if lines == "arm" else lines
     figure.legend(handles, labels, title=title, frameon=False, loc="outside lower left", ncols=3)
     return figure
 

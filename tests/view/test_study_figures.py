@@ -1,0 +1,159 @@
+import dataclasses
+import re
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from study_results import HOSTILE, factorial, sobol, two_arms
+
+from prism_mesa.view.study.blocks import all_pictures
+from prism_mesa.view.study.distributions import distribution_caption, distribution_figure
+from prism_mesa.view.study.figures import figures_section
+from prism_mesa.view.study.relations import (
+    interaction_figure,
+    interaction_terms,
+    morris_figure,
+    precision_figure,
+    sobol_figure,
+)
+from prism_mesa.view.study.style import PALETTE, labels_of, png_of, svg_of
+
+
+def luminance_of(color):
+    """Return the relative luminance of a colour (WCAG 2)."""
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    return np.dot(linear, [0.2126, 0.7152, 0.0722])
+
+
+def test_each_run_is_a_point_and_runs_with_one_seed_are_joined(tmp_path):
+    result = two_arms(tmp_path)
+    [axes] = distribution_figure(result, "reshares").axes
+    [joined, first, second] = axes.collections
+    runs = result.table.runs
+    for drawn, arm in ((first, "chronological"), (second, "ranked")):
+        assert sorted(drawn.get_offsets()[:, 0]) == sorted(runs.loc[runs["arm"] == arm, "reshares"])
+    pairs = runs.pivot(index="seed", columns="arm", values="reshares")
+    ends = [tuple(points[:, 0]) for points in joined.get_segments()]
+    assert sorted(ends) == sorted(zip(pairs["chronological"], pairs["ranked"], strict=True))
+    assert [text.get_text() for text in axes.get_yticklabels()] == ["chronological", "ranked"]
+    assert "Thin lines join runs with the same seed." in distribution_caption(result, "reshares")
+
+
+def test_runs_that_are_not_paired_are_not_joined(tmp_path):
+    result = two_arms(tmp_path)
+    result = dataclasses.replace(result, table=dataclasses.replace(result.table, paired=False))
+    assert len(distribution_figure(result, "reshares").axes[0].collections) == 2
+    assert "Thin lines" not in distribution_caption(result, "reshares")
+
+
+def test_means_are_drawn_with_the_intervals_of_the_analysis(tmp_path):
+    result = two_arms(tmp_path)
+    [axes] = distribution_figure(result, "reshares").axes
+    own = result.analysis.answers[result.analysis.answers["measure"] == "reshares"]
+    bars, means = axes.lines[::2], axes.lines[1::2]
+    assert [tuple(bar.get_xdata()) for bar in bars] == list(zip(own["low"], own["high"], strict=True))
+    assert [mean.get_xdata()[0] for mean in means] == list(own["mean"])
+
+
+def test_conditions_stand_in_blocks_under_what_they_share(tmp_path):
+    [axes] = distribution_figure(factorial(tmp_path), "cascade_mean").axes
+    told = [(text.get_text(), text.get_fontweight()) for text in axes.get_yticklabels()]
+    levels = [("media_share 0.1", "normal"), ("media_share 0.6", "normal")]
+    assert told == [("mode chronological", "bold"), *levels, ("mode x_algo", "bold"), *levels]
+
+
+def test_failed_and_missing_runs_are_no_points_and_n_counts_the_others(tmp_path):
+    result = factorial(tmp_path)
+    [axes] = distribution_figure(result, "cascade_mean").axes
+    points = [drawn for drawn in axes.collections if len(drawn.get_offsets()) > 1]
+    assert sum(len(drawn.get_offsets()) for drawn in points) == 95
+    assert "(n = 95 runs)" in distribution_caption(result, "cascade_mean")
+
+
+def test_sampled_points_are_drawn_against_each_factor(tmp_path):
+    result = sobol(tmp_path)
+    figure = distribution_figure(result, "reshares")
+    assert [axes.get_xlabel() for axes in figure.axes] == ["agents.band", "agents.activity", "feed.size"]
+    assert len(figure.axes[0].collections[0].get_offsets()) == 512
+
+
+def test_an_interaction_has_a_line_for_each_level_with_the_means_of_the_analysis(tmp_path):
+    result = factorial(tmp_path)
+    axis, lines = interaction_terms(result.table)
+    assert (axis, lines) == ("feed.mode", "posts.media_share")
+    figure = interaction_figure(result, ["cascade_mean"], axis, lines)
+    answers = result.analysis.answers.query("measure == 'cascade_mean'")
+    for drawn, share in zip(figure.axes[0].containers, (0.1, 0.6), strict=True):
+        assert list(drawn[0].get_ydata()) == list(answers.loc[answers["posts.media_share"] == share, "mean"])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0.1", "0.6"]
+
+
+@pytest.mark.parametrize("make", [two_arms, sobol])
+def test_there_is_no_interaction_of_one_thing_or_of_sampled_points(tmp_path, make):
+    assert interaction_terms(make(tmp_path).table) is None
+
+
+def test_the_half_width_is_drawn_against_the_number_of_seeds(tmp_path):
+    result = two_arms(tmp_path)
+    [axes] = precision_figure(result, ["reshares"]).axes
+    own = result.analysis.precision.query("measure == 'reshares'")
+    assert axes.lines[0].get_xydata().tolist() == own[["seeds", "half_width"]].to_numpy().tolist()
+    assert axes.get_ylim()[0] == 0
+
+
+def test_sobol_indices_are_bars_with_intervals_in_the_order_of_the_factors(tmp_path):
+    result = sobol(tmp_path)
+    [axes] = sobol_figure(result, ["reshares"]).axes
+    widths = [[bar.get_width() for bar in bars] for bars in axes.containers if hasattr(bars, "patches")]
+    assert widths == [[0.31, 0.36, 0.11], [0.44, 0.49, 0.12]]
+    assert [text.get_text() for text in axes.get_yticklabels()] == list(result.table.factors)
+
+
+def test_morris_shows_each_factor_by_its_mean_effect_and_spread(tmp_path):
+    result = sobol(tmp_path, index="mu_star")
+    [axes] = morris_figure(result, ["reshares"]).axes
+    points = {
+        line.get_label(): tuple(line.get_xydata()[0]) for line in axes.lines if line.get_label() in result.table.factors
+    }
+    assert points == {"agents.band": (0.31, 0.44), "agents.activity": (0.36, 0.49), "feed.size": (0.11, 0.12)}
+
+
+def test_the_measures_of_expectations_are_drawn_first_and_those_left_out_are_named(tmp_path):
+    result = two_arms(tmp_path)
+    names = tuple(f"more_{n}" for n in range(6))
+    runs = result.table.runs.assign(**dict.fromkeys(names, 1.0))
+    table = dataclasses.replace(result.table, runs=runs, measures=(*names, *result.table.measures))
+    section = figures_section(dataclasses.replace(result, table=table))
+    drawn = [picture.name for picture in all_pictures([section]) if picture.name.startswith("distribution")]
+    assert drawn[:4] == [f"distribution-{name}" for name in ("gini_impressions", "cascade_mean", "reshares", "more_0")]
+    left_out = [getattr(part, "text", part) for part in section.blocks[-1].words]
+    assert left_out == ["Not drawn: ", "more_3", ", ", "more_4", ", ", "more_5", "."]
+
+
+def test_names_that_would_look_alike_are_told_apart_by_their_place():
+    names = ["ranked", *(f"an arm whose name is long, number {n} of them" for n in (1, 2))]
+    assert len(set(labels_of(names, 20))) == 3
+    assert labels_of(["a", "b"], 20) == ["a", "b"]
+
+
+def test_a_figure_on_a_page_has_its_colours_and_letters_and_nothing_that_was_written_is_markup():
+    figure = Figure()
+    axes = figure.add_subplot()
+    axes.set_title(HOSTILE, parse_math=False)
+    axes.plot([0, 1], color=PALETTE[0])
+    svg = svg_of(figure)
+    assert svg.startswith("<svg ")
+    assert "stroke: var(--c1)" in svg
+    assert "<script" not in svg
+    assert "&lt;script&gt;" in svg
+    assert "DejaVu" not in svg
+    assert not re.search(r"#(000000|010101|ffffff|0072b2)", svg)
+    assert svg == svg_of(figure)
+    assert png_of(figure) == png_of(figure)
+
+
+def test_colours_stand_out_from_white_as_much_as_marks_need_to():
+    contrast = [1.05 / (luminance_of(color) + 0.05) for color in PALETTE]
+    assert min(contrast[:3]) > 3  # what most figures have; WCAG 2 asks 3 of marks
+    assert min(contrast) > 2

@@ -1,0 +1,124 @@
+import re
+
+import pytest
+from read_reports import Page, read_markdown
+from study_results import factorial, two_arms
+
+from prism_mesa.params import leaves
+from prism_mesa.runs.config import Config
+from prism_mesa.social.behavior import social_chart, viral_chart
+from prism_mesa.view.study.blocks import Report
+from prism_mesa.view.study.markdown import markdown_of
+from prism_mesa.view.study.odd import odd_section, odd_sections
+from prism_mesa.view.study.page import page_of
+
+ELEMENTS = [
+    "1. Purpose and patterns",
+    "2. Entities, state variables, and scales",
+    "3. Process overview and scheduling",
+    "4. Design concepts",
+    "5. Initialization",
+    "6. Input data",
+    "7. Submodels and parameters",
+]
+CONCEPTS = (
+    "Basic principles|Emergence|Adaptation|Objectives|Learning|Prediction|Sensing|Interaction|Stochasticity|"
+    "Collectives|Observation"
+).split("|")
+
+
+def shown(*sections):
+    report = Report("", "", "done", "", sections, "")
+    return Page(page_of(report, {"statechart": "<svg></svg>"}, {"statechart": 1}))
+
+
+def odd_of(chart=social_chart, **values):
+    return shown(*odd_sections(Config(**values), chart))
+
+
+def test_the_seven_elements_stand_in_their_order(tmp_path):
+    section = odd_section(two_arms(tmp_path))
+    assert [part.title for part in section.parts] == ELEMENTS
+
+
+def test_all_eleven_design_concepts_are_answered():
+    text = odd_of().text
+    places = [text.index(f"{concept}") for concept in CONCEPTS]
+    assert places == sorted(places)
+
+
+def test_the_steps_of_a_round_are_those_of_its_docstring():
+    rows = [row for row in odd_of().rows() if row and row[0].isdigit() and len(row) == 3]
+    assert [row[1] for row in rows] == "publish rank open ticks commit collect close".split()
+    assert rows[1][2].startswith("each agent who will be there gets its feed")
+
+
+@pytest.mark.parametrize("chart", [social_chart, viral_chart])
+def test_every_transition_of_the_chart_is_there_with_its_guard(chart):
+    rows = odd_of(chart).rows()
+    for transition in chart.transitions:
+        target = transition.target.value if transition.target else "open: the oracle chooses"
+        [found] = [
+            row
+            for row in rows
+            if row[0] == transition.source.value
+            and row[1].partition(" ")[0] == transition.trigger
+            and row[-1] == target
+            and (row[2] == transition.guard_label or not transition.guard_label)
+        ]
+        assert found
+    assert ["resting", "timeout after 2 ticks", "", "scrolling"] in rows
+
+
+def test_values_that_are_not_the_default_are_marked_and_stand_first():
+    rows = odd_of(rounds=50, feed={"size": 5}, agents={"n": 500}).rows()
+    marked = [row[:2] for row in rows if len(row) > 1 and " default " in row[1]]
+    assert marked[:3] == [["rounds", "50 default 20"], ["agents.n", "500 default 1000"], ["feed.size", "5 default 10"]]
+    assert len(marked) == 6  # once first, once among all
+
+
+def test_all_parameters_are_there_with_their_meaning():
+    rows = {row[0]: row for row in odd_of().rows() if row}
+    for key, _ in leaves(Config):
+        assert len(rows[key]) == 3, key
+
+
+def test_what_a_study_changes_is_named_and_marked(tmp_path):
+    page = shown(odd_section(two_arms(tmp_path)))
+    assert "the arms and factors of the study change feed.mode." in page.text
+    assert [row[:2] for row in page.rows() if len(row) > 1 and row[1].endswith(" varies")] == [
+        ["feed.mode", "chronological varies"]
+    ] * 2
+    text = shown(odd_section(factorial(tmp_path))).text
+    assert "change posts.media_share, feed.mode." in text
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({}, "the rule below, by a keyed draw of each agent"),
+        ({"reasoner": {"kind": "ollama", "model": "llama3.2"}}, "an LLM served by Ollama (llama3.2); an answer that"),
+        ({"statechart": {"oracle_enabled": False}}, "nobody is asked: the first option is taken"),
+        ({"content": "template"}, "from templates"),
+        ({"feed": {"mode": "preference"}}, "the most relevant first, of followed agents"),
+        ({"network": {"kind": "stochastic_block", "blocks": 7}}, "7 blocks of agents that follow each other more"),
+        ({"network": {"edges": "who.csv"}}, "network.edges who.csv who follows whom"),
+        ({}, "Nothing from outside enters while rounds are run."),
+    ],
+)
+def test_what_the_configuration_settles_is_said_as_it_settles_it(values, said):
+    page = odd_of(**values)
+    rows = " ".join(" ".join(row) for row in page.rows())
+    assert said in f"{page.text} {rows}"
+
+
+def test_a_chart_that_cannot_be_had_is_said_and_the_rest_stands(tmp_path):
+    result = two_arms(tmp_path)
+    object.__setattr__(result, "base", Config(statechart={"chart": "not_there:chart"}))
+    section = odd_section(result)
+    text = shown(section).text
+    assert "statechart.chart: not_there:chart: cannot import 'not_there'" in text
+    assert [part.title for part in section.parts] == ELEMENTS
+    report = Report("", "", "done", "", (section,), "")
+    assert re.search(r"^> .*cannot import", markdown_of(report, {}, {}), re.MULTILINE)
+    assert read_markdown(markdown_of(report, {}, {})).rows() == shown(section).rows()

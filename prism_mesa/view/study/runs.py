@@ -120,13 +120,14 @@ def _sources(text: Any) -> dict[str, float]:
     return {str(name): n for name, n in found.items()} if isinstance(found, dict) else {}
 
 
-def how_to_see(folder: str) -> Words:
-    """Return the command that explains an agent of a run, to be given in the study's folder; without a folder, none.
+def how_to_see(folder: str, again: str) -> Words:
+    """Return the command that explains an agent of a run, or makes the run again, to be given in the study's folder.
 
     Args:
         folder: Of the run, relative to the study's; blank: it was not kept.
+        again: What makes the run again, on top of the study's base.
     """
-    return Code(f"prism why {folder} AGENT") if folder else Quiet("not kept")
+    return Code(f"prism why {folder} AGENT" if folder else f"prism run base.yaml {again}")
 
 
 def runs_section(result: StudyResult) -> Section:
@@ -165,11 +166,12 @@ def _way_in(kept: bool) -> Paragraph:
         )
     return Paragraph(
         (
-            "Only measures were kept of these runs. ",
+            "Only measures were kept of these runs. Given in the study's folder, the command of a row makes its run again, "
+            "equal in every table; then ",
+            Code("prism why results/RUN AGENT"),
+            " tells why an agent acted as it did. ",
             Code(f"prism study run {STUDY_FILE} --keep tables"),
-            " runs them again, equal in every table, and keeps their folders; then ",
-            Code("prism why runs/RUN AGENT"),
-            " tells why an agent acted as it did.",
+            " makes all of them again, and keeps their folders.",
         )
     )
 
@@ -180,5 +182,5 @@ def _run_row(result: StudyResult, row: dict[str, Any], facts: pd.DataFrame) -> t
     folder = folder if isinstance(folder, str) else ""
     name: Words = Link(row["run"], f"{quote(folder)}/") if folder else Code(row["run"])
     took = (number(fact.get("cpu_s"), 2), number(fact.get("peak_memory_mb"), 0))
-    see = how_to_see(folder) if row["status"] != "missing" else Quiet("not run yet")
+    see = how_to_see(folder, str(fact.get("again", ""))) if row["status"] != "missing" else Quiet("not run yet")
     return (name, *condition_cells(result.table, row), count(row["seed"]), row["status"], *took, see)

@@ -166,8 +166,8 @@ def _way_in(kept: bool) -> Paragraph:
         )
     return Paragraph(
         (
-            "Only measures were kept of these runs. Given in the study's folder, the command of a row makes its run again, "
-            "equal in every table; then ",
+            "Only measures were kept of these runs. Given in the study's folder, the command of a row makes its run "
+            "again, equal in every table; then ",
             Code("prism why results/RUN AGENT"),
             " tells why an agent acted as it did. ",
             Code(f"prism study run {STUDY_FILE} --keep tables"),

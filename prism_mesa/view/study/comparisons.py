@@ -15,6 +15,7 @@ type Row = Mapping[str, Any]
 
 _MOST_ROWS: Final = 40
 _MOST_IN_ALL: Final = 400
+_MOST_PAIRS: Final = 12
 
 
 def comparisons_section(result: StudyResult) -> Section:
@@ -35,6 +36,7 @@ def _grouped(
     columns: Sequence[Column],
     cells: Callable[[Row, int], tuple[Words, ...]],
     caption: str,
+    most: int = _MOST_ROWS,
 ) -> tuple[Block, ...]:
     """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
 
@@ -49,7 +51,7 @@ def _grouped(
             told = tuple(cells(row, decimals) for row in rows.to_dict("records"))
             groups.append(Group(measure_title(measure), told))
     shown, left_out = _cut(groups, _MOST_IN_ALL)
-    first, rest = _cut(shown, _MOST_ROWS)
+    first, rest = _cut(shown, most)
     blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
     if rest:
         n = sum(len(group.rows) for group in rest)
@@ -110,9 +112,10 @@ def _groups(result: StudyResult) -> Section | None:
         return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
-        return (_term(row["term"]), number(row["h"], 2), count(row["df"]), p_value(row["p"]), p_value(row["p_holm"]))
+        figures = (number(row["h"], 2), count(row["df"]), p_value(row["p"]), p_value(row["p_holm"]))
+        return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
 
-    columns = (Column("between"), *_numbers("H", "df", "p", "p (Holm)"))
+    columns = (Column("between"), *_numbers("H", "df", "p", "p (Holm)", "n", "missing"))
     caption = "Kruskal-Wallis: whether any level differs from the others."
     return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
 
@@ -127,11 +130,12 @@ def _dunn(result: StudyResult) -> Section | None:
         return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
-        return (pair(row), number(row["z"], 2), p_value(row["p"]), p_value(row["p_holm"]))
+        figures = (number(row["z"], 2), p_value(row["p"]), p_value(row["p_holm"]))
+        return (_term(row["term"]), side_name(row, "left"), side_name(row, "right"), *figures)
 
-    columns = (Column("compared"), *_numbers("z", "p", "p (Holm)"))
+    columns = (Column("of"), Column("left"), Column("right"), *_numbers("z", "p", "p (Holm)"))
     caption = "Dunn's test of pairs, after Kruskal-Wallis."
-    return Section("pairs", "Pairs of groups", _grouped(result, frame, columns, cells, caption))
+    return Section("pairs", "Pairs of groups", _grouped(result, frame, columns, cells, caption, _MOST_PAIRS))
 
 
 def _equivalence(result: StudyResult) -> Section | None:
@@ -147,13 +151,18 @@ def _equivalence(result: StudyResult) -> Section | None:
             interval(row["low"], row["high"], decimals),
             p_value(row["p_low"]),
             p_value(row["p_high"]),
-            p_value(row["p"]),
+            p_value(row["p_holm"]),
+            count(row["n"]),
+            count(row["missing"]),
             "yes" if row["equivalent"] else "not shown",
         )
 
-    titles = ("margin", "90 % interval", "p (lower)", "p (upper)", "p")
+    titles = ("margin", "90 % interval", "p (lower)", "p (upper)", "p (Holm)", "n", "missing")
     columns = (Column("compared"), *_numbers(*titles), Column("equivalent"))
-    caption = "Two one-sided tests (TOST): equivalent where the 90 % interval of the difference lies within the margin."
+    caption = (
+        "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
+        "over all expectations; before it, where the 90 % interval of the difference lies within the margin."
+    )
     return Section("equivalence", "Equivalence", _grouped(result, frame, columns, cells, caption))
 
 
@@ -164,9 +173,10 @@ def _effects(result: StudyResult) -> Section | None:
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
         figures = (count(row["df"]), number(row["f"], 2), p_value(row["p"]), p_value(row["p_holm"]))
-        return (Code(str(row["effect"])), *figures, number(row["partial_eta_squared"], 3))
+        size = number(row["partial_eta_squared"], 3)
+        return (Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
 
-    columns = (Column("effect"), *_numbers("df", "F", "p", "p (Holm)", "partial \u03b7\u00b2"))
+    columns = (Column("effect"), *_numbers("df", "F", "p", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = "Main effects and interactions (analysis of variance over all runs)."
     return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))
 

@@ -20,6 +20,7 @@ MOST_PAIRS: Final = 6
 """Lines in a panel of the interval against the number of seeds."""
 _MOST_LEVELS: Final = 12
 _MOST_LINES: Final = 7
+_MOST_MARKS: Final = 25
 _LONGEST: Final = 28
 
 
@@ -72,8 +73,9 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         pairs = list(own.groupby(["term", "left", "right"], sort=False, dropna=False))[:MOST_PAIRS]
         names = labels_of([_pair_name(*key) for key, _ in pairs], 2 * _LONGEST)
         for style, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
-            axes.plot(rows["seeds"], rows["half_width"], **_line(style), label=name)
-        tidy(axes, shortened(measure, 60 // _columns(len(measures))))
+            every = -(-len(rows) // _MOST_MARKS)
+            axes.plot(rows["seeds"], rows["half_width"], **_line(style), label=name, markevery=every)
+        tidy(axes, shortened(measure, 80 // _columns(len(measures))))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")

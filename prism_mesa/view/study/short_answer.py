@@ -40,15 +40,11 @@ def _overview(result: StudyResult) -> Paragraph:
 
 
 def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
-    """Return the figures of a verdict on one line."""
+    """Return the figures of a verdict that its sentence may not have, on one line."""
     of = f"{counted(verdict.n, 'pair' if paired else 'run')}, {verdict.missing:,} missing"
-    if pd.isna(verdict.difference):
+    if pd.isna(verdict.p):
         return of
-    decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], [verdict.difference])
-    told = f"difference {number(verdict.difference, decimals)}"
-    within = f"95 % interval {interval(*verdict.interval, decimals)}"
-    holm = f"p {p_value(verdict.p)}, after Holm {p_value(verdict.p_holm)}"
-    return f"{told}, {within}; {holm} ({verdict.test}); {of}"
+    return f"{verdict.test}: p {p_value(verdict.p)}, after Holm {p_value(verdict.p_holm)}; {of}"
 
 
 def _answer(verdict: Verdict, *, paired: bool) -> Answer:

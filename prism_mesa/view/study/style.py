@@ -30,7 +30,7 @@ _MANY: Final = 1500
 _HEAD: Final = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA: Final = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _GROUP_NAME: Final = re.compile(r'(<g) id="(?:figure|axes|patch|line2d|text|legend|matplotlib|xtick|ytick)[\w.]*"')
-_FONT: Final = re.compile(r"(font: (?:\w+ )*[\d.]+px) '[^;\"]*")
+_FONT: Final = re.compile(r"(font: (?:\w+ )*[\d.]+px|font-family:) '[^;\"]*")
 _SIZE: Final = re.compile(r'(<svg [^>]*?)width="[\d.]+pt" ([^>]*?)height="[\d.]+pt"|(<svg [^>]*?)height="[\d.]+pt" ')
 
 
@@ -48,7 +48,7 @@ def labels_of(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
     """Return names that fit into some lines of `width` letters; those that would look alike begin with their place.
 
     >>> labels_of(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
-    ['ranked', '2. an [...] e, 1', '3. an [...] e, 2']
+    ['ranked', '2. an a [...]  1', '3. an a [...]  2']
     """
     short = [shortened(name, width * lines - 2 * (lines - 1)) for name in names]
     if any(len(name) > width * lines - 2 * (lines - 1) for name in names):

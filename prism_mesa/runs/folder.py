@@ -241,10 +241,8 @@ def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
     if isinstance(cells, pd.Categorical):
         return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(cells.dtype))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
-        try:
-            return pa.array(cells, pa.int32())
-        except pa.ArrowInvalid:  # not all fit
-            return pa.array(cells.astype(np.int64))
+        fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
+        cells = cells.astype(np.int32 if fits else np.int64)
     own = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
     array = cells if isinstance(cells, pa.Array) else pa.array(cells, own)
     return pa.nulls(len(array), ARROW_TYPES[type_]) if type_ and pa.types.is_null(array.type) else array

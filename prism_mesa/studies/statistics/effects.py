@@ -28,7 +28,7 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
     doi:10.1023/A:1023260610025). Where seeds are paired, each is a block. They are what statsmodels' `anova_lm` gives
     with `typ` 2, for all measures at once.
     """
-    if design != "factorial":
+    if design != "factorial" or not cells.planned.any():
         return table_of(EFFECTS, []), ()
     notes: list[str] = []
     names = _effects_of(cells, notes)

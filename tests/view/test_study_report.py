@@ -1,3 +1,4 @@
+import json
 import re
 from collections import Counter
 
@@ -246,3 +247,20 @@ def test_levels_of_any_kind_are_shown_as_a_study_file_has_them(tmp_path):
     rows = Page(forms_of(result)[0]).rows()
     assert len([row for row in rows if row[:2] == ["0.1", "null"] and len(row) == 8]) == 2
     assert len([row for row in rows if row[:2] == ["0.6", "true"] and len(row) == 8]) == 2
+
+
+def test_the_report_has_the_study_file_and_the_versions_that_stand_in_the_folder(tmp_path):
+    (tmp_path / "study.yaml").write_text("question: as it was written  # with a remark\n", encoding="utf-8")
+    made = {"started": "2026-01-02T03:04:05+00:00", "packages": {"mesa": "3.5.9"}, "git": "abc123"}
+    (tmp_path / "study.json").write_text(json.dumps({"made": made}), encoding="utf-8")
+    html, text = forms_of(two_arms(tmp_path))
+    for form in (Page(html).text, text):
+        assert "question: as it was written  # with a remark" in form or "as it was written # with a remark" in form
+        assert "2026-01-02 03:04 UTC" in form
+        assert "mesa 3.5.9" in form
+        assert "abc123" in form
+
+
+def test_a_folder_whose_manifest_is_damaged_still_gets_its_report(tmp_path):
+    (tmp_path / "study.json").write_text("{", encoding="utf-8")
+    assert "written 2026-11-23 04:05 UTC" in Page(forms_of(two_arms(tmp_path))[0]).text

@@ -1,12 +1,15 @@
 """The end of a report: notes, versions, the study file, and how to repeat it all."""
 
+import json
 from datetime import datetime
+from typing import Any
 
 import yaml
 
 from prism_mesa.runs.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import Block, Bullets, Code, Facts, Fold, Listing, Section, Words
+from prism_mesa.view.study.numbers import NOTHING
 from prism_mesa.view.study.runs import STUDY_FILE
 
 
@@ -15,20 +18,30 @@ def closing_section(result: StudyResult, written: datetime) -> Section:
     blocks: list[Block] = []
     if result.notes:
         blocks.append(Bullets(tuple(result.notes)))
-    made = provenance()
-    packages = ", ".join(f"{name} {version}" for name, version in made["packages"].items() if version)
+    made = _made(result)
+    packages = ", ".join(f"{name} {version}" for name, version in made.get("packages", {}).items() if version)
     blocks.append(
         Facts(
             (
-                ("Report", f"written {written:%Y-%m-%d %H:%M} UTC, with the versions below"),
-                ("Packages", packages),
-                ("Python", f"{made['python']} on {made['machine']}"),
-                ("Revision", Code(made["git"]) if made["git"] else "not from a checkout"),
+                ("Begun", f"{str(made.get('started', NOTHING))[:16].replace('T', ' ')} UTC, with the versions below"),
+                ("Report", f"written {written:%Y-%m-%d %H:%M} UTC"),
+                ("Packages", packages or NOTHING),
+                ("Python", f"{made.get('python', NOTHING)} on {made.get('machine', NOTHING)}"),
+                ("Revision", Code(str(made["git"])) if made.get("git") else "not from a checkout"),
             )
         )
     )
     blocks.append(Fold("The study file", (Listing(study_text(result)),)))
     return Section("notes", "Notes and versions", tuple(blocks))
+
+
+def _made(result: StudyResult) -> dict[str, Any]:
+    """Return when and with what the study was begun, as its folder has it; else what would be used now."""
+    try:
+        made = json.loads((result.study_dir / "study.json").read_text(encoding="utf-8"))["made"]
+    except (OSError, ValueError, KeyError, TypeError):
+        made = None
+    return made if isinstance(made, dict) else provenance()
 
 
 def study_text(result: StudyResult) -> str:

@@ -264,3 +264,15 @@ def test_the_report_has_the_study_file_and_the_versions_that_stand_in_the_folder
 def test_a_folder_whose_manifest_is_damaged_still_gets_its_report(tmp_path):
     (tmp_path / "study.json").write_text("{", encoding="utf-8")
     assert "written 2026-11-23 04:05 UTC" in Page(forms_of(two_arms(tmp_path))[0]).text
+
+
+def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
+    result = factorial(tmp_path)
+    for name in ("differences", "groups", "effects"):
+        getattr(result.analysis, name)["n"] = 0
+    result.analysis.dunn["z"] = float("nan")
+    titles = re.findall(r"<h3>([^<]+)</h3>", forms_of(result)[0])
+    assert {"Differences", "Groups", "Pairs of groups", "Effects"}.isdisjoint(titles)
+    assert {"Differences", "Groups", "Pairs of groups", "Effects"} <= set(
+        re.findall(r"<h3>([^<]+)</h3>", forms(factorial)[0])
+    )

@@ -46,7 +46,7 @@ def answers_section(result: StudyResult) -> Section:
 def answers_table(result: StudyResult, measures: list[str], shown: list[dict[str, object]]) -> Table:
     """Return the answers of some measures, a group of rows for each, a row for each condition."""
     heads = condition_heads(result.table)
-    single = result.analysis.answers["n"].max() <= 1
+    single = (result.analysis.answers["n"] + result.analysis.answers["missing"]).max() <= 1
     titles = ("value", "n", "missing") if single else ("mean", "95 % interval", "median", "sd", "n", "missing")
     columns = (*heads, *(Column(title, number=True) for title in titles))
     groups = tuple(Group(measure_title(measure), _rows(result, measure, shown, single=single)) for measure in measures)

@@ -73,13 +73,17 @@ def _cut(groups: Sequence[Group], most: int) -> tuple[list[Group], list[Group]]:
     return [group for group in first if group.rows], [group for group in rest if group.rows]
 
 
+def _with_runs(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows that any run stands behind."""
+    return frame[frame["n"] > 0]
+
+
 def _numbers(*titles: str) -> tuple[Column, ...]:
     return tuple(Column(title, number=True) for title in titles)
 
 
 def _differences(result: StudyResult) -> Section | None:
-    frame = result.analysis.differences
-    frame = frame[frame["n"] > 0]
+    frame = _with_runs(result.analysis.differences)
     if frame.empty:
         return None
 
@@ -107,7 +111,7 @@ def _differences(result: StudyResult) -> Section | None:
 
 
 def _groups(result: StudyResult) -> Section | None:
-    frame = result.analysis.groups
+    frame = _with_runs(result.analysis.groups)
     if frame.empty:
         return None
 
@@ -125,7 +129,7 @@ def _term(term: object) -> Words:
 
 
 def _dunn(result: StudyResult) -> Section | None:
-    frame = result.analysis.dunn
+    frame = result.analysis.dunn.dropna(subset="z")
     if frame.empty:
         return None
 
@@ -139,7 +143,7 @@ def _dunn(result: StudyResult) -> Section | None:
 
 
 def _equivalence(result: StudyResult) -> Section | None:
-    frame = result.analysis.equivalence
+    frame = _with_runs(result.analysis.equivalence)
     if frame.empty:
         return None
 
@@ -167,7 +171,7 @@ def _equivalence(result: StudyResult) -> Section | None:
 
 
 def _effects(result: StudyResult) -> Section | None:
-    frame = result.analysis.effects
+    frame = _with_runs(result.analysis.effects)
     if frame.empty:
         return None
 

@@ -112,7 +112,7 @@ def _entities(config: Config) -> Section:
     fields = _ATTRIBUTE.findall(Population.__doc__ or "")
     told = {name: marked(" ".join(text.split())) for name, text in fields if name not in _BOOKKEEPING}
     agents = tuple((Code(name), AGENT_FIELDS.get(name, text)) for name, text in told.items())
-    posts = tuple((Code(name), text) for name, text in POST_FIELDS.items())
+    posts = tuple((marked(names), text) for names, text in POST_FIELDS.items())
     minutes = config.clock.round_minutes
     scales = (
         ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart over {len(STATES)} states"),

@@ -60,13 +60,13 @@ AGENT_FIELDS: Final = {
 """What the columns of `social.state.population` are, for readers who do not read code."""
 
 POST_FIELDS: Final = {
-    "author": "the agent that wrote or reshared it",
-    "topics": "what it is about: a unit vector over topics",
-    "kind": "post, reply or reshare",
-    "parent, root": "what it answers or reshares, and the post where its cascade began",
-    "round": "when it appeared",
-    "likes, replies, reshares, impressions": "counts so far",
-    "velocity": "engagements of the last rounds",
+    "`author`": "the agent that wrote or reshared it",
+    "`topics`": "what it is about: a unit vector over topics",
+    "`kind`": "post, reply or reshare",
+    "`parent`, `root`": "what it answers or reshares, and the post where its cascade began",
+    "`round`": "when it appeared",
+    "`likes`, `replies`, `reshares`, `impressions`": "counts so far",
+    "`velocity`": "engagements of the last rounds",
 }
 
 

@@ -6,10 +6,12 @@ uv run --extra dask python benchmarks/study_faults.py [--kills N]
 import argparse
 import random
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -82,20 +84,22 @@ def kills(out: Path, n: int) -> None:
     file = out / "killed.yaml"
     file.write_text(yaml.safe_dump(values))
     command = [sys.executable, "-m", "prism_mesa.cli", "study", "run", str(file), "--no-report", "--workers", "2"]
-    draws, at = random.Random(1), time.perf_counter()
-    killed = 0
+    draws, at, killed = random.Random(1), time.perf_counter(), 0
+    journal = out / "disturbed" / "killed" / "journal.sqlite"
     while killed < n:
+        before = rows_of(journal)
         driver = subprocess.Popen([*command, "--out", str(out / "disturbed")], stderr=subprocess.DEVNULL)
+        while rows_of(journal) == before and driver.poll() is None:
+            time.sleep(0.05)
         try:
-            driver.wait(draws.uniform(6, 11))
+            driver.wait(draws.uniform(0, 1.2))
             say("done before the last kill")
             break
         except subprocess.TimeoutExpired:
             driver.send_signal(signal.SIGKILL)
             driver.wait()
             killed += 1
-            status = Study(file, out=out / "disturbed").status()
-            say(f"kill {killed}: {status.done} of {status.planned} runs done")
+            say(f"kill {killed}: {rows_of(journal)} of 100 runs done")
     for place in ("disturbed", "alone"):
         subprocess.run([*command, "--out", str(out / place)], check=True, stdout=subprocess.DEVNULL)
     for table in ("runs", "rounds"):
@@ -107,6 +111,15 @@ def kills(out: Path, n: int) -> None:
     print(f"driver killed {killed} times: tables equal, byte for byte; {broken} runs begun again; {took:.0f} s")
 
 
+def rows_of(journal: Path) -> int:
+    """Return how many runs a journal has."""
+    if not journal.is_file():
+        return 0
+    with closing(sqlite3.connect(journal, timeout=60)) as db, suppress(sqlite3.OperationalError):
+        return int(db.execute("select count(*) from runs").fetchone()[0])
+    return 0
+
+
 def main() -> None:
     """Run all, and print what came of it."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -115,9 +128,9 @@ def main() -> None:
     print(machine("mesa", "numpy", "distributed"))
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder)
+        kills(out, given.kills)
         for engine in ("local", "dask"):
             faults(out, engine)
-        kills(out, given.kills)
 
 
 if __name__ == "__main__":

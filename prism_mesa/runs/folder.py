@@ -7,6 +7,7 @@ import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -64,9 +65,8 @@ class RunFolder:
             TypeError: If they are not the columns of its schema, in their order, each of its type.
         """
         at = time.process_time()
-        rows = arrow_table(columns, self._tables.get(table))
         _, waiting = self._open.setdefault(table, (0, []))
-        waiting.append(rows)
+        waiting.append(arrow_table(columns, self._tables.get(table), like=waiting[-1] if waiting else None))
         while sum(len(rows) for rows in waiting) >= PART_ROWS:
             waiting = self._flush(table)
         self.cpu_s += time.process_time() - at
@@ -215,15 +215,15 @@ def _part(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def arrow_table(columns: Rows, schema: TableSchema | None) -> pa.Table:
-    """Return rows as Arrow holds them, checked if there is a schema.
+def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
+    """Return rows as Arrow holds them, checked if there is a schema; what is `like` rows that were checked is not.
 
     Raises:
         TypeError: If they are not what the schema says.
     """
     types = schema.types if schema else {}
     table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
-    if schema:
+    if schema and not (like is not None and table.schema.equals(like.schema)):
         check_written(schema, table.schema)
     return table
 
@@ -239,7 +239,7 @@ def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
     What has no type of its own (a list, or nothing but blanks) gets that of the column.
     """
     if isinstance(cells, pd.Categorical):
-        return named(cells.codes, list(cells.categories))
+        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(cells.dtype))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
         fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
         cells = cells.astype(np.int32 if fits else np.int64)
@@ -250,7 +250,18 @@ def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
 
 def named(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:
     """Return a column of texts as codes into the distinct `names`; a code below 0 is a blank."""
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(names, pa.string()))
+    return pa.DictionaryArray.from_arrays(_codes(codes), pa.array(names, pa.string()))
+
+
+def _codes(codes: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
+    blank = codes < 0
+    return pa.array(codes, mask=blank) if blank.any() else pa.array(codes)
+
+
+@lru_cache(maxsize=64)
+def _texts_of(categories: pd.CategoricalDtype) -> pa.Array:
+    """Return the texts of a type of columns; a run has few, and writes them every round."""
+    return pa.array(list(categories.categories), pa.string())
 
 
 def _write_file(table: pa.Table, file: Path) -> None:

@@ -44,7 +44,8 @@ class RowsInMemory:
         """Append rows to a table, if it is wanted; the rest is as for `RunFolder.write`."""
         at = time.process_time()
         if self.wants(table):
-            self._rows.setdefault(table, []).append(arrow_table(columns, self._schemas.get(table)))
+            rows = self._rows.setdefault(table, [])
+            rows.append(arrow_table(columns, self._schemas.get(table), like=rows[-1] if rows else None))
         self.cpu_s += time.process_time() - at
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:

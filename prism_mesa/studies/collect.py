@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, overrides_of
 from prism_mesa.studies.driver import versions_of
-from prism_mesa.studies.folder import StudyFolder
+from prism_mesa.studies.folder import LEDGER, StudyFolder
 from prism_mesa.studies.journal import Entry, Journals
 from prism_mesa.studies.statistics.analysis import RunTable
 
@@ -128,8 +128,15 @@ def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign) -> 
     columns["notes"] = pa.array([json.dumps(entry.facts.get("notes", [])) for entry in entries], pa.string())
     columns["attempts"] = pa.array([entry.attempts for entry in entries], pa.int64())
     columns["folder"] = pa.array([f"runs/{entry.run}" if entry.kept else "" for entry in entries], pa.string())
-    columns["again"] = pa.array([overrides_of(planned, design) for planned, _ in found], pa.string())
+    columns["again"] = pa.array([_again(planned, entry, design) for planned, entry in found], pa.string())
     return pa.table(columns)
+
+
+def _again(planned: PlannedRun, entry: Entry, design: StudyDesign) -> str:
+    """Return what makes a run again, given in the study's folder; an LLM is asked only what it was not asked before."""
+    asked = {"llm", "cache"} & set(entry.facts.get("by_source", {}))
+    shared = f" reasoner.ledger=cache reasoner.ledger_path={LEDGER}" if asked and design.params.cache else ""
+    return f"{overrides_of(planned, design)}{shared}"
 
 
 def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table]:

@@ -211,7 +211,7 @@ def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: 
         keep = "measures"  # its folder stands: only measures or rows are taken again
     return Job(
         run=planned.run,
-        config=config.model_copy(update={"name": "run"}).model_dump(mode="json"),
+        config=config.model_dump(mode="json"),
         measures=tuple(params.measures),
         keep=keep,
         collect=tuple(params.collect),

@@ -17,6 +17,7 @@ from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.journal import Journals
 
 MANIFEST: Final = "study.json"
+LEDGER: Final = "answers.sqlite"
 _LARGEST: Final = 10_000_000
 
 
@@ -58,7 +59,7 @@ class StudyFolder:
     @property
     def ledger(self) -> Path:
         """The answers of an LLM that all runs share."""
-        return self.path / "answers.sqlite"
+        return self.path / LEDGER
 
     @property
     def base(self) -> Path:

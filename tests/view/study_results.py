@@ -19,7 +19,7 @@ def noise(seed):
 
 
 def runs_of(arms, factors, seeds, measures, values):
-    """Return planned runs that all are done; `values(measure, arm, levels, seed number, draw)` gives what they measured."""
+    """Return runs that all are done; `values(measure, arm, levels, number of the seed, draw)` is what they measured."""
     rows = []
     draw = noise(7)
     for arm, levels, (place, seed) in product(arms, factors, enumerate(seeds)):
@@ -53,37 +53,32 @@ def facts_of(runs, *, kept=True, decided_by="rule", fallback=0):
             "sources": ['{"rule": 1250}' if decided_by == "rule" else '{"llm": 900, "cache": 340, "fallback": 10}'] * n,
             "attempts": 1,
             "folder": [f"runs/{run}" if kept else "" for run in ran["run"]],
+            "again": [f"feed.mode=x_algo seed={seed}" for seed in ran["seed"]],
         }
     )
 
 
 def answers_of(table):
     keys = ["arm", *table.factors]
-    rows = []
+    frames = []
     for measure in table.measures:
-        for levels, own in table.runs.groupby(keys, sort=False, dropna=False):
-            known = own[measure].dropna()
-            half = 1.96 * known.std() / sqrt(len(known)) if len(known) > 1 else nan
-            rows.append(
-                dict(zip(keys, levels, strict=True))
-                | {
-                    "measure": measure,
-                    "n": len(known),
-                    "missing": len(own) - len(known),
-                    "mean": known.mean(),
-                    "median": known.median(),
-                    "sd": known.std(),
-                    "low": known.mean() - half,
-                    "high": known.mean() + half,
-                }
-            )
-    return pd.DataFrame(rows, columns=[*keys, "measure", *"n missing mean median sd low high".split()])
+        runs = table.runs.groupby(keys, sort=False, dropna=False)[measure]
+        found = runs.agg(["count", "size", "mean", "median", "std"]).reset_index()
+        half = 1.96 * found["std"] / found["count"] ** 0.5
+        found = found.assign(measure=measure, missing=found["size"] - found["count"])
+        found = found.assign(low=found["mean"] - half, high=found["mean"] + half)
+        frames.append(found.rename(columns={"count": "n", "std": "sd"}).drop(columns="size"))
+    return pd.concat(frames, ignore_index=True)
 
 
-def difference_of(table, measure, term, left, right):
+def by_level(table, measure, term):
     others = [name for name in ("arm", *table.factors, "seed") if name != term]
-    sides = [table.runs[table.runs[term] == side].set_index(others)[measure] for side in (left, right)]
-    pairs = (sides[0] - sides[1]).dropna()
+    return table.runs.pivot(index=others, columns=term, values=measure)
+
+
+def difference_of(table, measure, term, left, right, wide=None):
+    wide = by_level(table, measure, term) if wide is None else wide
+    pairs = (wide[left] - wide[right]).dropna()
     half = 1.96 * pairs.std() / sqrt(len(pairs)) if len(pairs) > 1 else nan
     mean = pairs.mean()
     p = float(min(1.0, 2 * np.exp(-0.7 * (abs(mean) / half * 1.96) ** 1.6))) if half and half == half else nan
@@ -93,7 +88,7 @@ def difference_of(table, measure, term, left, right):
         "left": left,
         "right": right,
         "n": len(pairs),
-        "missing": len(sides[0]) - len(pairs),
+        "missing": len(wide) - len(pairs),
         "difference": mean,
         "low": mean - half,
         "high": mean + half,
@@ -112,8 +107,11 @@ PRECISION = "measure term left right seeds half_width".split()
 def analysis_of(table, expectations=(), **tables):
     few = [name for name in table.factors if table.runs[name].nunique() <= 4]
     terms = [*(["arm"] if len(table.arms) > 1 else []), *few]
-    pairs = [(term, *pair) for term in terms for pair in combinations(table.runs[term].drop_duplicates(), 2)]
-    differences = [difference_of(table, name, *pair) for name in table.measures for pair in pairs]
+    differences = []
+    for measure, term in product(table.measures, terms):
+        wide = by_level(table, measure, term)
+        pairs = combinations(table.runs[term].drop_duplicates(), 2)
+        differences += [difference_of(table, measure, term, *pair, wide) for pair in pairs]
     seeds = table.runs["seed"].nunique()
     precision = [
         {name: row[name] for name in PRECISION[:4]}
@@ -122,10 +120,10 @@ def analysis_of(table, expectations=(), **tables):
         for n in range(2, seeds + 1)
     ]
     empty = {
-        "groups": "measure term h df p p_holm",
+        "groups": "measure term n missing h df p p_holm",
         "dunn": "measure term left right z p p_holm",
-        "equivalence": "text measure left right margin low high p_low p_high p equivalent",
-        "effects": "measure effect df f p p_holm partial_eta_squared",
+        "equivalence": "text measure left right n missing margin low high p_low p_high p p_holm equivalent",
+        "effects": "measure effect n missing df f p p_holm partial_eta_squared",
         "sensitivity": "measure factor index value low high",
     }
     frames = {name: pd.DataFrame(columns=columns.split()) for name, columns in empty.items()} | tables
@@ -207,6 +205,9 @@ def two_arms(folder):
                 "p_low": 0.0001,
                 "p_high": 0.0002,
                 "p": 0.0002,
+                "p_holm": 0.0004,
+                "n": 20,
+                "missing": 0,
                 "equivalent": True,
             }
         ]
@@ -242,15 +243,15 @@ def factorial(folder):
     table = RunTable(runs, ("all",), ("posts.media_share", "feed.mode"), measures)
     effects = pd.DataFrame(
         [
-            (measure, effect, 1, 41.2 / n, 0.0001 * n**4, 0.0003 * n**4, 0.3 / n)
+            (measure, effect, 95, 5, 1, 41.2 / n, 0.0001 * n**4, 0.0003 * n**4, 0.3 / n)
             for measure in measures
             for n, effect in enumerate(["posts.media_share", "feed.mode", "posts.media_share x feed.mode"], 1)
         ],
-        columns="measure effect df f p p_holm partial_eta_squared".split(),
+        columns="measure effect n missing df f p p_holm partial_eta_squared".split(),
     )
     groups = pd.DataFrame(
-        [(measure, "condition", 31.4, 3, 0.0001, 0.0002) for measure in measures],
-        columns="measure term h df p p_holm".split(),
+        [(measure, "condition", 95, 5, 31.4, 3, 0.0001, 0.0002) for measure in measures],
+        columns="measure term n missing h df p p_holm".split(),
     )
     pairs = [("media 0.1, chronological", "media 0.6, x_algo", -4.1), ("media 0.1, x_algo", "media 0.6, x_algo", -1.2)]
     dunn = pd.DataFrame(
@@ -312,7 +313,7 @@ def many(folder, seeds=3):
         HOSTILE,
         *(f"a rather long name of an arm, number {n} of twelve, as people write them" for n in range(2, 13)),
     )
-    measures = ("reshares", "my_measures:toxicity_of_what_is_passed_on", *(f"module:measure_{n}" for n in range(8)))
+    measures = ("reshares", "my_measures:toxicity_of_what_is_passed_on", *(f"module:measure_{n}" for n in range(5)))
 
     def values(measure, arm, levels, place, draw):
         return arms.index(arm) * 0.1 + levels["agents.band"] * 5 + np.sin(place) + draw.normal(0, 0.3)

@@ -1,9 +1,9 @@
 """Who runs runs: executors of the standard library's kind, here or on a cluster. Their tasks call `run_supervised`."""
 
-import time
 from collections.abc import Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from threading import Thread
 from typing import Final, Literal, get_args
 
 from prism_mesa.errors import ConfigError, did_you_mean, printable, shortened
@@ -52,10 +52,11 @@ def _local(workers: int) -> Iterator[Executor]:
         yield pool
         pool.shutdown()
     except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        while any(thread.is_alive() for thread in pool._threads):  # one may be about to start its process
+        ending = Thread(target=pool.shutdown, kwargs={"cancel_futures": True})
+        ending.start()
+        while ending.is_alive():  # again and again: one may be about to start its process
             kill_runs()
-            time.sleep(_AGAIN_S)
+            ending.join(_AGAIN_S)
         raise
 
 

@@ -26,7 +26,8 @@ class Cells:
     Attributes:
         conditions: A row for each condition: `arm` and the factors; ordered by arm, then by the levels.
         codes: Term (`arm` or a factor) -> for each condition, the place of its level in `levels`.
-        levels: Term -> its levels, in the order in which they come; arms in that of the study.
+        levels: Term -> its levels: numbers ascending, others in the order in which they come, arms in that of the
+            study.
         values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
             Replicates are seeds where these are the same in all conditions, else runs by their order.
         planned: Shape (conditions, replicates): whether there was to be a run.

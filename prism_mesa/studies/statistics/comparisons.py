@@ -65,17 +65,10 @@ def compare(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
 
 
 def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Comparison:
-    keys = np.column_stack([cells.codes[term] for term in over] or [np.zeros(len(left), np.int64)])
-    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
-    shared = np.intersect1d(group[left], group[right])
-    rights, planned_right = _sides(cells, right, group, shared)
-    differences, planned = _sides(cells, left, group, shared)
-    differences, planned = differences - rights, planned & planned_right
+    differences, rights, planned = _pairs(cells, left, right, over)
     there = np.isfinite(differences)
     n = there.sum(axis=(0, 1))
-    counts = there.sum(axis=0).astype(np.float64)
-    sums = np.where(there, differences, 0.0).sum(axis=0)
-    by_seed = _ratio(sums, counts)
+    sums, counts = _by_seed(differences)
     low, high = _interval_over_seeds(sums, counts)
     return Comparison(
         n=n,
@@ -83,12 +76,38 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
         difference=_ratio(sums.sum(axis=0), n),
         low=low,
         high=high,
-        p=p_of_mean(by_seed),
+        p=p_of_mean(_ratio(sums, counts)),
         equal=(n > 0) & ~(there & (differences != 0)).any(axis=(0, 1)),
         right_mean=_ratio(np.where(there, rights, 0.0).sum(axis=(0, 1)), n),
-        samples=(by_seed,),
+        samples=(_ratio(sums, counts),),
         test=PAIRED,
     )
+
+
+def samples(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tuple[Floats, ...]:
+    """Return what `compare` tests, as `Comparison.samples` has it."""
+    if cells.paired:
+        return (_ratio(*_by_seed(_pairs(cells, left, right, over)[0])),)
+    return _runs(cells, left), _runs(cells, right)
+
+
+def _pairs(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tuple[Floats, Floats, Bools]:
+    """Return differences and what was on the right, shape (pairs of conditions, seeds, measures), and what was planned.
+
+    The last has shape (pairs of conditions, seeds, 1).
+    """
+    keys = np.column_stack([cells.codes[term] for term in over] or [np.zeros(len(left), np.int64)])
+    group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
+    shared = np.intersect1d(group[left], group[right])
+    lefts, planned_left = _sides(cells, left, group, shared)
+    rights, planned_right = _sides(cells, right, group, shared)
+    return lefts - rights, rights, planned_left & planned_right
+
+
+def _by_seed(differences: Floats) -> tuple[Floats, Floats]:
+    """Return for each seed the sum of differences that are there, and their number, shape (seeds, measures)."""
+    there = np.isfinite(differences)
+    return np.where(there, differences, 0.0).sum(axis=0), there.sum(axis=0).astype(np.float64)
 
 
 def _sides(cells: Cells, side: Bools, group: Ints, shared: Ints) -> tuple[Floats, Bools]:
@@ -183,14 +202,9 @@ def differences(cells: Cells, pairs: Sequence[tuple[str, int, int]]) -> pd.DataF
     return found
 
 
-def compared(cells: Cells, term: str, left: int, right: int) -> Comparison:
-    """Return one level of a term against another, over all other terms."""
-    over = [other for other in cells.terms if other != term]
-    return compare(cells, cells.at(term, left), cells.at(term, right), over)
-
-
 def _difference(cells: Cells, term: str, left: int, right: int) -> dict[str, Any]:
-    found = compared(cells, term, left, right)
+    over = [other for other in cells.terms if other != term]
+    found = compare(cells, cells.at(term, left), cells.at(term, right), over)
     u, p_mann_whitney, rank_biserial = _ranked(cells, cells.at(term, left), cells.at(term, right))
     return {
         "measure": list(cells.measures),

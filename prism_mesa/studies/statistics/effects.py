@@ -1,6 +1,5 @@
 """Main effects and interactions of a factorial design: an analysis of variance."""
 
-from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, Final
 
@@ -27,9 +26,9 @@ def effects(cells: Cells, design: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
 
     Sums of squares are of type II: each effect beside all others that do not contain it (Langsrud 2003,
     doi:10.1023/A:1023260610025). Where seeds are paired, each is a block. They are what statsmodels' `anova_lm` gives
-    with `typ` 2, by projections that take all measures at once.
+    with `typ` 2, for all measures at once.
     """
-    if design != "factorial":
+    if design != "factorial" or not cells.planned.any():
         return table_of(EFFECTS, []), ()
     notes: list[str] = []
     names = _effects_of(cells, notes)
@@ -91,34 +90,42 @@ def _variance(dummies: dict[Effect, Floats], block: Ints, values: Floats) -> tup
     none = np.zeros(values.shape[1], bool)
     if not dummies or len(values) < 2:
         return [], none
-    within = {effect: _within(matrix, block) for effect, matrix in dummies.items()}
+    x = _within(np.column_stack(list(dummies.values())), block)
     y = _within(values, block)
-    rest, rank = _residual(list(within.values()), y)
-    df_error = len(values) - len(np.unique(block)) - rank
-    usable = rest > 1e-20 * np.maximum((values**2).sum(axis=0), 1e-300)
+    gram, cross, total = x.T @ x, x.T @ y, (y**2).sum(axis=0)
+    of = np.repeat(np.arange(len(dummies)), [matrix.shape[1] for matrix in dummies.values()])
+    explained, rank = _explained(gram, cross, of >= 0)
+    rest, df_error = total - explained, len(values) - len(np.unique(block)) - rank
+    usable = rest > np.maximum(1e-12 * total, 1e-24 * (values**2).sum(axis=0))  # else it is rounding
     if df_error < 1 or not usable.any():
         return [], none
     rows = []
-    for effect, matrix in within.items():
-        others = [other for name, other in within.items() if not set(effect) <= set(name)]
-        without, rank_without = _residual(others, y)
-        with_it, rank_with = _residual([*others, matrix], y)
+    for place, effect in enumerate(dummies):
+        others = np.isin(of, [k for k, other in enumerate(dummies) if not set(effect) <= set(other)])
+        without, rank_without = _explained(gram, cross, others)
+        with_it, rank_with = _explained(gram, cross, others | (of == place))
         df = rank_with - rank_without
         if df < 1:
             continue
-        explained = np.maximum(without - with_it, 0.0)[usable]
-        error = rest[usable]
-        f = (explained / df) / (error / df_error)
-        rows.append(
-            {
-                "effect": " x ".join(effect),
-                "df": df,
-                "f": f,
-                "p": stats.f.sf(f, df, df_error),
-                "partial_eta_squared": explained / (explained + error),
-            }
-        )
+        own, error = np.maximum(with_it - without, 0.0)[usable], rest[usable]
+        f = (own / df) / (error / df_error)
+        numbers = {"f": f, "p": stats.f.sf(f, df, df_error), "partial_eta_squared": own / (own + error)}
+        rows.append({"effect": " x ".join(effect), "df": df, **numbers})
     return rows, usable
+
+
+def _explained(gram: Floats, cross: Floats, some: Bools) -> tuple[Floats, int]:
+    """Return the sums of squares that some columns of a linear model explain, and their rank.
+
+    Args:
+        gram: Products of all its columns with each other.
+        cross: Their products with each measure.
+        some: Which columns.
+    """
+    values, vectors = np.linalg.eigh(gram[np.ix_(some, some)])
+    kept = values > 1e-9 * max(values.max(initial=0.0), 1.0)
+    along = vectors[:, kept].T @ cross[some]
+    return (along**2 / values[kept][:, None]).sum(axis=0), int(kept.sum())
 
 
 def _within(columns: Floats, block: Ints) -> Floats:
@@ -127,11 +134,3 @@ def _within(columns: Floats, block: Ints) -> Floats:
     sums = np.zeros((places.max() + 1, columns.shape[1]))
     np.add.at(sums, places, columns)
     return np.asarray(columns - (sums / np.bincount(places)[:, None])[places])
-
-
-def _residual(matrices: Sequence[Floats], y: Floats) -> tuple[Floats, int]:
-    """Return the sums of squares that are left of columns when a linear model of others is taken off, and its rank."""
-    x = np.column_stack(matrices) if matrices else np.zeros((len(y), 0))
-    left, singular, _ = np.linalg.svd(x, full_matrices=False)
-    basis = left[:, singular > 1e-9 * max(singular.max(initial=0.0), 1.0)]
-    return ((y - basis @ (basis.T @ y)) ** 2).sum(axis=0), basis.shape[1]

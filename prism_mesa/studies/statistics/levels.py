@@ -43,7 +43,7 @@ def level_text(value: Any) -> str:
 
 
 def places_of(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, tuple[Any, ...]]:
-    """Return for each value the place of its level, and the levels in the order in which they come.
+    """Return for each value the place of its level, and the levels: numbers ascending, others as they come.
 
     Args:
         values: One for each run.
@@ -58,4 +58,9 @@ def places_of(values: Iterable[Any], first: Iterable[Any] = ()) -> tuple[Ints, t
             places[key] = len(levels)
             levels.append(value)
         found.append(places[key])
-    return np.array(found, np.int64), tuple(levels)
+    codes = np.array(found, np.int64)
+    kinds = {level_key(level)[0] for level in levels}
+    if kinds <= {"number"} or kinds <= {"truth"}:
+        order = sorted(range(len(levels)), key=lambda place: float(levels[place]))
+        return np.argsort(order)[codes], tuple(levels[place] for place in order)
+    return codes, tuple(levels)

@@ -9,7 +9,7 @@ from scipy import stats
 
 from prism_mesa.streams import Floats, Ints
 from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of
-from prism_mesa.studies.statistics.comparisons import compared, pairs_of_terms
+from prism_mesa.studies.statistics.comparisons import pairs_of_terms, samples
 from prism_mesa.studies.statistics.levels import level_text
 from prism_mesa.studies.statistics.runs_table import RunTable
 from prism_mesa.studies.statistics.tables import EXPECTED_WIDTH, PRECISION, table_of
@@ -24,16 +24,17 @@ def precision(cells: Cells, pairs: Sequence[Pair]) -> pd.DataFrame:
     """Return how wide the interval of each difference is with 2, 3, ... seeds, as the table `precision`.
 
     The half width is t(.975, k - 1) s / sqrt(k), where s is the standard deviation over all seeds that are there: what
-    is to be expected of k seeds, not what the first k happened to give. Where seeds are not paired it is that of Welch's
-    test of the runs that k seeds make. Pairs are those of arms, or of factors in a study without; with very many rows
-    not all numbers of seeds are there.
+    is to be expected of k seeds, not what the first k happened to give. Where seeds are not paired it is Welch's, of
+    the runs that k seeds make. Pairs are those of arms, or of factors in a study without; with very many rows not all
+    numbers of seeds are there.
     """
     arms = [pair for pair in pairs if pair[0] == ARM]
     shown = arms or list(pairs)
     seeds = _seeds(cells.planned.shape[1], len(shown) * len(cells.measures))
     parts = []
     for term, left, right in shown:
-        variance = _variance_of_difference(compared(cells, term, left, right).samples)
+        over = [other for other in cells.terms if other != term]
+        variance = _variance_of_difference(samples(cells, cells.at(term, left), cells.at(term, right), over))
         each = 1 if cells.paired else int(min(cells.at(term, left).sum(), cells.at(term, right).sum()))
         n = seeds[:, None] * each
         widths = _half_width(variance, n, df=n - 1 if cells.paired else 2 * (n - 1))
@@ -56,9 +57,9 @@ def _row(cells: Cells, pair: Pair) -> dict[str, object]:
     return {"measure": list(cells.measures), "term": term, **dict(zip(("left", "right"), texts, strict=True))}
 
 
-def _variance_of_difference(samples: tuple[Floats, ...]) -> Floats:
+def _variance_of_difference(tested: tuple[Floats, ...]) -> Floats:
     """Return, for one seed or one run a side, the variance of a difference: that of one sample, or of both together."""
-    return np.asarray(sum(_variance(sample) for sample in samples))
+    return np.asarray(sum(_variance(sample) for sample in tested))
 
 
 def _variance(sample: Floats) -> Floats:

@@ -145,10 +145,10 @@ def _counted(finding: Finding) -> str:
 def _missing(finding: Finding) -> str:
     if not finding.missing:
         return ""
-    what = "pair" if finding.paired else "run"
-    of = f" of {counted(finding.n + finding.missing, what)}" if finding.paired else f" {what}s"
+    of = f"{finding.missing:,} of {counted(finding.n + finding.missing, 'pair')}"
+    what = of if finding.paired else counted(finding.missing, "run")
     are = "is" if finding.missing == 1 else "are"
-    return f" {finding.missing:,}{of} {are} missing, and failed runs are not random."
+    return f" {what} {are} missing, and failed runs are not random."
 
 
 def _where(side: Side) -> str:

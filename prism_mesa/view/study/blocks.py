@@ -90,10 +90,11 @@ class Answer:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table; numbers stand at the right."""
+    """A column of a table; numbers stand at the right, and long texts have room."""
 
     title: Words
     number: bool = False
+    long: bool = False
 
 
 @dataclass(frozen=True)

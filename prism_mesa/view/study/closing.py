@@ -1,7 +1,6 @@
 """The end of a report: notes, versions, the study file, and how to repeat it all."""
 
 from datetime import datetime
-from typing import Any
 
 import yaml
 
@@ -28,13 +27,16 @@ def closing_section(result: StudyResult, written: datetime) -> Section:
             )
         )
     )
-    blocks.append(Fold("The study file", (Listing(study_text(result.values)),)))
+    blocks.append(Fold("The study file", (Listing(study_text(result)),)))
     return Section("notes", "Notes and versions", tuple(blocks))
 
 
-def study_text(values: dict[str, Any]) -> str:
-    """Return the values of a study as a file has them."""
-    return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=100)
+def study_text(result: StudyResult) -> str:
+    """Return the study file as it stands in the study's folder; where there is none, its values."""
+    file = result.study_dir / "study.yaml"
+    if file.is_file():
+        return file.read_text(encoding="utf-8")
+    return yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100)
 
 
 def footer(result: StudyResult) -> Words:

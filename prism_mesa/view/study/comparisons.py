@@ -15,6 +15,7 @@ type Row = Mapping[str, Any]
 
 _MOST_ROWS: Final = 40
 _MOST_IN_ALL: Final = 400
+_MOST_PAIRS: Final = 12
 
 
 def comparisons_section(result: StudyResult) -> Section:
@@ -35,6 +36,7 @@ def _grouped(
     columns: Sequence[Column],
     cells: Callable[[Row, int], tuple[Words, ...]],
     caption: str,
+    most: int = _MOST_ROWS,
 ) -> tuple[Block, ...]:
     """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
 
@@ -48,30 +50,27 @@ def _grouped(
             decimals = decimals_for(*bounds)
             told = tuple(cells(row, decimals) for row in rows.to_dict("records"))
             groups.append(Group(measure_title(measure), told))
-    first, rest, left_out = _split(groups)
+    shown, left_out = _cut(groups, _MOST_IN_ALL)
+    first, rest = _cut(shown, most)
     blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
     if rest:
         n = sum(len(group.rows) for group in rest)
         blocks.append(Fold(counted(n, "further row"), (Table(tuple(columns), tuple(rest), caption),)))
     if left_out:
-        blocks.append(Paragraph(f"{counted(left_out, 'row')} more: in Python, study.analysis has them all."))
+        n = sum(len(group.rows) for group in left_out)
+        blocks.append(Paragraph(f"{counted(n, 'row')} more: in Python, the study's analysis has them all."))
     return tuple(blocks)
 
 
-def _split(groups: list[Group]) -> tuple[list[Group], list[Group], int]:
-    """Return the groups that are shown, those that are folded, and how many rows are left out."""
+def _cut(groups: Sequence[Group], most: int) -> tuple[list[Group], list[Group]]:
+    """Return the first rows of some groups, at most so many, and the others."""
     first: list[Group] = []
     rest: list[Group] = []
-    shown = left_out = 0
     for group in groups:
-        room = max(_MOST_IN_ALL - shown, 0)
-        kept = Group(group.title, group.rows[:room])
-        left_out += len(group.rows) - len(kept.rows)
-        target = first if not first or shown + len(kept.rows) <= _MOST_ROWS else rest
-        shown += len(kept.rows)
-        if kept.rows:
-            target.append(kept)
-    return first, rest, left_out
+        room = most - sum(len(one.rows) for one in first)
+        first.append(Group(group.title, group.rows[:room]))
+        rest.append(Group(group.title, group.rows[room:]))
+    return [group for group in first if group.rows], [group for group in rest if group.rows]
 
 
 def _numbers(*titles: str) -> tuple[Column, ...]:
@@ -80,6 +79,7 @@ def _numbers(*titles: str) -> tuple[Column, ...]:
 
 def _differences(result: StudyResult) -> Section | None:
     frame = result.analysis.differences
+    frame = frame[frame["n"] > 0]
     if frame.empty:
         return None
 
@@ -112,9 +112,10 @@ def _groups(result: StudyResult) -> Section | None:
         return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
-        return (_term(row["term"]), number(row["h"], 2), count(row["df"]), p_value(row["p"]), p_value(row["p_holm"]))
+        figures = (number(row["h"], 2), count(row["df"]), p_value(row["p"]), p_value(row["p_holm"]))
+        return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
 
-    columns = (Column("between"), *_numbers("H", "df", "p", "p (Holm)"))
+    columns = (Column("between"), *_numbers("H", "df", "p", "p (Holm)", "n", "missing"))
     caption = "Kruskal-Wallis: whether any level differs from the others."
     return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
 
@@ -129,11 +130,12 @@ def _dunn(result: StudyResult) -> Section | None:
         return None
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
-        return (pair(row), number(row["z"], 2), p_value(row["p"]), p_value(row["p_holm"]))
+        figures = (number(row["z"], 2), p_value(row["p"]), p_value(row["p_holm"]))
+        return (_term(row["term"]), side_name(row, "left"), side_name(row, "right"), *figures)
 
-    columns = (Column("compared"), *_numbers("z", "p", "p (Holm)"))
+    columns = (Column("of"), Column("left"), Column("right"), *_numbers("z", "p", "p (Holm)"))
     caption = "Dunn's test of pairs, after Kruskal-Wallis."
-    return Section("pairs", "Pairs of groups", _grouped(result, frame, columns, cells, caption))
+    return Section("pairs", "Pairs of groups", _grouped(result, frame, columns, cells, caption, _MOST_PAIRS))
 
 
 def _equivalence(result: StudyResult) -> Section | None:
@@ -149,13 +151,18 @@ def _equivalence(result: StudyResult) -> Section | None:
             interval(row["low"], row["high"], decimals),
             p_value(row["p_low"]),
             p_value(row["p_high"]),
-            p_value(row["p"]),
+            p_value(row["p_holm"]),
+            count(row["n"]),
+            count(row["missing"]),
             "yes" if row["equivalent"] else "not shown",
         )
 
-    titles = ("margin", "90 % interval", "p (lower)", "p (upper)", "p")
+    titles = ("margin", "90 % interval", "p (lower)", "p (upper)", "p (Holm)", "n", "missing")
     columns = (Column("compared"), *_numbers(*titles), Column("equivalent"))
-    caption = "Two one-sided tests (TOST): equivalent where the 90 % interval of the difference lies within the margin."
+    caption = (
+        "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
+        "over all expectations; before it, where the 90 % interval of the difference lies within the margin."
+    )
     return Section("equivalence", "Equivalence", _grouped(result, frame, columns, cells, caption))
 
 
@@ -166,9 +173,10 @@ def _effects(result: StudyResult) -> Section | None:
 
     def cells(row: Row, _: int) -> tuple[Words, ...]:
         figures = (count(row["df"]), number(row["f"], 2), p_value(row["p"]), p_value(row["p_holm"]))
-        return (Code(str(row["effect"])), *figures, number(row["partial_eta_squared"], 3))
+        size = number(row["partial_eta_squared"], 3)
+        return (Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
 
-    columns = (Column("effect"), *_numbers("df", "F", "p", "p (Holm)", "partial \u03b7\u00b2"))
+    columns = (Column("effect"), *_numbers("df", "F", "p", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
     caption = "Main effects and interactions (analysis of variance over all runs)."
     return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))
 

@@ -1,10 +1,11 @@
 """What a study has, as its report words it: conditions, measures, pairs, counts of runs."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
-from pandas.api.types import is_bool_dtype, is_numeric_dtype
+from pandas.api.types import is_numeric_dtype
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.measures.catalogue import MEASURES
@@ -75,19 +76,25 @@ def meaning_of(measure: str) -> str:
     known = MEASURES.get(measure)
     if known is None:
         return ""
-    return known.meaning if known.unit in ("", known.meaning) else f"{known.meaning} ({known.unit})"
+    return (
+        known.meaning
+        if re.search(rf"\b{re.escape(known.unit)}\b", known.meaning)
+        else f"{known.meaning} ({known.unit})"
+    )
 
 
 def measure_title(measure: str) -> Words:
     """Return a measure with what it is of."""
     meaning = meaning_of(measure)
-    return (Code(measure), Quiet(f"  {meaning}")) if meaning else Code(measure)
+    return (Code(measure), Quiet(f"  {meaning.replace('`', '')}")) if meaning else Code(measure)
 
 
 def axis_label(measure: str) -> str:
     """Return a measure with its unit, for the axis of a figure."""
     known = MEASURES.get(measure)
-    return f"{measure} ({known.unit})" if known is not None and known.unit else measure
+    if known is None or known.unit.replace(" ", "_") in measure:
+        return measure
+    return f"{measure} ({known.unit})"
 
 
 def condition_heads(table: RunTable) -> tuple[Column, ...]:
@@ -96,7 +103,7 @@ def condition_heads(table: RunTable) -> tuple[Column, ...]:
     return tuple(
         Column("arm")
         if name == "arm"
-        else Column(Code(name), number=is_numeric_dtype(table.runs[name]) and not is_bool_dtype(table.runs[name]))
+        else Column(Code(name), number=is_sampled(table) and is_numeric_dtype(table.runs[name]))
         for name in names
     ) or (Column(""),)
 
@@ -114,9 +121,16 @@ def pair(row: Mapping[str, Any]) -> Words:
 
 
 def side_name(row: Mapping[str, Any], side: str) -> str:
-    """Return one side of a comparison in words."""
+    """Return one side of a comparison in words; of a condition with the last names of its keys.
+
+    >>> side_name({"left": "posts.media_share=0.1, feed.mode=x_algo"}, "left")
+    'media_share=0.1, mode=x_algo'
+    """
     value = row[side]
-    return value if isinstance(value, str) else level(value)
+    return _GROUPS.sub("", value) if isinstance(value, str) else level(value)
+
+
+_GROUPS: Final = re.compile(r"(?:\w+\.)+(?=\w+=)")
 
 
 def run_counts(runs: pd.DataFrame) -> dict[str, int]:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
-from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Quiet, Section, Table, Words, table
+from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Quiet, Section, Table, Words, marked, table
 from prism_mesa.view.study.contents import conditions, is_sampled, meaning_of, measures_in_order, run_counts
 from prism_mesa.view.study.numbers import count, level
 
@@ -29,7 +29,9 @@ def design_section(result: StudyResult) -> Section:
     if result.table.factors:
         blocks.append(_factors_table(result.table))
     if any(meaning_of(name) for name in result.table.measures):
-        rows = [(Code(name), meaning_of(name) or Quiet("the study's own")) for name in measures_in_order(result)]
+        rows = [
+            (Code(name), marked(meaning_of(name)) or Quiet("the study's own")) for name in measures_in_order(result)
+        ]
         blocks.append(table((Column("measure"), Column("what it is of (unit)")), rows))
     return Section("design", "Design", tuple(blocks))
 

@@ -22,7 +22,7 @@ from prism_mesa.view.study.contents import (
     of_condition,
 )
 from prism_mesa.view.study.numbers import level
-from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, is_many, marker_of, panels, tidy
+from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, is_many, labels_of, marker_of, panels, tidy
 
 MOST_CONDITIONS: Final = 24
 """Conditions that have a row of their own in a figure."""
@@ -79,7 +79,7 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
     place = 0.0
     for told, block in blocks:
         if told:
-            ticks.append((place, shortened(told, _LONGEST), True))
+            ticks.append((place, told, True))
             place += 1
         runs = [of_condition(result.table.runs, result.table, one) for one in block]
         rows = [place + row for row in range(len(block))]
@@ -89,7 +89,7 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
             name = condition_label(result.table, condition, (term,) if term else ())
             _draw_runs(axes, own[measure], row, style)
             _draw_mean(axes, result, measure, condition, row)
-            ticks.append((row, shortened(name, _LONGEST), False))
+            ticks.append((row, name, False))
         place += len(block)
     _name_rows(axes, ticks, place)
     tidy(axes, grid="x")
@@ -99,7 +99,9 @@ def _by_condition(result: StudyResult, measure: str) -> Figure:
 
 def _name_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: float) -> None:
     """Name the rows from the top; the names of blocks are bold."""
-    axes.set_yticks([place for place, _, _ in ticks], labels=[name for _, name, _ in ticks], parse_math=False)
+    names = list(dict.fromkeys(name for _, name, _ in ticks))
+    short = dict(zip(names, labels_of(names, _LONGEST, 2), strict=True))
+    axes.set_yticks([place for place, _, _ in ticks], labels=[short[name] for _, name, _ in ticks], parse_math=False)
     for text, (_, _, bold) in zip(axes.get_yticklabels(), ticks, strict=True):
         text.set_fontweight("bold" if bold else "normal")
     axes.tick_params(axis="y", length=0)
@@ -175,7 +177,7 @@ def _by_arm(result: StudyResult, measure: str) -> Figure:
                 manage_ticks=False,
                 medianprops={"color": INK, "lw": 1.6},
             )
-    _name_rows(axes, [(row, shortened(name, _LONGEST), False) for row, (name, _) in enumerate(groups)], len(groups))
+    _name_rows(axes, [(row, name, False) for row, (name, _) in enumerate(groups)], len(groups))
     tidy(axes, grid="x")
     axes.set_xlabel(axis_label(measure), parse_math=False)
     return figure
@@ -185,6 +187,8 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
     """Return a measure against each factor, the first few of many."""
     factors = result.table.factors[:MOST_FACTORS]
     figure, grid = panels(len(factors), height=2.3, columns=3)
+    many = is_many(len(result.table.runs) * len(factors))
+    names = labels_of(result.table.arms, _LONGEST)
     for place, (axes, factor) in enumerate(zip(grid, factors, strict=True)):
         for style, arm in enumerate(result.table.arms):
             own = result.table.runs[result.table.runs["arm"] == arm].dropna(subset=measure)
@@ -192,15 +196,15 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
                 own[factor],
                 own[measure],
                 s=9,
-                alpha=0.55,
+                alpha=0.8 if many else 0.55,
                 linewidths=0,
                 color=color_of(style),
                 marker=marker_of(style),
-                label=shortened(arm, _LONGEST),
-                rasterized=is_many(len(own) * len(factors)),
+                label=names[style],
+                rasterized=many,
             )
         tidy(axes)
-        axes.set_xlabel(shortened(factor, 30), parse_math=False)
+        axes.set_xlabel(shortened(factor, 28), parse_math=False)
         axes.xaxis.set_major_locator(MaxNLocator(4))
         if place % 3 == 0:
             axes.set_ylabel(axis_label(measure), parse_math=False)

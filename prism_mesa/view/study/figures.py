@@ -67,9 +67,11 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Block]:
     own = result.analysis.answers
     shown = _with_rows(measures, own.loc[own["mean"].notna(), "measure"])
     n = own.loc[own["measure"].isin(shown), "n"]
+    least, most = n.min(), n.max()
+    of = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
     caption = (
         f"Means by {short_key(axis)}, a line for each {short_key(lines)}, with 95 % intervals. Lines that are not "
-        f"parallel are an interaction (n = {n.min():,.0f} to {n.max():,.0f} runs a point)."
+        f"parallel are an interaction (n = {of} runs a point)."
     )
     draw = partial(interaction_figure, result, shown, axis, lines)
     return [Picture("interaction", caption, draw)] if shown else []

@@ -29,9 +29,11 @@ from prism_mesa.view.study.blocks import (
     plain,
 )
 
-_STEERS: Final = re.compile(r"[\\`*\[\]<>|~$&]|(?<!\w)_|_(?!\w)")
-"""What would be read as Markdown or as HTML; an underscore within a name is not."""
-_BEGINS: Final = re.compile(r"^(\s*)([#+=-]|\d+[.)])(?=\s|$|[#=-])")
+_STEERS: Final = re.compile(
+    r"[\\`*~$]|\](?=[(\[:])|<(?=[a-z/!?])|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])", re.IGNORECASE | re.ASCII
+)
+"""What would be read as Markdown or as HTML: no bracket but a link's, and no underscore within a name."""
+_BEGINS: Final = re.compile(r"^(\s*)([#+=>-]|\d+[.)])(?=\s|$|[#=>-])")
 _TICKS: Final = re.compile("`+")
 
 
@@ -114,9 +116,11 @@ def _inline(words: Words, *, in_table: bool = False) -> str:
 
 
 def _part(part: Part, *, in_table: bool) -> str:
+    if in_table:  # there a bar is one only behind a backslash, in code too
+        return _part(part, in_table=False).replace("|", "\\|")
     match part:
         case Code(text):
-            return _code(text, in_table=in_table)
+            return _code(text)
         case Strong(text):
             return f"**{_text(text)}**"
         case Quiet(text):
@@ -131,14 +135,12 @@ def _part(part: Part, *, in_table: bool) -> str:
 
 def _text(text: str) -> str:
     """Return text of which nothing is read as Markdown."""
-    return _STEERS.sub(lambda found: f"\\{found[0]}" if found[0] != "&" else "&amp;", plain(text))
+    return _STEERS.sub(lambda found: f"\\{found[0]}", plain(text))
 
 
-def _code(text: str, *, in_table: bool = False) -> str:
-    """Return code between more backticks than it holds; in a table a bar is one only behind a backslash."""
+def _code(text: str) -> str:
+    """Return code between more backticks than it holds."""
     shown = plain(text) or " "
-    if in_table:
-        shown = shown.replace("|", "\\|")
     ticks = "`" * (1 + max(map(len, _TICKS.findall(shown)), default=0))
     room = " " if shown.startswith("`") or shown.endswith("`") else ""
     return f"{ticks}{room}{shown}{room}{ticks}"

@@ -29,14 +29,13 @@ from prism_mesa.view.study.blocks import (
     Paragraph,
     Part,
     Picture,
-    Quiet,
     Section,
     Table,
     Words,
     marked,
     table,
 )
-from prism_mesa.view.study.contents import meaning_of, measures_in_order
+from prism_mesa.view.study.contents import measure_title, measures_in_order
 from prism_mesa.view.study.design import changed_keys
 from prism_mesa.view.study.odd_concepts import design_concepts
 from prism_mesa.view.study.odd_parameters import changed_parameters, parameter_tables
@@ -92,7 +91,7 @@ def odd_sections(config: Config, chart: Statechart | str, varied: Collection[str
 
 def _purpose(result: StudyResult) -> Section:
     names = measures_in_order(result)
-    rows: list[Words] = [(Code(name), Quiet(f"  {meaning_of(name)}")) for name in names[:12]]
+    rows: list[Words] = [measure_title(name) for name in names[:12]]
     if len(names) > 12:
         rows.append(f"and {len(names) - 12:,} more")
     return Section(
@@ -129,7 +128,7 @@ def _entities(config: Config) -> Section:
     blocks: tuple[Block, ...] = (
         Facts(scales),
         Table(
-            (Column("state variable"), Column("meaning")),
+            (Column("state variable"), Column("meaning", long=True)),
             (Group("of an agent", agents), Group("of a post", posts)),
         ),
     )
@@ -141,7 +140,7 @@ def _process(config: Config, chart: Statechart | str) -> Section:
     listed = re.split(r" (?=\d+\. )", next((part for part in paragraphs if _STEP.match(part)), ""))
     steps = [found for line in listed if (found := _STEP.match(line))]
     rows: list[tuple[Words, ...]] = [(str(n), Code(step[1]), marked(step[2])) for n, step in enumerate(steps, 1)]
-    columns = (Column("", number=True), Column("step"), Column("what happens"))
+    columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
     blocks: list[Block] = [Paragraph("A round has these steps, in this order:"), table(columns, rows)]
     blocks.append(Paragraph(marked(paragraphs[-1])))
     blocks += [Paragraph(chart, note=True)] if isinstance(chart, str) else _chart(config, chart)

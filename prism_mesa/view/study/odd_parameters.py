@@ -25,7 +25,7 @@ from prism_mesa.view.study.blocks import (
 )
 from prism_mesa.view.study.numbers import level
 
-_COLUMNS: Final = (Column("key"), Column("value"), Column("meaning"))
+_COLUMNS: Final = (Column("key"), Column("value"), Column("meaning", long=True))
 _NOT_OF_THE_MODEL: Final = frozenset({"name", "seed", "threads"})
 
 

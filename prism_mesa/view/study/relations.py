@@ -14,12 +14,13 @@ from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.contents import condition_columns, is_sampled, short_key, side_name
 from prism_mesa.view.study.numbers import level
-from prism_mesa.view.study.style import GREY, INK, color_of, marker_of, panels, tidy
+from prism_mesa.view.study.style import GREY, INK, color_of, labels_of, marker_of, panels, tidy
 
 MOST_PAIRS: Final = 6
 """Lines in a panel of the interval against the number of seeds."""
 _MOST_LEVELS: Final = 12
 _MOST_LINES: Final = 7
+_MOST_MARKS: Final = 25
 _LONGEST: Final = 28
 
 
@@ -42,13 +43,15 @@ def interaction_figure(result: StudyResult, measures: Sequence[str], axis: str, 
             axis_level=lambda rows: rows[axis].map(level), line_level=lambda rows: rows[lines].map(level)
         )
         names = list(own["axis_level"].drop_duplicates())
-        for style, (name, rows) in enumerate(own.groupby("line_level", sort=False)):
+        by_line = list(own.groupby("line_level", sort=False))
+        labels = labels_of([str(name) for name, _ in by_line], _LONGEST)
+        for style, (label, (_, rows)) in enumerate(zip(labels, by_line, strict=True)):
             places = rows["axis_level"].map(names.index) + 0.05 * style
             reach = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
             drawn = axes.errorbar(places, rows["mean"], yerr=reach, fmt="-", **_line(style), capsize=3)
-            drawn.set_label(shortened(str(name), _LONGEST))
-        tidy(axes, measure, grid="y")
-        axes.set_xticks(range(len(names)), labels=[shortened(name, 16) for name in names], parse_math=False)
+            drawn.set_label(label)
+        tidy(axes, shortened(measure, 40), grid="y")
+        axes.set_xticks(range(len(names)), labels=labels_of(names, 14, 2), parse_math=False)
         axes.set_xlim(-0.3, len(names) - 0.5)
         axes.set_xlabel(axis, parse_math=False)
     handles, labels = grid[0].get_legend_handles_labels()
@@ -67,19 +70,27 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
     found = result.analysis.precision
     for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
         own = found[found["measure"] == measure]
-        pairs = own.groupby(["term", "left", "right"], sort=False, dropna=False)
-        for style, ((term, left, right), rows) in enumerate(list(pairs)[:MOST_PAIRS]):
-            name = f"{side_name({'left': left}, 'left')} \u2212 {side_name({'right': right}, 'right')}"
-            told = name if term in ("arm", "condition") else f"{short_key(str(term))}: {name}"
-            axes.plot(rows["seeds"], rows["half_width"], **_line(style), label=shortened(told, 2 * _LONGEST))
-        tidy(axes, measure)
+        pairs = list(own.groupby(["term", "left", "right"], sort=False, dropna=False))[:MOST_PAIRS]
+        names = labels_of([_pair_name(*key) for key, _ in pairs], 2 * _LONGEST)
+        for style, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
+            every = -(-len(rows) // _MOST_MARKS)
+            axes.plot(rows["seeds"], rows["half_width"], **_line(style), label=name, markevery=every)
+        tidy(axes, shortened(measure, 80 // _columns(len(measures))))
         axes.set_ylim(bottom=0)
         axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         axes.set_xlabel("seeds")
         if place % _columns(len(measures)) == 0:
             axes.set_ylabel("half width")
-    figure.legend(*grid[0].get_legend_handles_labels(), frameon=False, loc="outside lower left", ncols=2)
+    handles, labels = grid[0].get_legend_handles_labels()
+    columns = 1 if any(len(label) > _LONGEST + 8 for label in labels) else 2
+    figure.legend(handles, labels, frameon=False, loc="outside lower left", ncols=columns)
     return figure
+
+
+def _pair_name(term: object, left: object, right: object) -> str:
+    sides = {"left": left, "right": right}
+    name = f"{side_name(sides, 'left')} \u2212 {side_name(sides, 'right')}"
+    return name if term in ("arm", "condition") else f"{short_key(str(term))}: {name}"
 
 
 def _columns(n: int) -> int:
@@ -99,7 +110,7 @@ def sobol_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
             axes.barh(rows, own["value"], height=0.36, color=color_of(side), alpha=0.85, label=label)
             reach = [own["value"] - own["low"], own["high"] - own["value"]]
             axes.errorbar(own["value"], rows, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
-        tidy(axes, measure, grid="x")
+        tidy(axes, shortened(measure, 40), grid="x")
         names = [shortened(name, _LONGEST) if place % 2 == 0 else "" for name in result.table.factors]
         axes.set_yticks(range(n), labels=names, parse_math=False)
         axes.set_ylim(n - 0.5, -0.5)
@@ -118,7 +129,7 @@ def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         reach = own[own["index"] == "mu_star"].set_index("factor")
         for style, factor in enumerate(name for name in result.table.factors if name in wide.index):
             _morris_point(axes, wide.loc[factor], reach.loc[factor], style, shortened(factor, _LONGEST))
-        tidy(axes, measure)
+        tidy(axes, shortened(measure, 40))
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")

@@ -1,5 +1,6 @@
 """The runs of a study: which failed and why, who decided in them, and the way from a row of the report to a run."""
 
+import shlex
 from collections import Counter
 from json import JSONDecodeError, loads
 from typing import Any, Final
@@ -65,7 +66,7 @@ def _failed(result: StudyResult) -> list[Block]:
         for row in failed.head(_MOST_FAILURES).to_dict("records")
     ]
     heads = condition_heads(result.table)
-    columns = (Column("run"), *heads, Column("seed", number=True), Column("ending"), Column("reason"))
+    columns = (Column("run"), *heads, Column("seed", number=True), Column("ending"), Column("reason", long=True))
     blocks: list[Block] = [table(columns, rows)]
     if len(failed) > _MOST_FAILURES:
         told = f"The first {_MOST_FAILURES} of {len(failed):,} failed runs; all are in "
@@ -120,13 +121,16 @@ def _sources(text: Any) -> dict[str, float]:
     return {str(name): n for name, n in found.items()} if isinstance(found, dict) else {}
 
 
-def how_to_see(folder: str) -> Words:
-    """Return the command that explains an agent of a run, to be given in the study's folder; without a folder, none.
+def how_to_see(folder: str, again: str) -> Words:
+    """Return the command that explains an agent of a run, or first makes the run again, given in the study's folder.
 
     Args:
         folder: Of the run, relative to the study's; blank: it was not kept.
+        again: What makes the run again on top of ``base.yaml``; blank: not known.
     """
-    return Code(f"prism why {folder} AGENT") if folder else Quiet("not kept")
+    if folder:
+        return Code(f"prism why {shlex.quote(folder)} AGENT")
+    return Code(f"prism run base.yaml {again}") if again else Quiet("not kept")
 
 
 def runs_section(result: StudyResult) -> Section:
@@ -165,11 +169,12 @@ def _way_in(kept: bool) -> Paragraph:
         )
     return Paragraph(
         (
-            "Only measures were kept of these runs. ",
+            "Only measures were kept of these runs. Given in the study's folder, the command of a row makes one again, "
+            "equal in every table, and says which folder it is in; then ",
+            Code("prism why FOLDER AGENT"),
+            " tells why an agent acted as it did. ",
             Code(f"prism study run {STUDY_FILE} --keep tables"),
-            " runs them again, equal in every table, and keeps their folders; then ",
-            Code("prism why runs/RUN AGENT"),
-            " tells why an agent acted as it did.",
+            " keeps the folders of all.",
         )
     )
 
@@ -180,5 +185,10 @@ def _run_row(result: StudyResult, row: dict[str, Any], facts: pd.DataFrame) -> t
     folder = folder if isinstance(folder, str) else ""
     name: Words = Link(row["run"], f"{quote(folder)}/") if folder else Code(row["run"])
     took = (number(fact.get("cpu_s"), 2), number(fact.get("peak_memory_mb"), 0))
-    see = how_to_see(folder) if row["status"] != "missing" else Quiet("not run yet")
+    again = fact.get("again")
+    see = (
+        how_to_see(folder, again if isinstance(again, str) else "")
+        if row["status"] != "missing"
+        else Quiet("not run yet")
+    )
     return (name, *condition_cells(result.table, row), count(row["seed"]), row["status"], *took, see)

@@ -12,7 +12,8 @@ from prism_mesa.view.study.contents import in_words, pair, run_counts
 from prism_mesa.view.study.numbers import decimals_for, interval, number, p_value, significant
 
 _MOST_TOLD: Final = 5
-_RULINGS: Final = {"holds": "hold", "fails": "fail", "open": "stay open"}
+_RULINGS: Final = {"holds": ("holds", "hold"), "fails": ("fails", "fail"), "open": ("stays open", "stay open")}
+"""Verdicts as verbs, of one expectation and of several."""
 
 
 def short_answer(result: StudyResult) -> Section:
@@ -25,33 +26,25 @@ def short_answer(result: StudyResult) -> Section:
         blocks.append(Paragraph("Not all runs have been run yet: what follows is an answer so far.", note=True))
     if result.analysis.expectations:
         paired = result.table.paired
-        blocks += [_overview(result), *(_answer(one, paired=paired) for one in result.analysis.expectations)]
+        blocks += [_overview(result)] if len(result.analysis.expectations) > 1 else []
+        blocks += [_answer(one, paired=paired) for one in result.analysis.expectations]
     elif done:
         blocks += _without_expectations(result)
     return Section("answer", "The short answer", tuple(blocks))
 
 
 def _overview(result: StudyResult) -> Paragraph:
-    rulings = pd.Series([verdict.verdict for verdict in result.analysis.expectations]).value_counts()
-    told = [
-        f"{rulings[name]:,} {verb if rulings[name] != 1 else f'{name}'.replace('open', 'stays open')}"
-        for name, verb in _RULINGS.items()
-        if name in rulings
-    ]
-    n = len(result.analysis.expectations)
-    return Paragraph(f"Of {n:,} expectation{'s' if n != 1 else ''} that the study states, {in_words(told)}.")
+    found = [verdict.verdict for verdict in result.analysis.expectations]
+    told = [f"{n:,} {verbs[n > 1]}" for name, verbs in _RULINGS.items() if (n := found.count(name))]  # type: ignore[arg-type]
+    return Paragraph(f"Of {len(found):,} expectations that the study states, {in_words(told)}.")
 
 
 def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
-    """Return the figures of a verdict on one line."""
+    """Return the figures of a verdict that its sentence may not have, on one line."""
     of = f"{counted(verdict.n, 'pair' if paired else 'run')}, {verdict.missing:,} missing"
-    if pd.isna(verdict.difference):
+    if pd.isna(verdict.p):
         return of
-    decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], [verdict.difference])
-    told = f"difference {number(verdict.difference, decimals)}"
-    within = f"95 % interval {interval(*verdict.interval, decimals)}"
-    holm = f"p {p_value(verdict.p)}, after Holm {p_value(verdict.p_holm)}"
-    return f"{told}, {within}; {holm} ({verdict.test}); {of}"
+    return f"{verdict.test}: p {p_value(verdict.p)}, after Holm {p_value(verdict.p_holm)}; {of}"
 
 
 def _answer(verdict: Verdict, *, paired: bool) -> Answer:

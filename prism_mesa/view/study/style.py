@@ -1,14 +1,17 @@
 """How the figures of a report look: one style, colours that all can tell apart, and how they are written."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO, StringIO
+from textwrap import fill
 from typing import Final
 
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
+from prism_mesa.errors import shortened
 
 WIDTH: Final = 7.5
 """Of a figure, in inches."""
@@ -27,7 +30,7 @@ _MANY: Final = 1500
 _HEAD: Final = re.compile(r"^.*?(?=<svg)", re.DOTALL)
 _METADATA: Final = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)
 _GROUP_NAME: Final = re.compile(r'(<g) id="(?:figure|axes|patch|line2d|text|legend|matplotlib|xtick|ytick)[\w.]*"')
-_FONT: Final = re.compile(r"(font: (?:\w+ )*[\d.]+px) '[^;\"]*")
+_FONT: Final = re.compile(r"(font: (?:\w+ )*[\d.]+px|font-family:) '[^;\"]*")
 _SIZE: Final = re.compile(r'(<svg [^>]*?)width="[\d.]+pt" ([^>]*?)height="[\d.]+pt"|(<svg [^>]*?)height="[\d.]+pt" ')
 
 
@@ -39,6 +42,21 @@ def color_of(place: int) -> str:
 def marker_of(place: int) -> str:
     """Return the sign of the n-th of some things, which with its colour tells 49 apart."""
     return MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
+
+
+def labels_of(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
+    """Return names that fit into some lines of `width` letters; those that would look alike begin with their place.
+
+    >>> labels_of(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
+    ['ranked', '2. an a [...]  1', '3. an a [...]  2']
+    """
+    short = [shortened(name, width * lines - 2 * (lines - 1)) for name in names]
+    if any(len(name) > width * lines - 2 * (lines - 1) for name in names):
+        room = width * lines - 2 * (lines - 1) - len(f"{len(names)}. ")
+        short = [
+            name if len(name) <= room else f"{place}. {shortened(name, room)}" for place, name in enumerate(names, 1)
+        ]
+    return [fill(name, width) for name in short]
 
 
 def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:

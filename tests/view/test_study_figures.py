@@ -82,16 +82,28 @@ def test_an_interaction_has_a_line_for_each_level_with_the_means_of_the_analysis
     result = factorial(tmp_path)
     axis, lines = interaction_terms(result.table)
     assert (axis, lines) == ("feed.mode", "posts.media_share")
-    figure = interaction_figure(result, ["cascade_mean"], axis, lines)
+    figure = interaction_figure(result, ["cascade_mean"], (axis, lines))
     answers = result.analysis.answers.query("measure == 'cascade_mean'")
     for drawn, share in zip(figure.axes[0].containers, (0.1, 0.6), strict=True):
         assert list(drawn[0].get_ydata()) == list(answers.loc[answers["posts.media_share"] == share, "mean"])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["0.1", "0.6"]
 
 
+def test_a_third_thing_has_a_panel_for_each_of_its_levels(tmp_path):
+    result = factorial(tmp_path)
+    answers = result.analysis.answers
+    answers["feed.size"] = np.where(answers.index % 2, 10, 5)
+    figure = interaction_figure(result, ["cascade_mean"], ("feed.mode", "posts.media_share", "feed.size"))
+    titles = [axes.get_title("left") for axes in figure.axes]
+    assert titles == ["cascade_mean, size 5", "cascade_mean, size 10"]
+    drawn = [float(line[0].get_ydata()[0]) for axes in figure.axes for line in axes.containers]
+    own = answers[answers["measure"] == "cascade_mean"]
+    assert sorted(drawn) == sorted(own["mean"])
+
+
 @pytest.mark.parametrize("make", [two_arms, sobol])
 def test_there_is_no_interaction_of_one_thing_or_of_sampled_points(tmp_path, make):
-    assert interaction_terms(make(tmp_path).table) is None
+    assert interaction_terms(make(tmp_path).table) == ()
 
 
 def test_the_half_width_is_drawn_against_the_number_of_seeds(tmp_path):

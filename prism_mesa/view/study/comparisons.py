@@ -7,7 +7,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.result import StudyResult
-from prism_mesa.view.study.blocks import Block, Code, Column, Fold, Group, Paragraph, Section, Table, Words
+from prism_mesa.view.study.blocks import Block, Bullets, Code, Column, Fold, Group, Paragraph, Section, Table, Words
 from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
 from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
 
@@ -25,7 +25,8 @@ def comparisons_section(result: StudyResult) -> Section:
         for make in (_differences, _groups, _dunn, _equivalence, _effects, _indices)
         if (part := make(result)) is not None
     )
-    notes = tuple(Paragraph(note, note=True) for note in result.analysis.notes)
+    told = result.analysis.notes
+    notes: tuple[Block, ...] = (Bullets(told),) if len(told) > 1 else tuple(Paragraph(one, note=True) for one in told)
     nothing = () if parts or notes else (Paragraph("There is nothing to compare yet."),)
     return Section("comparisons", "Comparisons", (*notes, *nothing), parts)
 

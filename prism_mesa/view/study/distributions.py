@@ -110,7 +110,7 @@ def _name_rows(axes: Axes, ticks: Sequence[tuple[float, str, bool]], bottom: flo
 
 def _height(n_rows: int) -> float:
     """Return how high a figure of so many rows is, in inches: few have more room each."""
-    return (0.8 if n_rows <= 3 else 0.5) * n_rows + 0.6
+    return (0.8 if n_rows <= 3 else 0.5 if n_rows <= 8 else 0.42) * n_rows + 0.6
 
 
 def _heights(n: int) -> np.ndarray[Any, np.dtype[np.float64]]:

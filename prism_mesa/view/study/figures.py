@@ -6,7 +6,7 @@ from typing import Final
 
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import Block, Code, Paragraph, Part, Picture, Section, Words
-from prism_mesa.view.study.contents import condition_columns, measures_in_order, short_key
+from prism_mesa.view.study.contents import condition_columns, in_words, measures_in_order, short_key
 
 MOST_MEASURES: Final = 6
 _MOST_NAMED: Final = 12
@@ -49,7 +49,7 @@ def _distributions(result: StudyResult, measures: Sequence[str]) -> list[Block]:
 
 def _by(result: StudyResult) -> str:
     terms = [short_key(name) for name in condition_columns(result.table)]
-    return f"by {' and '.join(terms[:2])}{' and others' if len(terms) > 2 else ''}" if terms else "in all runs"
+    return f"by {in_words(terms[:2] if len(terms) < 3 else [*terms[:2], 'others'])}" if terms else "in all runs"
 
 
 def _with_rows(measures: Sequence[str], having: Sequence[str]) -> list[str]:
@@ -61,19 +61,21 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Block]:
     from prism_mesa.view.study.relations import interaction_figure, interaction_terms
 
     terms = interaction_terms(result.table)
-    if terms is None:
+    if not terms:
         return []
-    axis, lines = terms
+    axis, lines, *panel = terms
     own = result.analysis.answers
-    shown = _with_rows(measures, own.loc[own["mean"].notna(), "measure"])
+    n_panels = own[panel[0]].nunique(dropna=False) if panel else 1
+    shown = _with_rows(measures, own.loc[own["mean"].notna(), "measure"])[: MOST_MEASURES // n_panels]
+    each = f", a panel for each {short_key(panel[0])}" if panel else ""
     n = own.loc[own["measure"].isin(shown), "n"]
     least, most = n.min(), n.max()
     of = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
     caption = (
-        f"Means by {short_key(axis)}, a line for each {short_key(lines)}, with 95 % intervals. Lines that are not "
+        f"Means by {short_key(axis)}, a line for each {short_key(lines)}{each}, with 95 % intervals. Lines that are not "
         f"parallel are an interaction (n = {of} runs a point)."
     )
-    draw = partial(interaction_figure, result, shown, axis, lines)
+    draw = partial(interaction_figure, result, shown, terms)
     return [Picture("interaction", caption, draw)] if shown else []
 
 

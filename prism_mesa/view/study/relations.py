@@ -21,43 +21,56 @@ MOST_PAIRS: Final = 6
 _MOST_LEVELS: Final = 12
 _MOST_LINES: Final = 7
 _MOST_MARKS: Final = 25
+_MOST_PANELS: Final = 4
 _LONGEST: Final = 28
 
 
-def interaction_terms(table: RunTable) -> tuple[str, str] | None:
-    """Return what is drawn along the axis and as lines, if exactly two things vary, with few levels each."""
+def interaction_terms(table: RunTable) -> tuple[str, ...]:
+    """Return what is drawn along the axis, as lines, and, of three, in panels; nothing unless each has few levels."""
     terms = condition_columns(table)
-    if len(terms) != 2 or is_sampled(table):
-        return None
-    lines, axis = terms
-    few = table.runs[axis].nunique(dropna=False) <= _MOST_LEVELS
-    return (axis, lines) if few and table.runs[lines].nunique(dropna=False) <= _MOST_LINES else None
+    if len(terms) not in (2, 3) or is_sampled(table):
+        return ()
+    lines, axis, *panel = terms
+    most = {lines: _MOST_LINES, axis: _MOST_LEVELS} | dict.fromkeys(panel, _MOST_PANELS)
+    few = all(table.runs[term].nunique(dropna=False) <= n for term, n in most.items())
+    return (axis, lines, *panel) if few else ()
 
 
-def interaction_figure(result: StudyResult, measures: Sequence[str], axis: str, lines: str) -> Figure:
-    """Return the means of measures along the levels of one thing, a line for each level of another."""
-    figure, grid = panels(len(measures), height=2.6)
-    for axes, measure in zip(grid, measures, strict=True):
-        answers = result.analysis.answers
-        own = answers[answers["measure"] == measure].assign(
-            axis_level=lambda rows: rows[axis].map(level), line_level=lambda rows: rows[lines].map(level)
-        )
-        names = list(own["axis_level"].drop_duplicates())
-        by_line = list(own.groupby("line_level", sort=False))
-        labels = labels_of([str(name) for name, _ in by_line], _LONGEST)
-        for style, (label, (_, rows)) in enumerate(zip(labels, by_line, strict=True)):
-            places = rows["axis_level"].map(names.index) + 0.05 * style
-            reach = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
-            drawn = axes.errorbar(places, rows["mean"], yerr=reach, fmt="-", **_line(style), capsize=3)
-            drawn.set_label(label)
-        tidy(axes, shortened(measure, 40), grid="y")
-        axes.set_xticks(range(len(names)), labels=labels_of(names, 14, 2), parse_math=False)
-        axes.set_xlim(-0.3, len(names) - 0.5)
-        axes.set_xlabel(axis, parse_math=False)
+def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequence[str]) -> Figure:
+    """Return the means of measures along the levels of one thing, a line for each level of another.
+
+    A third thing has a panel for each of its levels. `terms` are those of `interaction_terms`.
+    """
+    axis, lines, *panel = terms
+    answers = result.analysis.answers
+    shown: list[tuple[str, pd.DataFrame]] = []
+    for measure in measures:
+        own = answers[answers["measure"] == measure]
+        title = shortened(measure, 40)
+        by_panel = own.groupby(panel[0], sort=False, dropna=False) if panel else [("", own)]
+        shown += [(f"{title}, {short_key(panel[0])} {level(at)}" if panel else title, rows) for at, rows in by_panel]
+    figure, grid = panels(len(shown), height=2.6)
+    for axes, (title, rows) in zip(grid, shown, strict=True):
+        _draw_interaction(axes, rows, axis, lines)
+        tidy(axes, title, grid="y")
     handles, labels = grid[0].get_legend_handles_labels()
-    title = None if lines == "arm" else lines
-    figure.legend(handles, labels, title=title, frameon=False, loc="outside lower left", ncols=3)
+    heading = None if lines == "arm" else lines
+    figure.legend(handles, labels, title=heading, frameon=False, loc="outside lower left", ncols=3)
     return figure
+
+
+def _draw_interaction(axes: Axes, answers: pd.DataFrame, axis: str, lines: str) -> None:
+    own = answers.assign(axis_level=answers[axis].map(level), line_level=answers[lines].map(level))
+    names = list(own["axis_level"].drop_duplicates())
+    by_line = list(own.groupby("line_level", sort=False))
+    labels = labels_of([str(name) for name, _ in by_line], _LONGEST)
+    for style, (label, (_, rows)) in enumerate(zip(labels, by_line, strict=True)):
+        places = rows["axis_level"].map(names.index) + 0.05 * style
+        reach = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+        axes.errorbar(places, rows["mean"], yerr=reach, fmt="-", **_line(style), capsize=3).set_label(label)
+    axes.set_xticks(range(len(names)), labels=labels_of(names, 14, 2), parse_math=False)
+    axes.set_xlim(-0.3, len(names) - 0.5)
+    axes.set_xlabel(axis, parse_math=False)
 
 
 def _line(style: int) -> dict[str, Any]:

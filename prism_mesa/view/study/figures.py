@@ -72,8 +72,8 @@ def _interactions(result: StudyResult, measures: Sequence[str]) -> list[Block]:
     least, most = n.min(), n.max()
     of = f"{least:,.0f}" if least == most else f"{least:,.0f} to {most:,.0f}"
     caption = (
-        f"Means by {short_key(axis)}, a line for each {short_key(lines)}{each}, with 95 % intervals. Lines that are not "
-        f"parallel are an interaction (n = {of} runs a point)."
+        f"Means by {short_key(axis)}, a line for each {short_key(lines)}{each}, with 95 % intervals. Lines that "
+        f"are not parallel are an interaction (n = {of} runs a point)."
     )
     draw = partial(interaction_figure, result, shown, terms)
     return [Picture("interaction", caption, draw)] if shown else []

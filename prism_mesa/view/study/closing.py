@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from prism_mesa.errors import said_openly
 from prism_mesa.runs.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import Block, Bullets, Code, Facts, Fold, Listing, Section, Words
@@ -49,7 +50,7 @@ def study_text(result: StudyResult) -> str:
     file = result.study_dir / "study.yaml"
     if file.is_file():
         return file.read_text(encoding="utf-8")
-    return yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100)
+    return said_openly(yaml.safe_dump(result.values, sort_keys=False, allow_unicode=True, width=100))
 
 
 def footer(result: StudyResult) -> Words:

@@ -9,19 +9,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
-from typing import Final
 
 from prism_mesa.studies.engines.job import Job
-
-ONE_THREAD: Final = {
-    "OMP_NUM_THREADS": "1",
-    "OPENBLAS_NUM_THREADS": "1",
-    "MKL_NUM_THREADS": "1",
-    "NUMEXPR_NUM_THREADS": "1",
-    "VECLIB_MAXIMUM_THREADS": "1",
-    "NUMBA_NUM_THREADS": "1",
-}
-"""Variables of the environment that say how many threads libraries start; they read them when they are imported."""
+from prism_mesa.studies.engines.one_thread import ONE_THREAD
 
 
 def begin(job: Job, sender: "Connection[object, object]", said: str, environment: Mapping[str, str]) -> None:

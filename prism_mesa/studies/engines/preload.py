@@ -12,7 +12,7 @@ import warnings
 from contextlib import suppress
 from tempfile import TemporaryDirectory
 
-from prism_mesa.studies.engines.child import ONE_THREAD
+from prism_mesa.studies.engines.one_thread import ONE_THREAD
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.environ.update(ONE_THREAD)

@@ -2,63 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final
 
+import numpy as np
 import pandas as pd
 
+from prism_mesa.errors import counted
+from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of
+from prism_mesa.studies.statistics.expectation import parse_expectation
+from prism_mesa.studies.statistics.runs_table import RunTable
+from prism_mesa.studies.statistics.verdict import Verdict
 
-@dataclass(frozen=True)
-class RunTable:
-    """The runs of a study, and how they were designed.
+FEW: Final = 10
+"""Seeds below which a note says that bootstrap intervals are too narrow."""
 
-    Attributes:
-        runs: A row for each run that was planned: `run`, `arm`, `seed`, `status` (`done`, `failed`, `missing`),
-            `reason`, the factors by dotted key, the measures (NaN where there is none).
-        arms: In the order of the study; ("all",) if it has none.
-        factors: Dotted keys that vary.
-        measures: Names.
-        design: How conditions were chosen.
-        paired: Whether all conditions have the same seeds.
-        sampling: What a sampled design was made from, for the indices: SALib's problem, its seed and size; None
-            otherwise.
-    """
-
-    runs: pd.DataFrame
-    arms: tuple[str, ...]
-    factors: tuple[str, ...]
-    measures: tuple[str, ...]
-    design: Literal["factorial", "sobol", "lhs", "morris", "csv"] = "factorial"
-    paired: bool = True
-    sampling: dict[str, object] | None = None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What became of an expectation.
-
-    Attributes:
-        text: As the study has it, verbatim.
-        verdict: `holds`; `fails`: the opposite holds, or there is no difference at all; `open`: the runs cannot tell.
-        difference: The mean paired difference left minus right, over all conditions and seeds.
-        interval: Of 95 %, of that difference.
-        p: Two-sided, of the test named in `test`.
-        p_holm: The same, corrected for all expectations of the study (Holm).
-        n: Pairs, or runs of the smaller side where they are not paired.
-        missing: Pairs, or runs, that are not there.
-        test: In words.
-        sentence: The verdict in a sentence, with figures.
-    """
-
-    text: str
-    verdict: Literal["holds", "fails", "open"]
-    difference: float
-    interval: tuple[float, float]
-    p: float
-    p_holm: float
-    n: int
-    missing: int
-    test: str
-    sentence: str
+__all__ = ["Analysis", "RunTable", "Verdict", "analyse"]
 
 
 @dataclass(frozen=True)
@@ -71,18 +29,22 @@ class Analysis:
             `sd`, `low`, `high` (bootstrap interval of 95 % of the mean, BCa).
         differences: A row for each measure and pair of arms, or of levels of a factor with few of them: `measure`,
             `term` (`arm` or a factor), `left`, `right`, `n`, `missing`, `difference` (mean, left minus right, paired
-            where seeds are), `low`, `high`, `p`, `p_holm`, `u` and `p_mann_whitney`, `rank_biserial`.
+            where seeds are), `low`, `high`, `p`, `p_holm`, `u` and `p_mann_whitney`, `rank_biserial`. The later of
+            two levels is on the left.
         groups: A row for each measure and term with three levels or more, and for all conditions together
-            (`term` = `condition`): `measure`, `term`, `h`, `df`, `p`, `p_holm` (Kruskal-Wallis).
-        dunn: Pairs of such: `measure`, `term`, `left`, `right`, `z`, `p`, `p_holm`.
-        equivalence: Rows of expectations of equivalence: `text`, `measure`, `left`, `right`, `margin`, `low`, `high`
-            (interval of 90 %), `p_low`, `p_high`, `p` (the larger), `equivalent`.
-        effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect`,
-            `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
+            (`term` = `condition`): `measure`, `term`, `n`, `missing`, `h`, `df`, `p`, `p_holm` (Kruskal-Wallis).
+        dunn: Pairs of such: `measure`, `term`, `left`, `right`, `z`, `p`, `p_holm` (over the pairs of one measure and
+            term).
+        equivalence: Rows of expectations of equivalence: `text`, `measure`, `left`, `right`, `n`, `missing`, `margin`,
+            `low`, `high` (interval of 90 %), `p_low`, `p_high`, `p` (the larger), `p_holm` (over all expectations),
+            `equivalent` (by `p_holm`).
+        effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect` (terms
+            with `` x `` between them), `n`, `missing`, `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
         sensitivity: A row for each measure and factor of a sobol or morris design: `measure`, `factor`, `index` (`s1`,
             `st`, `mu_star`, `mu`, `sigma`), `value`, `low`, `high`.
         precision: A row for each measure, pair as in `differences`, and number of seeds from 2 on: `measure`, `term`,
-            `left`, `right`, `seeds`, `half_width` (of the 95 % interval of the difference).
+            `left`, `right`, `seeds`, `half_width` (of the 95 % interval of the difference, as the standard deviation
+            over all seeds lets expect it).
         notes: What could not be computed, and why, in sentences.
     """
 
@@ -104,5 +66,63 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
     Args:
         table: The runs, complete or not; missing ones are counted beside every number.
         expectations: Their texts.
+
+    Raises:
+        ConfigError: If an expectation cannot be understood, or is about what the study has not.
     """
-    raise NotImplementedError
+    # scipy.stats, statsmodels and SALib take seconds to load, and whoever only looks at a result needs none of them
+    from prism_mesa.studies.statistics.answers import answers
+    from prism_mesa.studies.statistics.comparisons import differences, pairs_of_terms
+    from prism_mesa.studies.statistics.effects import effects
+    from prism_mesa.studies.statistics.groups import groups
+    from prism_mesa.studies.statistics.precision import precision
+    from prism_mesa.studies.statistics.sensitivity import sensitivity
+    from prism_mesa.studies.statistics.verdicts import verdicts
+
+    cells = cells_of(table)
+    levels = {factor: cells.levels[factor] for factor in table.factors}
+    expected = [
+        parse_expectation(text, measures=table.measures, arms=table.arms, factors=levels) for text in expectations
+    ]
+    found, equivalence = verdicts(cells, expected)
+    pairs, left_out = pairs_of_terms(cells, table.design)
+    ranked, dunn, too_many = groups(cells, table.design)
+    explained, unexplained = effects(cells, table.design)
+    indices, refused = sensitivity(table, cells)
+    return Analysis(
+        expectations=found,
+        answers=answers(cells),
+        differences=differences(cells, pairs),
+        groups=ranked,
+        dunn=dunn,
+        equivalence=equivalence,
+        effects=explained,
+        sensitivity=indices,
+        precision=precision(cells, pairs),
+        notes=(*_missing_runs(table, cells), *left_out, *too_many, *unexplained, *refused),
+    )
+
+
+def _missing_runs(table: RunTable, cells: Cells) -> list[str]:
+    """Return sentences on runs that are not there, measures that finished runs have not, and too few seeds."""
+    notes = []
+    planned, done = int(cells.planned.sum()), int(cells.done.sum())
+    if done < planned:
+        gone = (cells.planned & ~cells.done).sum(axis=1)
+        arms = (f"{text} {gone[cells.at(ARM, place)].sum()}" for place, text in enumerate(cells.texts(ARM)))
+        where = f" ({', '.join(arms)})" if len(table.arms) > 1 else ""
+        failed = int((table.runs["status"] == "failed").sum())
+        notes.append(
+            f"{planned - done:,} of {counted(planned, 'run')} are not there{where}, {failed:,} of them because they "
+            "failed; failed runs are not random, so all numbers are of those runs that could be finished."
+        )
+    undefined = (cells.done[:, :, None] & ~np.isfinite(cells.values)).sum(axis=(0, 1))
+    for measure, n in zip(cells.measures, undefined, strict=True):
+        if n:
+            notes.append(f"{measure}: {counted(int(n), 'finished run')} without this measure, which is not a number.")
+    seeds = cells.planned.shape[1]
+    if 1 < seeds < FEW:
+        notes.append(
+            f"Of {seeds} seeds, bootstrap intervals are too narrow (with {FEW} or more they are nearly right)."
+        )
+    return notes

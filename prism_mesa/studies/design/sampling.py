@@ -1,0 +1,99 @@
+"""Points of a sampled design, made by SALib: Sobol (Saltelli's scheme), Latin hypercube, Morris' trajectories."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final, Literal
+
+import numpy as np
+import pandas as pd
+from SALib.sample import latin, morris, sobol
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.params import shown
+from prism_mesa.streams import digest64
+
+type Kind = Literal["sobol", "lhs", "morris"]
+
+KINDS: Final[tuple[Kind, ...]] = ("sobol", "lhs", "morris")
+LEVELS: Final = 4
+"""Levels of a factor in Morris' trajectories (Morris 1991, doi:10.1080/00401706.1991.10484804)."""
+MOST: Final = 100_000
+"""Points of a design."""
+
+
+def sample_points(
+    kind: Kind, n: int, ranges: Mapping[str, tuple[float, float]], seed: int = 0, *, whole: Collection[str] = ()
+) -> tuple[pd.DataFrame, dict[str, object]]:
+    """Return points, and what they were made from.
+
+    The same arguments give the same points. Those of `sobol` and `morris` with a smaller `n` are the first of those
+    with a larger one, so a study can grow; those of `lhs` are not.
+
+    Args:
+        kind: `sobol`: Saltelli's scheme without second order (Saltelli et al. 2010, doi:10.1016/j.cpc.2009.09.018),
+            n (k + 2) points of k factors, in blocks of k + 2; `lhs`: a Latin hypercube, n points; `morris`: n
+            trajectories of k + 1 points each. Points can be equal where factors have few values.
+        n: A power of two from 2 on for `sobol`, 1 or more for `lhs`, 2 or more for `morris`.
+        ranges: Dotted key -> least and largest value.
+        seed: Of the sample.
+        whole: Keys whose values are whole numbers; both ends of their ranges are as likely as what lies between.
+
+    Returns:
+        The points, a column for each key; and plain data from which `points_again` makes the same ones.
+
+    Raises:
+        ConfigError: If a range is empty, or `n` is not as above.
+    """
+    _check(kind, n, ranges)
+    bounds = [
+        [float(low) - 0.5, float(high) + 0.5] if key in whole else [float(low), float(high)]
+        for key, (low, high) in ranges.items()
+    ]
+    problem = {"num_vars": len(ranges), "names": list(ranges), "bounds": bounds}
+    sampling: dict[str, object] = {
+        "kind": kind,
+        "n": int(n),
+        "seed": int(seed),
+        "problem": problem,
+        "whole": [key for key in ranges if key in whole],
+    }
+    return points_again(sampling), sampling
+
+
+def points_again(sampling: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the points that were made from what `sample_points` returned beside them."""
+    problem, n = dict(sampling["problem"]), int(sampling["n"])
+    seed = 1 + digest64("studies/sample", str(sampling["seed"])) % 2**31
+    if sampling["kind"] == "sobol":
+        values = sobol.sample(problem, n, calc_second_order=False, seed=seed)
+    elif sampling["kind"] == "lhs":
+        values = latin.sample(problem, n, seed=seed)
+    else:
+        values = morris.sample(problem, n, num_levels=LEVELS, seed=seed)
+    points = pd.DataFrame(np.asarray(values, np.float64), columns=list(sampling["problem"]["names"]))
+    for key, (low, high) in zip(points.columns, problem["bounds"], strict=True):
+        if key in sampling["whole"]:
+            points[key] = np.clip(np.rint(points[key]), low + 0.5, high - 0.5).astype(np.int64)
+    return points
+
+
+def n_points(kind: Kind, n: int, factors: int) -> int:
+    """Return how many points a design has."""
+    return n * {"sobol": factors + 2, "lhs": 1, "morris": factors + 1}[kind]
+
+
+def _check(kind: str, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
+    if kind not in KINDS:
+        raise ConfigError(f"design: {shown(kind)} is no way to sample; there are {', '.join(KINDS)}")
+    if not ranges:
+        raise ConfigError(f"design: {kind}: needs factors with ranges, as in vary: {{agents.band: [0.02, 0.10]}}")
+    for key, (low, high) in ranges.items():
+        if not (np.isfinite([low, high]).all() and low < high):
+            raise ConfigError(f"design: {key}: the range {low} to {high} is empty; the first number is the least")
+    least = 1 if kind == "lhs" else 2
+    if isinstance(n, bool) or not isinstance(n, int) or n < least:
+        raise ConfigError(f"design: {kind}: {shown(n)}: has to be a whole number from {least} on")
+    if kind == "sobol" and n & (n - 1):
+        near = 2 ** max(1, round(np.log2(n)))
+        raise ConfigError(f"design: sobol: {n} is no power of two; {near} is")
+    if n_points(kind, n, len(ranges)) > MOST:
+        raise ConfigError(f"design: {kind}: {n} makes {n_points(kind, n, len(ranges)):,} points; there can be {MOST:,}")

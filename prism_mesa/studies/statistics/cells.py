@@ -1,0 +1,131 @@
+"""The runs of a study by condition and seed: what all statistics start from."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.streams import Floats, Ints
+from prism_mesa.studies.statistics.levels import level_text, places_of
+from prism_mesa.studies.statistics.runs_table import RunTable
+
+type Bools = npt.NDArray[np.bool_]
+
+ARM: Final = "arm"
+"""The term that arms are the levels of."""
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Measures of all runs, by condition and replicate.
+
+    Attributes:
+        conditions: A row for each condition: `arm` and the factors; ordered by arm, then by the levels.
+        codes: Term (`arm` or a factor) -> for each condition, the place of its level in `levels`.
+        levels: Term -> its levels: numbers ascending, others in the order in which they come, arms in that of the
+            study.
+        values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
+            Replicates are seeds where these are the same in all conditions, else runs by their order.
+        planned: Shape (conditions, replicates): whether there was to be a run.
+        done: Shape (conditions, replicates): whether it was finished.
+        measures: Names.
+        paired: Whether replicates are seeds.
+    """
+
+    conditions: pd.DataFrame
+    codes: dict[str, Ints]
+    levels: dict[str, tuple[Any, ...]]
+    values: Floats
+    planned: Bools
+    done: Bools
+    measures: tuple[str, ...]
+    paired: bool
+
+    @property
+    def terms(self) -> tuple[str, ...]:
+        """Of `arm` and the factors, those with two levels or more."""
+        return tuple(term for term, levels in self.levels.items() if len(levels) > 1)
+
+    def of(self, measures: Sequence[str]) -> "Cells":
+        """Return the same of some measures only, in their order; one may come twice."""
+        places = [self.measures.index(name) for name in measures]
+        return replace(self, values=self.values[:, :, places], measures=tuple(measures))
+
+    def at(self, term: str, place: int) -> Bools:
+        """Return for each condition whether it has a level of a term."""
+        return np.equal(self.codes[term], place)
+
+    def texts(self, term: str) -> tuple[str, ...]:
+        """Return the levels of a term as one writes them."""
+        return tuple(level_text(level) for level in self.levels[term])
+
+    def pairs(self, term: str) -> Iterator[tuple[int, int]]:
+        """Yield all pairs of levels of a term: the later one on the left, so that a difference is a change."""
+        return ((right, left) for left, right in combinations(range(len(self.levels[term])), 2))
+
+
+def cells_of(table: RunTable) -> Cells:
+    """Return the runs of a study by condition and replicate.
+
+    A run counts if it is `done`; of a measure that is infinite nothing counts.
+    """
+    runs = table.runs
+    codes, levels = {}, {}
+    codes[ARM], levels[ARM] = places_of(runs[ARM], table.arms)
+    for factor in table.factors:
+        codes[factor], levels[factor] = places_of(runs[factor])
+    keys = np.column_stack(list(codes.values()))
+    _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
+    condition = condition.reshape(-1)
+    done = (runs["status"] == "done").to_numpy(bool)
+    measured = runs.reindex(columns=list(table.measures)).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+    measured = np.where(done[:, None] & np.isfinite(measured), measured, np.nan)
+    replicate = _replicates(runs["seed"], condition, table.paired)
+    shape = (len(first), int(replicate.max(initial=-1)) + 1)
+    values, (planned, finished) = np.full((*shape, len(table.measures)), np.nan), np.zeros((2, *shape), bool)
+    order = np.argsort(done, kind="stable")  # of two rows for one run, the one that is done counts
+    values[condition[order], replicate[order]] = measured[order]
+    planned[condition, replicate] = True
+    finished[condition[done], replicate[done]] = True
+    return Cells(
+        conditions=runs[[ARM, *table.factors]].iloc[first].reset_index(drop=True),
+        codes={term: code[first] for term, code in codes.items()},
+        levels=levels,
+        values=values,
+        planned=planned,
+        done=finished,
+        measures=table.measures,
+        paired=table.paired,
+    )
+
+
+def _replicates(seeds: pd.Series, condition: Ints, paired: bool) -> Ints:
+    """Return for each run the place of its seed among all, or its place among the runs of its condition."""
+    if paired:
+        return np.unique(seeds.to_numpy(), return_inverse=True)[1].reshape(-1)
+    return np.asarray(pd.Series(condition).groupby(condition).cumcount(), np.int64)
+
+
+def alike(values: Floats) -> Iterator[tuple[Ints, Bools]]:
+    """Yield groups of columns that have numbers in the same rows, and these rows, so that each group is whole.
+
+    Args:
+        values: Shape (rows, columns).
+    """
+    there = np.isfinite(values)
+    patterns, group = np.unique(there, axis=1, return_inverse=True)
+    for place in range(patterns.shape[1]):
+        yield np.flatnonzero(group.reshape(-1) == place), patterns[:, place]
+
+
+def constant(values: Floats) -> Bools:
+    """Return for each column whether its numbers are all the same, but for the rounding of their last digits.
+
+    Args:
+        values: Shape (rows, columns), at least one row.
+    """
+    return np.asarray(np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0))

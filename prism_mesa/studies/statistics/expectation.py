@@ -1,0 +1,192 @@
+"""Expectations as a study file says them: `MEASURE: LEFT > RIGHT`."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import yaml
+
+from prism_mesa.errors import ConfigError, did_you_mean
+from prism_mesa.params import shown
+from prism_mesa.runs.yaml_text import parsed
+from prism_mesa.studies.statistics.levels import level_key, level_text
+
+ALL: Final = "all"
+"""The only arm of a study without arms; no side can name it."""
+
+_FORM: Final = (
+    "write MEASURE: LEFT > RIGHT, MEASURE: LEFT < RIGHT or MEASURE: LEFT = RIGHT within 25 %; "
+    "a side is an arm, or levels as in feed.mode=x_algo"
+)
+_WITHIN: Final = re.compile(r"^(?P<sides>.*\S)\s+within\s+(?P<margin>\S+?)\s*(?P<percent>%?)$")
+_UNEQUAL: Final = re.compile(r"(?<![<>=])[<>](?![<>=])")
+_EQUAL: Final = re.compile(r"\s+=\s+")
+
+
+@dataclass(frozen=True)
+class Side:
+    """Some conditions of a study.
+
+    Attributes:
+        arm: Their arm; None: of all arms.
+        levels: Factors and their levels there, as the study has them, in the order in which they were named.
+    """
+
+    arm: str | None
+    levels: tuple[tuple[str, Any], ...]
+
+    @property
+    def text(self) -> str:
+        """What one would write for it."""
+        arms = [] if self.arm is None else [self.arm]
+        return ", ".join(arms + [f"{factor}={level_text(level)}" for factor, level in self.levels])
+
+    @property
+    def terms(self) -> frozenset[str]:
+        """What it names: `arm`, factors."""
+        return frozenset([factor for factor, _ in self.levels] + ([] if self.arm is None else ["arm"]))
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """What a study expects of a measure.
+
+    Attributes:
+        text: Verbatim.
+        measure: Its name.
+        left: One side.
+        relation: What the left side is expected to be: larger, smaller, or the same but for `margin`.
+        right: The other side.
+        margin: How far apart they may lie, in the measure's unit or, if `percent`, in percent of the right side's
+            mean; None with `>` and `<`.
+        percent: See there.
+    """
+
+    text: str
+    measure: str
+    left: Side
+    relation: Literal[">", "<", "="]
+    right: Side
+    margin: float | None = None
+    percent: bool = False
+
+
+def parse_expectation(
+    text: str, *, measures: Sequence[str], arms: Sequence[str], factors: Mapping[str, Sequence[Any]]
+) -> Expectation:
+    """Return what an expectation says.
+
+    Args:
+        text: ``MEASURE: LEFT > RIGHT``, ``<``, or ``MEASURE: LEFT = RIGHT within 25 %`` (of the right side's mean) or
+            ``within 0.5`` (in the measure's unit). A measure's name may hold colons. A side is an arm, or levels
+            of factors (``feed.mode=x_algo, posts.media_share=0.5``), or an arm with levels after it.
+        measures: Those that the study takes.
+        arms: Those of the study; none, or ("all",), if it has none.
+        factors: Dotted key -> its levels.
+
+    Raises:
+        ConfigError: In one line, if it cannot be understood, or names what the study has not.
+
+    >>> found = parse_expectation("gini: ranked > feed.size=5", measures=["gini"], arms=["ranked"],
+    ...                           factors={"feed.size": [5, 10]})
+    >>> found.left.text, found.relation, found.right.text
+    ('ranked', '>', 'feed.size=5')
+    """
+    if not isinstance(text, str):
+        raise ConfigError(f"expect: {shown(text)} is no text; {_FORM}")
+    where = f"expect: {text.strip()!r}"
+    measure, colon, rest = text.strip().rpartition(": ")
+    if not colon:
+        raise ConfigError(f"{where}: has no measure with a colon and a space; {_FORM}")
+    measure = measure.strip()
+    if measure not in measures:
+        raise ConfigError(
+            f"{where}: {measure!r} is no measure of this study ({_listed(measures)}).{did_you_mean(measure, measures)}"
+        )
+    left, relation, right, margin, percent = _split(rest.strip(), where)
+    named = [arm for arm in arms if tuple(arms) != (ALL,)]
+    sides = [_side(side, named, factors, where) for side in (left, right)]
+    if _same(*sides):
+        raise ConfigError(f"{where}: both sides are the same")
+    return Expectation(text, measure, sides[0], relation, sides[1], margin, percent)
+
+
+def _split(rest: str, where: str) -> tuple[str, Literal[">", "<", "="], str, float | None, bool]:
+    """Return left side, relation, right side, margin, and whether that is in percent."""
+    within = _WITHIN.match(rest)
+    if within and not _UNEQUAL.search(rest):
+        sides = _EQUAL.split(within["sides"])
+        if len(sides) != 2:
+            raise ConfigError(f"{where}: needs one ' = ' between two sides, and levels without blanks; {_FORM}")
+        return sides[0], "=", sides[1], _margin(within["margin"], where), bool(within["percent"])
+    found = _UNEQUAL.findall(rest)
+    if len(found) != 1:
+        equal = "an equality needs its margin ('within'); " if not found and _EQUAL.search(rest) else ""
+        fault = f"has no operator (>, <, =); {equal}" if not found else "has more than one operator; "
+        raise ConfigError(f"{where}: {fault}{_FORM}")
+    left, _, right = rest.partition(found[0])
+    return left.strip(), ">" if found[0] == ">" else "<", right.strip(), None, False
+
+
+def _margin(text: str, where: str) -> float:
+    try:
+        margin = float(text)
+    except ValueError:
+        margin = float("nan")
+    if not 0 < margin < float("inf"):
+        raise ConfigError(f"{where}: within {text!r}: the margin has to be a number above 0")
+    return margin
+
+
+def _side(text: str, arms: Sequence[str], factors: Mapping[str, Sequence[Any]], where: str) -> Side:
+    if not text:
+        raise ConfigError(f"{where}: a side is empty; {_FORM}")
+    if text in arms:
+        return Side(text, ())
+    arm, levels = None, {}
+    for part in (one.strip() for one in text.split(",")):
+        factor, equals, value = (piece.strip() for piece in part.partition("="))
+        if part in arms and arm is None:
+            arm = part
+        elif not equals:
+            raise ConfigError(f"{where}: {_unknown_arm(part, arms, factors)}")
+        elif factor not in factors:
+            known = _listed(factors) or "none vary"
+            raise ConfigError(
+                f"{where}: {factor!r} is no factor of this study ({known}).{did_you_mean(factor, factors)}"
+            )
+        elif factor in levels:
+            raise ConfigError(f"{where}: a side names {factor} twice")
+        else:
+            levels[factor] = _level(factor, value, factors[factor], where)
+    return Side(arm, tuple(levels.items()))
+
+
+def _unknown_arm(part: str, arms: Sequence[str], factors: Mapping[str, Sequence[Any]]) -> str:
+    if arms:
+        return f"{part!r} is no arm of this study ({_listed(arms)}).{did_you_mean(part, arms)}"
+    levels = ", ".join(f"{factor}={level_text(values[0])}" for factor, values in factors.items() if len(values))
+    return f"{part!r} is no arm: this study has none; name levels of factors, as in {levels or 'key=value'}"
+
+
+def _level(factor: str, text: str, levels: Sequence[Any], where: str) -> Any:
+    """Return the level of a factor that a text means: what YAML reads from it, or what is written like it."""
+    try:
+        value = parsed(text)
+    except yaml.YAMLError:
+        value = text
+    for level in levels:
+        if level_key(level) == level_key(value) or level_text(level) == text:
+            return level
+    known = [level_text(level) for level in levels]
+    raise ConfigError(f"{where}: {factor} has no level {text!r} ({_listed(known)}).{did_you_mean(text, known)}")
+
+
+def _same(left: Side, right: Side) -> bool:
+    return left.arm == right.arm and dict(left.levels) == dict(right.levels)
+
+
+def _listed(names: Iterable[str], most: int = 8) -> str:
+    every = list(names)
+    return ", ".join(every[:most]) + (f", ... {len(every)} in all" if len(every) > most else "")

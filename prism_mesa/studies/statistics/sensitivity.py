@@ -1,0 +1,103 @@
+"""How far outcomes depend on each factor of a sampled design: Sobol and Morris indices, from SALib."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from SALib.analyze import morris, sobol
+
+from prism_mesa.errors import counted
+from prism_mesa.streams import Floats
+from prism_mesa.studies.design.sampling import LEVELS, points_again
+from prism_mesa.studies.statistics.cells import ARM, Cells
+from prism_mesa.studies.statistics.runs_table import RunTable
+from prism_mesa.studies.statistics.tables import SENSITIVITY, table_of
+
+RESAMPLES: Final = 200
+_SEED: Final = 1
+"""Of the resamples; SALib takes 0 for none."""
+
+type Row = dict[str, Any]
+
+
+def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Return the table `sensitivity` (see `analysis.Analysis`), and notes on what is not in it.
+
+    At each point the mean over seeds (and arms) counts. A measure that is missing at a single point has no indices:
+    with one gap they would come out wrong without a word.
+    """
+    if table.design not in ("sobol", "morris") or not table.sampling:
+        return table_of(SENSITIVITY, []), ()
+    points = points_again(table.sampling)
+    outcomes = _outcomes(cells, points)
+    parts: list[Row] = []
+    notes = list(_said(table, cells, points))
+    for column, measure in enumerate(cells.measures):
+        y = outcomes[:, column]
+        gaps = int(np.isnan(y).sum())
+        if gaps:
+            notes.append(
+                f"Sensitivity of {measure}: {gaps} of {counted(len(y), 'point')} have no finished run with this "
+                "measure; indices of an incomplete design would be wrong, so there are none."
+            )
+        elif not _varies(table, y, len(points.columns)):
+            notes.append(f"Sensitivity of {measure}: it is the same at all points, so nothing explains it.")
+        else:
+            rows = _sobol(table, y) if table.design == "sobol" else _morris(table, points, y)
+            parts += [{"measure": [measure], **row} for row in rows]
+    return table_of(SENSITIVITY, parts), tuple(notes)
+
+
+def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
+    """Return the mean of each measure at each point, shape (points, measures); NaN where there is no run."""
+    there = np.isfinite(cells.values)
+    sums, n = np.where(there, cells.values, 0.0).sum(axis=1), there.sum(axis=1)
+    places: dict[tuple[float, ...], list[int]] = {}
+    for place, row in enumerate(cells.conditions[list(points.columns)].itertuples(index=False)):
+        places.setdefault(tuple(float(value) for value in row), []).append(place)
+    found = np.full((len(points), len(cells.measures)), np.nan)
+    for at, row in enumerate(points.itertuples(index=False)):
+        here = places.get(tuple(float(value) for value in row), [])
+        total, count = sums[here].sum(axis=0), n[here].sum(axis=0)
+        found[at] = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+    return found
+
+
+def _said(table: RunTable, cells: Cells, points: pd.DataFrame) -> Iterator[str]:
+    if len(cells.levels[ARM]) > 1:
+        yield "Sensitivity: at each point the mean over all arms counts."
+    gaps = int((cells.planned & ~np.isfinite(cells.values).any(axis=2)).sum())
+    if gaps:
+        yield f"Sensitivity: {counted(gaps, 'run')} without a measure; a point is the mean of its other seeds."
+
+
+def _varies(table: RunTable, y: Floats, factors: int) -> bool:
+    """Return whether an outcome differs between points; for Sobol's indices, between those that vary all factors."""
+    if table.design == "sobol":
+        y = np.concatenate([y[:: factors + 2], y[factors + 1 :: factors + 2]])
+    return bool(np.ptp(y) > 1e-12 * np.abs(y).max())
+
+
+def _sobol(table: RunTable, y: Floats) -> Iterator[Row]:
+    problem = _problem(table)
+    found = sobol.analyze(problem, y, calc_second_order=False, num_resamples=RESAMPLES, seed=_SEED)
+    for index, key in (("s1", "S1"), ("st", "ST")):
+        for name, value, half in zip(problem["names"], found[key], found[f"{key}_conf"], strict=True):
+            yield {"factor": name, "index": index, "value": value, "low": value - half, "high": value + half}
+
+
+def _morris(table: RunTable, points: pd.DataFrame, y: Floats) -> Iterator[Row]:
+    problem = _problem(table)
+    x = points.to_numpy(np.float64)
+    found = morris.analyze(problem, x, y, num_levels=LEVELS, num_resamples=RESAMPLES * 5, seed=_SEED)
+    for index in ("mu_star", "mu", "sigma"):
+        for place, name in enumerate(problem["names"]):
+            value = float(found[index][place])
+            half = float(found["mu_star_conf"][place]) if index == "mu_star" else np.nan
+            yield {"factor": name, "index": index, "value": value, "low": value - half, "high": value + half}
+
+
+def _problem(table: RunTable) -> dict[str, Any]:
+    sampling: dict[str, Any] = dict(table.sampling or {})
+    return dict(sampling["problem"])  # SALib adds to it

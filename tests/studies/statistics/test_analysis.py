@@ -1,0 +1,103 @@
+"""The analysis as a whole: its tables have the same columns and types, whatever the runs are."""
+
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from study_tables import failed, noise, study
+
+from prism_mesa.studies.design.sampling import sample_points
+from prism_mesa.studies.statistics.analysis import RunTable, analyse
+
+TABLES = "answers differences groups dunn equivalence effects sensitivity precision".split()
+
+
+def full():
+    factors = {"share": [0.0, 0.5]}
+    table = study({"reach": noise(1, 6, 10), "depth": noise(2, 6, 10)}, ("a", "b", "c"), factors)
+    return table, ["reach: a > b", "depth: share=0 = share=0.5 within 3"]
+
+
+def types_of(found):
+    return {name: getattr(found, name).dtypes.astype(str).to_dict() for name in TABLES}
+
+
+def nothing_done(table):
+    return replace(table, runs=table.runs.assign(status="missing", reach=np.nan, depth=np.nan))
+
+
+@pytest.mark.parametrize("less", ["nothing done", "no runs", "no expectations", "one arm", "no measures"])
+def test_tables_have_the_same_columns_and_types_when_there_is_less_in_them(less):
+    table, texts = full()
+    whole = types_of(analyse(table, texts))
+    if less == "nothing done":
+        table = nothing_done(table)
+    elif less == "no runs":
+        table, texts = replace(table, runs=table.runs.iloc[:0]), []
+    elif less == "no expectations":
+        texts = []
+    elif less == "one arm":
+        table, texts = study({"reach": noise(1, 1, 2)}), []
+        whole["answers"].pop("share")
+    else:
+        table, texts = replace(table, measures=()), []
+    found = analyse(table, texts)
+    assert types_of(found) == whole
+
+
+def test_what_is_not_yet_run_is_missing_and_open():
+    table, texts = full()
+    found = analyse(nothing_done(table), texts)
+    assert [verdict.verdict for verdict in found.expectations] == ["open", "open"]
+    assert [verdict.missing for verdict in found.expectations] == [20, 30]
+    assert (found.answers["n"] == 0).all()
+    assert (found.answers["missing"] == 10).all()
+    assert found.notes[0].startswith("60 of 60 runs are not there (a 20, b 20, c 20), 0 of them because they failed")
+
+
+def test_measures_that_no_run_has_yet_need_no_column():
+    table, texts = full()
+    bare = nothing_done(table).runs.drop(columns=["reach", "depth"])
+    assert analyse(replace(table, runs=bare), texts).expectations[0].n == 0
+
+
+def test_of_two_rows_for_one_run_the_one_that_is_done_counts():
+    table = study({"reach": [[1.0, 2.0]]})
+    again = table.runs.iloc[[0]].assign(status="failed", reach=np.nan)
+    found = analyse(replace(table, runs=pd.concat([table.runs, again], ignore_index=True)), [])
+    assert (found.answers.iloc[0]["n"], found.answers.iloc[0]["missing"]) == (2, 0)
+
+
+def test_the_same_runs_in_another_order_say_the_same():
+    table, texts = full()
+    failed(table, 4, 31)
+    one, other = analyse(table, texts), analyse(replace(table, runs=table.runs.iloc[::-1]), texts)
+    for name in TABLES:
+        pd.testing.assert_frame_equal(getattr(one, name), getattr(other, name), rtol=1e-9)
+    assert [verdict.verdict for verdict in one.expectations] == [verdict.verdict for verdict in other.expectations]
+    assert one.expectations[0].interval == pytest.approx(other.expectations[0].interval)
+
+
+def test_a_sampled_design_with_arms_is_compared_point_by_point():
+    points, sampling = sample_points("lhs", 10, {"band": (0.0, 1.0)})
+    rows = [points.assign(arm=arm, seed=seed) for arm in ("a", "b") for seed in (1, 2, 3)]
+    runs = pd.concat(rows, ignore_index=True).assign(status="done", reason="", run="r")
+    runs["reach"] = runs["band"] * 10 + (runs["arm"] == "b") * 2 + noise(3, len(runs)) * 0.1
+    found = analyse(RunTable(runs, ("a", "b"), ("band",), ("reach",), "lhs", True, sampling), ["reach: b > a"])
+    assert (found.expectations[0].verdict, found.expectations[0].n) == ("holds", 30)
+    assert found.expectations[0].difference == pytest.approx(2, abs=0.1)
+    assert len(found.answers) == 20
+    assert len(found.effects) == 0
+
+
+@pytest.mark.slow
+def test_nothing_heavy_is_loaded_before_something_is_computed():
+    code = (
+        "import sys; import prism_mesa.studies.statistics.analysis, prism_mesa.studies.statistics.expectation;"
+        "print([name for name in ('scipy.stats', 'statsmodels', 'SALib') if name in sys.modules])"
+    )
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout.strip() == "[]"

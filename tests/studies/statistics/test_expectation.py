@@ -1,0 +1,105 @@
+"""Expectations as study files write them."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.studies.statistics.expectation import parse_expectation
+from prism_mesa.studies.statistics.levels import level_key, level_text, places_of
+
+FACTORS = {"agents.band": [0.02, 0.1], "feed.mode": ["x_algo", "chronological"], "oracle": [True, False], "k": [5, 10]}
+
+
+def read(text, arms=("plain", "ranked"), factors=FACTORS):
+    return parse_expectation(text, measures=["gini", "my_measures:toxicity"], arms=arms, factors=factors)
+
+
+def test_an_expectation_names_a_measure_two_sides_and_which_is_larger():
+    found = read("gini: ranked > plain")
+    assert (found.measure, found.left.arm, found.relation, found.right.arm) == ("gini", "ranked", ">", "plain")
+    assert (found.text, found.margin, found.left.levels) == ("gini: ranked > plain", None, ())
+
+
+def test_a_measure_may_hold_a_colon():
+    assert read("my_measures:toxicity: plain < ranked").measure == "my_measures:toxicity"
+
+
+def test_a_side_may_be_levels_or_an_arm_with_levels():
+    found = read("gini: ranked, agents.band=0.1 < feed.mode = x_algo, oracle=true")
+    assert (found.left.arm, found.left.levels) == ("ranked", (("agents.band", 0.1),))
+    assert (found.right.arm, found.right.levels) == (None, (("feed.mode", "x_algo"), ("oracle", True)))
+    assert found.left.terms == {"arm", "agents.band"}
+
+
+@pytest.mark.parametrize(
+    ("text", "margin", "percent"),
+    [
+        ("gini: plain = ranked within 25 %", 25, True),
+        ("gini: plain = ranked within 25%", 25, True),
+        ("gini: feed.mode=x_algo = feed.mode=chronological within 0.5", 0.5, False),
+    ],
+)
+def test_an_equality_has_a_margin_in_percent_or_in_the_measures_unit(text, margin, percent):
+    found = read(text)
+    assert (found.relation, found.margin, found.percent) == ("=", margin, percent)
+
+
+@pytest.mark.parametrize("text", ["0.1", "0.10", "1.0e-1", ".1"])
+def test_levels_are_compared_as_yaml_reads_them(text):
+    assert read(f"gini: agents.band={text} > agents.band=0.02").left.levels == (("agents.band", 0.1),)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("gin: ranked > plain", r"'gin' is no measure of this study \(gini, .*Did you mean 'gini'\?"),
+        ("gini: rankd > plain", r"'rankd' is no arm of this study \(plain, ranked\)\. Did you mean 'ranked'\?"),
+        ("gini: feed.mod=x_algo > plain", r"'feed.mod' is no factor .*Did you mean 'feed.mode'\?"),
+        ("gini: feed.mode=x_alg > plain", r"feed.mode has no level 'x_alg' \(x_algo, .*Did you mean 'x_algo'\?"),
+        ("gini: oracle=1 > oracle=false", r"oracle has no level '1' \(true, false\)"),
+        ("gini: k='5' > k=10", r"k has no level \"'5'\" \(5, 10\)"),
+        ("gini: ranked plain", r"has no operator \(>, <, =\); write MEASURE: LEFT > RIGHT"),
+        ("gini: ranked >= plain", r"has no operator"),
+        ("gini: ranked = plain", r"an equality needs its margin \('within'\)"),
+        ("gini: ranked > plain > ranked", r"more than one operator"),
+        ("gini: ranked = plain within x %", r"within 'x': the margin has to be a number above 0"),
+        ("gini: ranked = plain within -3", r"the margin has to be a number above 0"),
+        ("gini: k = 5 = k = 10 within 3", r"levels without blanks"),
+        ("gini: ranked > ranked", r"both sides are the same"),
+        ("gini: k=5, oracle=true > oracle=true, k=5.0", r"both sides are the same"),
+        ("gini: k=5, k=10 > ranked", r"a side names k twice"),
+        ("gini:  > ranked", r"a side is empty"),
+        ("gini:ranked > plain", r"has no measure with a colon and a space"),
+    ],
+)
+def test_what_cannot_be_understood_is_told_in_one_line_with_the_way_out(text, told):
+    with pytest.raises(ConfigError, match=told) as caught:
+        read(text)
+    assert str(caught.value).startswith(f"expect: {text!r}: ")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_study_without_arms_has_only_levels_to_name():
+    with pytest.raises(ConfigError, match=r"'all' is no arm: this study has none; name .* as in agents.band=0.02"):
+        read("gini: all > k=5", arms=("all",))
+    assert read("gini: k=10 > k=5", arms=("all",)).left.arm is None
+
+
+def test_an_expectation_that_is_no_text_is_refused():
+    with pytest.raises(ConfigError, match=r"\{'gini': 'a > b'\} is no text"):
+        read({"gini": "a > b"})
+
+
+@given(st.none() | st.booleans() | st.integers(-(10**6), 10**6) | st.floats(allow_nan=False, allow_infinity=False))
+def test_a_level_written_as_text_is_found_again(level):
+    factors = {"k": ["other", level]}
+    found = read(f"gini: k={level_text(level)} > k=other", factors=factors)
+    assert level_key(found.left.levels[0][1]) == level_key(level)
+
+
+def test_levels_come_in_the_order_in_which_they_are_met_and_lists_count_as_what_they_hold():
+    places, levels = places_of(["b", True, 1, 1.0, [1, 2], [1, 2], None, float("nan"), "b"], ["z"])
+    assert places.tolist() == [1, 2, 3, 3, 4, 4, 5, 5, 1]
+    assert levels[:4] == ("z", "b", True, 1)
+    assert [level_text(level) for level in levels[4:]] == ["[1, 2]", "null"]

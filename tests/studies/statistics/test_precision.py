@@ -1,0 +1,78 @@
+"""Width of intervals against number of seeds."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from study_tables import noise, row, study
+
+from prism_mesa.studies.statistics.analysis import analyse
+from prism_mesa.studies.statistics.precision import expected_width
+
+
+def half(n, df):
+    return stats.t.ppf(0.975, df) / np.sqrt(n)
+
+
+def test_the_width_at_all_seeds_is_that_of_the_t_interval_of_the_paired_difference():
+    values = noise(1, 2, 9)
+    found = analyse(study({"reach": values}, ("a", "b")), []).precision
+    assert list(found["seeds"]) == [2, 3, 4, 5, 6, 7, 8, 9]
+    interval = stats.ttest_rel(values[1], values[0]).confidence_interval()
+    assert found["half_width"].iloc[-1] == pytest.approx((interval.high - interval.low) / 2)
+    sd = np.std(values[1] - values[0], ddof=1)
+    assert found["half_width"].iloc[0] == pytest.approx(sd * half(2, 1))
+
+
+def test_without_arms_levels_of_factors_are_shown_and_with_arms_only_these():
+    bare = analyse(study({"reach": noise(2, 2, 4)}, factors={"k": [1, 2]}), []).precision
+    assert set(bare["term"]) == {"k"}
+    armed = analyse(study({"reach": noise(2, 4, 4)}, ("a", "b"), {"k": [1, 2]}), []).precision
+    assert set(armed["term"]) == {"arm"}
+
+
+def test_with_very_many_rows_only_some_numbers_of_seeds_are_shown(monkeypatch):
+    table = study({"reach": noise(1, 2, 80), "depth": noise(2, 2, 80)}, ("a", "b"))
+    assert len(analyse(table, []).precision) == 2 * 79
+    monkeypatch.setattr("prism_mesa.studies.statistics.precision.MOST_ROWS", 100)
+    seeds = sorted(set(analyse(table, []).precision["seeds"]))
+    assert (seeds[0], seeds[-1], len(seeds)) == (2, 80, 12)
+
+
+def test_a_pilot_of_two_seeds_tells_how_wide_intervals_will_be():
+    values = noise(3, 6, 2) * 0.2
+    pilot = study({"reach": values}, ("a", "b"), {"k": [1, 2, 3]})
+    found = row(expected_width(pilot, 20), term="arm")
+    within = np.var(values[3:] - values[:3], axis=1, ddof=1).mean()
+    assert found["half_width"] == pytest.approx(np.sqrt(within / 3) * half(20, 19))
+    assert (found["left"], found["right"]) == ("b", "a")
+
+
+def test_what_a_pilot_tells_is_about_what_the_study_then_has():
+    widths, truth = [], []
+    for seed in range(20):
+        values = noise(seed, 8, 22)
+        pilot, whole = (
+            study({"reach": part}, ("a", "b"), {"k": [1, 2, 3, 4]}) for part in (values[:, :2], values[:, 2:])
+        )
+        widths.append(row(expected_width(pilot, 20), term="arm")["half_width"])
+        interval = stats.ttest_rel(
+            whole.runs["reach"].to_numpy()[80:].reshape(4, 20).mean(axis=0),
+            whole.runs["reach"].to_numpy()[:80].reshape(4, 20).mean(axis=0),
+        ).confidence_interval()
+        truth.append((interval.high - interval.low) / 2)
+    assert np.mean(np.square(widths)) == pytest.approx(np.mean(np.square(truth)), rel=0.25)
+
+
+def test_a_pilot_with_seeds_of_its_own_counts_runs():
+    values = noise(4, 4, 3)
+    pilot = study({"reach": values}, ("a", "b"), {"k": [1, 2]}, paired=False)
+    found = row(expected_width(pilot, 10), term="arm")
+    variance = 2 * np.var(values, axis=1, ddof=1).mean()
+    assert found["half_width"] == pytest.approx(np.sqrt(variance) * half(20, 38))
+
+
+def test_a_pilot_that_cannot_tell_says_so():
+    assert np.isnan(row(expected_width(study({"reach": [[1.0], [2.0]]}, ("a", "b")), 20))["half_width"])
+    nothing = expected_width(study({"reach": noise(5, 1, 2)}), 20)
+    assert list(nothing.columns) == ["measure", "term", "left", "right", "half_width"]
+    assert len(nothing) == 0

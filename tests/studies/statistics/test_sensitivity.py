@@ -1,0 +1,108 @@
+"""Sobol and Morris indices of sampled designs."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from study_tables import row
+
+from prism_mesa.studies.design.sampling import points_again, sample_points
+from prism_mesa.studies.statistics.analysis import RunTable, analyse
+
+CUBE = dict.fromkeys(("a.x", "a.y", "a.z"), (-np.pi, np.pi))
+
+
+def ishigami(x):
+    return np.sin(x[:, 0]) + 7 * np.sin(x[:, 1]) ** 2 + 0.1 * x[:, 2] ** 4 * np.sin(x[:, 0])
+
+
+def sampled(kind, n, ranges, outcome, seeds=(0,), arms=("all",), whole=()):
+    """Return a study whose runs come in another order than its points, each condition once."""
+    points, sampling = sample_points(kind, n, ranges, whole=whole)
+    conditions = points.drop_duplicates().iloc[::-1]
+    parts = [conditions.assign(arm=arm, seed=seed, m=outcome(conditions.to_numpy())) for arm in arms for seed in seeds]
+    runs = pd.concat(parts, ignore_index=True).assign(status="done", reason="")
+    runs["run"] = [str(place) for place in range(len(runs))]
+    return RunTable(runs, tuple(arms), tuple(ranges), ("m",), kind, True, sampling)
+
+
+def values_of(table, index):
+    found = table[table["index"] == index]
+    return dict(zip(found["factor"], found["value"], strict=True))
+
+
+def test_sobol_indices_are_those_of_ishigamis_function():
+    """S1 .3139, .4424, 0; ST .5576, .4424, .2437 (Ishigami and Homma 1990, doi:10.1109/ISUMA.1990.151285)."""
+    found = analyse(sampled("sobol", 1024, CUBE, ishigami), []).sensitivity
+    assert values_of(found, "s1") == pytest.approx({"a.x": 0.3139, "a.y": 0.4424, "a.z": 0.0}, abs=0.03)
+    assert values_of(found, "st") == pytest.approx({"a.x": 0.5576, "a.y": 0.4424, "a.z": 0.2437}, abs=0.03)
+    small = analyse(sampled("sobol", 256, CUBE, ishigami), []).sensitivity
+    truth = {"s1": (0.3139, 0.4424, 0.0), "st": (0.5576, 0.4424, 0.2437)}
+    for index, values in truth.items():
+        for factor, value in zip(CUBE, values, strict=True):
+            one = row(small, index=index, factor=factor)
+            assert one["low"] < value < one["high"]
+            assert 0.02 < one["high"] - one["low"] < 0.6
+
+
+def test_morris_finds_the_slopes_of_a_linear_function():
+    ranges = {"x": (0.0, 2.0), "y": (10.0, 20.0), "z": (0.0, 1.0)}
+    found = analyse(sampled("morris", 8, ranges, lambda x: 3 * x[:, 0] - 2 * x[:, 1]), []).sensitivity
+    assert values_of(found, "mu_star") == pytest.approx({"x": 6, "y": 20, "z": 0})
+    assert values_of(found, "mu") == pytest.approx({"x": 6, "y": -20, "z": 0})
+    assert values_of(found, "sigma") == pytest.approx({"x": 0, "y": 0, "z": 0}, abs=1e-9)
+
+
+def test_morris_sees_that_an_effect_depends_on_another_factor_and_gives_an_interval():
+    found = analyse(sampled("morris", 12, {"x": (0, 1), "y": (0, 1)}, lambda x: x[:, 0] * x[:, 1]), []).sensitivity
+    assert values_of(found, "sigma")["x"] > 0.1
+    mu_star = row(found, index="mu_star", factor="x")
+    assert mu_star["low"] < mu_star["value"] < mu_star["high"]
+
+
+@pytest.mark.parametrize("kind", ["sobol", "morris"])
+def test_an_incomplete_design_has_no_indices_and_says_how_many_points_are_missing(kind):
+    table = sampled(kind, 8, CUBE, ishigami)
+    table.runs.loc[3, "status"] = "failed"
+    table.runs.loc[9, "m"] = np.nan
+    found = analyse(table, [])
+    assert len(found.sensitivity) == 0
+    told = [note for note in found.notes if note.startswith("Sensitivity of m: ")]
+    points = points_again(table.sampling)
+    gone = points.merge(table.runs.loc[[3, 9], list(CUBE)])  # equal points are one run
+    assert told[0].startswith(f"Sensitivity of m: {len(gone)} of {len(points)} points have no finished run")
+
+
+def test_a_point_is_the_mean_over_its_seeds_and_one_seed_may_be_missing():
+    ranges = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
+    table = sampled("morris", 4, ranges, lambda x: x[:, 0], seeds=(1, 2))
+    table.runs["m"] += np.where(table.runs["seed"] == 1, 5.0, -5.0)
+    assert values_of(analyse(table, []).sensitivity, "mu_star") == pytest.approx({"x": 1, "y": 0})
+    table.runs.loc[2, "status"] = "failed"
+    found = analyse(table, [])
+    assert len(found.sensitivity) == 6
+    assert "Sensitivity: 1 run without a measure; a point is the mean of its other seeds." in found.notes
+
+
+def test_arms_are_averaged_and_a_note_says_so():
+    table = sampled("morris", 4, {"x": (0.0, 1.0), "y": (0.0, 1.0)}, lambda x: x[:, 0], arms=("a", "b"))
+    table.runs["m"] *= np.where(table.runs["arm"] == "a", 1.0, 3.0)
+    found = analyse(table, [])
+    assert values_of(found.sensitivity, "mu_star") == pytest.approx({"x": 2, "y": 0})
+    assert "Sensitivity: at each point the mean over all arms counts." in found.notes
+
+
+def test_whole_numbers_are_found_again_and_equal_points_need_one_run():
+    table = sampled("sobol", 64, {"k": (1, 3), "l": (1, 2)}, lambda x: 1.0 * x[:, 0], whole=("k", "l"))
+    assert len(table.runs) == 6
+    found = values_of(analyse(table, []).sensitivity, "st")
+    assert (found["k"], found["l"]) == (pytest.approx(1, abs=0.15), 0)
+
+
+def test_an_outcome_that_is_the_same_everywhere_has_no_indices():
+    found = analyse(sampled("sobol", 8, CUBE, lambda x: np.full(len(x), 0.1)), [])
+    assert len(found.sensitivity) == 0
+    assert "Sensitivity of m: it is the same at all points, so nothing explains it." in found.notes
+
+
+def test_a_latin_hypercube_has_no_indices():
+    assert len(analyse(sampled("lhs", 8, CUBE, ishigami), []).sensitivity) == 0

@@ -1,0 +1,129 @@
+"""One side against another: paired by seeds or not, by means and by ranks."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from study_tables import failed, noise, row, study
+
+from prism_mesa.studies.statistics.analysis import analyse
+from prism_mesa.studies.statistics.significance import holm, mann_whitney
+
+
+def test_arms_with_the_same_seeds_are_compared_seed_by_seed():
+    common = 5 * noise(1, 20)
+    plain, ranked = common + noise(2, 20), common + noise(3, 20) + 0.4
+    found = row(analyse(study({"reach": [plain, ranked]}, ("plain", "ranked")), []).differences)
+    expected = stats.ttest_rel(ranked, plain)
+    assert (found["left"], found["right"], found["term"]) == ("ranked", "plain", "arm")
+    assert found["difference"] == pytest.approx(np.mean(ranked - plain))
+    assert found["p"] == pytest.approx(expected.pvalue)
+    assert (found["low"], found["high"]) == pytest.approx(tuple(expected.confidence_interval()), abs=0.2)
+
+
+def test_conditions_of_other_factors_are_averaged_within_a_seed_before_the_test():
+    values = noise(4, 6, 10) + np.arange(6)[:, None]  # arm by arm, three bands each
+    found = row(analyse(study({"reach": values}, ("a", "b"), {"band": [1, 2, 3]}), []).differences, term="arm")
+    expected = stats.ttest_rel(values[3:].mean(axis=0), values[:3].mean(axis=0))
+    assert (found["n"], found["p"]) == (30, pytest.approx(expected.pvalue))
+    assert found["difference"] == pytest.approx(3 + (noise(4, 6, 10)[3:] - noise(4, 6, 10)[:3]).mean())
+
+
+def test_a_pair_without_one_of_its_runs_is_missing_and_the_others_count():
+    values = noise(5, 4, 8)
+    table = failed(study({"reach": values}, ("a", "b"), {"band": [1, 2]}), 0, 24 + 3)
+    found = row(analyse(table, []).differences, term="arm")
+    differences = values[2:] - values[:2]
+    differences[0, 0] = differences[1, 3] = np.nan
+    assert (found["n"], found["missing"]) == (14, 2)
+    assert found["difference"] == pytest.approx(np.nanmean(differences))
+    assert found["p"] == pytest.approx(stats.ttest_1samp(np.nanmean(differences, axis=0), 0).pvalue)
+    assert found["low"] < found["difference"] < found["high"]
+
+
+def test_arms_with_their_own_seeds_are_compared_by_welch():
+    values = noise(6, 2, 15) * [[1], [3]]
+    table = failed(study({"reach": values}, ("a", "b"), paired=False), 2)
+    found = row(analyse(table, []).differences)
+    expected = stats.ttest_ind(values[1], np.delete(values[0], 2), equal_var=False)
+    assert found["p"] == pytest.approx(expected.pvalue)
+    assert (found["n"], found["missing"]) == (14, 1)
+    assert (found["low"], found["high"]) == pytest.approx(tuple(expected.confidence_interval()), abs=0.2)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_arms_that_are_equal_everywhere_do_not_differ(paired):
+    same = np.full(9, 0.7) if not paired else noise(7, 9)
+    found = row(analyse(study({"reach": [same, same]}, ("a", "b"), paired=paired), []).differences)
+    assert (found["difference"], found["p"], found["p_holm"], found["low"], found["high"]) == (0, 1, 1, 0, 0)
+
+
+def test_a_difference_that_is_the_same_for_all_seeds_is_certain():
+    found = row(analyse(study({"share": [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]}, ("a", "b")), []).differences)
+    assert (found["p"], found["low"], found["high"]) == (0, pytest.approx(0.3), pytest.approx(0.3))
+
+
+def test_one_seed_tests_nothing_and_no_run_says_nothing():
+    single = row(analyse(study({"reach": [[1.0], [2.0]]}, ("a", "b")), []).differences)
+    assert (single["difference"], single["n"]) == (1, 1)
+    assert np.isnan([single["p"], single["p_holm"], single["low"]]).all()
+    none = row(analyse(failed(study({"reach": noise(8, 2, 3)}, ("a", "b")), 0, 1, 2), []).differences)
+    assert (none["n"], none["missing"]) == (0, 3)
+    assert np.isnan([none["difference"], none["p"], none["u"], none["rank_biserial"]]).all()
+
+
+def test_ranks_agree_with_scipy_on_its_own_example():
+    """Ages at diagnosis of diabetes: U = 17 and p = .111 (scipy.stats.mannwhitneyu, examples)."""
+    males, females = [19.0, 22, 16, 29, 24], [20.0, 11, 17, 12]
+    u, p, r = mann_whitney(np.array(males)[:, None], np.array(females)[:, None])
+    assert (u[0], round(p[0], 4)) == (17, 0.1111)
+    assert r[0] == pytest.approx((17 - 3) / 20)  # favourable less unfavourable pairs, of all
+
+
+def test_ranks_of_many_columns_are_those_of_each_alone():
+    left, right = noise(9, 12, 3), noise(10, 9, 3) + 0.5
+    left[:, 1], right[:, 1] = np.round(left[:, 1]), np.round(right[:, 1])
+    left[:, 2] = right[:, 2] = 4.0
+    u, p, r = mann_whitney(left, right)
+    for column in (0, 1):
+        alone = stats.mannwhitneyu(left[:, column], right[:, column])
+        assert (u[column], p[column]) == (alone.statistic, pytest.approx(alone.pvalue))
+    assert (p[2], r[2]) == (1, 0)
+
+
+def test_every_run_above_every_other_has_a_rank_biserial_of_one():
+    found = row(analyse(study({"reach": [[1, 2, 3], [4, 5, 6]]}, ("a", "b")), []).differences)
+    assert (found["rank_biserial"], found["u"]) == (1, 9)
+
+
+@pytest.mark.parametrize("p", [[0.3], [0.04, 0.01, 0.03, 0.01, 0.9], [0.0, np.nan, 0.02, 1.0, np.nan, 0.015]])
+def test_holm_is_that_of_statsmodels_over_the_numbers_that_are_there(p):
+    given = np.array(p)
+    known = np.isfinite(given)
+    found = holm(given)
+    assert np.isnan(found[~known]).all()
+    assert found[known] == pytest.approx(multipletests(given[known], method="holm")[1])
+
+
+def test_holm_corrects_each_column_for_itself():
+    p = np.array([[0.01, 0.5], [0.02, np.nan], [0.9, 0.01]])
+    assert holm(p)[:, 1].tolist() == pytest.approx([0.5, np.nan, 0.02], nan_ok=True)
+    assert holm(p)[:, 0] == pytest.approx(holm(p[:, 0]))
+
+
+def test_all_pairs_of_arms_and_of_few_levels_are_compared_and_many_levels_are_named():
+    table = study({"reach": noise(11, 3 * 2 * 7, 2)}, ("a", "b", "c"), {"media": [False, True], "size": list(range(7))})
+    found = analyse(table, [])
+    pairs = found.differences[["term", "left", "right"]].apply(tuple, axis=1).tolist()
+    assert pairs == [("arm", "b", "a"), ("arm", "c", "a"), ("arm", "c", "b"), ("media", "true", "false")]
+    assert "size: its 7 levels are not compared in pairs, which is done for at most 6." in found.notes
+
+
+def test_only_arms_are_compared_where_points_were_sampled():
+    table = study({"reach": noise(12, 6, 4)}, ("a", "b"), {"band": [0.1, 0.2, 0.3]}, design="csv")
+    assert set(analyse(table, []).differences["term"]) == {"arm"}
+
+
+def test_differences_are_corrected_over_the_whole_table():
+    found = analyse(study({f"m{k}": noise(k, 3, 9) for k in range(4)}, ("a", "b", "c")), []).differences
+    assert found["p_holm"].to_numpy() == pytest.approx(multipletests(found["p"], method="holm")[1])

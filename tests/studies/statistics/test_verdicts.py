@@ -1,0 +1,166 @@
+"""What becomes of expectations: what holds, what fails, what stays open."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from statsmodels.stats.multitest import multipletests
+from study_tables import failed, noise, study
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.studies.statistics.analysis import analyse
+from prism_mesa.studies.statistics.cells import cells_of
+from prism_mesa.studies.statistics.expectation import parse_expectation
+from prism_mesa.studies.statistics.verdicts import verdicts
+
+ARMS = ("plain", "ranked")
+
+
+def by(more):
+    """Return what makes the second arm larger by `more`."""
+    return np.array([[0.0], [more]])
+
+
+def judged(table, *texts):
+    return analyse(table, texts).expectations
+
+
+def test_what_is_clearly_so_holds_and_its_opposite_fails():
+    table = study({"gini": noise(1, 2, 20) + by(3)}, ARMS)
+    right, wrong = judged(table, "gini: ranked > plain", "gini: ranked < plain")
+    assert (right.verdict, wrong.verdict) == ("holds", "fails")
+    assert right.difference == wrong.difference == pytest.approx(np.mean(noise(1, 2, 20)[1] - noise(1, 2, 20)[0]) + 3)
+    assert right.text == "gini: ranked > plain"
+    assert 0 < right.interval[0] < right.difference < right.interval[1]
+
+
+def test_what_the_runs_cannot_tell_is_open():
+    verdict = judged(study({"gini": noise(2, 2, 20)}, ARMS), "gini: ranked > plain")[0]
+    assert verdict.verdict == "open"
+    assert verdict.interval[0] < 0 < verdict.interval[1]
+
+
+@pytest.mark.parametrize("seeds", [1, 20])
+@pytest.mark.parametrize("paired", [True, False])
+def test_arms_without_any_difference_do_not_hold(paired, seeds):
+    same = np.full(seeds, 0.3) if not paired else noise(3, seeds)
+    table = study({"gini": [same, same]}, ARMS, paired=paired)
+    for verdict in judged(table, "gini: ranked > plain", "gini: ranked < plain"):
+        assert (verdict.verdict, verdict.difference) == ("fails", 0)
+        assert "is exactly the same in ranked and in plain" in verdict.sentence
+
+
+def test_one_seed_or_no_run_leaves_it_open():
+    single = judged(study({"gini": [[1.0], [2.0]]}, ARMS), "gini: ranked > plain")[0]
+    assert (single.verdict, single.difference, single.n) == ("open", 1, 1)
+    assert single.sentence.endswith("is 1 (1 pair), and one seed cannot tell.")
+    none = judged(failed(study({"gini": noise(4, 2, 2)}, ARMS), 0, 1), "gini: ranked > plain")[0]
+    assert (none.verdict, none.n, none.missing) == ("open", 0, 2)
+    assert "no run is there that tells gini in ranked from in plain" in none.sentence
+
+
+def test_p_is_corrected_over_all_expectations_those_of_equality_too():
+    table = study({f"m{k}": noise(k, 2, 12) + by(k / 4) for k in range(5)}, ARMS)
+    texts = [f"m{k}: ranked > plain" for k in range(5)] + ["m0: ranked = plain within 2"]
+    found = judged(table, *texts)
+    p = [verdict.p for verdict in found]
+    assert p[3] == pytest.approx(stats.ttest_rel(*(noise(3, 2, 12) + by(3 / 4))).pvalue)
+    assert [verdict.p_holm for verdict in found] == pytest.approx(multipletests(p, method="holm")[1])
+    assert found[5].test.startswith("two one-sided tests (TOST), each a paired t-test")
+
+
+def test_a_verdict_that_only_many_expectations_undo_is_undone():
+    values = noise(5, 2, 15) + by(0.8)
+    alone = judged(study({"gini": values}, ARMS), "gini: ranked > plain")[0]
+    assert (alone.verdict, alone.p == alone.p_holm) == ("holds", True)
+    others = {f"m{k}": noise(50 + k, 2, 15) for k in range(60)}
+    among = judged(
+        study({"gini": values} | others, ARMS), "gini: ranked > plain", *(f"{m}: ranked > plain" for m in others)
+    )
+    assert (among[0].verdict, among[0].p) == ("open", alone.p)
+
+
+def test_an_equality_holds_within_its_margin_fails_beyond_it_and_is_open_between():
+    table = study({"gini": noise(6, 2, 30) + 10 + by(1)}, ARMS)
+    wide, narrow, near = judged(
+        table,
+        "gini: ranked = plain within 25 %",
+        "gini: ranked = plain within 1 %",
+        "gini: ranked = plain within 1",
+    )
+    assert (wide.verdict, narrow.verdict, near.verdict) == ("holds", "fails", "open")
+    assert wide.sentence.startswith("Holds: gini in ranked is the same as in plain within 2.")
+    assert "(25 % of the mean in plain)" in wide.sentence
+
+
+def test_levels_of_factors_are_compared_over_what_neither_side_names():
+    values = noise(7, 8, 6) + np.array([0, 0, 5, 5, 0, 0, 5, 5])[:, None]
+    table = study({"gini": values}, ARMS, {"mode": ["x", "y"], "share": [0.0, 0.5]})
+    over_all, within = judged(table, "gini: mode=y > mode=x", "gini: ranked, mode=y > ranked, mode=x")
+    by_mode = values.reshape(2, 2, 2, 6)
+    assert (over_all.n, within.n) == (24, 12)
+    assert over_all.difference == pytest.approx((by_mode[:, 1] - by_mode[:, 0]).mean())
+    assert within.difference == pytest.approx((by_mode[1, 1] - by_mode[1, 0]).mean())
+    assert "with mode=y than with mode=x" in over_all.sentence
+    assert "in ranked with mode=y than in ranked with mode=x" in within.sentence
+
+
+def test_a_factor_that_one_side_names_is_averaged_on_the_other_and_a_gap_there_is_a_missing_pair():
+    values = noise(8, 4, 5)
+    table = failed(study({"gini": values}, ARMS, {"share": [0.0, 0.5]}), 5 + 2)  # plain, share .5, the third seed
+    verdict = judged(table, "gini: ranked, share=0.5 > plain")[0]
+    keep = [0, 1, 3, 4]
+    assert (verdict.n, verdict.missing) == (4, 1)
+    assert verdict.difference == pytest.approx((values[3] - values[:2].mean(axis=0))[keep].mean())
+
+
+def test_a_sentence_has_the_figures_and_says_what_is_missing():
+    table = failed(study({"gini": noise(9, 2, 20) / 50 + 0.6 + by(0.1)}, ARMS), 0, 3, 25)
+    verdict = judged(table, "gini: ranked > plain")[0]
+    low, high = verdict.interval
+    assert verdict.sentence == (
+        f"Holds: gini is larger in ranked than in plain by {verdict.difference:.3g} (95 % interval {low:.3g} to "
+        f"{high:.3g}; 17 pairs; Holm p < .001). 3 of 20 pairs are missing, and failed runs are not random."
+    )
+    opposite = judged(table, "gini: plain > ranked")[0]
+    assert opposite.sentence.startswith(
+        f"Fails: gini is not larger but smaller in plain than in ranked by {verdict.difference:.3g} "
+        f"(95 % interval {low:.3g} to {high:.3g};"
+    )
+
+
+def test_runs_with_seeds_of_their_own_are_counted_by_side():
+    table = failed(study({"gini": noise(10, 2, 12)}, ARMS, paired=False), 2)
+    verdict = judged(table, "gini: ranked > plain")[0]
+    assert (verdict.n, verdict.missing, verdict.test) == (11, 1, "Welch's t-test")
+    assert "11 runs a side" in verdict.sentence
+    assert verdict.sentence.endswith("1 run is missing, and failed runs are not random.")
+
+
+def test_an_expectation_about_what_is_not_there_is_refused():
+    with pytest.raises(ConfigError, match=r"'rankd' is no arm .* Did you mean 'ranked'\?"):
+        judged(study({"gini": noise(1, 2, 2)}, ARMS), "gini: rankd > plain")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paired", [True, False])
+def test_equal_arms_with_200_measures_find_no_more_than_chance_allows(paired):
+    """Of 30 studies at most one or two in which anything at all is found are expected (5 %); six have p = .003."""
+    names = [f"m{k}" for k in range(200)]
+    texts = [f"{name}: {left} > {right}" for name in names for left, right in [ARMS]]
+    asked = [parse_expectation(text, measures=names, arms=ARMS, factors={}) for text in texts]
+    wrong = several = 0
+    for seed in range(30):
+        values = noise(seed, 200, 2, 20)
+        table = study(dict(zip(names, values, strict=True)), ARMS, paired=paired)
+        found = sum(verdict.verdict != "open" for verdict in verdicts(cells_of(table), asked)[0])
+        wrong, several = wrong + (found > 0), several + (found > 2)
+    assert wrong <= 5
+    assert several == 0
+
+
+def test_of_200_measures_the_one_that_differs_is_found():
+    names = [f"m{k}" for k in range(200)]
+    values = {name: noise(k, 2, 20) for k, name in enumerate(names)}
+    values["m7"] = values["m7"] + by(2.5)
+    found = judged(study(values, ARMS), *(f"{name}: ranked > plain" for name in names))
+    assert [verdict.text for verdict in found if verdict.verdict != "open"] == ["m7: ranked > plain"]

@@ -144,15 +144,16 @@ def _reason(error: BaseException) -> str:
 
 
 def _place(error: BaseException, *, of_users: bool = False) -> str:
-    """Return where an error was raised, in words: the last place in code that is no part of what is installed.
+    """Return where an error was raised, in words: the last place in a user's code, else in PRISM's, else in any.
 
     Args:
         error: The error.
         of_users: Whether it is nowhere if it is not in a user's code.
     """
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, _PRISM, "<"))]
+    written = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
+    own = [frame for frame in written if not frame.filename.startswith(_PRISM)]
     if not own and (of_users or not frames):
         return ""
-    frame = (own or frames)[-1]
+    frame = (own or written or frames)[-1]
     return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

@@ -8,6 +8,7 @@ import pytest
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs import folder as store
+from prism_mesa.runs.arrow_rows import named
 from prism_mesa.runs.folder import RunFolder, make_folder
 from prism_mesa.runs.run_files import count_rows, read_manifest, read_table
 from prism_mesa.tables import Column, TableSchema
@@ -116,7 +117,7 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
         for words in (["a", "b"], ["c", "a"]):
             place = np.array([1, -1, 0], np.int32)
             parent = pd.Series([None, 4, 5], dtype="Int32")
-            yield {"text": store.named(place, words), "parent": parent, "likes": np.arange(3)}
+            yield {"text": named(place, words), "parent": parent, "likes": np.arange(3)}
 
     for _ in range(2):  # the second time in place of the first
         folder.write_whole("posts", blocks())

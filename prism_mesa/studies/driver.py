@@ -57,7 +57,7 @@ class Progress:
     failed: int = 0
     calls: int = 0
     held_back: int = 0
-    """Runs that were not begun, since `limits.calls` was reached."""
+    """Runs that were not begun, since the limit of calls was reached."""
     notes: set[str] = field(default_factory=set)
 
 

@@ -113,6 +113,14 @@ def test_a_text_keeps_its_own_media_and_others_show_an_image():
         assert (corpus.media_types[i], corpus.media_descriptions[i]) == kept
 
 
+def test_a_weight_of_media_that_no_text_has_is_told():
+    with pytest.warns(
+        PrismWarning, match=r"reasoner.rule.media: no effect: the posts have no media \(posts.media_share\)"
+    ):
+        small(posts_media_share=0, reasoner_rule_media=1)
+    assert small(posts_media_share=0.1, reasoner_rule_media=1).notes == ()
+
+
 def test_the_share_of_media_counts_inside_the_band_only():
     few, many = (ran(small(posts_media_share=share, **LIVELY), 5) for share in (0.1, 0.9))
     assert engaged(many) > engaged(few)

@@ -5,29 +5,22 @@ import json
 import shutil
 import time
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, PrismWarning, said_openly
+from prism_mesa.runs.arrow_rows import Rows, WaitingRows, arrow_table
 from prism_mesa.runs.run_files import MANIFEST, file_of
-from prism_mesa.runs.table_checks import ARROW_TYPES, check_written
 from prism_mesa.runs.trust import sign
-from prism_mesa.tables import ColumnType, TableSchema
+from prism_mesa.tables import TableSchema
 
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
-
-type Cells = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array | Sequence[Any]"
-type Rows = Mapping[str, Cells]
 
 
 class RunFolder:
@@ -52,7 +45,7 @@ class RunFolder:
     def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
         self.path, aside = (new_folder(out, name), None) if dated else own_folder(out, name)
         self._tables = tables
-        self._open: dict[str, tuple[int, list[pa.Table]]] = {}
+        self._open: dict[str, tuple[int, WaitingRows]] = {}
         """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
         self.cpu_s = 0.0
@@ -65,9 +58,9 @@ class RunFolder:
             TypeError: If they are not the columns of its schema, in their order, each of its type.
         """
         at = time.process_time()
-        _, waiting = self._open.setdefault(table, (0, []))
-        waiting.append(arrow_table(columns, self._tables.get(table), like=waiting[-1] if waiting else None))
-        while sum(len(rows) for rows in waiting) >= PART_ROWS:
+        _, waiting = self._open.setdefault(table, (0, WaitingRows(self._tables.get(table))))
+        waiting.add(columns)
+        while len(waiting) >= PART_ROWS:
             waiting = self._flush(table)
         self.cpu_s += time.process_time() - at
 
@@ -113,20 +106,20 @@ class RunFolder:
             if file.is_dir():
                 while self._flush(table):
                     pass
-            elif waiting:
-                _write_file(joined(waiting), file)
+            elif not waiting.is_new:
+                _write_file(waiting.table(), file)
                 waiting.clear()
 
-    def _flush(self, table: str) -> list[pa.Table]:
+    def _flush(self, table: str) -> WaitingRows:
         """Write a part of what waits, `PART_ROWS` rows at most, and return the rest."""
         part, waiting = self._open[table]
-        if not sum(len(rows) for rows in waiting):
-            return []
-        rows = joined(waiting)
+        if not len(waiting):
+            return waiting
+        rows = waiting.table()
         folder = file_of(self.path, table)
         folder.mkdir(exist_ok=True)
         _write_file(rows[:PART_ROWS], folder / _part(part))
-        rest = [rows[PART_ROWS:]] if len(rows) > PART_ROWS else []
+        rest = WaitingRows(self._tables.get(table), rows[PART_ROWS:] if len(rows) > PART_ROWS else None)
         self._open[table] = part + 1, rest
         return rest
 
@@ -213,55 +206,6 @@ def _number(folder: Path) -> int:
 
 def _part(number: int) -> str:
     return f"part-{number:05d}.parquet"
-
-
-def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
-    """Return rows as Arrow holds them, checked if there is a schema; what is `like` rows that were checked is not.
-
-    Raises:
-        TypeError: If they are not what the schema says.
-    """
-    types = schema.types if schema else {}
-    table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
-    if schema and not (like is not None and table.schema.equals(like.schema)):
-        check_written(schema, table.schema)
-    return table
-
-
-def joined(waiting: Sequence[pa.Table]) -> pa.Table:
-    """Return the rows of several tables of the same columns as one table."""
-    return pa.concat_tables(waiting, promote_options="permissive")  # whole numbers of 32 bits and of 64
-
-
-def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
-    """Return a column as Arrow holds it: whole numbers of 32 bits where all fit, categories as their codes.
-
-    What has no type of its own (a list, or nothing but blanks) gets that of the column.
-    """
-    if isinstance(cells, pd.Categorical):
-        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(cells.dtype))
-    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
-        fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
-        cells = cells.astype(np.int32 if fits else np.int64)
-    own = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
-    array = cells if isinstance(cells, pa.Array) else pa.array(cells, own)
-    return pa.nulls(len(array), ARROW_TYPES[type_]) if type_ and pa.types.is_null(array.type) else array
-
-
-def named(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:
-    """Return a column of texts as codes into the distinct `names`; a code below 0 is a blank."""
-    return pa.DictionaryArray.from_arrays(_codes(codes), pa.array(names, pa.string()))
-
-
-def _codes(codes: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
-    blank = codes < 0
-    return pa.array(codes, mask=blank) if blank.any() else pa.array(codes)
-
-
-@lru_cache(maxsize=64)
-def _texts_of(categories: pd.CategoricalDtype) -> pa.Array:
-    """Return the texts of a type of columns; a run has few, and writes them every round."""
-    return pa.array(list(categories.categories), pa.string())
 
 
 def _write_file(table: pa.Table, file: Path) -> None:

@@ -5,10 +5,9 @@ from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 
 from prism_mesa.errors import DataError, did_you_mean
-from prism_mesa.runs.folder import Rows, arrow_table, joined
+from prism_mesa.runs.arrow_rows import Rows, WaitingRows
 from prism_mesa.tables import TableSchema
 
 
@@ -33,7 +32,7 @@ class RowsInMemory:
         self.cpu_s = 0.0
         self.notes: list[str] = []
         self._schemas, self._wanted = tables, wanted
-        self._rows: dict[str, list[pa.Table]] = {}
+        self._rows: dict[str, WaitingRows] = {}
         self._whole: dict[str, Rows | Iterable[Rows]] = {}
 
     def wants(self, table: str) -> bool:
@@ -44,8 +43,7 @@ class RowsInMemory:
         """Append rows to a table, if it is wanted; the rest is as for `RunFolder.write`."""
         at = time.process_time()
         if self.wants(table):
-            rows = self._rows.setdefault(table, [])
-            rows.append(arrow_table(columns, self._schemas.get(table), like=rows[-1] if rows else None))
+            self._rows.setdefault(table, WaitingRows(self._schemas.get(table))).add(columns)
         self.cpu_s += time.process_time() - at
 
     def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
@@ -65,8 +63,10 @@ class RowsInMemory:
         if name in self._whole:
             blocks = self._whole.pop(name)
             blocks = [blocks] if isinstance(blocks, Mapping) else blocks
-            self._rows[name] = [arrow_table(block, self._schemas.get(name)) for block in blocks]
+            rows = self._rows[name] = WaitingRows(self._schemas.get(name))
+            for block in blocks:
+                rows.add(block)
         if name not in self._rows:
             raise DataError(f"no table {name!r} was recorded.{did_you_mean(name, self._schemas)}")
-        rows: pd.DataFrame = joined(self._rows[name]).to_pandas(ignore_metadata=True)
-        return rows
+        frame: pd.DataFrame = self._rows[name].table().to_pandas(ignore_metadata=True)
+        return frame

@@ -14,7 +14,8 @@ import pandas as pd
 
 from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, one_line, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.folder import Rows, RunFolder
+from prism_mesa.runs.arrow_rows import Rows
+from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.machine import peak_memory_mb, provenance, wall_clock
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
 from prism_mesa.streams import digest64, fresh_seed

@@ -8,6 +8,7 @@ import pytest
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs import folder as store
+from prism_mesa.runs.arrow_rows import named
 from prism_mesa.runs.folder import RunFolder, make_folder
 from prism_mesa.runs.run_files import count_rows, read_manifest, read_table
 from prism_mesa.tables import Column, TableSchema
@@ -116,7 +117,7 @@ def test_a_table_made_in_blocks_is_a_folder_and_blanks_and_texts_of_its_blocks_a
         for words in (["a", "b"], ["c", "a"]):
             place = np.array([1, -1, 0], np.int32)
             parent = pd.Series([None, 4, 5], dtype="Int32")
-            yield {"text": store.named(place, words), "parent": parent, "likes": np.arange(3)}
+            yield {"text": named(place, words), "parent": parent, "likes": np.arange(3)}
 
     for _ in range(2):  # the second time in place of the first
         folder.write_whole("posts", blocks())
@@ -257,6 +258,31 @@ def test_what_is_not_as_its_schema_says_is_not_written(tmp_path, columns, said):
     for write in (folder.write, folder.write_whole):
         with pytest.raises(TypeError, match=f"^{said}$"):
             write("rounds", cells)
+
+
+def test_rows_that_follow_good_ones_are_checked_too(tmp_path):
+    folder = folder_for(tmp_path, rounds="round:int likes:int")
+    folder.write("rounds", {"round": np.array([0]), "likes": np.array([5])})
+    with pytest.raises(TypeError, match="table 'rounds': column 'likes' is double, not int"):
+        folder.write("rounds", {"round": np.array([1]), "likes": np.array([5.5])})
+    folder.write("rounds", {"round": np.array([2]), "likes": np.array([2**40])})
+    folder.close()
+    assert read_table(folder.path, "rounds").to_dict("list") == {"round": [0, 2], "likes": [5, 2**40]}
+
+
+def test_a_folder_without_a_date_has_its_name_and_moves_aside_what_was_there(tmp_path):
+    paths = []
+    for attempt in range(3):
+        folder = RunFolder(tmp_path, "abc[1]", schemas(**TABLES), dated=False)
+        (folder.path / "attempt").write_text(f"{attempt}")
+        paths.append((folder.path.name, folder.notes))
+    told = "an earlier attempt at this run lies in abc[1].broken-"
+    assert paths == [("abc[1]", []), ("abc[1]", [f"{told}1"]), ("abc[1]", [f"{told}2"])]
+    kept = {file.parent.name: file.read_text() for file in tmp_path.glob("*/attempt")}
+    assert kept == {"abc[1]": "2", "abc[1].broken-1": "0", "abc[1].broken-2": "1"}
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"--out: .*file: cannot make"):
+        RunFolder(tmp_path / "file", "abc", schemas(**TABLES), dated=False)
 
 
 def test_a_table_without_rows_has_the_types_of_its_columns(tmp_path):

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from lively_worlds import IDLE, RESTING, SCROLLING, rounds_of
 from mesa.experimental.scenarios import Scenario
-from worlds import differing, facts, ran, small
+from worlds import Memory, differing, facts, ran, small
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner import RuleReasoner
@@ -83,6 +83,20 @@ def test_whether_a_recorder_listens_does_not_matter():
     mine, its = facts(listened), {**facts_without_records(alone)}
     assert {name for name in its if mine[name] != its[name]} == set()
     assert alone.events.moves == []
+
+
+def test_a_recorder_gets_only_the_tables_that_it_wants():
+    class Choosy(Memory):
+        def wants(self, table):
+            return table in ("rounds", "impressions")
+
+    choosy, all_of_it = ran(small(recorder=Choosy())), ran(small())
+    wanted = {name: all_of_it.recorder.tables[name] for name in ("rounds", "impressions")}
+    assert choosy.recorder.tables == wanted
+    assert choosy.events.moves == []
+    mine, its = facts_without_records(choosy), facts_without_records(all_of_it)
+    assert mine == its
+    assert choosy.recorded.n_engaged.tolist() == all_of_it.recorded.n_engaged.tolist() != [0] * 30
 
 
 def facts_without_records(model):

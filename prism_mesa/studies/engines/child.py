@@ -6,6 +6,7 @@ import signal
 import sys
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from multiprocessing import parent_process
 from multiprocessing.connection import Connection
 
@@ -44,10 +45,15 @@ def _lead_group() -> None:
 
 
 def _listen_to(said: str) -> None:
-    """Have all that is printed go to a file, and why the process crashed, if it does."""
+    """Have all that is printed go to a file, and why the process crashed, if it does.
+
+    Whoever waits has it open: its name is taken away, so that nothing is left behind if they are killed.
+    """
     with open(said, "ab", buffering=0) as file:
         for stream in (1, 2):
             os.dup2(file.fileno(), stream)
+    with suppress(OSError):  # where a file that is open keeps its name
+        os.unlink(said)
     faulthandler.enable(all_threads=False)
 
 

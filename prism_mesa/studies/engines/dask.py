@@ -16,7 +16,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.extras import how_to_install
 from prism_mesa.studies.engines.processes import main_left_alone
 
-_TIMEOUT_S: Final = 30
+_TIMEOUT_S: Final = 10
 _SETTINGS: Final = {
     "distributed.scheduler.worker-saturation": 1.0,  # a task waits at the scheduler, not at a worker that is busy
     "distributed.worker.memory.target": False,  # what takes memory are processes that Dask knows nothing of

@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import mkstemp
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from prism_mesa.studies.engines.child import begin
 from prism_mesa.studies.engines.job import Job
@@ -32,12 +32,12 @@ class RunProcess:
     Attributes:
         process: The process; it leads a group, where there are groups.
         outcome: Where its outcome comes from.
-        printed: The file that has what it printed; `end` removes it.
+        printed: The file that gets what it prints.
     """
 
     process: BaseProcess
     outcome: "Connection[Any, Any]"
-    printed: Path
+    printed: BinaryIO
 
     @property
     def pid(self) -> int:
@@ -56,14 +56,14 @@ class RunProcess:
 
     def last_lines(self) -> str:
         """Return the end of what it printed; where Python told why it crashed, that."""
-        with suppress(OSError):
-            lines = [line.strip() for line in _end_of(self.printed).splitlines() if line.strip()]
-            fatal = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error:")), None)
-            if fatal is not None:
-                at = next((line for line in lines[fatal:] if line.startswith("File ")), "")
-                return " ".join((lines[fatal], at)).strip()
+        self.printed.seek(max(0, self.printed.seek(0, os.SEEK_END) - _LAST_BYTES))
+        said = self.printed.read().decode("utf-8", errors="replace")
+        lines = [line.strip() for line in said.splitlines() if line.strip()]
+        fatal = next((i for i, line in enumerate(lines) if line.startswith("Fatal Python error:")), None)
+        if fatal is None:
             return " / ".join(lines[-2:])
-        return ""
+        at = next((line for line in lines[fatal:] if line.startswith("File ")), "")
+        return " ".join((lines[fatal], at)).strip()
 
     def kill(self) -> None:
         """End it and all that it has started, at once."""
@@ -79,8 +79,8 @@ class RunProcess:
         self.kill()
         self.wait_for_exit_code()
         self.outcome.close()
-        with suppress(OSError):
-            self.printed.unlink()
+        self.printed.close()
+        Path(self.printed.name).unlink(missing_ok=True)  # one that ended at once has left it
 
 
 def start(job: Job) -> RunProcess:
@@ -89,29 +89,30 @@ def start(job: Job) -> RunProcess:
     Where there is no such thing (Windows), each imports everything itself.
 
     Raises:
-        OSError: If no process can be started.
+        OSError, EOFError: If no process can be started.
     """
     me = multiprocessing.current_process()
     if me.daemon:  # as those of Dask's workers are, which may then have no children
         me.daemon = False
     context: Any = _context()
     receiver, sender = context.Pipe(duplex=False)
-    number, printed = mkstemp(prefix="prism-run-", suffix=".txt")
+    number, file = mkstemp(prefix="prism-run-", suffix=".txt")
     os.close(number)
+    printed = open(file, "rb")  # noqa: SIM115 - it is open for as long as the process is watched
     process = context.Process(
-        target=begin, args=(job, sender, printed, dict(os.environ)), name=f"run {job.run}", daemon=True
+        target=begin, args=(job, sender, file, dict(os.environ)), name=f"run {job.run}", daemon=True
     )
-    started = RunProcess(process, receiver, Path(printed))
     try:
         with _one_at_a_time, main_left_alone():
             process.start()
     except BaseException:
         receiver.close()
-        started.printed.unlink(missing_ok=True)
+        printed.close()
+        Path(file).unlink(missing_ok=True)
         raise
     finally:
         sender.close()
-    return started
+    return RunProcess(process, receiver, printed)
 
 
 def _context() -> multiprocessing.context.BaseContext:
@@ -135,9 +136,3 @@ def main_left_alone() -> Iterator[None]:
         yield
     finally:
         main.__spec__ = spec
-
-
-def _end_of(file: Path) -> str:
-    with file.open("rb") as opened:
-        opened.seek(max(0, file.stat().st_size - _LAST_BYTES))
-        return opened.read().decode("utf-8", errors="replace")

@@ -29,8 +29,9 @@ def run_supervised(job: Job) -> Outcome:
     """
     try:
         running = start(job)
-    except OSError as error:
-        return Outcome(job.run, "killed", printable(f"its process could not be started: {error}"))
+    except (OSError, EOFError) as error:
+        told = f"{type(error).__name__}: {error}"
+        return Outcome(job.run, "killed", printable(f"its process could not be started: {told}"))
     with _lock:
         _running.add(running)
     at = time.monotonic()

@@ -23,6 +23,7 @@ from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
 
 _INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
+_PRISM: Final = str(Path(__file__).parents[2])
 
 _FOR_DEVELOPERS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
 
@@ -129,20 +130,30 @@ _PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
 
 
 def _reason(error: BaseException) -> str:
-    """Return in one line what a run raised; of what is none of PRISM's errors also where in the code."""
+    """Return in one line what a run raised, and where in a user's code; of what is no error of PRISM's where in any."""
     told, fault = str(error), error
     if isinstance(error, RunBrokenError):
         told, fault = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
         told = f"{type(error).__name__}: {error}"
-    return shortened(printable(told if isinstance(fault, PrismError) else f"{told}{_place(fault)}"))
+    if isinstance(fault, PrismError):
+        place = "" if fault.__cause__ is None else _place(fault.__cause__, of_users=True)
+    else:
+        place = _place(fault)
+    return shortened(printable(f"{told}{place}"))
 
 
-def _place(error: BaseException) -> str:
-    """Return where an error was raised, in words: the last place that is no part of what is installed with Python."""
+def _place(error: BaseException, *, of_users: bool = False) -> str:
+    """Return where an error was raised, in words: the last place in a user's code, else in PRISM's, else in any.
+
+    Args:
+        error: The error.
+        of_users: Whether it is nowhere if it is not in a user's code.
+    """
     frames = traceback.extract_tb(error.__traceback__)
-    own = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
-    if not frames:
+    written = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
+    own = [frame for frame in written if not frame.filename.startswith(_PRISM)]
+    if not own and (of_users or not frames):
         return ""
-    frame = (own or frames)[-1]
+    frame = (own or written or frames)[-1]
     return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

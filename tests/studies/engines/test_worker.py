@@ -132,3 +132,32 @@ def test_answers_of_an_llm_reach_the_shared_ledger_of_runs_that_leave_nothing(tm
         assert len(ledger.answers()) == first.facts["by_source"]["llm"]
         assert {run.partition("/")[2].rpartition("-")[0] for run in ledger.runs()} == {"first", "again"}
     assert {file.name.partition("-")[0] for file in tmp_path.iterdir()} == {"shared.sqlite"}
+
+
+OWN = """
+def raises(run): raise ValueError("no such luck")
+def nothing(run): return float("nan")
+def reads(run): return len(run.table("transitions")) + len(run.follows())
+"""
+
+
+@pytest.mark.parametrize("keep", ["tables", "measures"])
+def test_measures_of_ones_own_are_found_in_the_folders_of_the_job_and_may_read_any_table(tmp_path, keep):
+    (tmp_path / "own_measures.py").write_text(OWN)
+    own, usual = ("own_measures:reads", "own_measures:nothing"), run(SMALL | {"seed": 5}, out=tmp_path / "usual")
+    outcome = carry_out(Job("good", SMALL | {"seed": 5}, own, keep=keep, folder=str(tmp_path), path=(str(tmp_path),)))
+    assert (outcome.ending, outcome.reason, tuple(outcome.measures)) == ("done", "", own)
+    assert outcome.measures[own[0]] == len(usual.table("transitions")) + usual.summary["follows"]
+    assert outcome.measures[own[1]] != outcome.measures[own[1]]  # not a number
+
+
+def test_a_measure_that_raises_is_named_and_the_run_is_kept(tmp_path):
+    (tmp_path / "own_measures.py").write_text(OWN)
+    own = ("reshares", "own_measures:raises")
+    outcome = carry_out(Job("good", SMALL, own, folder=str(tmp_path), path=(str(tmp_path),)))
+    assert (outcome.ending, outcome.measures) == ("raised", {})
+    assert (
+        outcome.reason
+        == "measures: own_measures:raises: raised ValueError: no such luck (own_measures.py, line 2, in raises)"
+    )
+    assert read_manifest(tmp_path / "good")["status"] == "done"

@@ -1,0 +1,142 @@
+"""Rows as Arrow holds them: made from columns as they come, and waiting to be written."""
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+import pyarrow as pa
+
+from prism_mesa.runs.table_checks import ARROW_TYPES, check_written
+from prism_mesa.tables import ColumnType, TableSchema
+
+type Cells = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array | Sequence[Any]"
+type Rows = Mapping[str, Cells]
+
+_FEW: Final = 100
+"""Rows; of fewer it takes longer to make a table than to keep the columns for a larger one."""
+
+
+class WaitingRows:
+    """Rows of a table as they come in, checked each time.
+
+    Args:
+        schema: That of the table; None: it is taken as it comes.
+        first: Rows that are there already.
+    """
+
+    def __init__(self, schema: TableSchema | None, first: pa.Table | None = None) -> None:
+        self._schema = schema
+        self._held: tuple[list[pa.Table], list[Rows]] = ([] if first is None else [first], [])
+        """Tables, and after them few numbers each that are no table yet; one value, as an interrupt may come."""
+        self._kind: _Kind | None = None
+        self._n = 0 if first is None else len(first)
+
+    def __len__(self) -> int:
+        return self._n
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing has come in, not even columns without rows."""
+        return not any(self._held)
+
+    def add(self, columns: Rows) -> None:
+        """Append rows.
+
+        Raises:
+            TypeError: If they are not what the schema says.
+        """
+        kind = _kind_of(columns)
+        if kind is not None and kind == self._kind:
+            self._held[1].append({name: np.array(cells) for name, cells in columns.items()})
+            self._n += len(next(iter(columns.values())))
+            return
+        tables, _ = self._gather()
+        rows = arrow_table(columns, self._schema, like=tables[-1] if tables else None)
+        tables.append(rows)
+        self._kind = kind
+        self._n += len(rows)
+
+    def table(self) -> pa.Table:
+        """Return all rows; some have come in."""
+        return joined(self._gather()[0])
+
+    def clear(self) -> None:
+        """Let go of all rows."""
+        self._held, self._kind, self._n = ([], []), None, 0
+
+    def _gather(self) -> tuple[list[pa.Table], list[Rows]]:
+        """Make a table of the numbers that are none yet, and return what is held then."""
+        tables, few = self._held
+        if few:
+            columns = {name: np.concatenate([rows[name] for rows in few]) for name in few[0]}
+            self._held = ([*tables, arrow_table(columns, None)], [])
+        return self._held
+
+
+type _Kind = tuple[tuple[str, np.dtype[Any]], ...]
+
+
+def _kind_of(columns: Rows) -> _Kind | None:
+    """Return names and types of columns of numbers, all of one length; None if they are anything else, or many."""
+    n, kind = None, []
+    for name, cells in columns.items():
+        if not isinstance(cells, np.ndarray) or cells.ndim != 1 or cells.dtype.kind not in "iufb":
+            return None
+        if n is None:
+            n = len(cells)
+        if len(cells) != n or n > _FEW:
+            return None
+        kind.append((name, cells.dtype))
+    return tuple(kind) or None
+
+
+def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
+    """Return rows as Arrow holds them, checked if there is a schema; what is `like` rows that were checked is not.
+
+    Raises:
+        TypeError: If they are not what the schema says.
+    """
+    types = schema.types if schema else {}
+    table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
+    if schema and not (like is not None and table.schema.equals(like.schema)):
+        check_written(schema, table.schema)
+    return table
+
+
+def joined(tables: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of several tables of the same columns as one table."""
+    return pa.concat_tables(tables, promote_options="permissive")  # whole numbers of 32 bits and of 64
+
+
+def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
+    """Return a column as Arrow holds it: whole numbers of 32 bits where all fit, categories as their codes.
+
+    What has no type of its own (a list, or nothing but blanks) gets that of the column.
+    """
+    if isinstance(cells, pd.Categorical):
+        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(cells.dtype))
+    if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
+        fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
+        cells = cells.astype(np.int32 if fits else np.int64)
+    own = ARROW_TYPES[type_] if type_ and isinstance(cells, list) else None
+    array = cells if isinstance(cells, pa.Array) else pa.array(cells, own)
+    return pa.nulls(len(array), ARROW_TYPES[type_]) if type_ and pa.types.is_null(array.type) else array
+
+
+def named(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:
+    """Return a column of texts as codes into the distinct `names`; a code below 0 is a blank."""
+    return pa.DictionaryArray.from_arrays(_codes(codes), pa.array(names, pa.string()))
+
+
+def _codes(codes: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
+    blank = codes < 0
+    return pa.array(codes, mask=blank) if blank.any() else pa.array(codes)
+
+
+@lru_cache(maxsize=64)
+def _texts_of(categories: pd.CategoricalDtype) -> pa.Array:
+    """Return the texts of a type of columns; a run has few, and writes them every round."""
+    return pa.array(list(categories.categories), pa.string())

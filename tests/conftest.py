@@ -88,3 +88,23 @@ def prism(monkeypatch, capfd, tmp_path):
         raise AssertionError("main() did not exit")
 
     return call
+
+
+@pytest.fixture
+def jobs(monkeypatch):
+    """Return the runs of studies that were made, in order; they are made in this process."""
+    from inline_runs import opened
+
+    from prism_mesa.studies import driver
+    from prism_mesa.studies.engines.worker import carry_out
+
+    done = []
+
+    def run(job):
+        done.append(job)
+        return carry_out(job)
+
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(driver, "open_engine", opened)
+    monkeypatch.setattr(driver, "run_supervised", run)
+    return done

@@ -46,7 +46,7 @@ def why(
     trust: Trust = False,
 ) -> None:
     """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
-    from prism_mesa.api import why as explained
+    from prism_mesa.api.runs import why as explained
     from prism_mesa.params import whole_number
     from prism_mesa.runs.manifest import read_run
 

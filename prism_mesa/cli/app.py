@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from prism_mesa.cli import analysis, runs
+from prism_mesa.cli import analysis, runs, studies
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError
@@ -30,6 +30,8 @@ for command in (
     app.command()(command)  # in the order in which --help shows them
 app.command()(runs.chart)
 app.command(name="app")(runs.browser_page)
+app.command()(studies.sweep)
+app.add_typer(studies.study, name="study")
 app.add_typer(ledger, name="ledger")
 
 # typer brings its own copy of click, whose names are private: this is its click.UsageError

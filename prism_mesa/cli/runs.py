@@ -36,7 +36,7 @@ _BIG = 100_000  # agents; it takes seconds to make so many
 
 def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Run a simulation; keep its tables and pictures in OUT/<run-id>."""
-    from prism_mesa.api import run as run_config
+    from prism_mesa.api.runs import run as run_config
 
     config = configured(arguments)
     say_building(config)
@@ -56,7 +56,7 @@ def say_building(config: "Config") -> None:
 
 def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
     """Let nations set policy in words, in an economy that answers; keep tables and pictures in OUT/<run-id>."""
-    from prism_mesa.api import run_economy
+    from prism_mesa.api.runs import run_economy
     from prism_mesa.runs.config import EconomyConfig, load
 
     file, given = file_and_overrides(arguments, ECONOMY_FILE)
@@ -76,7 +76,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Repeat a run from its ledger, without any LLM, and prove that every table is the same."""
-    from prism_mesa.api import replay as repeat
+    from prism_mesa.api.runs import replay as repeat
     from prism_mesa.runs.recorded import recorded_rounds
 
     with progress_bar(recorded_rounds(run_dir), "rounds") as advance:

@@ -24,7 +24,8 @@ _OF_POSTS = ("likes", "replies", "reshares", "impressions", "velocity")
 
 def post_blocks(model: "SocialModel") -> Iterator[Columns]:
     """Yield the table of posts."""
-    return _blocks(len(model.posts), lambda rows: _posts(model, rows))
+    nearest = model.topics.nearest_names(model.posts.text_vectors, 1)[:, 0]
+    return _blocks(len(model.posts), lambda rows: _posts(model, rows, nearest))
 
 
 def cascade_blocks(model: "SocialModel", trees: pd.DataFrame) -> Iterator[Columns]:
@@ -56,13 +57,15 @@ def _blocks(n: int, block: Callable[[slice], Columns]) -> Iterator[Columns]:
         yield block(slice(first, min(n, first + PART_ROWS)))
 
 
-def _posts(model: "SocialModel", rows: slice) -> Columns:
+def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[Any]]) -> Columns:
+    """Return a block of posts; `nearest` is the place of each text's topic among the names, -1: it has none."""
     posts = model.posts
     kind = posts.kind[rows].astype(np.int8)
     columns: dict[str, Any] = {"post": np.arange(rows.start, rows.stop), "round": posts.round[rows]}
     columns["written"] = posts.written[rows]
     columns |= {"author": posts.author[rows], "kind": named(kind, POST_KINDS)}
     columns |= {name: getattr(posts, name)[rows] for name in ("parent", "root", *_OF_POSTS)}
+    columns["topic"] = _texts(model.topics.names, nearest[posts.text_id[rows]])
     words = posts.words[rows]
     says = posts.says(np.arange(rows.start, rows.stop))
     own = np.where((kind == REPLY) & (words == NO_TEXT), NO_TEXT, says)  # without words a reply has no text of its own

@@ -1,11 +1,13 @@
 """The folder of a run while it is written: Parquet tables in parts, and the manifest."""
 
+import glob
 import json
 import shutil
 import time
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -39,20 +41,22 @@ class RunFolder:
         out: Parent folder; made if missing.
         name: What the folder is named for.
         tables: Schemas by name, against which each write is checked; a table without one is written as it comes.
+        dated: Whether date and time are added to the name. Without them a folder of that name that is there already is
+            moved aside, and a note says so (see `own_folder`).
 
     Attributes:
         cpu_s: CPU seconds that went into writing so far.
         notes: What whoever made the run should know of its folder.
     """
 
-    def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema]) -> None:
-        self.path = new_folder(out, name)
+    def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
+        self.path, aside = (new_folder(out, name), None) if dated else own_folder(out, name)
         self._tables = tables
         self._open: dict[str, tuple[int, list[pa.Table]]] = {}
         """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
         self.cpu_s = 0.0
-        self.notes: list[str] = []
+        self.notes: list[str] = [f"an earlier attempt at this run lies in {aside.name}"] if aside else []
 
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table; columns are arrays of one length.
@@ -61,9 +65,8 @@ class RunFolder:
             TypeError: If they are not the columns of its schema, in their order, each of its type.
         """
         at = time.process_time()
-        rows = _arrow_table(columns, self._tables.get(table))
         _, waiting = self._open.setdefault(table, (0, []))
-        waiting.append(rows)
+        waiting.append(arrow_table(columns, self._tables.get(table), like=waiting[-1] if waiting else None))
         while sum(len(rows) for rows in waiting) >= PART_ROWS:
             waiting = self._flush(table)
         self.cpu_s += time.process_time() - at
@@ -84,7 +87,7 @@ class RunFolder:
         parts.mkdir()
         n = 0
         for n, block in enumerate(blocks, start=1):
-            _write_file(_arrow_table(block, self._tables.get(table)), parts / _part(n - 1))
+            _write_file(arrow_table(block, self._tables.get(table)), parts / _part(n - 1))
         if n == 1:
             (parts / _part(0)).replace(file)
             parts.rmdir()
@@ -111,7 +114,7 @@ class RunFolder:
                 while self._flush(table):
                     pass
             elif waiting:
-                _write_file(_joined(waiting), file)
+                _write_file(joined(waiting), file)
                 waiting.clear()
 
     def _flush(self, table: str) -> list[pa.Table]:
@@ -119,7 +122,7 @@ class RunFolder:
         part, waiting = self._open[table]
         if not sum(len(rows) for rows in waiting):
             return []
-        rows = _joined(waiting)
+        rows = joined(waiting)
         folder = file_of(self.path, table)
         folder.mkdir(exist_ok=True)
         _write_file(rows[:PART_ROWS], folder / _part(part))
@@ -182,24 +185,51 @@ def new_folder(out: Path, name: str) -> Path:
     raise DataError(f"--out: {out}: no free name for {stem}")
 
 
+def own_folder(out: Path, name: str) -> tuple[Path, Path | None]:
+    """Make and return ``out/<name>``, and where a folder of this name was moved to that was there already.
+
+    That is the next of ``<name>.broken-1``, ``<name>.broken-2``, ...
+
+    Raises:
+        DataError: If that cannot be done.
+    """
+    make_folder(out)
+    folder, aside = out / name, None
+    try:
+        if folder.exists():
+            taken = [_number(other) for other in out.glob(f"{glob.escape(name)}.broken-*")]
+            aside = folder.rename(out / f"{name}.broken-{max(taken, default=0) + 1}")
+        folder.mkdir()
+    except OSError as error:
+        raise DataError(f"--out: {out}: cannot make the folder {name} there: {error.strerror}") from None
+    return folder, aside
+
+
+def _number(folder: Path) -> int:
+    """Return the number that the name of a folder ends with, or 0."""
+    number = folder.name.rpartition("-")[2]
+    return int(number) if number.isdecimal() else 0
+
+
 def _part(number: int) -> str:
     return f"part-{number:05d}.parquet"
 
 
-def _arrow_table(columns: Rows, schema: TableSchema | None) -> pa.Table:
-    """Return rows as Arrow holds them, checked if there is a schema.
+def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:
+    """Return rows as Arrow holds them, checked if there is a schema; what is `like` rows that were checked is not.
 
     Raises:
         TypeError: If they are not what the schema says.
     """
     types = schema.types if schema else {}
     table = pa.table({name: _arrow(cells, types.get(name)) for name, cells in columns.items()})
-    if schema:
+    if schema and not (like is not None and table.schema.equals(like.schema)):
         check_written(schema, table.schema)
     return table
 
 
-def _joined(waiting: Sequence[pa.Table]) -> pa.Table:
+def joined(waiting: Sequence[pa.Table]) -> pa.Table:
+    """Return the rows of several tables of the same columns as one table."""
     return pa.concat_tables(waiting, promote_options="permissive")  # whole numbers of 32 bits and of 64
 
 
@@ -209,7 +239,7 @@ def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
     What has no type of its own (a list, or nothing but blanks) gets that of the column.
     """
     if isinstance(cells, pd.Categorical):
-        return named(cells.codes, list(cells.categories))
+        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(cells.dtype))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
         fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
         cells = cells.astype(np.int32 if fits else np.int64)
@@ -220,7 +250,18 @@ def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
 
 def named(codes: npt.NDArray[np.signedinteger[Any]], names: Sequence[str]) -> pa.DictionaryArray:
     """Return a column of texts as codes into the distinct `names`; a code below 0 is a blank."""
-    return pa.DictionaryArray.from_arrays(pa.array(codes, mask=codes < 0), pa.array(names, pa.string()))
+    return pa.DictionaryArray.from_arrays(_codes(codes), pa.array(names, pa.string()))
+
+
+def _codes(codes: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
+    blank = codes < 0
+    return pa.array(codes, mask=blank) if blank.any() else pa.array(codes)
+
+
+@lru_cache(maxsize=64)
+def _texts_of(categories: pd.CategoricalDtype) -> pa.Array:
+    """Return the texts of a type of columns; a run has few, and writes them every round."""
+    return pa.array(list(categories.categories), pa.string())
 
 
 def _write_file(table: pa.Table, file: Path) -> None:

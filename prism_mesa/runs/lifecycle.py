@@ -3,7 +3,7 @@
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,7 @@ import pandas as pd
 
 from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, one_line, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.folder import RunFolder
+from prism_mesa.runs.folder import Rows, RunFolder
 from prism_mesa.runs.machine import peak_memory_mb, provenance, wall_clock
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
 from prism_mesa.streams import digest64, fresh_seed
@@ -70,12 +70,14 @@ class RunBrokenError(RunError):
     """A run that could not go on.
 
     Attributes:
-        result: What was kept of it; None if its last tables could not be written.
+        result: What was kept of it; None if its last tables could not be written, or nothing was to be kept.
+        reason: What ended it, and when, without where it is kept.
     """
 
-    def __init__(self, message: str, result: Any) -> None:
+    def __init__(self, message: str, result: Any, reason: str = "") -> None:
         super().__init__(message)
         self.result = result
+        self.reason = reason
 
 
 class RunInterruptedError(KeyboardInterrupt):
@@ -95,7 +97,7 @@ class RunTimer:
         """CPU seconds of each completed round, without what went into records."""
 
     @contextmanager
-    def round(self, folder: RunFolder) -> Iterator[None]:
+    def round(self, folder: "Records") -> Iterator[None]:
         """Count the block as a round, without what goes into the folder in it."""
         at = time.process_time() - folder.cpu_s
         yield
@@ -125,13 +127,45 @@ def as_before() -> Iterator[None]:
 class Asked(Protocol):
     """Who is asked in a run, and keeps answers."""
 
-    def record(self, ledger: Ledger, run: str) -> None:
-        """Keep what is asked and answered in a ledger, under the name of a run."""
+    def record(self, ledger: Ledger | None, run: str) -> None:
+        """Keep what is asked and answered in a ledger, if there is one, under the name of a run."""
         ...
 
 
-class Work(Protocol):
-    """What a run does from the facts of its manifest to its end: what runs of one kind do not share with others."""
+class Records(Protocol):
+    """Where the records of a run go: a `RunFolder`, or `in_memory.RowsInMemory`.
+
+    Attributes:
+        cpu_s: CPU seconds that went into them.
+        notes: What whoever made the run should know of them.
+    """
+
+    cpu_s: float
+    notes: list[str]
+
+    @property
+    def path(self) -> Path | None:
+        """The run's folder; None if it has none."""
+        ...
+
+    def write(self, table: str, columns: Rows) -> None:
+        """Append rows to a table."""
+        ...
+
+    def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
+        """Write a table in place of what it held."""
+        ...
+
+    def round_done(self) -> None:
+        """Count a round."""
+        ...
+
+
+class Work[R](Protocol):
+    """What a run does from the facts of its manifest to its end: what runs of one kind do not share with others.
+
+    `R` is where its records may go.
+    """
 
     @property
     def asked(self) -> Asked | None:
@@ -146,7 +180,7 @@ class Work(Protocol):
         """Return what the manifest says before it begins, beside `machine.provenance`."""
         ...
 
-    def carry_out(self, folder: RunFolder) -> str:
+    def carry_out(self, folder: R) -> str:
         """Do it; return why it counts as failed although it came to its end, or an empty string."""
         ...
 
@@ -154,12 +188,14 @@ class Work(Protocol):
         """Return how far it has come, for errors."""
         ...
 
-    def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
+    def finish(self, folder: R, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write the last tables, and return the summary; `ending`: status, and the error if there was one."""
         ...
 
 
-def run_to_completion(work: Work, out: str | Path, name: str, tables: Mapping[str, TableSchema]) -> RunResult:
+def run_to_completion(
+    work: Work[RunFolder], out: str | Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True
+) -> RunResult:
     """Return the result of a run whose end, good or bad, stands in the manifest of its folder.
 
     Args:
@@ -167,6 +203,7 @@ def run_to_completion(work: Work, out: str | Path, name: str, tables: Mapping[st
         out: As for `RunFolder`; the folder is made when all that its manifest says is known.
         name: As for `RunFolder`.
         tables: As for `RunFolder`.
+        dated: As for `RunFolder`.
 
     Raises:
         DataError: If the folder cannot be made.
@@ -174,20 +211,56 @@ def run_to_completion(work: Work, out: str | Path, name: str, tables: Mapping[st
         RunInterruptedError: The same for KeyboardInterrupt, but that the folder says `interrupted`.
     """
     manifest = {**provenance(), **work.facts()}
-    folder = RunFolder(Path(out), name, tables)
+    folder = RunFolder(Path(out), name, tables, dated=dated)
     folder.write_manifest(manifest)
     try:
         with Ledger(folder.path / LEDGER) as ledger:
             if work.asked is not None:
-                work.asked.record(ledger, f"{work.scope()}/{folder.path.name}-{fresh_seed():x}")
+                work.asked.record(ledger, _name_in_ledgers(work, folder.path.name))
             error = work.carry_out(folder)
         folder.close()
-        return _ended(work, folder, manifest, {"status": "failed", "error": error} if error else {"status": "done"})
+        return _ended(work, folder, manifest, _ending(error))
     except BaseException as fault:
         raise _broken_off(work, folder, manifest, fault) from fault
 
 
-def _ended(work: Work, folder: RunFolder, manifest: Mapping[str, Any], ending: Mapping[str, Any]) -> RunResult:
+def run_without_folder(work: Work[Records], records: Records, name: str) -> dict[str, Any]:
+    """Return the summary of a run that leaves nothing on disk but what it adds to a shared ledger.
+
+    Args:
+        work: What is to be done.
+        records: Where its records go.
+        name: What the shared ledger calls it.
+
+    Raises:
+        RunBrokenError: If the run cannot go on.
+    """
+    if work.asked is not None:
+        work.asked.record(None, _name_in_ledgers(work, name))
+    try:
+        return work.finish(records, _ending(work.carry_out(records)))
+    except Exception as fault:
+        told = _told(work, fault)
+        raise RunBrokenError(told, None, told) from fault
+
+
+def _name_in_ledgers(work: Work[Any], name: str) -> str:
+    return f"{work.scope()}/{name}-{fresh_seed():x}"
+
+
+def _ending(error: str) -> dict[str, str]:
+    return {"status": "failed", "error": error} if error else {"status": "done"}
+
+
+def _told(work: Work[Any], fault: BaseException) -> str:
+    """Return in one line what ended a run before its time, and when."""
+    told = str(fault) if isinstance(fault, PrismError) else f"{type(fault).__name__}: {fault}"
+    return shortened(f"{work.where()}: {told}")
+
+
+def _ended(
+    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], ending: Mapping[str, Any]
+) -> RunResult:
     """Have the last tables written, write down how the run ended, and return its result."""
     summary = work.finish(folder, ending)
     folder.write_manifest({**manifest, **ending, "ended": wall_clock(), "summary": summary})
@@ -195,13 +268,11 @@ def _ended(work: Work, folder: RunFolder, manifest: Mapping[str, Any], ending: M
 
 
 def _broken_off(
-    work: Work, folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
+    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], fault: BaseException
 ) -> RunBrokenError | RunInterruptedError:
     """Write down how a run ended before its time, and return what is to be raised."""
     interrupted = isinstance(fault, KeyboardInterrupt)
-    text = "interrupted" if interrupted else str(fault)
-    text = text if interrupted or isinstance(fault, PrismError) else f"{type(fault).__name__}: {text}"
-    text = shortened(f"{work.where()}: {text}")
+    text = shortened(f"{work.where()}: interrupted") if interrupted else _told(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     result = None
     with _going_on(ending, "its manifest could not be written"):
@@ -211,7 +282,7 @@ def _broken_off(
     with _going_on(ending, "its last tables could not be written"):
         result = _ended(work, folder, manifest, ending)
     kept = f"{folder.path}: {ending['error']} (what was recorded is kept there)"
-    return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result)
+    return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
 
 
 @contextmanager
@@ -234,14 +305,14 @@ class Stepped(Protocol):
 
 
 def run_rounds(
-    model: Stepped, rounds: int, folder: RunFolder, watch: RunTimer, on_round: Callable[[int], None] | None
+    model: Stepped, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
-    """Step a model, its records going to the folder; `on_round` is called with the rounds done, after each."""
-    model.recorder = folder
+    """Step a model, its records going where they go; `on_round` is called with the rounds done, after each."""
+    model.recorder = records
     for done in range(1, rounds + 1):
-        with watch.round(folder):
+        with watch.round(records):
             model.step()
-        folder.round_done()
+        records.round_done()
         if on_round is not None:
             on_round(done)
 
@@ -258,9 +329,10 @@ def scope_of(values: Mapping[str, Any]) -> str:
 
 
 def run_summary(
-    folder: RunFolder, ending: Mapping[str, Any], found: Mapping[str, Any], watch: RunTimer
+    records: Records, ending: Mapping[str, Any], found: Mapping[str, Any], watch: RunTimer
 ) -> dict[str, Any]:
     """Return the summary of a run of a model: where it is, how it ended, what it comes to, and what it took."""
-    summary = {"run_dir": str(folder.path), **ending, **found, **watch.read()}
-    summary |= {"records_cpu_s": folder.cpu_s, "peak_memory_mb": peak_memory_mb()}
-    return summary | {"notes": [*found["notes"], *folder.notes]}
+    where = None if records.path is None else str(records.path)
+    summary = {"run_dir": where, **ending, **found, **watch.read()}
+    summary |= {"records_cpu_s": records.cpu_s, "peak_memory_mb": peak_memory_mb()}
+    return summary | {"notes": [*found["notes"], *records.notes]}

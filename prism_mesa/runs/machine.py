@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from datetime import UTC, datetime
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ def wall_clock() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
+@cache
 def _version(package: str) -> str | None:
     try:
         return version(package)
@@ -69,8 +71,12 @@ def _version(package: str) -> str | None:
         return None
 
 
+@cache
 def _git_revision() -> str | None:
-    """Return the revision of the checkout that PRISM runs from (``-dirty`` if changed); None without git."""
+    """Return the revision of the checkout that PRISM runs from (``-dirty`` if changed); None without git.
+
+    It is that of when this process asked first: what is changed later is not what has been imported.
+    """
     command = [
         "git",
         "-C",

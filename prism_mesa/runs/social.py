@@ -14,14 +14,15 @@ from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
 from prism_mesa.runs.final_tables import agent_blocks, cascade_blocks, post_blocks
-from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.lifecycle import (
     WITHOUT_EFFECT,
+    Records,
     RunResult,
     RunTimer,
     run_rounds,
     run_summary,
     run_to_completion,
+    run_without_folder,
     scope_of,
 )
 from prism_mesa.runs.manifest import llm_facts
@@ -67,6 +68,19 @@ def run(
         RunError: If the run cannot go on; its folder says so, and keeps what was recorded. The same holds
             for KeyboardInterrupt.
     """
+    work = start_run(config, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
+    return work.keep(out, work.config.name)
+
+
+def start_run(
+    config: Config | Mapping[str, Any] | str | os.PathLike[str] | None = None,
+    *,
+    chart: Statechart | None = None,
+    reasoner: AnyReasoner | None = None,
+    prepare: Callable[[SocialModel], object] | None = None,
+    on_round: Callable[[int], None] | None = None,
+) -> "PlatformRun":
+    """Return a run whose model is made; arguments and errors are those of `run`."""
     watch = RunTimer()
     config = given_config(Config, config)
     model = SocialModel(config, chart=chart, reasoner=reasoner)
@@ -74,9 +88,7 @@ def run(
         prepare(model)
     model.require_agent_fields()
     made_in_python = [given is not None for given in (chart, prepare, reasoner)]
-    work = PlatformRun(model, config, made_in_python, watch, on_round)
-    with model.guard_warnings.hold(model.chart):
-        return run_to_completion(work, out, config.name, SOCIAL_TABLES)
+    return PlatformRun(model, config, made_in_python, watch, on_round)
 
 
 @dataclass(frozen=True)
@@ -88,6 +100,16 @@ class PlatformRun:
     made_in_python: list[bool]
     watch: RunTimer
     on_round: Callable[[int], None] | None
+
+    def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
+        """Run it and keep it in a folder (see `lifecycle.run_to_completion`)."""
+        with self.model.guard_warnings.hold(self.model.chart):
+            return run_to_completion(self, out, name, SOCIAL_TABLES, dated=dated)
+
+    def leave_nothing(self, records: Records, name: str) -> dict[str, Any]:
+        """Run it and return its summary (see `lifecycle.run_without_folder`)."""
+        with self.model.guard_warnings.hold(self.model.chart):
+            return run_without_folder(self, records, name)
 
     @property
     def asked(self) -> Reasoner | None:
@@ -122,10 +144,11 @@ class PlatformRun:
             "made_in_python": self.made_in_python,
         }
 
-    def carry_out(self, folder: RunFolder) -> str:
+    def carry_out(self, folder: Records) -> str:
         """Run the rounds; it fails if too many answers were fallbacks, or a guard raised each time."""
         model = self.model
-        keep_copy(model.reasoner, folder.path)
+        if folder.path is not None:
+            keep_copy(model.reasoner, folder.path)
         with warnings.catch_warnings(), closing(model):
             warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the run's status says it
             run_rounds(model, self.config.rounds, folder, self.watch, self.on_round)
@@ -135,7 +158,7 @@ class PlatformRun:
         """Return the round."""
         return f"round {self.model.round}"
 
-    def finish(self, folder: RunFolder, ending: Mapping[str, Any]) -> dict[str, Any]:
+    def finish(self, folder: Records, ending: Mapping[str, Any]) -> dict[str, Any]:
         """Write posts, cascades and agents, and return the summary."""
         model = self.model
         trees = cascades(model.posts.parent, model.posts.root, model.posts.kind)

@@ -39,6 +39,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "cascades": cascade_summary(trees[kind[trees["root"]] == POST]),
         "activity": activity_summary(own + model.recorded.n_engaged),
         "attention": attention_summary(model.outcomes.attention),
+        "seeded": model.seeded.as_facts(model.posts),
         "decisions": {
             "open": totals["open"],
             "by_source": dict(sorted(model.sources.items())),

@@ -83,6 +83,25 @@ class NetworkParams(Params):
         return self
 
 
+class SeededParams(Params):
+    """Posts that you place; their authors are drawn among those who fit in size and position, and take turns.
+
+    Each has a text of the corpus that is drawn for it, the same whoever writes it. The summary says who was chosen.
+    """
+
+    count: int = Field(0, ge=0, le=10_000, description="posts that are placed")
+    round: int = Field(0, ge=0, le=10_000_000, description="round of the first one; the others follow, one a round")
+    size: Literal["any", "small", "large"] = Field(
+        "any", description="followers of the author: small: of the tenth with fewest, large: of that with most"
+    )
+    position: Literal["any", "bridge", "periphery"] = Field(
+        "any",
+        description="share of the author's followers who are of other communities: of those of that size, bridge: of "
+        "the fifth where it is highest, periphery: where it is lowest; communities: the blocks of stochastic_block, in "
+        "other networks agents with the same main interest",
+    )
+
+
 class PostsParams(Params):
     """What is written."""
 
@@ -104,6 +123,15 @@ class PostsParams(Params):
     label_weight: float = Field(
         0.7, ge=0, le=1, description="weight of a post's topic label against its words, where the file has topics"
     )
+    media_share: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of the texts that have media, those of a smaller share among those of a larger; an image "
+        "where a text brings none; null: as they come. Media count only inside the band: for the rule "
+        "(reasoner.rule.media), a distilled model, and in prompts; no feed looks at them",
+    )
+    seeded: SeededParams = Field(default_factory=SeededParams)
 
 
 Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
@@ -251,6 +279,16 @@ class SocialParams(Params):
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
     deliberation: DeliberationParams = Field(default_factory=DeliberationParams)
     records: RecordsParams = Field(default_factory=RecordsParams)
+
+    @model_validator(mode="after")
+    def _seeded_posts_have_a_round(self) -> Self:
+        seeded, needed = self.posts.seeded, self.posts.seeded.round + self.posts.seeded.count
+        if seeded.count and needed > self.rounds:
+            raise ValueError(
+                f"posts.seeded.count={seeded.count} posts, one a round from posts.seeded.round={seeded.round} on, need "
+                f"rounds={needed} or more, not {self.rounds}"
+            )
+        return self
 
     @model_validator(mode="after")
     def _time_does_not_run_out(self) -> Self:

@@ -5,6 +5,7 @@
 """
 
 from collections import Counter, deque
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -35,6 +36,7 @@ from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.build import Schedule, StartingWorld
+from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
 
@@ -54,7 +56,8 @@ class Platform:
         population: The agents, as columns.
         network: Who follows whom.
         topics: What posts and interests are about.
-        schedule: The posts that a file brings, and when.
+        schedule: The posts that a file brings, or users place, and when.
+        seeded: Those that users place.
         archetypes: Kinds of agents, where questions are asked for these.
         prompt_interests: Which interests questions tell.
         posts: All posts so far, as columns.
@@ -95,6 +98,7 @@ class Platform:
     network: FollowNetwork = field(init=False)
     topics: Topics = field(init=False)
     schedule: Schedule = field(init=False)
+    seeded: Seeded = field(init=False)
     archetypes: Archetypes | None = field(init=False, default=None)
     prompt_interests: PromptInterests = field(init=False)
 
@@ -128,7 +132,7 @@ class Platform:
         params, n = self.params, len(world.population)
         self.go_by(self.chart)
         self.population, self.network, self.topics = world.population, world.network, world.topics
-        self.schedule, self.notes = world.schedule, world.notes
+        self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
         self.history = History(n, params.statechart.max_history_depth)
@@ -208,9 +212,14 @@ class Platform:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""
         return matches(self.population.interests[readers], self.posts.vectors(posts))
 
+    def records(self, table: str) -> bool:
+        """Return whether rows of a table go anywhere."""
+        wants: Callable[[str], bool] | None = getattr(self.recorder, "wants", None)
+        return self.recorder is not None and (wants is None or wants(table))
+
     def move_keeping(self) -> npt.NDArray[np.uint8]:
         """Return whose transitions are noted down for the recorder: one entry for each agent, or one for all."""
-        if self.recorder is None:
+        if not self.records("transitions"):
             return np.zeros(1, np.uint8)
         mask = self.recorded["transitions"]
         return np.ones(1, np.uint8) if mask is None else mask.view(np.uint8)

@@ -29,6 +29,7 @@ from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes
 from prism_mesa.social.world.build import Schedule
+from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.streams import Streams
 
 
@@ -66,6 +67,7 @@ class PlatformModel(mesa.Model):
     network = _Read[FollowNetwork]()
     topics = _Read[Topics]()
     schedule = _Read[Schedule]()
+    seeded = _Read[Seeded]()
     archetypes = _Read[Archetypes | None]()
     posts = _Read[Posts]()
     prompt_interests = _Read[PromptInterests]()

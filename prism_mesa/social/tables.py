@@ -67,6 +67,7 @@ POSTS: Final = TableSchema(
         *(Column(name, "int", f"{name} of it and all its copies, counted at the root") for name in COUNTERS),
         Column("impressions", "int", "impressions of it and all its copies, counted at the root"),
         Column("velocity", "int", "engagements with it in the last `feed.velocity_window` rounds"),
+        Column("topic", "category", "the name of a topic that it is nearest to, as interests have them", blank=True),
         Column("text", "category", "of a reply its own words, of a reshare what it passes on", blank=True),
         Column("comment", "category", "what a reshare adds", blank=True),
         Column("media_type", "category", "image, video, link, ...; empty: none", blank=True),

@@ -211,6 +211,16 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.labels and k.p.posts.label_weight == 1,
         "posts.label_weight=1 leaves their words no weight",
     ),
+    WithoutEffect(
+        "posts.seeded.round posts.seeded.size posts.seeded.position",
+        lambda k: k.p.posts.seeded.count == 0,
+        "no post is placed (posts.seeded.count)",
+    ),
+    WithoutEffect(
+        "posts.seeded.position",
+        lambda k: k.p.network.kind == "stochastic_block" and k.p.network.blocks == 1,
+        "there is one community (network.blocks)",
+    ),
     # what is shown
     WithoutEffect(
         "feed.x_algo.*", lambda k: k.p.feed.mode != "x_algo", "it is for feed.mode=x_algo, not {0.p.feed.mode}"
@@ -312,7 +322,7 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: not k.scores and not k.unlearned and k.p.reasoner.fallback != "rule",
         "the LLM decides, and reasoner.fallback={0.p.reasoner.fallback} stands in for it, not the rule",
     ),
-    WithoutEffect("reasoner.rule.media", lambda k: not k.media, "the posts have no media (posts.file, media_type)"),
+    WithoutEffect("reasoner.rule.media", lambda k: not k.media, "the posts have no media (posts.media_share)"),
     WithoutEffect(
         "reasoner.rule.slope",
         lambda k: k.kind == "rule" and k.p.agents.band == 0,

@@ -1,6 +1,5 @@
 """Static checks of a chart: what can be known before anything runs."""
 
-import ast
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
@@ -189,8 +188,7 @@ def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict
 
 def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:
     """Return, for each field, the constants that it or a field compared with it is compared with."""
-    nodes = (node for expression in expressions for node in ast.walk(expression.tree))
-    terms = [Expression(node) for node in nodes if isinstance(node, ast.Compare | ast.BinOp)]
+    terms = [term for expression in expressions for term in expression.terms]
     found: dict[str, set[float | str]] = {name: set() for e in expressions for name in e.fields}
     for _ in found:  # constants travel along chains of fields
         for term in terms:

@@ -12,6 +12,7 @@ import ast
 from collections.abc import Callable, Mapping
 from copy import deepcopy
 from enum import Enum
+from functools import cached_property
 from math import isfinite
 from typing import Any, Final, NoReturn
 
@@ -51,7 +52,7 @@ class Expression:
         """Evaluate for one agent; `context` may be an object or a mapping."""
         return self.function(agent, readable(context))
 
-    @property
+    @cached_property
     def fields(self) -> frozenset[str]:
         """Names of the fields it reads, as ``agent.x`` and ``post.y``."""
         return frozenset(ast.unparse(n) for n in ast.walk(self.tree) if isinstance(n, ast.Attribute))
@@ -61,17 +62,22 @@ class Expression:
         """Whether it reads a field of the context."""
         return any(name.startswith("post.") for name in self.fields)
 
-    @property
+    @cached_property
     def constants(self) -> frozenset[float]:
         """The numbers in it."""
         found = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
         return frozenset(float(v) for v in found if isinstance(v, int | float))
 
-    @property
+    @cached_property
     def texts(self) -> frozenset[str]:
         """The strings in it."""
         found = (n.value for n in ast.walk(self.tree) if isinstance(n, ast.Constant))
         return frozenset(v for v in found if isinstance(v, str))
+
+    @cached_property
+    def terms(self) -> tuple["Expression", ...]:
+        """What in it is compared or reckoned with, each as an expression."""
+        return tuple(Expression(n) for n in ast.walk(self.tree) if isinstance(n, ast.Compare | ast.BinOp))
 
     def __str__(self) -> str:
         return ast.unparse(self.tree)
@@ -79,7 +85,7 @@ class Expression:
     __repr__ = __str__
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_function": None}
+        return {"tree": self.tree, "_function": None}
 
     def __bool__(self) -> NoReturn:
         raise TypeError(

@@ -6,11 +6,12 @@ from typing import Any
 
 import pandas as pd
 
+from prism_mesa.errors import one_line
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.statistics.analysis import Analysis, RunTable
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StudyResult:
     """A study with its runs.
 
@@ -24,7 +25,8 @@ class StudyResult:
         table: The runs and how they were designed; ``table.runs`` is a DataFrame with a row for each run.
         facts: A row for each run that was run: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
             `decided_by`, `open`, `fallback`, `calls`, `tokens`, `sources` (JSON: source -> answers), `attempts`,
-            `folder` (relative to `study_dir`; blank: not kept).
+            `folder` (relative to `study_dir`; blank: not kept), `again` (what makes the run again on top of
+            ``base.yaml``: ``key=value ...``).
         analysis: What the runs say.
         notes: What a reader of the results should know: stale runs, measures that were not a number, limits.
     """
@@ -39,3 +41,15 @@ class StudyResult:
     facts: pd.DataFrame
     analysis: Analysis
     notes: tuple[str, ...]
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        """A row for each run: `run`, `arm`, `seed`, `status`, `reason`, the factors by dotted key, the measures."""
+        return self.table.runs
+
+    @one_line
+    def __repr__(self) -> str:
+        done = int((self.runs["status"] == "done").sum())
+        told = [f"{done} of {len(self.runs)} runs"]
+        told += [f"{verdict.text}: {verdict.verdict}" for verdict in self.analysis.expectations]
+        return f"<StudyResult {self.status}: {', '.join(told)}, {self.study_dir}>"

@@ -36,3 +36,16 @@ def test_the_parents_of_a_run_in_which_none_was_a_blank_are_read_alike(result, t
     blank = table.set_column(table.column_names.index("parent"), "parent", pa.array(parent, mask=parent < 0))
     pq.write_table(blank, tmp_path / "posts.parquet")
     assert RecordedPosts(tmp_path).parent.tolist() == RecordedPosts(result.run_dir).parent.tolist() == parent.tolist()
+
+
+def test_posts_have_the_topic_of_their_label_replies_and_reshares_that_of_what_they_answer_and_pass_on(tmp_path):
+    rows = [f"{word} number {i},{word}" for i in range(5) for word in ("tea", "jazz", "rain")]
+    (tmp_path / "p.csv").write_text("\n".join(["text,topic", *rows]), encoding="utf-8")
+    values = {"posts.file": str(tmp_path / "p.csv"), "posts.label_weight": 1, "agents.post_rate": 0.4}
+    posts = run(CONFIG | values, out=tmp_path).table("posts").set_index("post")
+    own = posts[posts["kind"] == "post"]
+    assert (own["topic"] == own["text"].str.split().str[0]).all()
+    assert set(own["topic"]) == {"tea", "jazz", "rain"}
+    others = posts[posts["kind"] != "post"]
+    assert set(others["kind"]) == {"reply", "reshare"}
+    assert (others["topic"].to_numpy() == posts.loc[others["parent"], "topic"].to_numpy()).all()

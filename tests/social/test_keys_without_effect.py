@@ -33,7 +33,10 @@ WRITES = {"content": "llm", "agents.post_rate": 0.4}
 
 WORLDS = {
     "the default": lambda made: ({}, {}),
-    "one block": lambda made: ({"network.kind": "stochastic_block", "network.blocks": 1}, {}),
+    "one block": lambda made: (
+        {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.count": 2},
+        {},
+    ),
     "edges": lambda made: (
         {"network.edges": made["edges"], "network.mean_degree": None},
         {"network.kind": "barabasi_albert", "agents.n": 77},

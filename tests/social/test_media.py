@@ -2,6 +2,7 @@
 
 import csv
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -83,3 +84,38 @@ def test_a_distilled_model_looks_at_media():
     columns = feature_columns(detailed_columns_of(states, [PlacedQuestion(asked), PlacedQuestion(shown)]))
     assert columns[NAMES.index("has_media")].tolist() == [0, 1]
     assert np.flatnonzero(columns[:, 0] != columns[:, 1]).tolist() == [NAMES.index("has_media")]
+
+
+# -- posts.media_share ------------------------------------------------------------------------------------
+
+
+def with_media(share, seed=1, **params):
+    """Return which texts have media, and their types and descriptions."""
+    corpus = small(posts_media_share=share, seed=seed, **params).posts.corpus
+    return {i for i, type_ in enumerate(corpus.media_types) if type_}, corpus
+
+
+def test_as_many_texts_have_media_as_asked_for_and_a_larger_share_adds_to_a_smaller():
+    shares = (0, 0.1, 0.5, 0.9, 1)
+    found = [with_media(share)[0] for share in shares]
+    texts = len(small().posts.corpus.texts)
+    assert [len(chosen) for chosen in found] == [round(share * texts) for share in shares]
+    assert all(fewer < more for fewer, more in pairwise(found))
+    assert with_media(0.5, seed=2)[0] != found[2]
+
+
+def test_a_text_keeps_its_own_media_and_others_show_an_image():
+    own = small().posts.corpus
+    chosen, corpus = with_media(0.5)
+    assert {"image", "video", "link"} <= set(own.media_types)
+    for i in range(len(own.texts)):
+        kept = (own.media_types[i] or "image", own.media_descriptions[i]) if i in chosen else ("", "")
+        assert (corpus.media_types[i], corpus.media_descriptions[i]) == kept
+
+
+def test_the_share_of_media_counts_inside_the_band_only():
+    few, many = (ran(small(posts_media_share=share, **LIVELY), 5) for share in (0.1, 0.9))
+    assert engaged(many) > engaged(few)
+    asleep = LIVELY | {"agents_band": 0}
+    none, every = (ran(small(posts_media_share=share, **asleep), 5) for share in (0, 1))
+    assert differing(none, every) == []

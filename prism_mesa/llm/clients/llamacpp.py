@@ -25,8 +25,8 @@ from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.extras import how_to_install
 
 SMOLLM2: Final = "smollm2"
-THREADS: Final = 2
-"""More change no answer here and save no CPU time, only waiting."""
+THREADS: Final = 1 if os.environ.get("OMP_NUM_THREADS") == "1" else 2
+"""More change no answer here and save no CPU time, only waiting; one where a process has to do with one core."""
 CONTEXT: Final = 4096
 """Tokens of a prompt and its answer; the memory of so many takes 94 MB with SmolLM2."""
 

@@ -289,8 +289,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
 
     # What it lives in
 
-    def record(self, ledger: Ledger, run: str) -> None:
-        """Write to `ledger` from now on, as the run of this name (see `AnswerStore.run`)."""
+    def record(self, ledger: Ledger | None, run: str) -> None:
+        """Write to `ledger` from now on, if there is one, as the run of this name (see `AnswerStore.run`)."""
         self.store.begin(ledger, run)
 
     def _loop(self) -> LoopThread:

@@ -49,8 +49,11 @@ class AnswerStore:
         """Return what a copy has, which writes nothing into the ledger of the run."""
         return vars(self) | {"own": None}
 
-    def begin(self, own: Ledger, run: str) -> None:
-        """Begin a run, which knows nothing of the answers of an earlier one but what a shared ledger holds."""
+    def begin(self, own: Ledger | None, run: str) -> None:
+        """Begin a run, with or without a ledger of its own.
+
+        It knows nothing of the answers of an earlier one but what a shared ledger holds.
+        """
         self.own, self.run = own, run
         self._known.clear()
         self._forgot = False

@@ -1,6 +1,7 @@
 """What is told of a round: its row, and its records."""
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -28,9 +29,10 @@ def collect(platform: Platform) -> dict[str, float]:
     platform.totals.update(numbers)
     platform.agent_ticks += counts.sum(axis=0)
     platform.outcomes.update(platform.posts, len(platform.population), platform.round, platform.params.feed.window)
-    if platform.recorder is not None:
+    if platform.recorder is not None and platform.records("rounds"):
         columns = {"round": platform.round, **row}
         platform.recorder.write("rounds", {name: np.array([value]) for name, value in columns.items()})
+    if platform.recorder is not None and platform.records("ticks"):
         ticks = {"round": np.full(len(counts), platform.round), "tick": np.arange(1, len(counts) + 1)}
         platform.recorder.write("ticks", ticks | {name: counts[:, i] for i, name in enumerate(TICK_FIELDS)})
     return row | platform.outcomes.row(platform.totals)
@@ -39,7 +41,7 @@ def collect(platform: Platform) -> dict[str, float]:
 def record_moves(platform: Platform) -> None:
     """Give the round's transitions of the agents that are recorded to the recorder, by tick and agent."""
     noted, platform.events.moves = platform.events.moves, []
-    if platform.recorder is None:
+    if platform.recorder is None or not platform.records("transitions"):
         return
     tick, agent, move, post, was_open = _recorded(platform, "transitions", noted, _MOVE)
     trigger, source, target = unpacked_codes(move)
@@ -58,7 +60,7 @@ def record_moves(platform: Platform) -> None:
 
 def record_impressions(platform: Platform, tick: Rows, agent: Rows, post: Rows) -> None:
     """Give the round's impressions of the agents that are recorded to the recorder, by tick and agent."""
-    if platform.recorder is None:
+    if platform.recorder is None or not platform.records("impressions"):
         return
     tick, agent, post = _recorded(platform, "impressions", [(tick, agent, post)], _IMPRESSION)
     root = platform.posts.root[post]
@@ -72,6 +74,8 @@ def record_engagements(platform: Platform, tick: Rows, agent: Rows, post: Rows, 
         return
     counted = np.bincount(agent)
     platform.recorded.n_engaged[: len(counted)] += counted.astype(np.int32)
+    if not platform.records("engagements"):
+        return
     mask = platform.recorded["engagements"]
     if mask is not None:
         tick, agent, post, action = (column[mask[agent]] for column in (tick, agent, post, action))
@@ -110,4 +114,10 @@ def _by_time(tick: Rows, agent: Rows) -> npt.NDArray[np.intp] | None:
 
 def _named(codes: Rows, names: Sequence[str]) -> pd.Categorical:
     small = codes.astype(np.int8 if len(names) < 128 else np.int16)
-    return pd.Categorical.from_codes(small, list(names), validate=False)
+    return pd.Categorical.from_codes(small, dtype=_categories(tuple(names)), validate=False)
+
+
+@lru_cache(maxsize=64)
+def _categories(names: tuple[str, ...]) -> pd.CategoricalDtype:
+    """Return the type of a column of these texts; making one takes as long as filling a column."""
+    return pd.CategoricalDtype(list(names))

@@ -16,10 +16,11 @@ from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics, quantised, topics_of
-from prism_mesa.social.world.corpus import Corpus, load_corpus
+from prism_mesa.social.world.corpus import Corpus, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles, read_profiles
 from prism_mesa.social.world.random_networks import generate_network
+from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
 
 type Rows = npt.NDArray[np.integer[Any]]
@@ -27,7 +28,7 @@ type Rows = npt.NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Schedule:
-    """Posts that the corpus brings: text i is posted by row ``author[i]`` in round ``round[i]``; rounds ascend."""
+    """Posts that agents do not write of themselves: ``text_id[i]`` by row ``author[i]`` in ``round[i]``, ascending."""
 
     author: npt.NDArray[np.int64]
     text_id: npt.NDArray[np.int64]
@@ -37,6 +38,15 @@ class Schedule:
         """Return authors and texts of one round."""
         first, last = np.searchsorted(self.round, [round_, round_ + 1])
         return self.author[first:last], self.text_id[first:last]
+
+    def with_seeded(self, seeded: Seeded) -> "Schedule":
+        """Return the schedule with posts that users place, each after the others of its round."""
+        if not len(seeded.round):
+            return self
+        rounds = np.append(self.round, seeded.round)
+        order = np.argsort(rounds, kind="stable")
+        author, text_id = np.append(self.author, seeded.author), np.append(self.text_id, seeded.text_id)
+        return Schedule(author[order], text_id[order], rounds[order])
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,7 @@ class StartingWorld:
         misfits: Those of them about what did not fit: what was left out, taken otherwise than it may have been meant,
             or is more than there can be.
         profiled: What the file of profiles gives for every agent: its columns.
+        seeded: The posts of the schedule that users place.
     """
 
     network: FollowNetwork
@@ -55,6 +66,7 @@ class StartingWorld:
     topics: Topics
     population: Population
     schedule: Schedule
+    seeded: Seeded
     notes: tuple[str, ...]
     misfits: tuple[str, ...] = ()
     profiled: frozenset[str] = frozenset()
@@ -67,12 +79,8 @@ def make_world(params: SocialParams, streams: Streams) -> StartingWorld:
         ConfigError: If parameters contradict each other.
         DataError: If a file cannot be used.
     """
-    if params.network.edges is not None:
-        network, ids = load_network(params.network.edges, params.network.direction, params.files)
-    else:
-        network = generate_network(_possible(params), params.agents.n, streams)
-        ids = Ids(range(network.n_agents))
-    corpus = load_corpus(params.posts.file, params.files)
+    network, ids = make_network(params, streams)
+    corpus = with_media_share(load_corpus(params.posts.file, params.files), params.posts.media_share, streams)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
     agents = np.arange(network.n_agents)
@@ -86,6 +94,8 @@ def make_world(params: SocialParams, streams: Streams) -> StartingWorld:
     if params.agents.profiles is not None:
         profiled, told = read_profiles(params.agents.profiles, population, topics, params.files)
         notes += told
+    seeded = seeded_posts(params, network, population, topics, streams)
+    notes += seeded.notes()
     misfits = [f"network.edges: {said}" for said in ids.doubts()]
     misfits += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
     misfits += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
@@ -96,7 +106,21 @@ def make_world(params: SocialParams, streams: Streams) -> StartingWorld:
     notes += misfits
     if without:
         notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
-    return StartingWorld(network, corpus, topics, population, schedule, tuple(notes), tuple(misfits), profiled)
+    schedule = schedule.with_seeded(seeded)
+    return StartingWorld(network, corpus, topics, population, schedule, seeded, tuple(notes), tuple(misfits), profiled)
+
+
+def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:
+    """Return the network of `params`, and what its agents are called.
+
+    Raises:
+        ConfigError: If parameters contradict each other.
+        DataError: If a file cannot be used.
+    """
+    if params.network.edges is not None:
+        return load_network(params.network.edges, params.network.direction, params.files)
+    network = generate_network(_possible(params), params.agents.n, streams)
+    return network, Ids(range(network.n_agents))
 
 
 def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:

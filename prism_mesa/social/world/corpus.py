@@ -1,7 +1,7 @@
 """The corpus: the texts that agents post, from a file or the one that comes with PRISM."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Final
 
@@ -13,6 +13,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of, times_of
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
+from prism_mesa.streams import Streams
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,25 @@ def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
         notes=table.notes + notes,
     )
 
+
+def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:
+    """Return a corpus of which a share of the texts, to the nearest one, has media; None: as the texts have them.
+
+    A text keeps its own media or has an image. Which texts have media is drawn by their place: those of a smaller share
+    are among those of a larger one.
+    """
+    if share is None:
+        return corpus
+    n = len(corpus.texts)
+    drawn = np.argsort(streams.bits("media", np.arange(n)), kind="stable")[: round(share * n)]
+    chosen = set(drawn.tolist())
+    own = enumerate(zip(corpus.media_types, corpus.media_descriptions, strict=True))
+    shown = [(type_ or IMAGE, described) if place in chosen else ("", "") for place, (type_, described) in own]
+    return replace(corpus, media_types=[type_ for type_, _ in shown], media_descriptions=[said for _, said in shown])
+
+
+IMAGE: Final = "image"
+"""The type of media that a text has which is to have some and brings none."""
 
 _KEY: Final = "posts.file"
 

@@ -59,8 +59,16 @@ def _blocks(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
             f"network.within: {share:g} of {params.mean_degree:g} follows do not fit: a block of {small} agents has "
             f"{small - 1} others inside and {n - large} outside; change it, network.blocks or network.mean_degree"
         )
-    bounds = np.arange(params.blocks + 1) * small + np.minimum(np.arange(params.blocks + 1), longer)
-    return _tossed(bounds, p_in, p_out, streams)
+    return _tossed(block_bounds(params.blocks, n), p_in, p_out, streams)
+
+
+def block_bounds(blocks: int, n: int) -> npt.NDArray[np.int64]:
+    """Return where the blocks of `n` agents begin, and `n`: rows ``bounds[b]`` to ``bounds[b + 1] - 1`` are block b.
+
+    They are equal, but that the first ones have one agent more where `n` cannot be divided.
+    """
+    small, longer = divmod(n, blocks)
+    return np.arange(blocks + 1) * small + np.minimum(np.arange(blocks + 1), longer)
 
 
 def _tossed(bounds: npt.NDArray[np.int64], inside: float, outside: float, streams: Streams) -> FollowNetwork:

@@ -1,1 +1,1 @@
-"""Which conditions a study has: arms, grids, samples."""
+"""The conditions of a study: arms, points of a design, seeds, and what makes a run the same run."""

@@ -55,8 +55,9 @@ class Outcome:
             elsewhere, or its process was gone without a word.
         reason: One line that says why it is not done; empty if it is.
         measures: By name; a number that is none (NaN) where a measure is not defined for this run.
-        facts: What it took and who decided: `cpu_s`, `wall_s`, `model_cpu_s`, `peak_memory_mb`, `signal`,
-            `decided_by`, `open`, `by_source`, `fallback`, `calls`, `tokens`, `notes`.
+        facts: What it took and who decided: `cpu_s`, `wall_s`, `model_cpu_s`, `peak_memory_mb`, `signal` (its name),
+            `decided_by`, `open`, `by_source`, `fallback`, `calls`, `tokens`, `notes`. Of a run that is not done only
+            what is known.
         tables: Rows of the tables to collect, each an Arrow IPC stream.
     """
 

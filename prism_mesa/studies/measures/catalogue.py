@@ -1,88 +1,106 @@
 """The catalogue of measures: what each is of, its unit, its range, and where it comes from."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+from math import inf, isinf
 from typing import Any, Final
 
-import pandas as pd
+import numpy as np
 
-from prism_mesa.errors import ConfigError, did_you_mean
-from prism_mesa.runs.config import Config
+from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, printable
+from prism_mesa.params import shown
+from prism_mesa.studies.measures.cascades import CASCADES
+from prism_mesa.studies.measures.engagement import DECISIONS, ENGAGEMENT, STATE_SHARES
+from prism_mesa.studies.measures.exposure import EXPOSURE
+from prism_mesa.studies.measures.homophily import HOMOPHILY
+from prism_mesa.studies.measures.inequality import INEQUALITY
+from prism_mesa.studies.measures.measure import FinishedRun, Measure
+from prism_mesa.studies.measures.seeded import SEEDED
 
+__all__ = ["MEASURES", "SUBJECTS", "FinishedRun", "Measure", "find_measure", "measured"]
 
-@dataclass(frozen=True)
-class FinishedRun:
-    """A run that has come to its end, as measures see it.
-
-    Attributes:
-        config: Its whole configuration.
-        summary: What ``prism run --json`` prints of it.
-        table: A table by name, one of `social.tables`.
-        follows: Who follows whom: columns `src` and `dst`, rows of `agents`; `dst` follows `src`.
-    """
-
-    config: Config
-    summary: Mapping[str, Any]
-    table: Callable[[str], pd.DataFrame]
-    follows: Callable[[], pd.DataFrame]
-
-
-@dataclass(frozen=True)
-class Measure:
-    """A number of a finished run.
-
-    Attributes:
-        compute: Returns it; NaN where it is not defined.
-        meaning: In words; begins in lower case, and ends without a full stop.
-        unit: Of what it counts; `share` from 0 to 1.
-        low: Its smallest possible value.
-        high: Its largest possible value.
-        source: Where its definition comes from; empty: its meaning says all.
-        tables: Those that it reads while rounds are run (`transitions`, `impressions`, `engagements`, `rounds`,
-            `ticks`), which are recorded only if some measure reads them; None: it may read any.
-    """
-
-    name: str
-    compute: Callable[[FinishedRun], float]
-    meaning: str
-    unit: str
-    low: float
-    high: float
-    source: str = ""
-    tables: tuple[str, ...] | None = ()
-
-
-MEASURES: Final[Mapping[str, Measure]] = {
-    one.name: one
-    for one in (
-        Measure(
-            "reshares",
-            lambda run: float(run.summary["engagement"]["reshares"]),
-            "reshares of all rounds",
-            "reshares",
-            0,
-            float("inf"),
-        ),
-    )
+SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
+    "Engagement": ENGAGEMENT,
+    "Cascades": CASCADES,
+    "Inequality": INEQUALITY,
+    "What readers are shown": EXPOSURE,
+    "Within and between communities": HOMOPHILY,
+    "Seeded posts": SEEDED,
+    "States": STATE_SHARES,
+    "Open choices": DECISIONS,
 }
-"""All measures that come with PRISM, by name."""
+"""All measures that come with PRISM, by what they are about."""
+
+MEASURES: Final[Mapping[str, Measure]] = {one.name: one for measures in SUBJECTS.values() for one in measures}
+"""The same by name."""
 
 
 def find_measure(name: str) -> Measure:
     """Return a measure by its name, or one of a user's own, ``module:function``.
+
+    A function is called with a `FinishedRun`, and may read all of it; a `Measure` in its place says what it reads.
 
     Raises:
         ConfigError: If there is none; the module of a user's own is imported for that.
     """
     if name in MEASURES:
         return MEASURES[name]
-    raise ConfigError(f"measures: {name}: no such measure.{did_you_mean(name, MEASURES)}")
+    key = f"measures: {printable(name)}"
+    if ":" not in name:
+        near = did_you_mean(name, MEASURES) or " docs/measures.md lists all; your own is written module:function"
+        raise ConfigError(f"{key}: no such measure.{near}")
+    found = _own(name, key)
+    if isinstance(found, Measure):
+        return replace(found, name=name)
+    if not callable(found):
+        raise ConfigError(f"{key}: is no function of a finished run, but {shown(found)}")
+    return Measure(name, found, "a measure of your own", "", -inf, inf, tables=None)
+
+
+def _own(name: str, key: str) -> Any:
+    """Return what ``module:function`` names.
+
+    Raises:
+        ConfigError: If there is no such module, or nothing of that name in it.
+    """
+    module_name, _, own = name.partition(":")
+    if not (module_name and own):
+        raise ConfigError(f"{key}: write your own as module:function, for example my_measures:toxicity")
+    try:
+        module = import_module(module_name)
+    except ImportError as error:
+        raise ConfigError(f"{key}: cannot import {module_name!r}: {error}") from None
+    except Exception as error:  # a module of a user's own may fail in any way
+        raise ConfigError(f"{key}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
+    if not hasattr(module, own):
+        functions = [found for found, value in vars(module).items() if callable(value) and not found.startswith("_")]
+        raise ConfigError(f"{key}: {module_name!r} has no {own!r}.{did_you_mean(own, functions)}")
+    return getattr(module, own)
 
 
 def measured(run: FinishedRun, names: Sequence[str]) -> dict[str, float]:
-    """Return measures of a run, by name.
+    """Return measures of a run, by name; each table is read once for all of them.
 
     Raises:
-        RunError: If one raises, or returns no number; the message names it.
+        ConfigError: If there is no such measure.
+        RunError: If one raises, or returns no finite number and not NaN; the message names it.
     """
-    return {name: find_measure(name).compute(run) for name in names}
+    once = replace(run, table=cache(run.table), follows=cache(run.follows))
+    return {name: _value(find_measure(name), once) for name in names}
+
+
+def _value(measure: Measure, run: FinishedRun) -> float:
+    key = f"measures: {printable(measure.name)}"
+    try:
+        found: object = measure.compute(run)
+    except PrismError as error:
+        raise RunError(f"{key}: {error}") from error
+    except Exception as error:  # a function of a user's own may fail in any way
+        raise RunError(f"{key}: raised {type(error).__name__}: {error}") from error
+    if isinstance(found, bool) or not isinstance(found, int | float | np.integer | np.floating) or isinf(found):
+        raise RunError(
+            f"{key}: returned {shown(found)}: a measure is one finite number, or NaN where it is not defined"
+        )
+    return float(found)

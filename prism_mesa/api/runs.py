@@ -1,11 +1,13 @@
 """What users call: run something, open it again, repeat it, ask why. Runs meet their pictures here, and only here."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
+
+import pandas as pd
 
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, report_lines
@@ -24,8 +26,10 @@ from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
+from prism_mesa.studies.measures.catalogue import MEASURES, measured
+from prism_mesa.studies.measures.finished import finished_run
 
-__all__ = ["RunResult", "open_run", "replay", "run", "run_economy", "why"]
+__all__ = ["RunResult", "measure", "open_run", "replay", "run", "run_economy", "why"]
 
 
 def run(
@@ -188,6 +192,25 @@ def why(
         raise BadInputError(f"ROUND: {when!r} is no round: give a whole number from 0")
     explanation = explained(run_dir, str(agent), round_, on_round=on_round, trust=trust)
     return Report(tuple(report_lines(explanation)), explanation)
+
+
+def measure(
+    run: RunResult | str | os.PathLike[str], names: str | Sequence[str] | None = None, *, trust: bool = False
+) -> "pd.Series[float]":
+    """Return measures of a finished run of a platform, by name; NaN where one is not defined for it.
+
+    Args:
+        run: A result, or the run's folder, which is only read.
+        names: Names of the catalogue (docs/measures.md), or ``module:function`` for your own: a function of a
+            `studies.measures.catalogue.FinishedRun` that returns a number. None: the whole catalogue.
+        trust: As for `replay`; measures of who follows whom make the network again from the run's configuration.
+
+    Raises:
+        BadInputError: If there is no such run or measure, or the run has not come to an end.
+        RunError: If a measure raises, or returns no number.
+    """
+    wanted = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
+    return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=folder_of(run).name)
 
 
 class _Draw(Protocol):

@@ -1,0 +1,158 @@
+"""Studies as users call them: planned, run, looked at, and reported."""
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from prism_mesa.errors import ConfigError, DataError, counted, one_line
+from prism_mesa.params import shown, whole_number
+from prism_mesa.studies.design.study_design import StudyDesign, design_study
+from prism_mesa.studies.driver import Engine, Progress
+from prism_mesa.studies.engines.executors import EngineKind
+from prism_mesa.studies.folder import Shard, StudyFolder, open_folder
+from prism_mesa.studies.params import read_study, study_params
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.studies.study import StudyPlan, StudyStatus, plan_study, result_of, run_study, status_of
+
+
+class Study:
+    """A question, the conditions under which runs are compared, and what is measured; ``prism study`` in Python.
+
+    Args:
+        study: A study file, or what one holds; None where the values are given by name.
+        out: Parent folder of the study's own, ``out/<name>``. What is there already is not run again.
+        values: What a study file holds, by name (``question=..., arms=..., seeds=20``); on top of `study`.
+
+    Attributes:
+        design: The study as it was checked: its conditions, and every run.
+
+    Raises:
+        BadInputError: If a key, a value, a measure or an expectation is wrong, a model cannot be made, or another
+            study is in its folder. Nothing was run.
+    """
+
+    def __init__(
+        self,
+        study: str | os.PathLike[str] | Mapping[str, Any] | None = None,
+        /,
+        *,
+        out: str | Path = "results",
+        **values: Any,
+    ) -> None:
+        if study is not None and not isinstance(study, str | os.PathLike | Mapping):
+            raise ConfigError(f"Study: give a study file, or its values, not {shown(study)}")
+        file = None if study is None or isinstance(study, Mapping) else Path(study)
+        where = "Study" if file is None else str(file)
+        given = dict(study) if isinstance(study, Mapping) else {}
+        if file is not None:
+            given = read_study(file).model_dump(exclude_unset=True)
+        name = "study" if file is None else re.sub(r"[^\w.-]+", "-", file.stem)
+        self.design: StudyDesign = design_study(study_params({**given, **values}, where), name, where)
+        self._folder: StudyFolder = open_folder(self.design, out)
+        self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""
+
+    @property
+    def study_dir(self) -> Path:
+        """The study's folder; made with the first run."""
+        return self._folder.path
+
+    @one_line
+    def __repr__(self) -> str:
+        design = self.design
+        runs = f"{counted(len(design.conditions), 'condition')} x {counted(len(design.seeds), 'seed')}"
+        return f"<Study {design.name}: {shown(design.params.question)}, {runs}, {self.study_dir}>"
+
+    def plan(
+        self,
+        *,
+        workers: int | None = None,
+        engine: EngineKind = "local",
+        scheduler: str | None = None,
+        on_run: Callable[[Progress], object] = lambda progress: None,
+    ) -> StudyPlan:
+        """Run two seeds of up to eight conditions, and return what all of it will take; arguments as for `run`."""
+        who = _engine(engine, workers, scheduler)
+        return plan_study(self.design, self._folder, who, text=self._text, on_run=on_run)
+
+    def run(
+        self,
+        *,
+        workers: int | None = None,
+        engine: EngineKind = "local",
+        scheduler: str | None = None,
+        shard: str | None = None,
+        attempts: int = 1,
+        retry: bool = True,
+        report: bool = True,
+        on_run: Callable[[Progress], object] = lambda progress: None,
+    ) -> StudyResult:
+        """Run what is missing, and return what all runs say.
+
+        Args:
+            workers: Runs at the same time; None: one for each core that the threads of a run leave.
+            engine: `local`: processes of this machine; `dask` (extra `dask`); `slurm`: jobs that Dask hands in.
+            scheduler: Address of a Dask scheduler; None: Dask starts its own here.
+            shard: ``"K/N"``: only the K-th of N parts, K from 1, as in a job array; each writes a journal of its own.
+            attempts: How often a run is tried that fails.
+            retry: Whether runs that failed in an earlier call are tried again.
+            report: Whether report.html and report.md are written.
+            on_run: Called with the progress at first and after each run.
+
+        Raises:
+            DataError: If the folder cannot be used, or another process runs the study.
+            KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
+        """
+        part, who = _shard(shard), _engine(engine, workers, scheduler, attempts)
+        try:
+            result = run_study(
+                self.design,
+                self._folder,
+                who,
+                text=self._text,
+                shard=part,
+                retry=retry,
+                on_run=on_run,
+            )
+        except KeyboardInterrupt as stop:
+            status = status_of(self.design, self._folder)
+            done = f"{status.done} of {status.planned} runs are done and kept; the same command continues"
+            raise KeyboardInterrupt(f"{self.study_dir}: interrupted: {done}") from stop
+        return _reported(result) if report else result
+
+    def status(self) -> StudyStatus:
+        """Return how far it is: runs done, failed with their reasons, missing, stale. Nothing is run or written."""
+        return status_of(self.design, self._folder)
+
+    def report(self) -> StudyResult:
+        """Write the report of the runs that are there, and return what they say. Nothing is run.
+
+        Raises:
+            DataError: If none has been run.
+        """
+        if not self.study_dir.is_dir():
+            raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
+        return _reported(result_of(self.design, self._folder))
+
+
+def _engine(kind: EngineKind, workers: int | None, scheduler: str | None, attempts: int = 1) -> Engine:
+    """Return who runs the runs, once it is known that there is such an engine."""
+    engine = Engine(kind, workers, scheduler, attempts)
+    engine.open(1 if workers is None else workers)
+    return engine
+
+
+def _shard(text: str | None) -> Shard:
+    """Return which part of a study's runs a text ``K/N`` means."""
+    k, n = (whole_number(part) for part in text.partition("/")[::2]) if text is not None else (1, 1)
+    if k is None or n is None or not 1 <= k <= n:
+        raise ConfigError(f"shard: {text!r}: is written K/N, K from 1 to N, as 3/8")
+    return Shard(k, n)
+
+
+def _reported(result: StudyResult) -> StudyResult:
+    from prism_mesa.view.study.report import write_report
+
+    write_report(result)
+    return result

@@ -1,0 +1,243 @@
+"""Commands for many runs: studies and sweeps."""
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from prism_mesa.cli.arguments import DEFAULT_FILE, AsJson, Configured, OutOption, file_and_overrides
+from prism_mesa.cli.console import print_lines, progress_bar
+from prism_mesa.errors import BadInputError, RunError
+from prism_mesa.terminal import show_json
+
+if TYPE_CHECKING:
+    from prism_mesa.api.studies import Study
+    from prism_mesa.studies.result import StudyResult
+
+study = typer.Typer(
+    help="Answer a question by many runs under several conditions, from one file, with intervals and a report.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+StudyFile = Annotated[Path, typer.Argument(metavar="STUDY.yaml", help="the study file")]
+Workers = Annotated[
+    int | None, typer.Option(min=1, max=100_000, help="runs at the same time; by default one for each core")
+]
+EngineName = Annotated[
+    Literal["local", "dask", "slurm"], typer.Option(help="who runs them: this machine, Dask, or a cluster with SLURM")
+]
+Scheduler = Annotated[
+    str | None, typer.Option(metavar="ADDRESS", help="a Dask scheduler that is there: tcp://host:8786")
+]
+Keep = Annotated[
+    Literal["tables", "measures"] | None,
+    typer.Option(help="tables: each run leaves its folder; measures: only its row; by default what the study says"),
+]
+
+
+@study.command()
+def plan(
+    file: StudyFile,
+    out: OutOption = Path("results"),
+    workers: Workers = None,
+    engine: EngineName = "local",
+    scheduler: Scheduler = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check a study, run two seeds of it, and tell what all of it will take: runs, hours, LLM calls, intervals."""
+    from prism_mesa.api.studies import Study
+    from prism_mesa.view.study.summary import plan_lines
+
+    planned = Study(file, out=out)
+    with _progress(planned, "pilot runs") as on_run:
+        found = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
+    if as_json:
+        widths = found.widths.to_dict("records")
+        show_json(_finite({**vars(found), "study_dir": str(planned.study_dir), "widths": widths}))
+    else:
+        print_lines(plan_lines(found))
+
+
+@study.command()
+def run(
+    file: StudyFile,
+    out: OutOption = Path("results"),
+    workers: Workers = None,
+    engine: EngineName = "local",
+    scheduler: Scheduler = None,
+    shard: Annotated[
+        str | None, typer.Option(metavar="K/N", help="run only the K-th of N parts, as in a job array; K from 1")
+    ] = None,
+    keep: Keep = None,
+    attempts: Annotated[int, typer.Option(min=1, max=100, help="how often a run is tried that fails")] = 1,
+    retry: Annotated[bool, typer.Option(help="try again what failed in an earlier call")] = True,
+    report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Run what is missing of a study, and answer its question; the same command continues after whatever ended it."""
+    from prism_mesa.api.studies import Study
+
+    _run(
+        Study(file, out=out, **({} if keep is None else {"keep": keep})),
+        {"workers": workers, "engine": engine, "scheduler": scheduler, "shard": shard}
+        | {"attempts": attempts, "retry": retry, "report": report},
+        as_json=as_json,
+    )
+
+
+@study.command()
+def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
+    """Tell how far a study is: runs done, failed with their reasons, missing, stale. Nothing is run."""
+    from prism_mesa.api.studies import Study
+    from prism_mesa.view.study.summary import status_lines
+
+    asked = Study(file, out=out)
+    found = asked.status()
+    if as_json:
+        own = {"study_dir": str(asked.study_dir), "status": found.status}
+        show_json({**own, **vars(found), "notes": found.notes})
+    else:
+        print_lines(status_lines(asked.design.name, found))
+
+
+@study.command()
+def report(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
+    """Write the report of the runs that are there. Nothing is run."""
+    from prism_mesa.api.studies import Study
+
+    _tell(Study(file, out=out).report(), as_json=as_json)
+
+
+def sweep(
+    arguments: Configured = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=A,B,...", help="what varies: all its values, or with --design the lowest and highest"
+        ),
+    ] = None,
+    design: Annotated[
+        str | None, typer.Option(metavar="KIND:N|FILE.csv", help="sobol:64, lhs:200, morris:20, or a file of points")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="seeds of each point, from 1 on")] = 5,
+    measure: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="a measure; several: the option again")
+    ] = None,
+    keep: Keep = "measures",
+    name: Annotated[str | None, typer.Option(help="name of its folder; by default what varies")] = None,
+    out: OutOption = Path("results"),
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run a configuration at many values of some keys: a study with a design and no arms."""
+    from prism_mesa.api.studies import Study
+    from prism_mesa.runs.config import load_config
+    from prism_mesa.studies.params import flat_values
+
+    file, given = file_and_overrides(arguments, DEFAULT_FILE)
+    load_config(file, given)  # so that bad input is said as prism run says it
+    own = dict(_varied(text) for text in vary or ())
+    if not own and not (design or "").endswith(".csv"):
+        raise BadInputError("sweep: nothing varies: give --vary KEY=A,B,... or --design FILE.csv")
+    values: dict[str, Any] = {
+        "question": f"How do results depend on {', '.join(own) or design}?",
+        "base": str(file) if file is not None else {},
+        "set": flat_values(given),
+        "vary": own,
+        "design": _design(design),
+        "seeds": seeds,
+        "keep": keep,
+        **({"measures": measure} if measure else {}),
+        "name": name or re.sub(r"[^\w.-]+", "-", "-".join(["sweep", *(own or [Path(design or "").stem])]))[:60],
+    }
+    _run(Study(values, out=out), {"workers": workers}, as_json=as_json)
+
+
+def _varied(text: str) -> tuple[str, list[Any]]:
+    from prism_mesa.studies.params import value_of
+
+    key, equals, values = text.partition("=")
+    if not equals or not key.strip() or not values.strip():
+        raise BadInputError(f"--vary: {text!r}: is written KEY=A,B,..., for example agents.band=0.02,0.10")
+    return key.strip(), [value_of(value) for value in values.split(",")]
+
+
+def _design(text: str | None) -> str | dict[str, int] | None:
+    kind, colon, n = (text or "").partition(":")
+    return {kind: int(n)} if colon and n.isdecimal() and len(n) < 10 else text
+
+
+def _run(asked: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
+    with _progress(asked, "runs", then="tables and report") as on_run:
+        result = asked.run(**how, on_run=on_run)
+    _tell(result, as_json=as_json)
+
+
+@contextmanager
+def _progress(asked: "Study", unit: str, then: str = "") -> Iterator[Any]:
+    """Show how far a study is; yields what is called after each run."""
+    with progress_bar(asked.design.n_runs, unit, then) as advance:
+        before = 0
+
+        def on_run(progress: Any) -> None:
+            nonlocal before
+            now = progress.done + progress.failed
+            advance(now - before, of=progress.planned)
+            before = now
+
+        yield on_run
+
+
+def _tell(result: "StudyResult", *, as_json: bool) -> None:
+    """Print what a study came to; it ends as failed if a run did."""
+    from prism_mesa.view.study.summary import study_lines
+
+    counts = result.table.runs["status"].value_counts()
+    runs = {name: int(counts.get(name, 0)) for name in ("done", "failed", "missing")}
+    if as_json:
+        verdicts = [vars(one) | {"interval": list(one.interval)} for one in result.analysis.expectations]
+        reports = [str(file) for file in (result.study_dir / "report.html", result.study_dir / "report.md")]
+        told: dict[str, Any] = {
+            "study_dir": str(result.study_dir),
+            "question": result.question,
+            "status": result.status,
+            "runs": runs,
+        }
+        told |= {
+            "expectations": verdicts,
+            "failures": _failures(result),
+            "report": reports,
+            "notes": list(result.notes),
+        }
+        show_json(_finite(told))
+    else:
+        print_lines(study_lines(result))
+    if runs["failed"]:
+        raise RunError(
+            f"{result.study_dir}: {runs['failed']} of {len(result.table.runs)} runs failed; "
+            "the same command tries them again"
+        )
+
+
+def _failures(result: "StudyResult") -> list[dict[str, Any]]:
+    failed = result.table.runs[result.table.runs["status"] == "failed"]
+    return [
+        {str(key): value for key, value in row.items()}
+        for row in failed[["run", "arm", "seed", "reason"]].to_dict("records")
+    ]
+
+
+def _finite(value: Any) -> Any:
+    """Return a value as JSON has it: null for numbers that are none."""
+    if isinstance(value, Mapping):
+        return {key: _finite(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_finite(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value.item() if hasattr(value, "item") else value

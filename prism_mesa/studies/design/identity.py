@@ -1,0 +1,120 @@
+"""What makes a run the same run: its configuration, its data, the code, and its seed."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.runs.config import INPUT_FILES, Config
+
+_PACKAGE: Final = Path(__file__).parents[2]
+_ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
+"""Of the package, what no run depends on."""
+_WITHOUT_EFFECT: Final = ("host", "timeout_s", "max_concurrency", "backoff_s", "ledger", "ledger_path")
+"""Of the reasoner, what runs may differ in that are the same run."""
+
+
+def digest(*parts: bytes | str) -> str:
+    """Return 16 hexadecimal digits that stand for some parts.
+
+    >>> digest("a", "b") == digest("ab")
+    False
+    """
+    found = blake2b(digest_size=8)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode()
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Of what a condition is made, each as a digest: two runs are the same run if these and their seeds are."""
+
+    config: str
+    data: str
+    code: str
+
+    def run_of(self, seed: int) -> str:
+        """Return the name of the run with a seed."""
+        return digest(self.config, self.data, self.code, str(seed))
+
+
+def identity_of(config: Config) -> Identity:
+    """Return of what the runs of a configuration are made, whatever its seed is."""
+    values = config.model_dump(mode="json", exclude={"seed": True, "threads": True})
+    values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}
+    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
+    files += [config.reasoner.distilled]
+    for group, key in INPUT_FILES:  # a file counts by what it holds, wherever it lies
+        values[group][key] = values[group][key] is not None
+    values["reasoner"]["distilled"] = config.reasoner.distilled is not None
+    chart = config.statechart.chart
+    own = "" if chart is None else module_digest(chart.partition(":")[0])
+    data = digest(*(b"" if file is None else _content(Path(file)) for file in files))
+    return Identity(digest(json.dumps(values, sort_keys=True)), data, digest(code_version(), own))
+
+
+@cache
+def code_version() -> str:
+    """Return what stands for the code of PRISM that runs depend on."""
+    sources = sorted(path for path in _PACKAGE.rglob("*") if path.suffix in (".py", ".csv"))
+    ours = [path for path in sources if path.relative_to(_PACKAGE).parts[0] not in _ABOVE]
+    return digest(*(part for path in ours for part in (str(path.relative_to(_PACKAGE)), path.read_bytes())))
+
+
+@cache
+def measures_version() -> str:
+    """Return what stands for the code of the measures that come with PRISM."""
+    folder = _PACKAGE / "studies" / "measures"
+    return digest(*(path.read_bytes() for path in (*sorted(folder.glob("*.py")), _PACKAGE / "runs" / "measures.py")))
+
+
+def measure_version(name: str) -> str:
+    """Return what stands for the code of a measure: for one of a user's own, its module's file."""
+    module, colon, _ = name.partition(":")
+    return module_digest(module) if colon else measures_version()
+
+
+def module_digest(module: str) -> str:
+    """Return what stands for the source of a module of a user's own; empty if it has none. It is not imported."""
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):
+        return ""
+    origin = None if spec is None else spec.origin
+    return digest(Path(origin).read_bytes()) if origin and Path(origin).is_file() else ""
+
+
+_read: dict[tuple[str, int, int], str] = {}
+
+
+def _content(file: Path) -> str:
+    """Return what stands for the content of a file or folder; empty if it is not there, which whoever reads it says."""
+    paths = sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
+    return digest(*(_digest_of_file(path) for path in paths if path.is_file()))
+
+
+def _digest_of_file(path: Path) -> str:
+    stat = path.stat()
+    key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+    if key not in _read:
+        found = blake2b(digest_size=8)
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                found.update(block)
+        _read[key] = found.hexdigest()
+    return _read[key]
+
+
+def shortest(values: Mapping[str, Any]) -> str:
+    """Return values by key in one line, as a user would write them: ``feed.mode=x_algo, agents.n=500``.
+
+    >>> shortest({"feed.mode": "x_algo", "agents.n": 500})
+    'feed.mode=x_algo, agents.n=500'
+    """
+    return ", ".join(f"{key}={json.dumps(v) if not isinstance(v, str) else v}" for key, v in values.items())

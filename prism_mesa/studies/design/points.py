@@ -1,0 +1,151 @@
+"""The points of a design: values of what varies, as all combinations, drawn, or from a file."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Final, get_args
+
+import pandas as pd
+
+from prism_mesa.errors import ConfigError, did_you_mean
+from prism_mesa.params import Params, leaves
+from prism_mesa.runs.config import Config
+from prism_mesa.studies.design.sampling import sample_points
+from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, value_of
+
+_MOST: Final = 1_000_000
+
+
+@dataclass(frozen=True)
+class Points:
+    """The points of a design.
+
+    Attributes:
+        kind: How they were chosen.
+        factors: Dotted keys, in order.
+        values: For each point its values, in the order of `factors`.
+        sampling: What a sampled design was made from (see `sampling.sample_points`); None for the others.
+        notes: What was changed on its way in.
+    """
+
+    kind: str
+    factors: tuple[str, ...]
+    values: list[tuple[Any, ...]]
+    sampling: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+
+
+def make_points(params: StudyParams, where: str) -> Points:
+    """Return the points of a study; one without values if nothing varies.
+
+    Args:
+        params: The study.
+        where: What errors begin with.
+
+    Raises:
+        ConfigError: If the design is none, or does not fit what varies.
+    """
+    check_keys(params.vary, f"{where}: vary")
+    if params.design is None:
+        n = 1
+        for values in params.vary.values():
+            n *= len(values)
+        if n > _MOST:
+            raise ConfigError(f"{where}: vary: these are {n:,} points, more than {_MOST:,}: draw some (design)")
+        return Points("factorial", tuple(params.vary), list(product(*params.vary.values())))
+    if isinstance(params.design, str):
+        return _from_file(params, params.design, where)
+    return _sampled(params, params.design, where)
+
+
+def check_keys(values: Mapping[str, Any], where: str) -> None:
+    """Check that each key is one parameter of the configuration, not a group of them.
+
+    Raises:
+        ConfigError: If not.
+    """
+    known = dict(leaves(Config))
+    for key in values:
+        if key not in known:
+            groups = [name for name in known if name.startswith(f"{key}.")]
+            if groups:
+                raise ConfigError(
+                    f"{where}: {key}: is a group of keys ({', '.join(groups[:5])}, ...): name one of them"
+                )
+            raise ConfigError(f"{where}: {key}: no such key of the configuration.{did_you_mean(key, known)}")
+
+
+def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:
+    kinds = [kind for kind in SAMPLED if kind in design]
+    unknown = [key for key in design if key not in (*SAMPLED, "seed")]
+    if len(kinds) != 1 or unknown:
+        raise ConfigError(f"{where}: design: give {{sobol: N}}, {{lhs: N}}, {{morris: N}}, or a CSV file, not {design}")
+    kind: SampledDesign = kinds[0]
+    n, seed = design[kind], design.get("seed", 0)
+    for name, value, least in ((kind, n, 2), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise ConfigError(f"{where}: design: {name}: must be a whole number of at least {least}, not {value!r}")
+    if not params.vary:
+        raise ConfigError(f"{where}: design: {kind} needs 'vary': each key with its lowest and highest value")
+    ranges = {key: _range(key, values, f"{where}: vary") for key, values in params.vary.items()}
+    try:
+        frame, sampling = sample_points(kind, n, ranges, seed)
+    except ConfigError as error:
+        raise ConfigError(f"{where}: design: {error}") from None
+    whole = [key for key in ranges if _is_whole(key)]
+    for key in whole:
+        frame[key] = frame[key].round().astype(int)
+    notes = (
+        (f"{', '.join(whole)}: drawn as real numbers and rounded, since whole numbers are allowed",) if whole else ()
+    )
+    values = list(zip(*(frame[key].tolist() for key in ranges), strict=True))
+    return Points(kind, tuple(ranges), values, sampling, notes)
+
+
+def _range(key: str, values: list[Any], where: str) -> tuple[float, float]:
+    """Return the lowest and highest value of what is drawn."""
+    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    if len(values) != 2 or len(numbers) != 2 or not numbers[0] < numbers[1]:
+        raise ConfigError(f"{where}: {key}: a sampled design needs [lowest, highest], two numbers, not {values}")
+    return float(numbers[0]), float(numbers[1])
+
+
+def _is_whole(key: str) -> bool:
+    """Return whether a key of the configuration holds whole numbers."""
+    kind: Any = Config
+    for name in key.split("."):
+        kind = kind.model_fields[name].annotation if issubclass(kind, Params) else kind
+    return kind is int or (int in get_args(kind) and float not in get_args(kind))
+
+
+def _from_file(params: StudyParams, file: str, where: str) -> Points:
+    """Return the points of a CSV file: dotted keys in its first row, a point in each other one."""
+    if params.vary:
+        raise ConfigError(f"{where}: vary: has no effect beside a file of points ({file}): leave out one of them")
+    if not Path(file).is_file():
+        raise ConfigError(f"{where}: design: {file}: no such file (looked in {Path.cwd()})")
+    try:
+        table = pd.read_csv(file, dtype=str, keep_default_na=False, skipinitialspace=True)
+    except (ValueError, OSError, pd.errors.ParserError) as error:
+        raise ConfigError(f"{where}: design: {file}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    check_keys(dict.fromkeys(table.columns), f"{where}: design: {file}")
+    if "seed" in table:
+        raise ConfigError(f"{where}: design: {file}: seed: the study's own key 'seeds' says which seeds there are")
+    if table.empty:
+        raise ConfigError(f"{where}: design: {file}: holds no point: a row for each, below the row of keys")
+    values = []
+    for number, row in enumerate(table.itertuples(index=False), start=2):
+        values.append(
+            tuple(
+                _cell(cell, key, f"{where}: design: {file}: line {number}")
+                for key, cell in zip(table, row, strict=True)
+            )
+        )
+    return Points("csv", tuple(table.columns), values)
+
+
+def _cell(text: str, key: str, where: str) -> Any:
+    if not text.strip():
+        raise ConfigError(f"{where}: {key}: is empty: an incomplete design; write null for no value")
+    return value_of(text)

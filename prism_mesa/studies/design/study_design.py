@@ -1,0 +1,294 @@
+"""A study as it is to be run: every condition with its configuration, every run with its name."""
+
+import shlex
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.errors import ConfigError, PrismError, PrismWarning
+from prism_mesa.params import merged, nested, validated
+from prism_mesa.reasoner import Reasoner, make_reasoner
+from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.runs.yaml_text import read_yaml
+from prism_mesa.social.model import SocialModel
+from prism_mesa.streams import digest64
+from prism_mesa.studies.design.identity import Identity, identity_of, shortest
+from prism_mesa.studies.design.points import Points, check_keys, make_points
+from prism_mesa.studies.measures.catalogue import find_measure
+from prism_mesa.studies.params import StudyParams, flat_keys
+from prism_mesa.studies.statistics.expectation import parse_expectation
+
+ONE_ARM: Final = "all"
+"""What the arm of a study is called that names none."""
+_MODELS_CHECKED: Final = 16
+_AGENTS_CHECKED: Final = 20_000
+
+
+@dataclass(frozen=True)
+class Condition:
+    """An arm at a point: what runs differ in besides their seeds."""
+
+    number: int
+    arm: str
+    point: tuple[Any, ...]
+    identity: Identity
+
+
+@dataclass(frozen=True)
+class PlannedRun:
+    """A run of a study: its name (see `Identity.run_of`), its condition, its seed."""
+
+    run: str
+    condition: Condition
+    seed: int
+
+
+@dataclass(frozen=True)
+class StudyDesign:
+    """A study, checked: arms x points x seeds.
+
+    Attributes:
+        params: What the study file says.
+        name: Of the study, and of its folder.
+        where: What errors begin with: the study file.
+        base: The configuration that all runs start from.
+        points: Of the design; one without values if nothing varies.
+        conditions: Arms x points, in the order of the file.
+        notes: What was changed on its way in, or has no effect.
+    """
+
+    params: StudyParams
+    name: str
+    where: str
+    base: Config
+    points: Points
+    conditions: list[Condition] = field(repr=False)
+    notes: tuple[str, ...] = ()
+    _maker: "ConfigMaker | None" = field(default=None, repr=False)
+
+    @property
+    def arms(self) -> tuple[str, ...]:
+        """The names of the arms, in order."""
+        return tuple(self.params.arms) or (ONE_ARM,)
+
+    @cached_property
+    def seeds(self) -> list[int]:
+        """The seeds of each condition; of a study that is not paired they are turned into others, by condition."""
+        given = self.params.seeds
+        return list(range(1, given + 1)) if isinstance(given, int) else given
+
+    @property
+    def n_runs(self) -> int:
+        """How many runs there are."""
+        return len(self.conditions) * len(self.seeds)
+
+    def runs(self) -> Iterator[PlannedRun]:
+        """Yield all runs, condition by condition."""
+        for condition in self.conditions:
+            for seed in self.seeds:
+                yield self.run_of(condition, seed)
+
+    def runs_by_seed(self) -> Iterator[PlannedRun]:
+        """Yield all runs, seed by seed: what is broken off then has the same seeds in all conditions."""
+        for seed in self.seeds:
+            for condition in self.conditions:
+                yield self.run_of(condition, seed)
+
+    def run_of(self, condition: Condition, seed: int) -> PlannedRun:
+        """Return the run of a condition with a seed of the study."""
+        if not self.params.paired:
+            seed = digest64(condition.arm, repr(condition.point), str(seed)) >> 33
+        return PlannedRun(condition.identity.run_of(seed), condition, seed)
+
+    def factors_of(self, condition: Condition) -> dict[str, Any]:
+        """Return the values of the factors of a condition by dotted key."""
+        return dict(zip(self.points.factors, condition.point, strict=True))
+
+    def config_of(self, planned: PlannedRun) -> Config:
+        """Return the configuration of a run."""
+        assert self._maker is not None
+        condition = planned.condition
+        made = self._maker.config_of(condition.arm, self.factors_of(condition))
+        return made.model_copy(update={"seed": planned.seed})
+
+
+class ConfigMaker:
+    """Makes the configurations of conditions from a study's base, what all runs have, arms and points."""
+
+    def __init__(self, params: StudyParams, where: str) -> None:
+        self._params, self._where = params, where
+        self._values = merged(_base_values(params.base, where), nested(params.set))
+        self._decides: dict[str, str] = {}
+
+    def base(self) -> Config:
+        """Return the configuration of a run in no arm and at no point."""
+        return self._resolved(
+            validated(Config, self._values, f"{self._where}: set" if self._params.set else self._where)
+        )
+
+    def config_of(self, arm: str, point: Mapping[str, Any]) -> Config:
+        """Return the configuration of a condition.
+
+        Raises:
+            ConfigError: If a key or value is not allowed; the line names the arm or the point.
+        """
+        own = self._params.arms.get(arm, {})
+        values = merged(self._values, nested(own))
+        if own:
+            validated(Config, values, f"{self._where}: arms.{arm}")  # so that its faults are not put down to the point
+        where = f"{self._where}: {shortest(point)}" if point else f"{self._where}: arms.{arm}" if own else self._where
+        return self._resolved(validated(Config, merged(values, nested(point)), where))
+
+    def _resolved(self, config: Config) -> Config:
+        """Return a configuration that names who decides where it left that to what is installed."""
+        if config.reasoner.kind != "auto" or config.reasoner.ledger == "replay":
+            return config
+        asked = config.reasoner.model_dump_json()
+        if asked not in self._decides:
+            self._decides[asked] = _who_decides(config)
+        update: dict[str, Any] = {"kind": self._decides[asked]}
+        if update["kind"] == "rule":
+            update |= {"llm_share": 1.0, "distilled": None}
+        return config.model_copy(update={"reasoner": config.reasoner.model_copy(update=update)})
+
+
+def _who_decides(config: Config) -> str:
+    reasoner = make_reasoner(config.reasoner)
+    try:
+        return str(reasoner.kind)
+    finally:
+        if isinstance(reasoner, Reasoner):
+            reasoner.close()
+
+
+def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
+    if isinstance(base, Mapping):
+        values = nested(base)
+        validated(Config, values, f"{where}: base")
+        return values
+    beside = Path(where).parent / base
+    file = beside if not Path(base).is_file() and beside.is_file() else Path(base)
+    try:
+        values = nested(read_yaml(file, hint=""))
+    except ConfigError as error:
+        raise ConfigError(f"{where}: base: {error}") from None
+    validated(Config, values, f"{where}: base: {file}")
+    return values
+
+
+def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
+    """Return a study as it is to be run, checked as far as that is possible before anything runs.
+
+    Args:
+        params: What the study file says.
+        name: What the study is called if its file says nothing.
+        where: What errors begin with.
+
+    Raises:
+        BadInputError: One line: where, what, what is allowed.
+    """
+    maker = ConfigMaker(params, where)
+    for group, values in (("set", params.set), *((f"arms.{arm}", own) for arm, own in params.arms.items())):
+        _check_names(values, f"{where}: {group}")
+    base, points = maker.base(), make_points(params, where)
+    for measure in params.measures:
+        _named(lambda measure=measure: find_measure(measure), where)
+    conditions: list[Condition] = []
+    for arm in tuple(params.arms) or (ONE_ARM,):
+        for point in points.values:
+            config = maker.config_of(arm, dict(zip(points.factors, point, strict=True)))
+            conditions.append(Condition(len(conditions), arm, point, identity_of(config)))
+    design = StudyDesign(params, params.name or name, where, base, points, conditions, points.notes, maker)
+    levels = levels_of(points)
+    for text in params.expect:
+        _named(
+            lambda text=text: parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels), where
+        )
+    notes = (*points.notes, *_checked_models(design))
+    return StudyDesign(params, design.name, where, base, points, conditions, notes, maker)
+
+
+def levels_of(points: Points) -> dict[str, list[Any]]:
+    """Return the values that each factor has, in the order in which they come."""
+    found: dict[str, list[Any]] = {factor: [] for factor in points.factors}
+    for place, factor in enumerate(points.factors):
+        seen = set()
+        for point in points.values:
+            told = repr(point[place])
+            if told not in seen:
+                seen.add(told)
+                found[factor].append(point[place])
+    return found
+
+
+def _check_names(values: Mapping[str, Any], where: str) -> None:
+    check_keys(dict.fromkeys(flat_keys(values)), where)
+
+
+def _named(check: Any, where: str) -> None:
+    """Have the errors of a check begin with the study file."""
+    try:
+        check()
+    except PrismError as error:
+        raise ConfigError(f"{where}: {error}") from None
+
+
+def _checked_models(design: StudyDesign) -> Sequence[str]:
+    """Make the models of the first conditions, as far as they are small, and return what they have to say.
+
+    Raises:
+        ConfigError: If one cannot be made; the line names the condition.
+    """
+    notes: dict[str, list[str]] = {}
+    for condition in design.conditions[:_MODELS_CHECKED]:
+        config = design.config_of(design.run_of(condition, design.seeds[0]))
+        if config.agents.n > _AGENTS_CHECKED or _is_large(config):
+            continue
+        told = told_of(condition, design)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrismWarning)
+                model = SocialModel(config)
+        except PrismError as error:
+            raise ConfigError(f"{design.where}: {told}: {error}") from None
+        model.close()
+        for note in model.notes:
+            notes.setdefault(note, []).append(told)
+    n = min(len(design.conditions), _MODELS_CHECKED)
+    return [note if len(where) == n else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()]
+
+
+def told_of(condition: Condition, design: StudyDesign) -> str:
+    """Return a condition in words: its arm, and its point."""
+    named = [condition.arm] if design.params.arms else []
+    point = design.factors_of(condition)
+    return ", ".join([*named, *([shortest(point)] if point else [])]) or "all runs"
+
+
+def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
+    """Return what makes a run of the study again, on top of its base: ``key=value ...``, to be typed in a shell."""
+    arm = design.params.arms.get(planned.condition.arm, {})
+    own = {**_flat(arm), **design.factors_of(planned.condition), "seed": planned.seed}
+    return " ".join(shlex.quote(shortest({key: value})) for key, value in own.items())
+
+
+def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            found |= _flat(value, f"{before}{key}.")
+        else:
+            found[f"{before}{key}"] = value
+    return found
+
+
+def _is_large(config: Config) -> bool:
+    """Return whether files make a model that takes long to make."""
+    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
+    return sum(Path(file).stat().st_size for file in files if file and Path(file).is_file()) > _LARGE
+
+
+_LARGE: Final = 5_000_000

@@ -1,0 +1,117 @@
+"""A run in a process of its own: watched until it has ended, or has taken more than it may."""
+
+import signal
+import threading
+import time
+import warnings
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from multiprocessing.connection import wait
+from typing import Any, Final
+
+from prism_mesa.errors import PrismWarning, printable, shortened
+from prism_mesa.studies.engines import proc
+from prism_mesa.studies.engines.job import Ending, Job, Outcome
+from prism_mesa.studies.engines.processes import RunProcess, start
+
+_LOOK_S: Final = 0.25
+_LOOK_AT_MEMORY_S: Final = 0.1
+
+_running: Final[set[RunProcess]] = set()
+_lock: Final = threading.Lock()
+
+
+def run_supervised(job: Job) -> Outcome:
+    """Run a job in a process of its own, and return what became of it, whatever that is.
+
+    Its process may crash, hang, or be killed: that is its outcome, and nobody else's affair.
+    """
+    try:
+        running = start(job)
+    except OSError as error:
+        return Outcome(job.run, "killed", printable(f"its process could not be started: {error}"))
+    with _lock:
+        _running.add(running)
+    at = time.monotonic()
+    try:
+        outcome = _Watch(job, running, at).outcome()
+    finally:
+        with _lock:
+            _running.discard(running)
+        running.end()
+    outcome.facts["wall_s"] = time.monotonic() - at
+    return outcome
+
+
+def kill_runs() -> None:
+    """End all runs of this process at once; their outcome is that they were killed."""
+    with _lock:
+        running = list(_running)
+    for one in running:
+        one.kill()
+
+
+@dataclass
+class _Watch:
+    """What is seen of a running process from outside.
+
+    Attributes:
+        began: When it was started (`time.monotonic`).
+        seen: What it has taken, as facts of its outcome.
+    """
+
+    job: Job
+    running: RunProcess
+    began: float
+    seen: dict[str, Any] = field(default_factory=dict)
+
+    def outcome(self) -> Outcome:
+        """Wait for the outcome; end the run if it takes more than it may."""
+        limits = self.job.limits
+        ends: list[Any] = [self.running.outcome, self.running.process.sentinel]
+        memory = None if limits.memory_gb is None else limits.memory_gb * 1e9
+        if memory is not None and not proc.IS_TOLD:
+            _warn_of_memory()
+        self._look()
+        while not wait(ends, self._pause(watches_memory=memory is not None)):
+            self._look()
+            if limits.seconds is not None and time.monotonic() - self.began > limits.seconds:
+                return self._ended("timeout", f"took more than limits.seconds = {limits.seconds:g}")
+            if memory is not None and (taken := proc.memory_bytes(self.running.pid)) > memory:
+                told = f"took {taken / 1e9:.2f} GB, more than limits.memory_gb = {limits.memory_gb:g}"
+                return self._ended("memory", told)
+        with suppress(EOFError, OSError):
+            outcome: Outcome = self.running.outcome.recv()
+            return outcome
+        return self._gone()
+
+    def _pause(self, *, watches_memory: bool) -> float:
+        """Return for how many seconds nobody needs to look."""
+        pause = _LOOK_AT_MEMORY_S if watches_memory else _LOOK_S
+        if self.job.limits.seconds is None:
+            return pause
+        return min(pause, max(0.0, self.began + self.job.limits.seconds - time.monotonic()))
+
+    def _look(self) -> None:
+        found = {"peak_memory_mb": proc.peak_mb(self.running.pid), "cpu_s": proc.cpu_s(self.running.pid)}
+        self.seen |= {name: value for name, value in found.items() if value}
+
+    def _ended(self, ending: Ending, reason: str) -> Outcome:
+        """End the run, and return the outcome that says why."""
+        self.running.end()
+        return Outcome(self.job.run, ending, reason, facts={**self.seen, "signal": signal.SIGKILL.name})
+
+    def _gone(self) -> Outcome:
+        """Return the outcome of a run whose process is gone without a word."""
+        code = self.running.wait_for_exit_code()
+        name = signal.Signals(-code).name if code is not None and code < 0 else None
+        told = f"its process was killed by {name}" if name else f"its process ended with exit code {code}"
+        last = self.running.last_lines()
+        reason = shortened(printable(f"{told}; last it said: {last}" if last else told))
+        return Outcome(self.job.run, "killed", reason, facts={**self.seen, "signal": name})
+
+
+@cache
+def _warn_of_memory() -> None:
+    warnings.warn("limits.memory_gb: has no effect here: memory is watched on Linux only", PrismWarning, stacklevel=2)

@@ -1,0 +1,148 @@
+"""What the process of a run does: run it, measure it, and tell what became of it."""
+
+import sys
+import sysconfig
+import time
+import traceback
+import warnings
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+
+from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shortened
+from prism_mesa.runs.config import make_config
+from prism_mesa.runs.in_memory import RowsInMemory
+from prism_mesa.runs.lifecycle import RunBrokenError
+from prism_mesa.runs.machine import peak_memory_mb
+from prism_mesa.runs.social import PlatformRun, start_run
+from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.studies.engines.job import Job, Outcome
+from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
+
+_INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
+
+_FOR_DEVELOPERS: Final = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, ResourceWarning)
+
+
+def carry_out(job: Job) -> Outcome:
+    """Return what became of a run, which is run here and now.
+
+    It raises nothing: what a run raises is the reason of its outcome, and what it warns of stands in its facts.
+    """
+    sys.path.extend(folder for folder in job.path if folder not in sys.path)
+    at = time.process_time()
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("default")
+        for what in _FOR_DEVELOPERS:
+            warnings.simplefilter("ignore", what)
+        try:
+            outcome = _done(job)
+        except BaseException as error:  # also SystemExit, which a chart or a measure may raise
+            outcome = Outcome(job.run, "raised", _reason(error))
+    summed_up = bool(outcome.facts)
+    told = [str(one.message) for one in warned if not (summed_up and issubclass(one.category, NotedWarning))]
+    took = {"cpu_s": time.process_time() - at, "peak_memory_mb": peak_memory_mb(), "signal": None}
+    notes = [*outcome.facts.get("notes", ()), *told]
+    outcome.facts.update(took | {"notes": list(dict.fromkeys(notes))})
+    return outcome
+
+
+def _done(job: Job) -> Outcome:
+    """Run and measure.
+
+    Raises:
+        PrismError: If the run cannot go on, or a measure cannot be taken.
+    """
+    at = time.process_time()
+    work = start_run(make_config(job.config, job.run))
+    made_cpu_s = time.process_time() - at
+    summary, table = _kept(job, work) if job.keep == "tables" else _left_nothing(job, work)
+    facts = _facts(summary) | {"model_cpu_s": made_cpu_s + sum(work.watch.rounds)}
+    if summary["status"] != "done":
+        return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
+    measures = measured(FinishedRun(work.config, summary, table, lambda: _follows(work)), job.measures)
+    return Outcome(job.run, "done", "", measures, facts, _collected(job, table, facts["notes"]))
+
+
+type _Tables = Callable[[str], pd.DataFrame]
+
+
+def _kept(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
+    """Run, keep what ``prism run`` keeps, but for pictures, and return the summary and where tables are to be had."""
+    result = work.keep(job.folder, job.run, dated=False)
+    return result.summary, result.table
+
+
+def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
+    """Run, keep nothing, and return the summary and where tables are to be had."""
+    records = RowsInMemory(SOCIAL_TABLES, _wanted(job))
+    return work.leave_nothing(records, job.run), records.table
+
+
+def _wanted(job: Job) -> Collection[str] | None:
+    """Return the tables of which rows are needed while rounds are run; None: all."""
+    read = [find_measure(name).tables for name in job.measures]
+    if None in read:
+        return None
+    return {*job.collect, *(table for tables in read for table in tables or ())}
+
+
+def _follows(work: PlatformRun) -> pd.DataFrame:
+    """Return who follows whom, as `FinishedRun` has it."""
+    return pd.DataFrame(dict(zip(("src", "dst"), work.model.network.edges(), strict=True)))
+
+
+def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:
+    """Return who decided and what it took, from the summary of a run."""
+    decisions, writing = summary["decisions"], summary["writing"] or {}
+    return {
+        "decided_by": decisions["decided_by"],
+        "open": decisions["open"],
+        "by_source": decisions["by_source"],
+        "fallback": decisions["by_source"].get("fallback", 0),
+        "calls": decisions["llm"]["calls"] + writing.get("calls", 0),
+        "tokens": decisions["llm"]["tokens"] + writing.get("tokens", 0),
+        "notes": list(summary["notes"]),
+    }
+
+
+def _collected(job: Job, table: _Tables, notes: list[str]) -> dict[str, bytes]:
+    """Return the rows to collect; of a table that this run does not have a note says so."""
+    found = {}
+    for name in job.collect:
+        try:
+            rows = pa.Table.from_pandas(table(name), preserve_index=False).replace_schema_metadata()
+        except DataError as error:
+            notes.append(f"collect: {error}")
+            continue
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, rows.schema, options=_PACKED) as writer:
+            writer.write_table(rows)
+        found[name] = stream.getvalue().to_pybytes()
+    return found
+
+
+_PACKED: Final = pa.ipc.IpcWriteOptions(compression="zstd")
+
+
+def _reason(error: BaseException) -> str:
+    """Return in one line what a run raised; of what is none of PRISM's errors also where in the code."""
+    told, fault = str(error), error
+    if isinstance(error, RunBrokenError):
+        told, fault = error.reason, error.__cause__ or error
+    elif not isinstance(error, PrismError):
+        told = f"{type(error).__name__}: {error}"
+    return shortened(printable(told if isinstance(fault, PrismError) else f"{told}{_place(fault)}"))
+
+
+def _place(error: BaseException) -> str:
+    """Return where an error was raised, in words: the last place that is no part of what is installed with Python."""
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if not frame.filename.startswith((*_INSTALLED, "<"))]
+    if not frames:
+        return ""
+    frame = (own or frames)[-1]
+    return f" ({Path(frame.filename).name}, line {frame.lineno}, in {frame.name})"

@@ -1,0 +1,47 @@
+"""Finished runs from their folders: what measures see of a run that is on disk."""
+
+import os
+from functools import partial
+
+import pandas as pd
+
+from prism_mesa.errors import DataError
+from prism_mesa.runs.config import Config
+from prism_mesa.runs.lifecycle import RunResult
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.recorded import as_config, manifest_values, recorded_config
+from prism_mesa.runs.run_files import folder_of, read_manifest, read_table
+from prism_mesa.social.world.build import make_network
+from prism_mesa.streams import Streams
+from prism_mesa.studies.measures.measure import FinishedRun
+
+
+def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False) -> FinishedRun:
+    """Return a run of a platform as measures see it.
+
+    Its tables are read when a measure asks for them. Who follows whom stands in none: the network is made again from
+    the run's configuration, or read from the file of edges that it names.
+
+    Args:
+        run: A result, or the run's folder, which is only read.
+        trust: Whether a file that only the folder names may be read (see `runs.trust`).
+
+    Raises:
+        DataError: If there is no such run, it is one of nations, or it has not come to an end.
+    """
+    run_dir = folder_of(run)
+    manifest = read_run(run_dir).manifest
+    if manifest.of_nations:
+        raise DataError(f"{run_dir}: is a run of nations, and measures are of a platform")
+    summary = read_manifest(run_dir).get("summary")
+    if not isinstance(summary, dict):
+        raise DataError(f"{run_dir}: its manifest.json has no summary (status {manifest.status}): nothing to measure")
+    config = as_config(Config, manifest_values(run_dir, manifest), run_dir)
+    return FinishedRun(config, summary, partial(read_table, run_dir), partial(_follows, run_dir, trust=trust))
+
+
+def _follows(run_dir: "os.PathLike[str]", *, trust: bool) -> pd.DataFrame:
+    config = recorded_config(folder_of(run_dir), trust=trust)
+    network, _ = make_network(config, Streams(config.seed))
+    src, dst = network.edges()
+    return pd.DataFrame({"src": src, "dst": dst}, copy=False)

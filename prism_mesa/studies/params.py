@@ -1,0 +1,203 @@
+"""What a study file holds, and its check as a whole."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import yaml
+from pydantic import Field, field_validator, model_validator
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.params import Params, validated
+from prism_mesa.runs.yaml_text import parsed, read_yaml
+from prism_mesa.social.tables import SOCIAL_TABLES
+
+MEASURES: Final = ("gini_impressions", "cascade_mean", "cascade_max", "engagement_per_impression", "likes", "reshares")
+"""The measures of a study that names none."""
+
+type SampledDesign = Literal["sobol", "lhs", "morris"]
+SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
+
+
+class StudyLimits(Params):
+    """What runs may take; null: no limit."""
+
+    seconds: float | None = Field(None, gt=0, description="wall seconds of a run, after which it is ended")
+    memory_gb: float | None = Field(None, gt=0, description="memory of a run in GB, above which it is ended")
+    calls: int | None = Field(
+        None, ge=0, description="calls of an LLM in all runs, after which no further run is begun"
+    )
+
+
+class StudyParams(Params):
+    """A question, the conditions under which runs are compared, and what is measured."""
+
+    question: str = Field(min_length=1, max_length=400, description="what is asked, in words")
+    name: str | None = Field(
+        None, pattern=r"^[\w.-]{1,60}$", description="name of its folder; null: that of the study file"
+    )
+    base: str | dict[str, Any] = Field(
+        default_factory=dict,
+        description="the configuration that all runs start from: a YAML file, looked for in the working directory, "
+        "then beside the study file; or its values",
+    )
+    set: dict[str, Any] = Field(default_factory=dict, description="values on top of it, by dotted key, for all runs")
+    arms: dict[str, dict[str, Any]] = Field(
+        default_factory=dict, description="conditions to compare: for each its name, and the values that it changes"
+    )
+    vary: dict[str, list[Any]] = Field(
+        default_factory=dict,
+        description="values by dotted key, in all combinations; with a sampled design the lowest and the highest",
+    )
+    design: str | dict[str, Any] | None = Field(
+        None, description="how points are drawn: {sobol: 64}, {lhs: 200}, {morris: 20}, or a CSV file of points"
+    )
+    seeds: int | list[int] = Field(20, description="how many, counted from 1, or a list of them")
+    paired: bool = Field(True, description="whether all conditions have the same seeds, and so the same random numbers")
+    measures: list[str] = Field(
+        default_factory=lambda: list(MEASURES), min_length=1, description="names, or module:function for one's own"
+    )
+    expect: list[str] = Field(
+        default_factory=list, description="what is expected, as 'measure: ranked > chronological'"
+    )
+    limits: StudyLimits = Field(default_factory=StudyLimits)
+    keep: Literal["tables", "measures"] = Field(
+        "tables", description="tables: each run leaves its folder; measures: only its row"
+    )
+    collect: list[str] = Field(
+        default_factory=list, description="tables of which the rows of all runs are put together, with their factors"
+    )
+    cache: bool = Field(
+        True, description="whether all runs share the answers of the LLM, so that none is asked for twice"
+    )
+
+    @field_validator("base", "design", mode="before")
+    @classmethod
+    def _is_text_or_values(cls, given: object) -> object:
+        if not isinstance(given, str | Mapping | None):
+            raise ValueError("give a file, or values by key")
+        return given
+
+    @field_validator("arms", "set", "vary", mode="before")
+    @classmethod
+    def _has_names(cls, given: object) -> object:
+        """Refuse a key that YAML has read as something else than a text: `on`, `1`."""
+        for key in given if isinstance(given, Mapping) else ():
+            if not isinstance(key, str):
+                raise ValueError(f"the name {key!r} is no text: write it in quotes")
+        return given
+
+    @field_validator("arms", mode="before")
+    @classmethod
+    def _lets_an_arm_be_empty(cls, given: object) -> object:
+        return {k: {} if v is None else v for k, v in given.items()} if isinstance(given, Mapping) else given
+
+    @field_validator("arms", mode="after")
+    @classmethod
+    def _names_can_be_written(cls, arms: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+        for name in arms:
+            if not _ARM.fullmatch(name):
+                raise ValueError(f"the name {name!r} holds more than letters, digits, '_', '-', '.' and spaces")
+        return arms
+
+    @field_validator("seeds", mode="before")
+    @classmethod
+    def _are_seeds(cls, given: object) -> object:
+        many = given if isinstance(given, list) else [given]
+        if not many or any(isinstance(one, bool) or not isinstance(one, int) for one in many):
+            raise ValueError("give a whole number, or a list of seeds")
+        if isinstance(given, list) and (len(set(given)) < len(given) or any(not 0 <= one < 2**63 for one in given)):
+            raise ValueError("give different seeds of at least 0")
+        if isinstance(given, int) and not 1 <= given <= _MOST_SEEDS:
+            raise ValueError(f"give from 1 to {_MOST_SEEDS:,} seeds")
+        return given
+
+    @field_validator("measures", "expect", "collect", mode="after")
+    @classmethod
+    def _each_once(cls, given: list[str]) -> list[str]:
+        twice = [one for place, one in enumerate(given) if one in given[:place]]
+        if twice:
+            raise ValueError(f"{twice[0]!r} stands there twice")
+        return given
+
+    @field_validator("collect", mode="after")
+    @classmethod
+    def _are_tables(cls, given: list[str]) -> list[str]:
+        for table in given:
+            if table not in SOCIAL_TABLES:
+                raise ValueError(f"{table!r} is no table (there are {', '.join(SOCIAL_TABLES)})")
+        return given
+
+    @field_validator("vary", mode="after")
+    @classmethod
+    def _have_different_values(cls, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for key, values in given.items():
+            if not values or any(one in values[:place] for place, one in enumerate(values)):
+                raise ValueError(f"{key}: give at least one value, each once")
+        return given
+
+    @model_validator(mode="after")
+    def _each_key_has_one_owner(self) -> Self:
+        groups = {"set": self.set, "vary": self.vary, **{f"arms.{arm}": own for arm, own in self.arms.items()}}
+        for where, values in groups.items():
+            for key in flat_keys(values):
+                if key == "seed":
+                    raise ValueError(f"{where}: seed: the study's own key 'seeds' says which seeds there are")
+                if key in self.vary and where.startswith("arms."):
+                    raise ValueError(f"{where}: {key}: stands in 'vary' too; an arm or a factor can set it, not both")
+        return self
+
+
+_MOST_SEEDS: Final = 1_000_000
+_ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
+
+
+def flat_keys(values: Mapping[str, Any]) -> list[str]:
+    """Return the dotted keys of values that may be nested.
+
+    >>> flat_keys({"feed": {"mode": "random"}, "agents.n": 10})
+    ['feed.mode', 'agents.n']
+    """
+    found = []
+    for key, value in values.items():
+        if isinstance(value, Mapping) and value:
+            found += [f"{key}.{below}" for below in flat_keys(value)]
+        else:
+            found.append(key)
+    return found
+
+
+def value_of(text: str) -> Any:
+    """Return the value that a text stands for, as YAML reads it; what is no YAML is a text."""
+    try:
+        return parsed(text)
+    except yaml.YAMLError:
+        return text
+
+
+def flat_values(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return texts ``key=value`` as values by dotted key."""
+    parts = (text.partition("=") for text in overrides)
+    return {key.strip(): value_of(value) for key, _, value in parts}
+
+
+def read_study(file: str | Path) -> StudyParams:
+    """Return what a study file holds.
+
+    Raises:
+        ConfigError: If it is missing, no YAML, or a key or value is not allowed.
+    """
+    values = read_yaml(Path(file), what="study file", hint="")
+    return study_params(values, str(file))
+
+
+def study_params(values: Mapping[str, Any], where: str) -> StudyParams:
+    """Return values as the parameters of a study.
+
+    Raises:
+        ConfigError: One line: where, which key, what is allowed.
+    """
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{where}: a study is written as keys and values")
+    return validated(StudyParams, values, where)

@@ -1,0 +1,251 @@
+"""A study from its plan to its result."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from prism_mesa.errors import counted
+from prism_mesa.studies.collect import FACTS, collect, run_table
+from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign
+from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, run_missing, versions_of
+from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder
+from prism_mesa.studies.journal import Entry
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.studies.statistics.analysis import RunTable, analyse
+from prism_mesa.studies.statistics.precision import expected_width
+
+PILOT_SEEDS: Final = 2
+_PILOT_CONDITIONS: Final = 8
+type StudyStatusName = Literal["done", "failed", "incomplete"]
+
+
+@dataclass(frozen=True)
+class StudyStatus:
+    """How far a study is.
+
+    Attributes:
+        planned: Runs of the study.
+        done: Of these, those that came to a good end.
+        failed: Those that did not.
+        missing: Those that have not been run.
+        outdated: Of those done, those of which a measure, a table or the folder is still to be made.
+        failures: For each failed run its name, condition and seed, and why.
+        stale: Runs in the folder that are not of this study any more, by reason.
+    """
+
+    planned: int
+    done: int
+    failed: int
+    missing: int
+    outdated: int
+    failures: tuple[tuple[str, str, str], ...]
+    stale: Mapping[str, int]
+
+    @property
+    def status(self) -> StudyStatusName:
+        """`done`, `failed` if some are and none is missing, else `incomplete`."""
+        return "incomplete" if self.missing else "failed" if self.failed else "done"
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What of it a reader of the results should know."""
+        said = [
+            f"{counted(n, 'run')} of before {'is' if n == 1 else 'are'} stale ({why}): kept in the folder, and not used"
+            for why, n in self.stale.items()
+        ]
+        if self.outdated:
+            said.append(f"{counted(self.outdated, 'run')} to be looked at again for measures, tables or folders")
+        return tuple(said)
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What a study will take, from a pilot.
+
+    Attributes:
+        runs: Runs of the study, `done` of them done already, the pilot's among them.
+        conditions: Arms x points.
+        seeds: Of each condition.
+        pilot: Runs of the pilot that were done.
+        cpu_hours: Of all runs, as those of the pilot took; `cpu_hours_left` of those that are not done.
+        wall_hours: What is left, with `workers` at the same time.
+        calls: Of an LLM, for all runs; None without a pilot.
+        widths: What `precision.expected_width` returns.
+        notes: What was changed on its way in, has no effect, or is stale.
+    """
+
+    runs: int
+    done: int
+    conditions: int
+    seeds: int
+    pilot: int
+    workers: int
+    cpu_hours: float | None
+    cpu_hours_left: float | None
+    wall_hours: float | None
+    calls: float | None
+    widths: pd.DataFrame
+    notes: tuple[str, ...]
+
+
+def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
+    """Return how far a study is. Nothing is run, and nothing is written."""
+    versions, counts, failures, planned_names = versions_of(design), Counter[str](), [], set()
+    with folder.journals() as known:
+        for planned in design.runs():
+            planned_names.add(planned.run)
+            entry = known.entry(planned.run)
+            counts["missing" if entry is None else "done" if entry.done else "failed"] += 1
+            if entry is not None and entry.done and not is_complete(entry, design, versions):
+                counts["outdated"] += 1
+            if entry is not None and not entry.done:
+                failures.append((entry.run, entry.told, f"{entry.ending}: {entry.reason}"))
+        stale = Counter(_why_stale(entry, design) for entry in known.entries() if entry.run not in planned_names)
+    return StudyStatus(
+        design.n_runs,
+        counts["done"],
+        counts["failed"],
+        counts["missing"],
+        counts["outdated"],
+        tuple(failures),
+        dict(stale),
+    )
+
+
+def _why_stale(entry: Entry, design: StudyDesign) -> str:
+    """Return why a run of before is none of the study's."""
+    ours = [condition.identity for condition in design.conditions]
+    if any(entry.identity.config == one.config and entry.identity.data == one.data for one in ours):
+        same_code = any(entry.identity == one for one in ours)
+        return "its seed is none of the study's" if same_code else "the code has changed"
+    if any(entry.identity.config == one.config for one in ours):
+        return "a file that it reads has changed"
+    return "its condition is not in the study, or was changed"
+
+
+def run_study(
+    design: StudyDesign,
+    folder: StudyFolder,
+    engine: Engine,
+    *,
+    text: str = "",
+    shard: Shard = WHOLE,
+    retry: bool = True,
+    on_run: Callable[[Progress], object] = lambda progress: None,
+) -> StudyResult:
+    """Run what is missing of a study, and return what its runs say.
+
+    Args:
+        design: The study.
+        folder: Where it is kept; made if it is missing.
+        engine: Who runs the runs.
+        text: The study file, to be kept beside the results.
+        shard: Which runs are run here; what they say is of all that are there.
+        retry: Whether runs that failed before are tried again.
+        on_run: Called with the progress at first and after each run.
+
+    Raises:
+        DataError: If the folder cannot be used, or another process runs the study.
+        KeyboardInterrupt: When the user ends it; what was done is kept, and the same call continues.
+    """
+    make_study_folder(folder)
+    with folder.locked(shard):
+        folder.describe(design, text)
+        progress = run_missing(design, folder, engine, shard=shard, retry=retry, on_run=on_run)
+        notes = []
+        if progress.held_back:
+            most = design.params.limits.calls
+            notes.append(
+                f"limits.calls: {progress.calls:,} calls of an LLM were made, of at most {most:,}: "
+                f"{counted(progress.held_back, 'run')} not begun"
+            )
+        return result_of(design, folder, notes=tuple(notes))
+
+
+def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
+    """Put the runs that are there together, and return what they say. Nothing is run."""
+    collect(design, folder)
+    table, status = run_table(design, folder), status_of(design, folder)
+    return StudyResult(
+        study_dir=folder.path,
+        name=design.name,
+        question=design.params.question,
+        status=status.status,
+        values=design.params.model_dump(mode="json", exclude_unset=True),
+        base=design.base,
+        table=table,
+        facts=pd.read_parquet(folder.table(FACTS)),
+        analysis=analyse(table, design.params.expect),
+        notes=(*design.notes, *status.notes, *notes, *_undefined(table)),
+    )
+
+
+def _undefined(table: RunTable) -> list[str]:
+    """Return which measures are not a number in runs that are done, and in how many of which arms."""
+    done = table.runs[table.runs["status"] == "done"]
+    said = []
+    for measure in table.measures:
+        where = done.loc[done[measure].isna(), "arm"].value_counts()
+        if where.sum():
+            arms = ", ".join(f"{arm}: {n}" for arm, n in where.items())
+            said.append(f"{measure}: not a number in {where.sum()} of {len(done)} runs ({arms}); counted as missing")
+    return said
+
+
+def plan_study(
+    design: StudyDesign,
+    folder: StudyFolder,
+    engine: Engine,
+    *,
+    text: str = "",
+    on_run: Callable[[Progress], object] = lambda progress: None,
+) -> StudyPlan:
+    """Run a pilot, the first two seeds of some conditions, and return what the whole study will take.
+
+    The pilot's runs are the study's first ones: they are not run again.
+
+    Raises:
+        DataError: As for `run_study`.
+    """
+    make_study_folder(folder)
+    pilot = list(_pilot(design))
+    with folder.locked(WHOLE):
+        folder.describe(design, text)
+        run_missing(design, folder, engine, runs=pilot, on_run=on_run)
+        collect(design, folder)
+    facts = pd.read_parquet(folder.table(FACTS))
+    facts = facts[facts["ending"] == "done"]
+    status, workers = status_of(design, folder), engine.workers or default_workers(design.base)
+    cpu = float(facts["cpu_s"].mean()) / 3600 if len(facts) else None
+    left = None if cpu is None else cpu * (status.missing + status.failed)
+    return StudyPlan(
+        runs=design.n_runs,
+        done=status.done,
+        conditions=len(design.conditions),
+        seeds=len(design.seeds),
+        pilot=len(pilot),
+        workers=workers,
+        cpu_hours=None if cpu is None else cpu * design.n_runs,
+        cpu_hours_left=left,
+        wall_hours=None if left is None else left / workers,
+        calls=float(np.nanmean(facts["calls"].astype(float))) * design.n_runs if len(facts) else None,
+        widths=expected_width(_of_pilot(run_table(design, folder), pilot), len(design.seeds)),
+        notes=(*design.notes, *status.notes, *(f"{told}: {why}" for _, told, why in status.failures)),
+    )
+
+
+def _pilot(design: StudyDesign) -> list[PlannedRun]:
+    """Return the runs of the pilot: of conditions that lie all over the design."""
+    conditions = design.conditions
+    places = np.unique(np.linspace(0, len(conditions) - 1, min(_PILOT_CONDITIONS, len(conditions))).round().astype(int))
+    return [design.run_of(conditions[place], seed) for seed in design.seeds[:PILOT_SEEDS] for place in places]
+
+
+def _of_pilot(table: RunTable, pilot: list[PlannedRun]) -> RunTable:
+    """Return the pilot's runs alone."""
+    of_pilot = table.runs[table.runs["run"].isin([planned.run for planned in pilot])]
+    return RunTable(of_pilot, table.arms, table.factors, table.measures, table.design, table.paired, table.sampling)

@@ -1,0 +1,213 @@
+"""What a report is made of: sections as data, of which `page` makes HTML and `markdown` Markdown."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
+
+from prism_mesa.errors import printable, said_openly, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+type Ruling = Literal["holds", "fails", "open"]
+
+RULINGS: Final[dict[Ruling, str]] = {"holds": "\u2713", "fails": "\u2717", "open": "?"}
+"""The signs of verdicts, which are told apart without colours too."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """A name, a key, a value or a command, as it is typed."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Strong:
+    """A text that stands out."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """A text that steps back."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """A text that leads somewhere: to a file of the study's folder, or to a DOI."""
+
+    text: str
+    url: str
+
+
+@dataclass(frozen=True)
+class Badge:
+    """A verdict: its word, with a sign and a colour."""
+
+    ruling: Ruling
+
+
+type Part = str | Code | Strong | Quiet | Link | Badge
+type Words = Part | tuple[Part, ...]
+"""Text with names, links and badges in it; a line break in it is a space."""
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """Text; with `note` one that a reader should not miss."""
+
+    words: Words
+    note: bool = False
+
+
+@dataclass(frozen=True)
+class Bullets:
+    """A list."""
+
+    items: tuple[Words, ...]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Short facts: what, and the value."""
+
+    rows: tuple[tuple[str, Words], ...]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """An expectation, what became of it, and the sentence that says so."""
+
+    ruling: Ruling
+    text: str
+    sentence: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of a table; numbers stand at the right, and long texts have room."""
+
+    title: Words
+    number: bool = False
+    long: bool = False
+
+
+@dataclass(frozen=True)
+class Group:
+    """Rows of a table that belong together, under a line of their own if there is anything to say."""
+
+    title: Words
+    rows: tuple[tuple[Words, ...], ...]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table; `caption` says what its numbers are."""
+
+    columns: tuple[Column, ...]
+    groups: tuple[Group, ...]
+    caption: Words = ""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure, drawn when it is needed; `name` tells it apart from the report's others."""
+
+    name: str
+    caption: Words
+    draw: "Callable[[], Figure]"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Text that is shown as it is, line by line."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Blocks that are opened by who wants to read them."""
+
+    title: str
+    blocks: "tuple[Block, ...]"
+
+
+type Block = Paragraph | Bullets | Facts | Answer | Table | Picture | Listing | Fold
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the report; `name` is its anchor, and `parts` are under headings of their own."""
+
+    name: str
+    title: str
+    blocks: tuple[Block, ...]
+    parts: "tuple[Section, ...]" = ()
+
+
+@dataclass(frozen=True)
+class Report:
+    """All that a report says, in whatever form.
+
+    Attributes:
+        kicker: What stands above the question.
+        question: Its heading.
+        status: Of the study: `done`, `failed`, `incomplete`.
+        summary: How many runs there are, and how many are not.
+        sections: In the order of the page.
+        footer: What stands below everything.
+    """
+
+    kicker: str
+    question: str
+    status: str
+    summary: str
+    sections: tuple[Section, ...]
+    footer: Words
+
+
+def table(columns: Sequence[Column], rows: Sequence[tuple[Words, ...]], caption: Words = "") -> Table:
+    """Return a table whose rows are all alike."""
+    return Table(tuple(columns), (Group("", tuple(rows)),), caption)
+
+
+def parts_of(words: Words) -> tuple[Part, ...]:
+    """Return the parts of a text, each on one line: whatever was written into a study or raised by a run."""
+    return words if isinstance(words, tuple) else (words,)
+
+
+def marked(text: str) -> tuple[Part, ...]:
+    """Return text in which names stand between backticks, as in docstrings, with these as names."""
+    return tuple(Code(part) if place % 2 else part for place, part in enumerate(text.split("`")) if part)
+
+
+def plain(text: object) -> str:
+    """Return text on one line, without control characters and passwords."""
+    return printable(said_openly(str(text)))
+
+
+def brief(text: object, most: int = 240) -> str:
+    """Return text on one line with at most `most` characters."""
+    return shortened(" ".join(plain(text).split()), most)
+
+
+def pictures_of(blocks: Sequence[Block]) -> list[Picture]:
+    """Return the figures among blocks, in their order."""
+    found: list[Picture] = []
+    for block in blocks:
+        if isinstance(block, Picture):
+            found.append(block)
+        elif isinstance(block, Fold):
+            found += pictures_of(block.blocks)
+    return found
+
+
+def all_pictures(sections: Sequence[Section]) -> list[Picture]:
+    """Return the figures of sections and their parts, in the order of the page."""
+    return [one for part in sections for one in [*pictures_of(part.blocks), *all_pictures(part.parts)]]

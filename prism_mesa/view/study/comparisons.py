@@ -1,0 +1,211 @@
+"""What differs from what: differences, groups, equivalence, effects, indices. Only what the study has."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from prism_mesa.errors import counted
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.view.study.blocks import Block, Code, Column, Fold, Group, Paragraph, Section, Table, Words
+from prism_mesa.view.study.contents import measure_title, measures_in_order, pair, side_name
+from prism_mesa.view.study.numbers import count, decimals_for, interval, number, p_value, significant
+
+type Row = Mapping[str, Any]
+
+_MOST_ROWS: Final = 40
+_MOST_IN_ALL: Final = 400
+_MOST_PAIRS: Final = 12
+
+
+def comparisons_section(result: StudyResult) -> Section:
+    """Return the comparisons that the study has; a section without parts if it has none."""
+    parts = tuple(
+        part
+        for make in (_differences, _groups, _dunn, _equivalence, _effects, _indices)
+        if (part := make(result)) is not None
+    )
+    notes = tuple(Paragraph(note, note=True) for note in result.analysis.notes)
+    nothing = () if parts or notes else (Paragraph("There is nothing to compare yet."),)
+    return Section("comparisons", "Comparisons", (*notes, *nothing), parts)
+
+
+def _grouped(
+    result: StudyResult,
+    frame: pd.DataFrame,
+    columns: Sequence[Column],
+    cells: Callable[[Row, int], tuple[Words, ...]],
+    caption: str,
+    most: int = _MOST_ROWS,
+) -> tuple[Block, ...]:
+    """Return a table with a group for each measure; beyond some rows the rest is in a fold, and beyond many left out.
+
+    `cells` makes the cells of a row, with so many decimals as its measure bears.
+    """
+    groups: list[Group] = []
+    for measure in measures_in_order(result):
+        rows = frame[frame["measure"] == measure]
+        if len(rows):
+            bounds = (rows.get(end, ()) for end in ("low", "high"))
+            decimals = decimals_for(*bounds)
+            told = tuple(cells(row, decimals) for row in rows.to_dict("records"))
+            groups.append(Group(measure_title(measure), told))
+    shown, left_out = _cut(groups, _MOST_IN_ALL)
+    first, rest = _cut(shown, most)
+    blocks: list[Block] = [Table(tuple(columns), tuple(first), caption)]
+    if rest:
+        n = sum(len(group.rows) for group in rest)
+        blocks.append(Fold(counted(n, "further row"), (Table(tuple(columns), tuple(rest), caption),)))
+    if left_out:
+        n = sum(len(group.rows) for group in left_out)
+        blocks.append(Paragraph(f"{counted(n, 'row')} more: in Python, the study's analysis has them all."))
+    return tuple(blocks)
+
+
+def _cut(groups: Sequence[Group], most: int) -> tuple[list[Group], list[Group]]:
+    """Return the first rows of some groups, at most so many, and the others."""
+    first: list[Group] = []
+    rest: list[Group] = []
+    for group in groups:
+        room = most - sum(len(one.rows) for one in first)
+        first.append(Group(group.title, group.rows[:room]))
+        rest.append(Group(group.title, group.rows[room:]))
+    return [group for group in first if group.rows], [group for group in rest if group.rows]
+
+
+def _numbers(*titles: str) -> tuple[Column, ...]:
+    return tuple(Column(title, number=True) for title in titles)
+
+
+def _differences(result: StudyResult) -> Section | None:
+    frame = result.analysis.differences
+    frame = frame[frame["n"] > 0]
+    if frame.empty:
+        return None
+
+    def cells(row: Row, decimals: int) -> tuple[Words, ...]:
+        return (
+            pair(row),
+            number(row["difference"], decimals),
+            interval(row["low"], row["high"], decimals),
+            p_value(row["p"]),
+            p_value(row["p_holm"]),
+            p_value(row["p_mann_whitney"]),
+            number(row["rank_biserial"], 2),
+            count(row["n"]),
+            count(row["missing"]),
+        )
+
+    titles = ("difference", "95 % interval", "p", "p (Holm)", "p (Mann-Whitney)", "r", "n", "missing")
+    paired = "paired by seed" if result.table.paired else "of independent runs"
+    caption = (
+        f"Mean differences, left minus right, {paired}, with bootstrap intervals; p of the comparison, and after "
+        "Holm's correction; Mann-Whitney's test with the rank-biserial correlation r."
+    )
+    columns = (Column("compared"), *_numbers(*titles))
+    return Section("differences", "Differences", _grouped(result, frame, columns, cells, caption))
+
+
+def _groups(result: StudyResult) -> Section | None:
+    frame = result.analysis.groups
+    if frame.empty:
+        return None
+
+    def cells(row: Row, _: int) -> tuple[Words, ...]:
+        figures = (number(row["h"], 2), count(row["df"]), p_value(row["p"]), p_value(row["p_holm"]))
+        return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
+
+    columns = (Column("between"), *_numbers("H", "df", "p", "p (Holm)", "n", "missing"))
+    caption = "Kruskal-Wallis: whether any level differs from the others."
+    return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
+
+
+def _term(term: object) -> Words:
+    return {"arm": "arms", "condition": "all conditions"}.get(str(term)) or Code(str(term))
+
+
+def _dunn(result: StudyResult) -> Section | None:
+    frame = result.analysis.dunn
+    if frame.empty:
+        return None
+
+    def cells(row: Row, _: int) -> tuple[Words, ...]:
+        figures = (number(row["z"], 2), p_value(row["p"]), p_value(row["p_holm"]))
+        return (_term(row["term"]), side_name(row, "left"), side_name(row, "right"), *figures)
+
+    columns = (Column("of"), Column("left"), Column("right"), *_numbers("z", "p", "p (Holm)"))
+    caption = "Dunn's test of pairs, after Kruskal-Wallis."
+    return Section("pairs", "Pairs of groups", _grouped(result, frame, columns, cells, caption, _MOST_PAIRS))
+
+
+def _equivalence(result: StudyResult) -> Section | None:
+    frame = result.analysis.equivalence
+    if frame.empty:
+        return None
+
+    def cells(row: Row, decimals: int) -> tuple[Words, ...]:
+        sides = f"{side_name(row, 'left')} \u2212 {side_name(row, 'right')}"
+        return (
+            sides,
+            f"\u00b1 {significant(row['margin'])}",
+            interval(row["low"], row["high"], decimals),
+            p_value(row["p_low"]),
+            p_value(row["p_high"]),
+            p_value(row["p_holm"]),
+            count(row["n"]),
+            count(row["missing"]),
+            "yes" if row["equivalent"] else "not shown",
+        )
+
+    titles = ("margin", "90 % interval", "p (lower)", "p (upper)", "p (Holm)", "n", "missing")
+    columns = (Column("compared"), *_numbers(*titles), Column("equivalent"))
+    caption = (
+        "Two one-sided tests (TOST): equivalent where both ends of the margin are excluded, after Holm's correction "
+        "over all expectations; before it, where the 90 % interval of the difference lies within the margin."
+    )
+    return Section("equivalence", "Equivalence", _grouped(result, frame, columns, cells, caption))
+
+
+def _effects(result: StudyResult) -> Section | None:
+    frame = result.analysis.effects
+    if frame.empty:
+        return None
+
+    def cells(row: Row, _: int) -> tuple[Words, ...]:
+        figures = (count(row["df"]), number(row["f"], 2), p_value(row["p"]), p_value(row["p_holm"]))
+        size = number(row["partial_eta_squared"], 3)
+        return (Code(str(row["effect"])), *figures, size, count(row["n"]), count(row["missing"]))
+
+    columns = (Column("effect"), *_numbers("df", "F", "p", "p (Holm)", "partial \u03b7\u00b2", "n", "missing"))
+    caption = "Main effects and interactions (analysis of variance over all runs)."
+    return Section("effects", "Effects", _grouped(result, frame, columns, cells, caption))
+
+
+_INDICES: Final = {
+    "s1": "S1, alone",
+    "st": "ST, with its interactions",
+    "mu_star": "\u03bc*, mean absolute effect",
+    "mu": "\u03bc, mean effect",
+    "sigma": "\u03c3, spread of effects",
+}
+
+
+def _indices(result: StudyResult) -> Section | None:
+    frame = result.analysis.sensitivity
+    if frame.empty:
+        return None
+
+    def cells(row: Row, _: int) -> tuple[Words, ...]:
+        within = interval_of(row)
+        return (Code(str(row["factor"])), _INDICES[str(row["index"])], significant(row["value"]), within)
+
+    columns = (Column("factor"), Column("index"), *_numbers("value", "95 % interval"))
+    caption = "How much of a measure's variation each factor accounts for."
+    if result.table.design == "morris":
+        caption = "How much a measure moves when one factor moves."
+    return Section("indices", "Sensitivity", _grouped(result, frame, columns, cells, caption))
+
+
+def interval_of(row: Row) -> str:
+    """Return the interval of an index; of one without, nothing."""
+    return interval(row["low"], row["high"], decimals_for([row["low"]], [row["high"]], [row["value"]]))

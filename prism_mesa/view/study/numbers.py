@@ -1,0 +1,108 @@
+"""Numbers as a reader takes them in: as many decimals as their interval bears, and nothing where there is none."""
+
+from collections.abc import Iterable
+from math import floor, isfinite, log10
+from typing import Any, Final
+
+import pandas as pd
+
+NOTHING: Final = "\u2014"
+"""What stands where there is no number."""
+
+_MOST_DECIMALS: Final = 6
+_DIGITS: Final = 4
+
+
+def decimals_for(low: Iterable[float], high: Iterable[float], values: Iterable[float] = ()) -> int:
+    """Return the decimals at which the narrowest of some intervals shows two digits of its half width.
+
+    Without intervals that have a width, the decimals at which the largest value shows four digits.
+    """
+    widths = [abs(top - bottom) / 2 for bottom, top in zip(low, high, strict=True)]
+    known = [width for width in widths if isfinite(width) and width > 0]
+    if known:
+        return _within(1 - floor(log10(min(known))))
+    sizes = [abs(value) for value in values if isfinite(value) and value]
+    if all(float(size).is_integer() for size in sizes):
+        return 0
+    return _within(_DIGITS - 1 - floor(log10(max(sizes))))
+
+
+def _within(decimals: int) -> int:
+    return min(max(decimals, 0), _MOST_DECIMALS)
+
+
+def number(value: Any, decimals: int) -> str:
+    """Return a number with so many decimals.
+
+    >>> number(1234.5678, 1), number(-0.0001, 2), number(float("nan"), 2)
+    ('1,234.6', '0.00', '—')
+    """
+    if value is None or pd.isna(value):
+        return NOTHING
+    text = f"{float(value):,.{decimals}f}"
+    return text.lstrip("-") if not text.strip("-0.,") else text
+
+
+def interval(low: Any, high: Any, decimals: int) -> str:
+    """Return an interval.
+
+    >>> interval(0.1, 0.25, 2)
+    '[0.10, 0.25]'
+    """
+    if any(end is None or pd.isna(end) for end in (low, high)):
+        return NOTHING
+    return f"[{number(low, decimals)}, {number(high, decimals)}]"
+
+
+def significant(value: Any, digits: int = 3) -> str:
+    """Return a number with so many digits, a whole one as it is.
+
+    >>> significant(0.00012345), significant(12), significant(1234567.0)
+    ('0.000123', '12', '1,234,567')
+    """
+    if value is None or pd.isna(value):
+        return NOTHING
+    size = abs(float(value))
+    if not isfinite(size) or float(value).is_integer():
+        return f"{float(value):,.0f}"
+    return f"{float(value):.{digits - 1}e}" if size < 1e-5 else number(value, _places(size, digits))
+
+
+def _places(size: float, digits: int) -> int:
+    return max(digits - 1 - floor(log10(size)), 0)
+
+
+def p_value(value: Any) -> str:
+    """Return a p-value.
+
+    >>> p_value(0.0004), p_value(0.0312), p_value(1.0)
+    ('< 0.001', '0.031', '1.000')
+    """
+    if value is None or pd.isna(value):
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def count(value: Any) -> str:
+    """Return how many there are.
+
+    >>> count(12000), count(float("nan"))
+    ('12,000', '—')
+    """
+    return NOTHING if value is None or pd.isna(value) else f"{int(value):,}"
+
+
+def level(value: Any) -> str:
+    """Return the level of a factor, as a study file has it.
+
+    >>> level(0.02), level(True), level("x_algo"), level(50.0), level(None)
+    ('0.02', 'true', 'x_algo', '50', 'null')
+    """
+    if value is None or value is pd.NaT or (isinstance(value, float) and pd.isna(value)):
+        return "null"
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        return str(bool(value)).lower()
+    if isinstance(value, float) or hasattr(value, "dtype"):
+        return f"{float(value):.6g}"
+    return str(value)

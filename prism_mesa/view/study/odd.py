@@ -1,0 +1,248 @@
+"""The ODD protocol of a study's model as configured: seven elements, after Grimm et al. 2020, doi:10.18564/jasss.4259.
+
+What it says comes from the configuration, the chart, and docstrings: the steps of a round, the fields of agents, the
+groups of parameters.
+"""
+
+import re
+from collections.abc import Collection
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+from prism_mesa.errors import PrismError, counted
+from prism_mesa.runs.config import Config
+from prism_mesa.social.behavior import chosen_chart
+from prism_mesa.social.round import run_round
+from prism_mesa.social.state.population import Population
+from prism_mesa.statechart import STATES, TIMEOUT, Statechart, draw_chart
+from prism_mesa.statechart.params import StatechartParams
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.view.study.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Column,
+    Facts,
+    Fold,
+    Group,
+    Link,
+    Paragraph,
+    Part,
+    Picture,
+    Section,
+    Table,
+    Words,
+    marked,
+    table,
+)
+from prism_mesa.view.study.contents import measure_title, measures_in_order
+from prism_mesa.view.study.design import changed_keys
+from prism_mesa.view.study.odd_concepts import design_concepts
+from prism_mesa.view.study.odd_parameters import changed_parameters, parameter_tables
+from prism_mesa.view.study.odd_words import AGENT_FIELDS, FEEDS, NETWORKS, POST_FIELDS, WRITING, decided_by, input_files
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STEP: Final = re.compile(r"^\d+\. (\w+): (.*)", re.DOTALL)
+_ATTRIBUTE: Final = re.compile(r"^        (\w+): (.*(?:\n            .*)*)", re.MULTILINE)
+_BOOKKEEPING: Final = frozenset("ids names scripted feed n_feed current_match".split())
+
+
+def odd_section(result: StudyResult) -> Section:
+    """Return the ODD protocol of the base configuration of a study, with what its arms and factors change."""
+    try:
+        chart: Statechart | str = chosen_chart(result.base.statechart, asks_action=result.base.reasoner.asks_action)
+    except PrismError as error:  # the module of a chart of one's own may not be here where the report is written
+        chart = str(error)
+    varied = changed_keys(result)
+    source = Link("Grimm et al. 2020", "https://doi.org/10.18564/jasss.4259")
+    said: tuple[Part, ...] = ("The model as this study configures it, by the ODD protocol (", source, "). ")
+    parts = (_purpose(result), *odd_sections(result.base, chart, varied))
+    return Section("odd", "The model (ODD protocol)", (Paragraph((*said, *_what_varies(varied))),), parts)
+
+
+def _what_varies(varied: Collection[str]) -> list[Part]:
+    if not varied:
+        return ["All runs have this configuration; only their seeds differ."]
+    parts: list[Part] = ["Values are those of the base; the arms and factors of the study change "]
+    for key in varied:
+        parts += [Code(key), ", "]
+    return [*parts[:-1], "."]
+
+
+def odd_sections(config: Config, chart: Statechart | str, varied: Collection[str] = ()) -> tuple[Section, ...]:
+    """Return the elements of the protocol from the second on, which a configuration and its chart settle.
+
+    Args:
+        config: The configuration.
+        chart: Its chart; a text says why there is none to be had.
+        varied: Dotted keys that a study changes.
+    """
+    return (
+        _entities(config),
+        _process(config, chart),
+        Section("odd-concepts", "4. Design concepts", (Facts(tuple(design_concepts(config))),)),
+        _initialization(config),
+        Section("odd-input", "6. Input data", tuple(_input(config))),
+        _submodels(config, varied),
+    )
+
+
+def _purpose(result: StudyResult) -> Section:
+    names = measures_in_order(result)
+    rows: list[Words] = [measure_title(name) for name in names[:12]]
+    if len(names) > 12:
+        rows.append(f"and {len(names) - 12:,} more")
+    return Section(
+        "odd-purpose",
+        "1. Purpose and patterns",
+        (
+            Paragraph(
+                "The model simulates how people on a social platform see, judge and pass on posts, to learn what a "
+                f"platform's rules and its users' decisions do to what spreads. This study asks: {result.question}"
+            ),
+            Paragraph("The patterns by which it is judged are the measures of the study:"),
+            Bullets(tuple(rows)),
+        ),
+    )
+
+
+def _entities(config: Config) -> Section:
+    fields = _ATTRIBUTE.findall(Population.__doc__ or "")
+    told = {name: marked(" ".join(text.split())) for name, text in fields if name not in _BOOKKEEPING}
+    agents = tuple((Code(name), AGENT_FIELDS.get(name, text)) for name, text in told.items())
+    posts = tuple((Code(name), text) for name, text in POST_FIELDS.items())
+    minutes = config.clock.round_minutes
+    scales = (
+        ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart over {len(STATES)} states"),
+        ("Network", f"who follows whom, directed: {NETWORKS.get(config.network.kind, config.network.kind)}"),
+        (
+            "Posts",
+            f"texts with a vector of {config.posts.n_topics} topics, an author, a round, counts of likes, replies and "
+            "reshares; a reshare belongs to the cascade of the post it goes back to",
+        ),
+        ("Time", f"{config.rounds:,} rounds of {minutes:g} simulated minutes, {config.ticks_per_round:,} ticks each"),
+        ("Space", "none but the network"),
+    )
+    blocks: tuple[Block, ...] = (
+        Facts(scales),
+        Table(
+            (Column("state variable"), Column("meaning", long=True)),
+            (Group("of an agent", agents), Group("of a post", posts)),
+        ),
+    )
+    return Section("odd-entities", "2. Entities, state variables, and scales", blocks)
+
+
+def _process(config: Config, chart: Statechart | str) -> Section:
+    paragraphs = [" ".join(part.split()) for part in (run_round.__doc__ or "").split("\n\n")]
+    listed = re.split(r" (?=\d+\. )", next((part for part in paragraphs if _STEP.match(part)), ""))
+    steps = [found for line in listed if (found := _STEP.match(line))]
+    rows: list[tuple[Words, ...]] = [(str(n), Code(step[1]), marked(step[2])) for n, step in enumerate(steps, 1)]
+    columns = (Column("", number=True), Column("step"), Column("what happens", long=True))
+    blocks: list[Block] = [Paragraph("A round has these steps, in this order:"), table(columns, rows)]
+    blocks.append(Paragraph(marked(paragraphs[-1])))
+    blocks += [Paragraph(chart, note=True)] if isinstance(chart, str) else _chart(config, chart)
+    return Section("odd-process", "3. Process overview and scheduling", tuple(blocks))
+
+
+def _chart(config: Config, chart: Statechart) -> list[Block]:
+    """Return the chart as a picture and as a table of its transitions."""
+    rows: list[tuple[Words, ...]] = []
+    for transition in sorted(chart.transitions, key=lambda one: STATES.index(one.source)):
+        ticks = chart.timeouts.get(transition.source)
+        trigger = transition.trigger + (f" after {ticks} ticks" if ticks and transition.trigger == TIMEOUT else "")
+        target: Words = Code(transition.target.value) if transition.target else "open: the oracle chooses"
+        guard = transition.guard_label
+        otherwise = "else" if chart.cells[transition.trigger][transition.source].arms else ""
+        rows.append((Code(transition.source.value), Code(trigger), Code(guard) if guard else otherwise, target))
+    columns = (Column("in state"), Column("trigger"), Column("if"), Column("goes to"))
+    ticks = config.statechart.default_timeout_ticks
+    caption = (
+        f"The statechart {chart.name!r} of every agent. Without ticks of its own, a state times out after the agent's "
+        f"threshold ({ticks} ticks by default). An unguarded row beside guarded ones means else."
+    )
+    picture = "The statechart of every agent; where a diamond stands, the chart leaves the choice open."
+    key = config.statechart, config.reasoner.asks_action
+    return [
+        Picture("statechart", picture, lambda: _drawn(*key)),
+        Fold(f"All {counted(len(rows), 'transition')}", (table(columns, rows, caption),)),
+    ]
+
+
+@cache
+def _drawn(params: StatechartParams, asks_action: bool) -> "Figure":
+    """Return the picture of the chart that parameters name, which is slow to lay out."""
+    return draw_chart(chosen_chart(params, asks_action=asks_action))
+
+
+def _initialization(config: Config) -> Section:
+    p = config.agents
+    profiles = f"read from {p.profiles}" if p.profiles else "drawn from the seed, agent by agent"
+    facts: tuple[tuple[str, Words], ...] = (
+        ("Agents", f"all idle; interests, personality, thresholds, activity and propensities {profiles}"),
+        (
+            "Thresholds",
+            f"of engagement: mean {p.threshold_mean:g}, sd {p.threshold_sd:g}; the band around it is {p.band:g} wide",
+        ),
+        (
+            "Activity",
+            f"mean probability {p.activity:g} of coming online and {p.post_rate:g} of posting in a round; "
+            f"lognormal between agents, sigma {p.activity_sigma:g}",
+        ),
+        (
+            "Network",
+            f"{NETWORKS.get(config.network.kind, config.network.kind)}; mean {config.network.mean_degree:g} followed"
+            if config.network.edges is None
+            else f"read from {config.network.edges}",
+        ),
+        ("Posts", "none before the first round"),
+        ("Seed", "the same seed makes the same agents, network and texts in every arm that does not change them"),
+    )
+    return Section("odd-initialization", "5. Initialization", (Facts(facts),))
+
+
+def _input(config: Config) -> list[Block]:
+    found = input_files(config)
+    if not found:
+        return [
+            Paragraph(
+                "No files: the network and the agents are drawn, and the texts are those that come with "
+                "PRISM. Nothing from outside enters while rounds are run."
+            )
+        ]
+    rows: list[tuple[Words, ...]] = [(Code(key), Code(path), what) for key, path, what in found]
+    return [table((Column("key"), Column("file"), Column("what it holds")), rows)]
+
+
+def _submodels(config: Config, varied: Collection[str]) -> Section:
+    r = config.reasoner.rule
+    facts: tuple[tuple[str, Words], ...] = (
+        (
+            "Feed",
+            f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not "
+            f"read: {FEEDS.get(config.feed.mode, f'in the order of {config.feed.mode}')}",
+        ),
+        ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
+        (
+            "Judging a post",
+            "ignored below the agent's band, engaged with above it; inside the band the choice is open. The band is "
+            f"{config.agents.band:g} wide around the agent's threshold",
+        ),
+        ("Open choices", decided_by(config)),
+        (
+            "The rule",
+            f"P(engage) = logistic of -0.33 + {r.slope:g} x place in the band + {r.velocity:g} x log(1 + velocity) "
+            f"+ {r.media:g} if there are media + weights of personality (reasoner/rule.py has their source)",
+        ),
+        (
+            "Engaging",
+            "like, reply or reshare, drawn from the agent's propensities"
+            if not config.reasoner.asks_action
+            else "like, reply or reshare, which the oracle is asked for",
+        ),
+        ("Words", WRITING.get(config.content, config.content)),
+    )
+    blocks: tuple[Block, ...] = (Facts(facts), *changed_parameters(config, varied), *parameter_tables(config, varied))
+    return Section("odd-submodels", "7. Submodels and parameters", blocks)

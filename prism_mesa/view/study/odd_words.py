@@ -1,0 +1,98 @@
+"""What settings of the configuration mean, in words that the ODD protocol puts together."""
+
+from typing import Final
+
+from prism_mesa.runs.config import INPUT_FILES, Config
+
+NETWORKS: Final = {
+    "configuration": "a configuration model with a lognormal number of followers",
+    "erdos_renyi": "everybody follows everybody else with the same probability (Gilbert 1959)",
+    "barabasi_albert": "preferential attachment (Barab\u00e1si and Albert 1999), with some follows returned",
+    "watts_strogatz": "a small world (Watts and Strogatz 1998)",
+    "stochastic_block": "a directed stochastic block model of equal blocks",
+    "edges": "read from a file",
+}
+
+FEEDS: Final = {
+    "random": "in random order, of followed agents",
+    "chronological": "the newest first, of followed agents",
+    "preference": "the most relevant first, of followed agents",
+    "x_algo": "by the ranking published for Twitter in 2023, with posts from outside the own network",
+    "x_2023": "by the ranking published for Twitter in 2023, with posts from outside the own network",
+}
+
+WRITING: Final = {
+    "none": "replies and reshares have none; agents' own posts are texts of the corpus, near to their interests",
+    "template": "replies and reshares get sentences about the topic from templates",
+    "llm": "an LLM writes replies, reshares and agents' own posts",
+}
+
+_DECIDERS: Final = {
+    "auto": "an LLM where one is found, else the rule; the part on who decided says which it was",
+    "ollama": "an LLM served by Ollama",
+    "embedded": "the embedded LLM",
+    "openai": "an LLM behind an OpenAI-compatible server",
+    "rule": "the rule below, by a keyed draw of each agent",
+    "distilled": "a small model distilled from an LLM's choices",
+}
+
+_FILES: Final = {
+    "network.edges": "who follows whom",
+    "posts.file": "the texts that are posted",
+    "agents.profiles": "agents' own profiles",
+}
+
+
+AGENT_FIELDS: Final = {
+    "interests": "what the agent likes: a unit vector over topics",
+    "traits": "personality: Big Five, each from 1 to 5",
+    "engagement_threshold": "relevance at the middle of the agent's band, 0 to 1",
+    "timeout_threshold": "ticks after which the agent leaves a state by itself",
+    "activity": "probability of coming online in a round",
+    "post_rate": "probability of posting in a round",
+    "propensities": "shares of likes, replies and reshares among its engagements",
+    "present": "whether the agent is still on the platform",
+    "state": "state of its chart, one of eight",
+    "ticks_in_state": "ticks since it entered that state",
+    "pending_action": "what its draft becomes: like, reply or reshare",
+    "current_post": "the post that it is judging",
+}
+"""What the columns of `social.state.population` are, for readers who do not read code."""
+
+POST_FIELDS: Final = {
+    "author": "the agent that wrote or reshared it",
+    "topics": "what it is about: a unit vector over topics",
+    "kind": "post, reply or reshare",
+    "parent, root": "what it answers or reshares, and the post where its cascade began",
+    "round": "when it appeared",
+    "likes, replies, reshares, impressions": "counts so far",
+    "velocity": "engagements of the last rounds",
+}
+
+
+def decided_by(config: Config) -> str:
+    """Return who answers what the chart leaves open, and what stands in for an answer that does not come."""
+    if not config.statechart.oracle_enabled:
+        return "nobody is asked: the first option is taken"
+    r = config.reasoner
+    who = _DECIDERS.get(r.kind, r.kind)
+    if r.kind in ("rule", "distilled"):
+        return who
+    share = f", asked for a share of {r.llm_share:g}" if r.llm_share < 1 else ""
+    return f"{who}{f' ({r.model})' if r.model else ''}{share}; an answer that does not come is replaced by {r.fallback}"
+
+
+def asks_llm(config: Config) -> bool:
+    """Return whether an LLM may be asked for decisions."""
+    return config.statechart.oracle_enabled and config.reasoner.kind not in ("rule", "distilled")
+
+
+def input_files(config: Config) -> list[tuple[str, str, str]]:
+    """Return the files that are read, as (key, path, what it holds)."""
+    found = []
+    for group, name in INPUT_FILES:
+        path = getattr(getattr(config, group), name, None)
+        if path is not None:
+            key = f"{group}.{name}"
+            found.append((key, str(path), _FILES.get(key, "input")))
+    return found

@@ -1,0 +1,48 @@
+"""A report as one HTML page: everything in it, nothing fetched, nothing run."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+
+from prism_mesa.view.study.blocks import RULINGS, Answer, Block, Report, Table, parts_of, plain
+
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+@cache
+def _environment() -> Environment:
+    """Return what fills the templates in: whatever is no template's own is escaped."""
+    made = Environment(
+        loader=FileSystemLoader(_TEMPLATES, encoding="utf-8"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {"parts": parts_of, "plain": plain, "kind": lambda thing: type(thing).__name__}
+    made.globals["rulings"] = RULINGS
+    return made
+
+
+def page_of(report: Report, drawn: Mapping[str, str], numbers: Mapping[str, int]) -> str:
+    """Return a report as HTML.
+
+    Args:
+        report: What it says.
+        drawn: Figures as SVG elements, by name.
+        numbers: Of the figures, by name.
+    """
+    figures = {name: Markup(svg) for name, svg in drawn.items()}  # matplotlib has escaped what it was given
+    styles = Markup((_TEMPLATES / "page.css").read_text(encoding="utf-8"))
+    page = _environment().get_template("page.html")
+    return page.render(report=report, figures=figures, numbers=numbers, styles=styles)
+
+
+def snippet_of(title: str, blocks: Sequence[Block | Answer | Table]) -> str:
+    """Return a heading and some blocks as HTML, for a notebook."""
+    styles = Markup((_TEMPLATES / "snippet.css").read_text(encoding="utf-8"))
+    return _environment().get_template("snippet.html").render(title=title, blocks=blocks, styles=styles)

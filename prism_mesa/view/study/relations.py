@@ -1,0 +1,144 @@
+"""Figures of how conditions relate: interactions, the interval against the number of seeds, and sensitivity."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from prism_mesa.errors import shortened
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.studies.statistics.analysis import RunTable
+from prism_mesa.view.study.contents import condition_columns, is_sampled, short_key, side_name
+from prism_mesa.view.study.numbers import level
+from prism_mesa.view.study.style import GREY, INK, color_of, labels_of, marker_of, panels, tidy
+
+MOST_PAIRS: Final = 6
+"""Lines in a panel of the interval against the number of seeds."""
+_MOST_LEVELS: Final = 12
+_MOST_LINES: Final = 7
+_MOST_MARKS: Final = 25
+_LONGEST: Final = 28
+
+
+def interaction_terms(table: RunTable) -> tuple[str, str] | None:
+    """Return what is drawn along the axis and as lines, if exactly two things vary, with few levels each."""
+    terms = condition_columns(table)
+    if len(terms) != 2 or is_sampled(table):
+        return None
+    lines, axis = terms
+    few = table.runs[axis].nunique(dropna=False) <= _MOST_LEVELS
+    return (axis, lines) if few and table.runs[lines].nunique(dropna=False) <= _MOST_LINES else None
+
+
+def interaction_figure(result: StudyResult, measures: Sequence[str], axis: str, lines: str) -> Figure:
+    """Return the means of measures along the levels of one thing, a line for each level of another."""
+    figure, grid = panels(len(measures), height=2.6)
+    for axes, measure in zip(grid, measures, strict=True):
+        answers = result.analysis.answers
+        own = answers[answers["measure"] == measure].assign(
+            axis_level=lambda rows: rows[axis].map(level), line_level=lambda rows: rows[lines].map(level)
+        )
+        names = list(own["axis_level"].drop_duplicates())
+        by_line = list(own.groupby("line_level", sort=False))
+        labels = labels_of([str(name) for name, _ in by_line], _LONGEST)
+        for style, (label, (_, rows)) in enumerate(zip(labels, by_line, strict=True)):
+            places = rows["axis_level"].map(names.index) + 0.05 * style
+            reach = [rows["mean"] - rows["low"], rows["high"] - rows["mean"]]
+            drawn = axes.errorbar(places, rows["mean"], yerr=reach, fmt="-", **_line(style), capsize=3)
+            drawn.set_label(label)
+        tidy(axes, shortened(measure, 40), grid="y")
+        axes.set_xticks(range(len(names)), labels=labels_of(names, 14, 2), parse_math=False)
+        axes.set_xlim(-0.3, len(names) - 0.5)
+        axes.set_xlabel(axis, parse_math=False)
+    handles, labels = grid[0].get_legend_handles_labels()
+    title = None if lines == "arm" else short_key(lines)
+    figure.legend(handles, labels, title=title, frameon=False, loc="outside lower left", ncols=3)
+    return figure
+
+
+def _line(style: int) -> dict[str, Any]:
+    return {"color": color_of(style), "marker": marker_of(style), "ms": 4.5, "lw": 1.4}
+
+
+def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return half the width of the interval of a difference against the number of seeds."""
+    figure, grid = panels(len(measures), height=2.4, columns=_columns(len(measures)))
+    found = result.analysis.precision
+    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+        own = found[found["measure"] == measure]
+        pairs = list(own.groupby(["term", "left", "right"], sort=False, dropna=False))[:MOST_PAIRS]
+        names = labels_of([_pair_name(*key) for key, _ in pairs], 2 * _LONGEST)
+        for style, (name, (_, rows)) in enumerate(zip(names, pairs, strict=True)):
+            every = -(-len(rows) // _MOST_MARKS)
+            axes.plot(rows["seeds"], rows["half_width"], **_line(style), label=name, markevery=every)
+        tidy(axes, shortened(measure, 80 // _columns(len(measures))))
+        axes.set_ylim(bottom=0)
+        axes.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        axes.set_xlabel("seeds")
+        if place % _columns(len(measures)) == 0:
+            axes.set_ylabel("half width")
+    handles, labels = grid[0].get_legend_handles_labels()
+    columns = 1 if any(len(label) > _LONGEST + 8 for label in labels) else 2
+    figure.legend(handles, labels, frameon=False, loc="outside lower left", ncols=columns)
+    return figure
+
+
+def _pair_name(term: object, left: object, right: object) -> str:
+    sides = {"left": left, "right": right}
+    name = f"{side_name(sides, 'left')} \u2212 {side_name(sides, 'right')}"
+    return name if term in ("arm", "condition") else f"{short_key(str(term))}: {name}"
+
+
+def _columns(n: int) -> int:
+    """Return how many small panels stand side by side."""
+    return 3 if n == 3 or n > 4 else 2
+
+
+def sobol_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return first-order and total indices of each factor as bars with their intervals."""
+    n = len(result.table.factors)
+    figure, grid = panels(len(measures), height=0.36 * n + 1.1)
+    found = result.analysis.sensitivity
+    for place, (axes, measure) in enumerate(zip(grid, measures, strict=True)):
+        for side, (index, label) in enumerate((("s1", "S1, alone"), ("st", "ST, with interactions"))):
+            own = found[(found["measure"] == measure) & (found["index"] == index)]
+            rows = own["factor"].map(list(result.table.factors).index) + 0.38 * side - 0.19
+            axes.barh(rows, own["value"], height=0.36, color=color_of(side), alpha=0.85, label=label)
+            reach = [own["value"] - own["low"], own["high"] - own["value"]]
+            axes.errorbar(own["value"], rows, xerr=np.abs(reach), fmt="none", color=INK, lw=1.2, capsize=2)
+        tidy(axes, shortened(measure, 40), grid="x")
+        names = [shortened(name, _LONGEST) if place % 2 == 0 else "" for name in result.table.factors]
+        axes.set_yticks(range(n), labels=names, parse_math=False)
+        axes.set_ylim(n - 0.5, -0.5)
+        axes.set_xlabel("share of the variance")
+    figure.legend(*grid[0].get_legend_handles_labels(), frameon=False, loc="outside lower left", ncols=2)
+    return figure
+
+
+def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
+    """Return the mean absolute effect of each factor against how much its effects differ."""
+    figure, grid = panels(len(measures), height=2.7)
+    found = result.analysis.sensitivity
+    for axes, measure in zip(grid, measures, strict=True):
+        own = found[found["measure"] == measure]
+        wide = own.pivot(index="factor", columns="index", values="value")
+        reach = own[own["index"] == "mu_star"].set_index("factor")
+        for style, factor in enumerate(name for name in result.table.factors if name in wide.index):
+            _morris_point(axes, wide.loc[factor], reach.loc[factor], style, shortened(factor, _LONGEST))
+        tidy(axes, shortened(measure, 40))
+        axes.set_xlim(left=0)
+        axes.set_ylim(bottom=0)
+        axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")
+    figure.legend(*grid[0].get_legend_handles_labels(), frameon=False, loc="outside lower left", ncols=3)
+    return figure
+
+
+def _morris_point(axes: Axes, at: pd.Series, reach: pd.Series, style: int, name: str) -> None:
+    if pd.notna(reach["low"]):
+        width = [[at["mu_star"] - reach["low"]], [reach["high"] - at["mu_star"]]]
+        axes.errorbar(at["mu_star"], at["sigma"], xerr=np.abs(width), fmt="none", color=GREY, lw=1.2, capsize=2)
+    axes.plot(at["mu_star"], at["sigma"], ls="none", color=color_of(style), marker=marker_of(style), ms=6, label=name)

@@ -1,0 +1,75 @@
+"""The report of a study, written as a page and as Markdown."""
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.view.study.answers import answers_section
+from prism_mesa.view.study.blocks import Report, all_pictures
+from prism_mesa.view.study.closing import closing_section, footer
+from prism_mesa.view.study.comparisons import comparisons_section
+from prism_mesa.view.study.contents import runs_in_words
+from prism_mesa.view.study.design import design_section
+from prism_mesa.view.study.figures import figures_section
+from prism_mesa.view.study.markdown import markdown_of
+from prism_mesa.view.study.odd import odd_section
+from prism_mesa.view.study.page import page_of
+from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
+from prism_mesa.view.study.short_answer import short_answer
+from prism_mesa.view.study.style import png_of, svg_of
+
+
+def report_of(result: StudyResult, written: datetime) -> Report:
+    """Return what the report of a study says, in whatever form; `written` is when."""
+    sections = (
+        short_answer(result),
+        design_section(result),
+        answers_section(result),
+        figures_section(result),
+        comparisons_section(result),
+        failures_section(result),
+        deciders_section(result),
+        runs_section(result),
+        odd_section(result),
+        closing_section(result, written),
+    )
+    kicker = f"Study {result.name}"
+    summary = f"{runs_in_words(result.table.runs)}."
+    return Report(kicker, result.question, result.status, summary, sections, footer(result))
+
+
+def write_report(result: StudyResult, *, written: datetime | None = None) -> tuple[Path, Path]:
+    """Write report.html and report.md into the study's folder, with its figures in `figures`; return both paths.
+
+    A report that is there is replaced.
+
+    Args:
+        result: The study with its runs.
+        written: When; by default now.
+    """
+    report = report_of(result, written or datetime.now(UTC))
+    pictures = all_pictures(report.sections)
+    numbers = {picture.name: number for number, picture in enumerate(pictures, 1)}
+    files, drawn = {}, {}
+    for picture in pictures:
+        figure = picture.draw()
+        files[picture.name] = f"figures/{numbers[picture.name]:02d}-{_file_name(picture.name)}.png"
+        drawn[picture.name] = svg_of(figure)
+        _replace(result.study_dir / files[picture.name], png_of(figure))
+    page, text = result.study_dir / "report.html", result.study_dir / "report.md"
+    _replace(page, page_of(report, drawn, numbers).encode())
+    _replace(text, markdown_of(report, files, numbers).encode())
+    return page, text
+
+
+def _file_name(name: str) -> str:
+    """Return a figure's name as one of a file on any system."""
+    return re.sub(r"[^\w.-]+", "-", name, flags=re.ASCII)[:60].strip("-.")
+
+
+def _replace(file: Path, content: bytes) -> None:
+    """Write a file in place of what is there: a link, by whoever made the folder, is not written through."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.unlink(missing_ok=True)
+    file.write_bytes(content)

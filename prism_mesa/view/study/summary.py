@@ -1,0 +1,74 @@
+"""What a study comes to, in lines: as the commands on studies print it."""
+
+from prism_mesa.errors import counted, printable
+from prism_mesa.studies.result import StudyResult
+from prism_mesa.studies.study import StudyPlan, StudyStatus
+from prism_mesa.view.study.blocks import brief
+from prism_mesa.view.study.contents import runs_in_words
+from prism_mesa.view.study.numbers import significant
+
+type Lines = list[tuple[str, str]]
+
+_MOST_FAILURES = 5
+_MOST_WIDTHS = 24
+
+
+def study_lines(result: StudyResult) -> Lines:
+    """Return a study's end: its question, its runs, what became of its expectations, and where the report is."""
+    failed = result.table.runs[result.table.runs["status"] == "failed"]
+    rows = failed.head(_MOST_FAILURES).to_dict("records")
+    lines = [("question", brief(result.question, 400)), ("runs", runs_in_words(result.table.runs))]
+    lines += _failures([(row["run"], f"{row['arm']}, seed {row['seed']}", row["reason"]) for row in rows], len(failed))
+    for verdict in result.analysis.expectations:
+        lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]
+    if not result.analysis.expectations:
+        lines.append(("expected", "nothing: the study states no expectation (expect: ['MEASURE: ARM > ARM'])"))
+    lines += [("note", brief(note, 600)) for note in (*result.notes, *result.analysis.notes)]
+    return [*lines, ("report", printable(str(result.study_dir / "report.html")))]
+
+
+def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
+    """Return the first runs that failed, with their reasons, of `n`."""
+    lines = [("failed", f"{brief(run, 60)} ({brief(told, 120)}): {brief(why)}") for run, told, why in failures]
+    return (
+        [*lines, ("", f"and {n - len(failures):,} more: runs.parquet has their reasons")] if n > len(lines) else lines
+    )
+
+
+def status_lines(name: str, status: StudyStatus) -> Lines:
+    """Return how far a study is: its runs, those that failed, what is stale."""
+    counts = f"{status.done:,} done, {status.failed:,} failed, {status.missing:,} missing"
+    lines = [("study", f"{printable(name)} ({status.status})"), ("runs", f"{status.planned:,} planned: {counts}")]
+    lines += _failures(list(status.failures[:_MOST_FAILURES]), status.failed)
+    return lines + [("note", brief(note, 600)) for note in status.notes]
+
+
+def plan_lines(plan: StudyPlan) -> Lines:
+    """Return what a study will take: runs, CPU hours, calls of an LLM, and how wide its intervals will be."""
+    size = f"{counted(plan.conditions, 'condition')} x {counted(plan.seeds, 'seed')}"
+    lines = [
+        ("runs", f"{counted(plan.runs, 'run')} ({size}); {plan.done:,} are done, {plan.pilot:,} of them as a pilot")
+    ]
+    if plan.cpu_hours is not None and plan.wall_hours is not None:
+        left = f"{_hours(plan.wall_hours)} are left with {counted(plan.workers, 'worker')}"
+        lines.append(("time", f"{_hours(plan.cpu_hours)} of CPU in all; {left}"))
+    if plan.calls is not None:
+        lines.append(("LLM", counted(round(plan.calls), "call")))
+    for place, row in enumerate(plan.widths.head(_MOST_WIDTHS).to_dict("records")):
+        pair = f"{row['left']} - {row['right']}" + ("" if row["term"] == "arm" else f" ({row['term']})")
+        told = f"{printable(str(row['measure']))}: {printable(pair)}: ± {significant(row['half_width'])} (95 %)"
+        lines.append(("to expect" if place == 0 else "", told))
+    if len(plan.widths) > _MOST_WIDTHS:
+        lines.append(("", f"and {len(plan.widths) - _MOST_WIDTHS:,} more (--json has them)"))
+    return lines + [("note", brief(note, 600)) for note in plan.notes]
+
+
+def _hours(hours: float) -> str:
+    """Return a time as a reader takes it in.
+
+    >>> _hours(2.5), _hours(0.05), _hours(0.001)
+    ('2.5 h', '3.0 min', '4 s')
+    """
+    if hours >= 1:
+        return f"{hours:,.1f} h"
+    return f"{hours * 60:.1f} min" if hours * 60 >= 1 else f"{hours * 3600:.0f} s"

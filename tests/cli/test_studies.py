@@ -1,0 +1,171 @@
+"""`prism study` and `prism sweep`, as a user types them; runs are made in the process of the test."""
+
+import json
+
+import pandas as pd
+import pytest
+import yaml
+
+VALUES = {
+    "question": "Does a ranked feed bring more reshares?",
+    "base": {"agents": {"n": 30}, "rounds": 3, "network": {"mean_degree": 5}},
+    "arms": {"plain": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}},
+    "seeds": 3,
+    "measures": ["reshares", "impressions"],
+    "expect": ["impressions: ranked > plain", "reshares: plain = ranked within 5"],
+    "keep": "measures",
+}
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(**values):
+        file = tmp_path / "mine.yaml"
+        file.write_text(yaml.safe_dump({**VALUES, **values}, sort_keys=False))
+        return file
+
+    return write
+
+
+def test_a_study_prints_its_answer_and_leaves_its_report(prism, jobs, written, tmp_path):
+    code, out, err = prism("study", "run", written(), "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    folder = tmp_path / "results" / "mine"
+    assert told["study_dir"] == "results/mine"
+    assert told["status"] == "done"
+    assert told["runs"] == {"done": 6, "failed": 0, "missing": 0}
+    assert [one["text"] for one in told["expectations"]] == VALUES["expect"]
+    assert {one["verdict"] for one in told["expectations"]} <= {"holds", "fails", "open"}
+    runs = pd.read_parquet(folder / "runs.parquet")
+    by_arm = runs.pivot(index="seed", columns="arm", values="impressions")
+    assert told["expectations"][0]["difference"] == pytest.approx((by_arm["ranked"] - by_arm["plain"]).mean())
+    low, high = told["expectations"][0]["interval"]
+    assert low <= told["expectations"][0]["difference"] <= high
+    assert VALUES["question"] in (folder / "report.html").read_text()
+    assert (folder / "report.md").is_file()
+    code, out, _ = prism("study", "run", written())
+    assert (code, len(jobs)) == (0, 6)
+    assert "6 done" in out
+
+
+def test_a_plan_runs_two_seeds_and_tells_what_all_will_take(prism, jobs, written):
+    code, out, err = prism("study", "plan", written(seeds=30), "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert (told["runs"], told["pilot"], len(jobs)) == (60, 4, 4)
+    assert told["cpu_hours"] > 0
+    assert told["calls"] == 0
+    assert {row["measure"] for row in told["widths"]} == set(VALUES["measures"])
+    code, out, _ = prism("study", "plan", written(seeds=30))
+    assert code == 0
+    assert "60 runs" in out
+    prism("study", "run", written(seeds=3))
+    assert len(jobs) == 6
+
+
+def test_the_status_of_a_study_runs_nothing(prism, jobs, written, tmp_path):
+    code, out, _ = prism("study", "status", written(), "--json")
+    told = json.loads(out)
+    assert (code, told["planned"], told["missing"], told["status"]) == (0, 6, 6, "incomplete")
+    assert not (tmp_path / "results").exists()
+    prism("study", "run", written())
+    code, out, _ = prism("study", "status", written(seeds=4))
+    assert code == 0
+    assert "6 done, 0 failed, 2 missing" in out
+    assert len(jobs) == 6
+
+
+def test_a_report_is_written_anew_of_what_is_there(prism, jobs, written, tmp_path):
+    code, _, err = prism("study", "report", written())
+    assert code == 2
+    assert "nothing has been run yet" in err
+    prism("study", "run", written(), "--no-report")
+    page = tmp_path / "results" / "mine" / "report.html"
+    assert not page.exists()
+    code, out, _ = prism("study", "report", written(seeds=5), "--json")
+    assert code == 0
+    assert json.loads(out)["runs"] == {"done": 6, "failed": 0, "missing": 4}
+    assert page.is_file()
+
+
+def test_shards_together_are_the_study(prism, jobs, written):
+    assert prism("study", "run", written(), "--shard", "1/2", "--no-report", "--json")[0] == 0
+    code, out, _ = prism("study", "run", written(), "--shard", "2/2", "--json")
+    assert (code, json.loads(out)["runs"]["done"], len(jobs)) == (0, 6, 6)
+
+
+def test_a_study_with_a_failed_run_ends_as_failed_and_names_it(prism, jobs, written, tmp_path):
+    (tmp_path / "half.py").write_text(
+        "def way(run):\n    if run.config.seed == 2:\n        raise ValueError('not this one')\n    return 1.0\n"
+    )
+    code, out, err = prism("study", "run", written(measures=["half:way"], expect=[]), "--json")
+    told = json.loads(out)
+    assert (code, told["status"], told["runs"]["failed"]) == (1, "failed", 2)
+    assert {row["seed"] for row in told["failures"]} == {2}
+    assert all("half:way" in row["reason"] and "not this one" in row["reason"] for row in told["failures"])
+    assert "2 of 6 runs failed" in err
+
+
+def test_a_sweep_is_a_study_without_arms(prism, jobs, tmp_path):
+    given = ("agents.n=30", "rounds=3", "network.mean_degree=5", "reasoner.kind=rule")
+    vary = ("--vary", "agents.band=0.02,0.1", "--vary", "feed.mode=random,chronological")
+    code, out, err = prism("sweep", *given, *vary, "--seeds", 2, "--measure", "reshares", "--json")
+    assert code == 0, err
+    told = json.loads(out)
+    assert told["runs"]["done"] == len(jobs) == 8
+    runs = pd.read_parquet(tmp_path / told["study_dir"] / "runs.parquet")
+    assert set(runs["feed.mode"]) == {"random", "chronological"}
+    assert set(runs["agents.band"]) == {0.02, 0.1}
+    assert set(runs["arm"]) == {"all"}
+
+
+@pytest.mark.slow
+def test_a_sweep_with_a_drawn_design_has_indices(prism, jobs, tmp_path):
+    given = ("agents.n=20", "rounds=1", "network.mean_degree=5", "reasoner.kind=rule")
+    vary = ("--vary", "agents.band=0.02,0.3", "--vary", "agents.activity=0.1,0.9", "--design", "sobol:4")
+    code, out, err = prism("sweep", *given, *vary, "--seeds", 1, "--measure", "impressions", "--name", "s", "--json")
+    assert code == 0, err
+    assert json.loads(out)["runs"]["done"] == len(jobs) == 16
+    assert "Sobol" in (tmp_path / "results" / "s" / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("study", "run", "no.yaml"), "no.yaml: no such study file"),
+        (("study", "run", "mine.yaml", "--shard", "3/2"), "shard: '3/2': is written K/N, K from 1 to N"),
+        (("study", "run", "mine.yaml", "--scheduler", "tcp://x:1"), "--scheduler: has no use with --engine local"),
+        (("sweep",), "sweep: nothing varies: give --vary KEY=A,B,..."),
+        (("sweep", "--vary", "agents.band"), "--vary: 'agents.band': is written KEY=A,B,..."),
+        (("sweep", "--vary", "agents.bant=1,2"), "agents.bant: no such key"),
+        (("sweep", "--vary", "agents.band=0.1,0.2", "--design", "sobel:8"), "design"),
+    ],
+)
+def test_what_cannot_be_used_is_said_in_one_line(prism, written, arguments, said, tmp_path):
+    written()
+    code, out, err = prism(*arguments)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.glob("results/*"))
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"expect": ["reshares: plain > rankt"]}, "rankt"),
+        ({"expect": ["resharse: plain > ranked"]}, "resharse"),
+        ({"expect": ["reshares plain ranked"]}, "expect"),
+        ({"measures": ["nowhere:at_all"]}, "nowhere"),
+        ({"arms": {"plain": {"feed.mode": "chronologic"}}}, "arms.plain: feed.mode"),
+        ({"mesures": ["likes"]}, "mesures: no such key"),
+    ],
+)
+def test_a_study_that_cannot_run_is_said_in_one_line_before_anything_runs(prism, jobs, written, tmp_path, values, said):
+    code, out, err = prism("study", "run", written(**values))
+    assert (code, out, jobs) == (2, "", [])
+    assert "mine.yaml" in err
+    assert said in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "results").exists()

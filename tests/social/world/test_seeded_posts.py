@@ -1,0 +1,144 @@
+"""Posts that users place: who writes them, when they appear, and that nothing else moves."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from worlds import differing, ran, small
+
+from prism_mesa import Config
+from prism_mesa.errors import ConfigError, PrismWarning
+from prism_mesa.params import nested, validated
+from prism_mesa.social.state.posts import POST
+from prism_mesa.social.world.communities import communities_of, share_across
+from prism_mesa.social.world.random_networks import block_bounds
+
+BLOCKS = {
+    "agents_n": 200,
+    "network_kind": "stochastic_block",
+    "network_blocks": 4,
+    "network_mean_degree": 12,
+    "rounds": 12,
+}
+
+
+def world(**params):
+    return small(**BLOCKS | params)
+
+
+def across_by_hand(model):
+    """Return the share of followers of another block, agent by agent."""
+    block = [row // 50 for row in range(200)]
+    followers = {row: [] for row in range(200)}
+    for row in range(200):
+        for followed in model.network.followees(row).tolist():
+            followers[followed].append(row)
+    return {row: sum(block[f] != block[row] for f in own) / max(1, len(own)) for row, own in followers.items()}
+
+
+@pytest.mark.parametrize(("size", "position"), [*product(["small", "large"], ["bridge", "periphery"])])
+def test_authors_are_of_the_tenth_of_their_size_and_of_it_the_fifth_of_their_position(size, position):
+    model = world(posts_seeded_count=8, posts_seeded_size=size, posts_seeded_position=position)
+    followers, across = model.network.n_followers, across_by_hand(model)
+    chosen = sorted(set(model.seeded.author.tolist()))
+    assert len(chosen) == 4  # a fifth of a tenth of 200
+    tenth = sorted(followers.tolist())
+    assert all(followers[a] <= tenth[19] if size == "small" else followers[a] >= tenth[-20] for a in chosen)
+    of_size = [
+        row for row in range(200) if (followers[row] < tenth[19] if size == "small" else followers[row] > tenth[-20])
+    ]
+    beyond = [across[row] for row in of_size if row not in chosen]
+    own = [across[row] for row in chosen]
+    assert (min(own) >= max(beyond)) if position == "bridge" else (max(own) <= min(beyond))
+    assert model.seeded.across.tolist() == [across[a] for a in model.seeded.author.tolist()]
+    assert model.seeded.followers.tolist() == followers[model.seeded.author].tolist()
+
+
+def test_those_who_fit_take_turns_and_any_author_may_be_drawn():
+    few = world(posts_seeded_count=8, posts_seeded_size="small", posts_seeded_position="bridge").seeded.author.tolist()
+    assert few[:4] == few[4:]
+    assert len(set(few)) == 4
+    anybody = world(posts_seeded_count=12).seeded.author.tolist()
+    assert len(set(anybody)) == 12
+    assert anybody != world(posts_seeded_count=12, seed=7).seeded.author.tolist()
+
+
+def test_they_appear_one_a_round_with_the_same_texts_whoever_writes_them():
+    small_ones, large_ones = (
+        ran(world(posts_seeded_count=3, posts_seeded_round=2, posts_seeded_size=size), 6) for size in ("small", "large")
+    )
+    assert small_ones.seeded.text_id.tolist() == large_ones.seeded.text_id.tolist()
+    assert small_ones.seeded.author.tolist() != large_ones.seeded.author.tolist()
+    for model in (small_ones, large_ones):
+        facts = model.seeded.as_facts(model.posts)
+        rows = [fact["post"] for fact in facts]
+        assert [fact["round"] for fact in facts] == model.posts.round[rows].tolist() == [2, 3, 4]
+        assert model.posts.author[rows].tolist() == [fact["author"] for fact in facts] == model.seeded.author.tolist()
+        assert model.posts.text_id[rows].tolist() == model.seeded.text_id.tolist()
+        assert set(model.posts.kind[rows].tolist()) == {POST}
+
+
+def test_before_the_first_one_a_run_is_as_without_and_only_those_that_appeared_are_told():
+    without = ran(world(agents_post_rate=0.3), 4)
+    placed = world(agents_post_rate=0.3, posts_seeded_count=2, posts_seeded_round=4)
+    ran(placed, 4)
+    assert placed.seeded.as_facts(placed.posts) == []
+    assert set(differing(without, placed)) <= {"notes", "params", "schedule", "seeded"}
+    ran(placed, 1)
+    assert [fact["round"] for fact in placed.seeded.as_facts(placed.posts)] == [4]
+    assert placed.posts.kind.tolist().count(POST) == ran(without, 1).posts.kind.tolist().count(POST) + 1
+
+
+def test_the_notes_say_who_was_chosen():
+    model = world(posts_seeded_count=2, posts_seeded_size="large")
+    row = model.seeded.author[0]
+    note = model.notes[0]
+    assert note.startswith(f"posts.seeded: 2 posts by agent {row} ({model.network.n_followers[row]} followers, 0.")
+    assert world().notes == ()
+
+
+def test_in_other_networks_communities_are_main_interests():
+    model = small(agents_n=100, rounds=4, posts_seeded_count=3, posts_seeded_position="bridge")
+    main = [words[0] if words else None for words in model.topics.words_of(model.population.interests)]
+    for author, across in zip(model.seeded.author.tolist(), model.seeded.across.tolist(), strict=True):
+        followers = [row for row in range(100) if author in model.network.followees(row)]
+        other = sum(main[row] != main[author] for row in followers if main[row])
+        assert across == other / max(1, len(followers))
+
+
+def test_blocks_are_equal_and_who_came_later_is_in_none():
+    bounds = block_bounds(4, 10)
+    assert bounds.tolist() == [0, 3, 6, 8, 10]
+    network = Config.model_validate({"network": {"kind": "stochastic_block", "blocks": 4}}).network
+    community, n = communities_of(network, 10, [], np.full(12, -1))
+    assert (community.tolist(), n) == ([0, 0, 0, 1, 1, 1, 2, 2, 3, 3, -1, -1], 4)
+
+
+def test_names_that_are_equal_are_one_community_and_whoever_has_no_interest_is_in_none():
+    community, n = communities_of(Config().network, 5, ["tea", "jazz", "tea", ""], np.array([0, 1, 2, -1, 3]))
+    assert n == 2
+    assert community[0] == community[2] != community[1]
+    assert community[3] == community[4] == -1
+
+
+def test_follows_of_who_is_in_no_community_do_not_count():
+    community = np.array([0, 1, 0, -1])
+    followed, follower = np.array([0, 0, 0, 3, 1]), np.array([1, 2, 3, 0, 3])
+    assert share_across(community, followed, follower, 4).tolist() == [0.5, 0, 0, 0]
+
+
+def test_posts_that_would_come_after_the_last_round_are_refused():
+    values = nested({"rounds": 10, "posts.seeded.count": 8, "posts.seeded.round": 3})
+    with pytest.raises(
+        ConfigError,
+        match=r"posts.seeded.count=8 posts, one a round from posts.seeded.round=3 on, need rounds=11 or more",
+    ):
+        validated(Config, values, "config")
+    assert validated(Config, values | {"rounds": 11}, "config").posts.seeded.count == 8
+
+
+def test_in_one_community_there_is_no_position():
+    one = {"network_blocks": 1, "posts_seeded_count": 4}
+    with pytest.warns(PrismWarning, match=r"posts.seeded.position: no effect: there is one community"):
+        bridge = world(**one, posts_seeded_position="bridge")
+    assert bridge.seeded.author.tolist() == world(**one).seeded.author.tolist()

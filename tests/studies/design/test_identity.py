@@ -1,0 +1,46 @@
+from prism_mesa import Config
+from prism_mesa.studies.design.identity import digest, identity_of, measure_version, shortest
+
+
+def test_parts_do_not_run_together():
+    assert digest("a", "bc") != digest("ab", "c")
+    assert len(digest("a")) == 16
+
+
+def test_what_decides_results_makes_another_run():
+    base = identity_of(Config())
+    assert base.run_of(1) == identity_of(Config()).run_of(1) != base.run_of(2)
+    for other in (Config(agents={"n": 50}), Config(reasoner={"temperature": 0.5}), Config(rounds=3)):
+        assert identity_of(other).run_of(1) != base.run_of(1)
+
+
+def test_what_has_no_effect_on_results_makes_the_same_run():
+    same = Config(seed=7, threads=2, reasoner={"timeout_s": 5, "ledger": "cache", "ledger_path": "answers.sqlite"})
+    assert identity_of(same) == identity_of(Config())
+
+
+def test_files_count_by_what_they_hold(tmp_path):
+    one, same, other = (tmp_path / name for name in ("one.csv", "same.csv", "other.csv"))
+    one.write_text("text\nhello\n")
+    same.write_text("text\nhello\n")
+    other.write_text("text\ngoodbye\n")
+    found = [identity_of(Config(posts={"file": str(file)})) for file in (one, same, other)]
+    assert found[0] == found[1]
+    assert (found[0].config, found[0].code) == (found[2].config, found[2].code)
+    assert found[0].data != found[2].data != identity_of(Config()).data
+
+
+def test_a_measure_of_ones_own_changes_with_its_file(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    file = tmp_path / "counted_here.py"
+    file.write_text("def one(run):\n    return 1\n")
+    before = measure_version("counted_here:one")
+    file.write_text("def one(run):\n    return 2\n")
+    assert before != measure_version("counted_here:one") != ""
+    assert measure_version("no_such_module_at_all:one") == ""
+    assert measure_version("likes") == measure_version("reshares") != ""
+
+
+def test_values_are_told_as_a_user_writes_them():
+    told = shortest({"feed.mode": "x_algo", "agents.band": 0.1, "posts.file": None, "reasoner.asks_action": True})
+    assert told == "feed.mode=x_algo, agents.band=0.1, posts.file=null, reasoner.asks_action=true"

@@ -1,0 +1,84 @@
+import pytest
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.studies.design.points import make_points
+from prism_mesa.studies.params import study_params
+
+
+def points_of(**values):
+    return make_points(study_params({"question": "Does it?", **values}, "mine.yaml"), "mine.yaml")
+
+
+def refused(**values):
+    with pytest.raises(ConfigError) as error:
+        points_of(**values)
+    said = str(error.value)
+    assert said.startswith("mine.yaml: ")
+    assert "\n" not in said
+    return said
+
+
+def test_nothing_varies_at_one_point():
+    points = points_of()
+    assert (points.factors, points.values) == ((), [()])
+
+
+def test_all_combinations_are_points():
+    points = points_of(vary={"agents.n": [10, 20], "feed.mode": ["random", "x_algo"]})
+    assert points.kind == "factorial"
+    assert points.values == [(10, "random"), (10, "x_algo"), (20, "random"), (20, "x_algo")]
+
+
+def test_a_drawn_design_lies_in_its_ranges_and_whole_numbers_stay_whole():
+    points = points_of(vary={"agents.n": [10, 20], "agents.band": [0.1, 0.2]}, design={"lhs": 30})
+    assert points.kind == "lhs"
+    assert len(points.values) == 30
+    assert all(isinstance(n, int) and 10 <= n <= 20 and 0.1 <= band <= 0.2 for n, band in points.values)
+    assert points.notes == ("agents.n: drawn as real numbers and rounded, since whole numbers are allowed",)
+    assert points == points_of(vary={"agents.n": [10, 20], "agents.band": [0.1, 0.2]}, design={"lhs": 30})
+    assert points != points_of(vary={"agents.n": [10, 20], "agents.band": [0.1, 0.2]}, design={"lhs": 30, "seed": 1})
+
+
+def test_a_file_holds_a_point_in_each_row(tmp_path):
+    file = tmp_path / "points.csv"
+    file.write_text("agents.n, feed.mode\n10,random\n20,x_algo\n")
+    points = points_of(design=str(file))
+    assert (points.kind, points.factors) == ("csv", ("agents.n", "feed.mode"))
+    assert points.values == [(10, "random"), (20, "x_algo")]
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"vary": {"agents.m": [1]}}, "vary: agents.m: no such key of the configuration. Did you mean 'agents.n'?"),
+        ({"vary": {"agents": [1]}}, "vary: agents: is a group of keys (agents.n, agents.band"),
+        ({"vary": {"agents.n": [1, 2]}, "design": {"sobal": 64}}, "design: give {sobol: N}, {lhs: N}, {morris: N}"),
+        ({"vary": {"agents.n": [1, 2]}, "design": {"lhs": 5, "sobol": 4}}, "design: give {sobol: N}"),
+        ({"vary": {"agents.n": [1, 2]}, "design": {"lhs": 1}}, "lhs: must be a whole number of at least 2, not 1"),
+        ({"vary": {"agents.n": [1, 2]}, "design": {"lhs": True}}, "lhs: must be a whole number of at least 2"),
+        ({"vary": {"agents.n": [1, 2]}, "design": {"sobol": 6}}, "sobol"),
+        ({"design": {"lhs": 5}}, "design: lhs needs 'vary'"),
+        ({"vary": {"feed.mode": ["random", "x_algo"]}, "design": {"lhs": 5}}, "needs [lowest, highest], two numbers"),
+        ({"vary": {"agents.n": [9, 5]}, "design": {"lhs": 5}}, "needs [lowest, highest], two numbers, not [9, 5]"),
+        ({"design": "no.csv"}, "design: no.csv: no such file"),
+        ({"vary": {"agents.n": [9]}, "design": "no.csv"}, "vary: has no effect beside a file of points"),
+    ],
+)
+def test_a_design_that_is_none_is_said_in_one_line(values, said):
+    assert said in refused(**values)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("agents.n\n", "holds no point"),
+        ("", "cannot be read as CSV"),
+        ("agents.m\n1\n", "agents.m: no such key"),
+        ("seed\n1\n", "the study's own key 'seeds'"),
+        ("agents.n,agents.band\n5,\n", "line 2: agents.band: is empty: an incomplete design"),
+    ],
+)
+def test_a_file_of_points_that_cannot_be_used_is_said_in_one_line(tmp_path, text, said):
+    file = tmp_path / "points.csv"
+    file.write_text(text)
+    assert said in refused(design=str(file))

@@ -1,0 +1,117 @@
+import pytest
+import yaml
+
+from prism_mesa.errors import BadInputError
+from prism_mesa.studies.design.study_design import design_study, overrides_of
+from prism_mesa.studies.params import study_params
+
+SMALL = {"question": "Does it?", "base": {"agents.n": 20, "rounds": 2, "network.mean_degree": 5}, "seeds": 2}
+TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed": {"mode": "x_algo"}}}
+
+
+def design_of(where="mine.yaml", **values):
+    return design_study(study_params({**SMALL, "measures": ["reshares"], **values}, where), "mine", where)
+
+
+def refused(**values):
+    with pytest.raises(BadInputError) as error:
+        design_of(**values)
+    said = str(error.value)
+    assert said.startswith("mine.yaml: ")
+    assert "\n" not in said
+    return said
+
+
+def test_runs_are_arms_by_points_by_seeds():
+    design = design_of(arms=TWO, vary={"agents.band": [0.02, 0.1]}, seeds=[4, 9])
+    found = [(run.condition.arm, run.condition.point, run.seed) for run in design.runs()]
+    assert found == [(arm, (band,), seed) for arm in TWO for band in (0.02, 0.1) for seed in (4, 9)]
+    assert design.n_runs == len({run.run for run in design.runs()}) == 8
+    assert sorted(run.run for run in design.runs_by_seed()) == sorted(run.run for run in design.runs())
+    assert [run.seed for run in design.runs_by_seed()] == [4] * 4 + [9] * 4
+
+
+def test_each_run_has_the_configuration_of_its_arm_point_and_seed():
+    design = design_of(arms=TWO, vary={"agents.band": [0.02, 0.1]}, set={"rounds": 3})
+    config = design.config_of(list(design.runs())[-1])
+    assert (config.feed.mode, config.agents.band, config.rounds, config.agents.n) == ("x_algo", 0.1, 3, 20)
+    assert config.seed == 2
+
+
+def test_a_study_without_arms_has_one():
+    design = design_of()
+    assert design.arms == ("all",)
+    assert [run.condition.arm for run in design.runs()] == ["all", "all"]
+
+
+def test_arms_are_paired_unless_that_is_switched_off():
+    paired, apart = design_of(arms=TWO), design_of(arms=TWO, paired=False)
+    assert [run.seed for run in paired.runs()] == [1, 2, 1, 2]
+    assert len({run.seed for run in apart.runs()}) == 4
+    assert [run.seed for run in apart.runs()] == [run.seed for run in design_of(arms=TWO, paired=False).runs()]
+
+
+def test_another_arm_or_seed_leaves_the_names_of_the_other_runs():
+    before = {run.run for run in design_of(arms=TWO).runs()}
+    more = {run.run for run in design_of(arms={"random": {"feed.mode": "random"}, **TWO}, seeds=5).runs()}
+    assert before < more
+
+
+def test_conditions_that_are_the_same_share_their_runs():
+    design = design_of(arms={"one": {}, "same": {"feed.mode": "chronological"}})
+    assert len({run.run for run in design.runs()}) == 2
+
+
+def test_the_base_is_looked_for_beside_the_study_too(tmp_path, monkeypatch):
+    (tmp_path / "base.yaml").write_text(yaml.safe_dump({"agents": {"n": 20}, "network": {"mean_degree": 5}}))
+    monkeypatch.chdir(tmp_path.parent)
+    design = design_of(str(tmp_path / "mine.yaml"), base="base.yaml")
+    assert design.base.agents.n == 20
+    assert design.base.reasoner.kind == "rule"
+
+
+def test_what_is_typed_makes_a_run_again():
+    design = design_of(arms=TWO, vary={"agents.band": [0.02, 0.1]})
+    assert overrides_of(list(design.runs())[-1], design) == "feed.mode=x_algo agents.band=0.1 seed=2"
+
+
+def test_who_decides_is_settled_before_anything_runs(monkeypatch):
+    from prism_mesa.reasoner import RuleReasoner
+    from prism_mesa.studies.design import study_design
+
+    asked = []
+
+    def only_rule(params):
+        asked.append(params.kind)
+        return RuleReasoner(params.rule)
+
+    monkeypatch.setattr(study_design, "make_reasoner", only_rule)
+    design = design_of(arms=TWO, set={"reasoner.kind": "auto"})
+    assert {design.config_of(run).reasoner.kind for run in design.runs()} == {"rule"}
+    assert asked == ["auto"]
+
+
+def test_what_has_no_effect_is_noted_with_its_condition():
+    design = design_of(arms={"plain": {}, "idle": {"feed.x_algo.weight_like": 3}})
+    [note] = [note for note in design.notes if "weight_like" in note]
+    assert note.startswith("idle: feed.x_algo.weight_like: no effect")
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"arms": {"ranked": {"feed.mod": "x_algo"}}}, "arms.ranked: feed.mod: no such key of the configuration"),
+        ({"arms": {"ranked": {"feed.mode": "xalgo"}}}, "arms.ranked: feed.mode: Input should be 'random'"),
+        ({"vary": {"agents.band": [0.1, 5]}}, "agents.band=5: agents.band: Input should be less than or equal to 1"),
+        ({"set": {"agents.n": "many"}}, "set: agents.n: Input should be a valid integer"),
+        ({"base": {"agents.m": 5}}, "base: agents.m: no such key"),
+        ({"base": "no-such-base.yaml"}, "base: no-such-base.yaml: no such config file"),
+        ({"measures": ["resharse"]}, "measures: resharse: no such measure. Did you mean 'reshares'?"),
+        (
+            {"arms": {"dense": {"network.kind": "stochastic_block", "network.within": 1}}},
+            "dense: network.within: 1 of 5",
+        ),
+    ],
+)
+def test_what_cannot_run_is_said_before_anything_runs(values, said):
+    assert said in refused(**values)

@@ -1,0 +1,134 @@
+"""What is done for a job: run, kept or not, measured, collected, and why not."""
+
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from engine_jobs import SMALL, good_job, job_that
+
+from prism_mesa.llm import Ledger
+from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.runs.social import run
+from prism_mesa.studies.engines.job import Job
+from prism_mesa.studies.engines.worker import carry_out
+
+TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
+
+
+@pytest.fixture(autouse=True)
+def _own_path(monkeypatch, tmp_path):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.chdir(tmp_path)
+
+
+def files_below(folder):
+    return sorted(str(file.relative_to(folder)) for file in Path(folder).rglob("*"))
+
+
+def test_a_kept_run_has_the_tables_of_prism_run_byte_by_byte_in_a_folder_of_its_own_name(tmp_path):
+    outcome = carry_out(good_job(5, tmp_path / "runs", keep="tables"))
+    usual = run(SMALL | {"seed": 5}, out=tmp_path / "usual")
+    own = tmp_path / "runs" / "good-5"
+    assert (outcome.run, outcome.ending, outcome.reason, outcome.status) == ("good-5", "done", "", "done")
+    assert outcome.measures == {"reshares": usual.summary["engagement"]["reshares"]}
+    assert {f.name: f.read_bytes() for f in own.glob("*.parquet")} == {
+        f.name: f.read_bytes() for f in usual.run_dir.glob("*.parquet")
+    }
+    assert sorted(f.name for f in own.iterdir()) == sorted(f.name for f in usual.run_dir.iterdir())
+    assert read_manifest(own)["config"] == read_manifest(usual.run_dir)["config"]
+    assert read_manifest(own)["made_in_python"] == [False, False, False]
+
+
+def test_a_run_of_which_measures_are_kept_says_the_same_and_leaves_nothing(tmp_path):
+    kept = carry_out(good_job(5, tmp_path / "runs", keep="tables"))
+    (tmp_path / "empty").mkdir()
+    left = carry_out(good_job(5, tmp_path / "empty"))
+    assert files_below(tmp_path / "empty") == []
+    assert files_below(tmp_path) == ["empty", "runs", *(f"runs/{name}" for name in files_below(tmp_path / "runs"))]
+    assert left.measures == kept.measures
+    same = ("decided_by", "open", "by_source", "fallback", "calls", "tokens", "notes", "signal")
+    assert {name: left.facts[name] for name in same} == {name: kept.facts[name] for name in same}
+    assert left.facts["open"] == sum(left.facts["by_source"].values()) > 0
+    assert 0 < left.facts["model_cpu_s"] <= left.facts["cpu_s"]
+
+
+@pytest.mark.parametrize("keep", ["tables", "measures"])
+def test_tables_that_are_collected_are_those_of_the_run(tmp_path, keep):
+    outcome = carry_out(good_job(5, tmp_path / "runs", keep=keep, collect=TABLES))
+    usual = run(SMALL | {"seed": 5}, out=tmp_path / "usual")
+    assert tuple(outcome.tables) == TABLES
+    for name in TABLES:
+        rows = pa.ipc.open_stream(outcome.tables[name]).read_pandas()
+        pd.testing.assert_frame_equal(rows, read_table(usual.run_dir, name))
+
+
+def test_only_tables_to_be_collected_come_back_and_one_that_a_run_does_not_have_is_noted(tmp_path):
+    outcome = carry_out(good_job(5, tmp_path, collect=("rounds", "thoughts")))
+    assert (outcome.ending, list(outcome.tables)) == ("done", ["rounds"])
+    assert outcome.facts["notes"] == ["collect: no table 'thoughts' was recorded."]
+
+
+def test_an_attempt_that_was_broken_off_is_moved_aside_and_noted(tmp_path):
+    for attempt in (1, 2):
+        (tmp_path / "good-5").mkdir()
+        (tmp_path / "good-5" / "remains").write_text(f"{attempt}")
+        outcome = carry_out(good_job(5, tmp_path, keep="tables"))
+        assert (tmp_path / f"good-5.broken-{attempt}" / "remains").read_text() == f"{attempt}"
+        assert outcome.facts["notes"] == [f"an earlier attempt at this run lies in good-5.broken-{attempt}"]
+        assert read_manifest(tmp_path / "good-5")["status"] == "done"
+        (tmp_path / "good-5").rename(tmp_path / f"done-{attempt}")
+
+
+@pytest.mark.parametrize("keep", ["tables", "measures"])
+def test_a_run_that_raises_says_what_when_and_where(tmp_path, keep):
+    outcome = carry_out(job_that("raises", tmp_path, keep=keep))
+    assert (outcome.ending, outcome.status, outcome.measures) == ("raised", "failed", {})
+    assert outcome.reason == "round 0: ValueError: no such luck (chart_that_raises.py, line 6, in engages)"
+    left = carry_out(job_that("leaves", tmp_path, keep=keep))
+    assert left.ending == "raised"
+    assert "SystemExit: enough (chart_that_leaves.py" in left.reason
+
+
+@pytest.mark.parametrize("keep", ["tables", "measures"])
+def test_a_run_that_ends_as_failed_has_its_error_as_reason(tmp_path, keep):
+    strict = job_that("raises", tmp_path, keep=keep, run="failing")
+    config = strict.config | {"statechart": strict.config["statechart"] | {"strict": False}}
+    outcome = carry_out(Job("failing", config, ("reshares",), keep=keep, folder=str(tmp_path), path=(str(tmp_path),)))
+    assert (outcome.ending, outcome.measures) == ("raised", {})
+    assert "engages()" in outcome.reason
+    assert "no such luck" in outcome.reason
+    assert outcome.facts["decided_by"] == "rule-based reasoner"
+
+
+def test_bad_input_is_told_in_the_line_of_its_error():
+    outcome = carry_out(Job("bad", {"agents": {"n": -3}}, ()))
+    assert outcome.ending == "raised"
+    assert outcome.reason.startswith("bad: agents.n: ")
+
+
+def test_what_a_run_warns_of_is_noted_once(tmp_path, capsys):
+    outcome = carry_out(job_that("warns", tmp_path))
+    assert outcome.ending == "done"
+    assert outcome.facts["notes"].count("take care") == 1
+    assert [note for note in outcome.facts["notes"] if "engages() is" in note or "Python callable" in note]
+    assert len(outcome.facts["notes"]) == 2
+
+
+@pytest.mark.slow
+def test_answers_of_an_llm_reach_the_shared_ledger_of_runs_that_leave_nothing(tmp_path):
+    with StandIn(slots=8) as server:
+        asking = {"kind": "ollama", "host": server.url, "ledger": "cache", "ledger_path": "shared.sqlite"}
+        config = SMALL | {"rounds": 2, "reasoner": asking}
+        first = carry_out(Job("first", config, ("reshares",), keep="measures"))
+        again = carry_out(Job("again", config, ("reshares",), keep="measures"))
+    assert (first.ending, again.ending) == ("done", "done")
+    assert first.facts["by_source"]["llm"] == first.facts["calls"] > 0
+    assert again.facts["by_source"] == {"cache": again.facts["open"]}
+    assert (again.facts["calls"], again.measures) == (0, first.measures)
+    with Ledger("shared.sqlite", read_only=True) as ledger:
+        assert len(ledger.answers()) == first.facts["by_source"]["llm"]
+        assert {run.partition("/")[2].rpartition("-")[0] for run in ledger.runs()} == {"first", "again"}
+    assert {file.name.partition("-")[0] for file in tmp_path.iterdir()} == {"shared.sqlite"}

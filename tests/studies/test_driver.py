@@ -1,0 +1,235 @@
+import pandas as pd
+import pytest
+
+from prism_mesa.studies import driver
+from prism_mesa.studies.collect import collect, run_table
+from prism_mesa.studies.driver import Engine, run_missing
+from prism_mesa.studies.engines.job import Outcome
+from prism_mesa.studies.engines.worker import carry_out
+from prism_mesa.studies.folder import Shard, make_study_folder, open_folder
+from prism_mesa.studies.study import status_of
+
+TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}}
+ONE = Engine(workers=1)
+
+
+def run_all(design, out, **how):
+    folder = open_folder(design, out)
+    make_study_folder(folder)
+    folder.describe(design, "")
+    progress = run_missing(design, folder, how.pop("engine", ONE), **how)
+    collect(design, folder)
+    return folder, progress
+
+
+def bytes_of(folder, table="runs"):
+    return folder.table(table).read_bytes()
+
+
+def test_all_runs_are_run_seed_by_seed_and_stand_in_the_order_of_the_plan(designed, jobs, tmp_path):
+    design = designed(arms=TWO, vary={"agents.band": [0.02, 0.1]})
+    folder, progress = run_all(design, tmp_path)
+    assert (progress.planned, progress.done, progress.failed) == (12, 12, 0)
+    assert [job.config["seed"] for job in jobs] == [1] * 4 + [2] * 4 + [3] * 4
+    runs = pd.read_parquet(folder.table("runs"))
+    assert list(runs) == ["run", "arm", "seed", "status", "reason", "agents.band", "reshares"]
+    assert runs["arm"].tolist() == ["chronological"] * 6 + ["ranked"] * 6
+    assert set(runs["status"]) == {"done"}
+    assert runs["reshares"].notna().all()
+    assert run_table(design, folder).factors == ("agents.band",)
+
+
+def test_the_same_call_again_runs_nothing(designed, jobs, tmp_path):
+    folder, _ = run_all(designed(), tmp_path)
+    before, n = bytes_of(folder), len(jobs)
+    _, progress = run_all(designed(), tmp_path)
+    assert (progress.done, len(jobs)) == (3, n)
+    assert bytes_of(folder) == before
+
+
+def test_another_arm_and_more_seeds_run_only_what_is_new(designed, jobs, tmp_path):
+    run_all(designed(arms={"chronological": TWO["chronological"]}), tmp_path)
+    jobs.clear()
+    run_all(designed(arms=TWO, seeds=4), tmp_path)
+    assert [(job.config["feed"]["mode"], job.config["seed"]) for job in jobs] == [
+        ("x_algo", 1),
+        ("x_algo", 2),
+        ("x_algo", 3),
+        ("chronological", 4),
+        ("x_algo", 4),
+    ]
+
+
+def test_what_is_broken_off_goes_on_to_the_same_table(designed, jobs, tmp_path, monkeypatch):
+    undisturbed, _ = run_all(designed(arms=TWO, collect=["rounds"]), tmp_path / "one")
+
+    def interrupted(job):
+        if len(jobs) == 9:
+            raise KeyboardInterrupt
+        jobs.append(job)
+        return carry_out(job)
+
+    jobs.clear()
+    monkeypatch.setattr(driver, "run_supervised", interrupted)
+    monkeypatch.setattr(driver, "_WAITING", 0)
+    design = designed(arms=TWO, collect=["rounds"])
+    jobs.extend([None] * 5)
+    with pytest.raises(KeyboardInterrupt):
+        run_all(design, tmp_path / "two")
+    assert 0 < status_of(design, open_folder(design, tmp_path / "two")).done < 6
+    jobs.clear()
+    folder, _ = run_all(design, tmp_path / "two")
+    assert 0 < len(jobs) < 6
+    for table in ("runs", "rounds"):
+        assert bytes_of(folder, table) == bytes_of(undisturbed, table)
+
+
+def test_a_run_that_fails_takes_nobody_with_it_and_is_tried_again(designed, jobs, tmp_path, monkeypatch):
+    broken = {2}
+
+    def second_breaks(job):
+        jobs.append(job)
+        return Outcome(job.run, "killed", "by a signal") if job.config["seed"] in broken else carry_out(job)
+
+    monkeypatch.setattr(driver, "run_supervised", second_breaks)
+    design = designed()
+    folder, progress = run_all(design, tmp_path)
+    assert (progress.done, progress.failed) == (2, 1)
+    runs = pd.read_parquet(folder.table("runs"))
+    assert runs["status"].tolist() == ["done", "failed", "done"]
+    assert runs["reason"].tolist() == ["", "by a signal", ""]
+    assert runs["reshares"].isna().tolist() == [False, True, False]
+    [(_, told, why)] = status_of(design, folder).failures
+    assert (told, why) == ("all runs, seed 2", "killed: by a signal")
+    jobs.clear()
+    _, progress = run_all(design, tmp_path, retry=False)
+    assert (jobs, progress.failed) == ([], 1)
+    broken.clear()
+    _, progress = run_all(design, tmp_path)
+    assert ([job.config["seed"] for job in jobs], progress.failed, progress.done) == ([2], 0, 3)
+
+
+def test_a_run_is_tried_as_often_as_is_asked_for(designed, jobs, tmp_path, monkeypatch):
+    def first_breaks(job):
+        jobs.append(job)
+        return Outcome(job.run, "killed", "by a signal") if len(jobs) < 3 else carry_out(job)
+
+    monkeypatch.setattr(driver, "run_supervised", first_breaks)
+    _, progress = run_all(designed(seeds=1), tmp_path, engine=Engine(workers=1, attempts=3))
+    assert (len(jobs), progress.done) == (3, 1)
+
+
+def test_shards_share_the_runs_and_the_results(designed, jobs, tmp_path):
+    design = designed(arms=TWO)
+    for k in (1, 2):
+        folder, progress = run_all(design, tmp_path, shard=Shard(k, 2))
+        assert progress.planned == 3
+    assert sorted(file.name for file in folder.path.glob("journal*")) == [
+        "journal-1-of-2.sqlite",
+        "journal-2-of-2.sqlite",
+    ]
+    assert len(jobs) == 6
+    whole, _ = run_all(design, tmp_path / "whole")
+    assert bytes_of(folder) == bytes_of(whole)
+
+
+def test_a_measure_more_is_taken_again_and_the_kept_run_stays(designed, jobs, tmp_path):
+    folder, _ = run_all(designed(keep="tables", seeds=1), tmp_path)
+    [kept] = folder.runs.iterdir()
+    before = {file.name: file.stat().st_mtime_ns for file in kept.iterdir()}
+    jobs.clear()
+    run_all(designed(keep="tables", seeds=1, measures=["reshares", "likes"]), tmp_path)
+    assert [job.keep for job in jobs] == ["measures"]
+    assert {file.name: file.stat().st_mtime_ns for file in kept.iterdir()} == before
+    assert pd.read_parquet(folder.table("runs"))[["reshares", "likes"]].notna().all(axis=None)
+    facts = pd.read_parquet(folder.table("facts"))
+    assert facts["folder"].tolist() == [f"runs/{kept.name}"]
+
+
+def test_runs_that_left_no_folder_are_run_again_when_one_is_wanted(designed, jobs, tmp_path):
+    run_all(designed(seeds=1), tmp_path)
+    folder, _ = run_all(designed(seeds=1, keep="tables"), tmp_path)
+    assert len(jobs) == 2
+    assert len(list(folder.runs.iterdir())) == 1
+
+
+def test_collected_rows_have_their_run_and_factors(designed, jobs, tmp_path):
+    design = designed(vary={"agents.band": [0.02, 0.1]}, seeds=2, collect=["rounds", "transitions"])
+    folder, _ = run_all(design, tmp_path)
+    rounds = pd.read_parquet(folder.table("rounds"))
+    assert list(rounds)[:5] == ["run", "arm", "seed", "agents.band", "round"]
+    assert rounds.groupby(["agents.band", "seed"]).size().tolist() == [2] * 4
+    assert pd.read_parquet(folder.table("transitions"))["trigger"].isin(["feed_ready"]).any()
+
+
+def test_no_run_is_begun_once_so_many_calls_were_made(designed, jobs, tmp_path, monkeypatch):
+    def costly(job):
+        jobs.append(job)
+        return Outcome(job.run, "done", measures={"reshares": 1.0}, facts={"calls": 40})
+
+    monkeypatch.setattr(driver, "run_supervised", costly)
+    design = designed(seeds=5, limits={"calls": 100})
+    _, progress = run_all(design, tmp_path)
+    assert (len(jobs), progress.calls, progress.held_back) == (3, 120, 2)
+    _, progress = run_all(design, tmp_path)
+    assert (len(jobs), progress.calls, progress.held_back) == (3, 120, 2)
+
+
+def test_runs_that_are_none_of_the_studys_are_stale_and_stay(designed, jobs, tmp_path):
+    run_all(designed(seeds=3), tmp_path)
+    fewer = designed(seeds=2)
+    assert status_of(fewer, open_folder(fewer, tmp_path)).stale == {"its seed is none of the study's": 1}
+    other = designed(seeds=3, set={"rounds": 1})
+    folder, _ = run_all(other, tmp_path)
+    status = status_of(other, folder)
+    assert status.stale == {"its condition is not in the study, or was changed": 3}
+    assert status.notes == (
+        "3 runs of before are stale (its condition is not in the study, or was changed): kept in the folder, "
+        "and not used",
+    )
+    assert (status.done, len(jobs)) == (3, 6)
+    run_all(designed(seeds=3), tmp_path)
+    assert len(jobs) == 6
+
+
+def test_equal_conditions_are_run_once_and_counted_twice(designed, jobs, tmp_path):
+    design = designed(arms={"one": {}, "same": {"feed.mode": "chronological"}}, seeds=2)
+    folder, _ = run_all(design, tmp_path)
+    runs = pd.read_parquet(folder.table("runs"))
+    assert (len(jobs), len(runs), runs["run"].nunique()) == (2, 4, 2)
+    assert len(pd.read_parquet(folder.table("facts"))) == 2
+
+
+def test_memory_of_the_driver_does_not_hold_more_jobs_than_workers_need(designed, jobs, tmp_path, monkeypatch):
+    most = []
+
+    class Waiting:
+        def __init__(self):
+            self.under_way = []
+
+        def submit(self, work, job):
+            from concurrent.futures import Future
+
+            future = Future()
+            self.under_way.append((future, work, job))
+            most.append(len(self.under_way))
+            return future
+
+    from contextlib import contextmanager
+
+    pool = Waiting()
+
+    @contextmanager
+    def opened(kind, *, workers, scheduler=None):
+        yield pool
+
+    def wait(futures, return_when):
+        future, _work, job = pool.under_way.pop(0)
+        future.set_result(Outcome(job.run, "done", measures={"reshares": 0.0}))
+        return type("Waited", (), {"done": {future}})
+
+    monkeypatch.setattr(driver, "open_engine", opened)
+    monkeypatch.setattr(driver, "wait", wait)
+    _, progress = run_all(designed(seeds=40), tmp_path)
+    assert progress.done == 40
+    assert max(most) <= 5

@@ -1,0 +1,71 @@
+"""Reading reports back: what a page or Markdown shows, whatever it is written in."""
+
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+
+from markdown_it import MarkdownIt
+
+from prism_mesa.view.study.blocks import all_pictures
+from prism_mesa.view.study.markdown import markdown_of
+from prism_mesa.view.study.page import page_of
+from prism_mesa.view.study.report import report_of
+
+WHEN = datetime(2026, 11, 23, 4, 5, tzinfo=UTC)
+_VOID = {"meta", "br", "hr", "img", "input", "link"}
+
+
+class Page(HTMLParser):
+    """What is on a page: tables as rows of texts, the text outside of figures, and all tags with their attributes."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.tables, self.tags, self.texts, self.open = [], [], [], []
+        self.feed(html)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in _VOID and "svg" not in self.open:
+            self.open.append(tag)
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[-1][-1].append("")
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        if "svg" not in self.open or tag == "svg":
+            assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"svg", "style"} & set(self.open):
+            self.texts.append(data)
+            if {"td", "th"} & set(self.open):
+                self.tables[-1][-1][-1] += data
+
+    @property
+    def text(self):
+        return " ".join("".join(self.texts).split())
+
+    def rows(self):
+        """Return all rows of all tables, without empty cells at their end, whose white space does not count."""
+        told = [[" ".join(cell.split()) for cell in row] for table in self.tables for row in table]
+        return [row[: max((n for n, cell in enumerate(row, 1) if cell), default=0)] for row in told]
+
+
+def read_markdown(text):
+    return Page(MarkdownIt("commonmark").enable("table").render(text))
+
+
+def forms_of(result):
+    """Return a study's report as a page and as Markdown, with nothing drawn."""
+    report = report_of(result, WHEN)
+    numbers = {one.name: number for number, one in enumerate(all_pictures(report.sections), 1)}
+    drawn = dict.fromkeys(numbers, "<svg></svg>")
+    return page_of(report, drawn, numbers), markdown_of(
+        report, {name: f"figures/{name}.png" for name in numbers}, numbers
+    )

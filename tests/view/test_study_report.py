@@ -1,0 +1,248 @@
+import re
+from collections import Counter
+
+import pandas as pd
+import pytest
+from read_reports import WHEN, Page, forms_of, read_markdown
+from study_results import ALL, HOSTILE, LONG, factorial, many, nothing_yet, sobol, two_arms
+
+from prism_mesa.view.study.notebook import study_html
+from prism_mesa.view.study.report import write_report
+
+TOLD = " ".join(HOSTILE.split())
+
+
+@pytest.fixture(scope="module")
+def forms(tmp_path_factory):
+    """Return a report as a page and as Markdown; each is made once."""
+    made = {}
+
+    def get(make):
+        if make not in made:
+            made[make] = forms_of(make(tmp_path_factory.getbasetemp()))
+        return made[make]
+
+    return get
+
+
+@pytest.mark.parametrize("make", [one for name, one in ALL.items() if name != "many"])
+def test_page_and_markdown_have_the_same_tables(forms, make):
+    html, text = forms(make)
+    rows = Page(html).rows()
+    assert rows == read_markdown(text).rows()
+    assert len(rows) > 20
+
+
+@pytest.mark.slow
+def test_page_and_markdown_have_the_same_tables_whatever_names_and_reasons_hold(forms):
+    html, text = forms(many)
+    assert Page(html).rows() == read_markdown(text).rows()
+    assert any(TOLD in cell for row in Page(html).rows() for cell in row)
+
+
+def test_all_rows_of_a_table_have_as_many_cells_as_its_head(forms):
+    html, text = forms(factorial)
+    for table in read_markdown(text).tables:
+        assert {len(row) for row in table} == {len(table[0])}
+    for table in Page(html).tables:
+        assert {len(row) for row in table} <= {1, len(table[0])}  # 1: the line above a group of rows
+
+
+@pytest.mark.parametrize("form", [0, 1])
+def test_each_expectation_stands_with_its_verdict_in_a_word_and_a_sentence(forms, form):
+    text = (Page, read_markdown)[form](forms(two_arms)[form]).text
+    assert "Of 3 expectations that the study states, 1 holds, 1 fails and 1 stays open." in text
+    for said in (
+        "✓ holds gini_impressions: ranked > chronological Attention is more unequal in ranked",
+        "✗ fails reshares: ranked > chronological There are fewer reshares in ranked than in chronological, not more",
+        "? open cascade_mean: ranked > chronological These runs cannot tell",
+    ):
+        assert said in text
+
+
+def test_a_verdict_has_its_figures(forms, tmp_path):
+    text = Page(forms(two_arms)[0]).text
+    p = two_arms(tmp_path).analysis.expectations[1].p
+    assert "Wilcoxon signed-rank: p < 0.001, after Holm < 0.001; 20 pairs, 0 missing" in text
+    assert f"Wilcoxon signed-rank: p {p:.3f}, after Holm 1.000; 20 pairs, 0 missing" in text
+
+
+def test_the_answers_are_those_of_the_analysis(forms, tmp_path):
+    answers = two_arms(tmp_path).analysis.answers
+    row = answers[(answers["measure"] == "reshares") & (answers["arm"] == "ranked")].iloc[0]
+    expected = ["ranked", f"{row['mean']:,.0f}", f"[{row['low']:,.0f}, {row['high']:,.0f}]"]
+    expected += [f"{row['median']:,.0f}", f"{row['sd']:,.0f}", "20", "0"]
+    assert expected in Page(forms(two_arms)[0]).rows()
+
+
+def test_what_is_missing_stands_beside_every_mean(forms):
+    rows = [row for row in Page(forms(factorial)[0]).rows() if len(row) == 8 and row[3].startswith("[")]
+    found = Counter(int(row[-1]) for row in rows)
+    assert found == {1: 4, 0: 2, 3: 2}  # of two measures in four conditions: 3 failed, 2 missing
+    assert all(int(row[-2]) + int(row[-1]) == 25 for row in rows)
+
+
+def test_without_expectations_the_largest_differences_are_told(forms):
+    text = Page(forms(factorial)[0]).text
+    assert "The study states no expectation. The largest of 4 differences, by rank-biserial correlation" in text
+    assert text.index("engagement_per_impression -0.002") < text.index("cascade_mean -0.")
+
+
+def test_without_expectations_and_differences_the_largest_indices_are_told(forms):
+    text = Page(forms(sobol)[0]).text
+    assert "What each measure depends on most: reshares: agents.activity (total Sobol index 0.490" in text
+
+
+def test_what_nothing_has_been_run_of_says_so_everywhere(forms):
+    text = Page(forms(nothing_yet)[0]).text
+    assert "incomplete 2 runs planned: 0 done, 0 failed, 2 missing." in text
+    assert "No run has been finished yet, so there is no answer." in text
+    assert "There is nothing to draw yet." in text
+    assert "nan" not in re.findall(r"\w+", text.lower())
+
+
+def test_failures_are_named_with_run_seed_ending_and_reason(forms):
+    rows = Page(forms(factorial)[0]).rows()
+    assert ["all-00003", "0.1", "chronological", "4", "timeout", "timeout: 600 s are over"] in rows
+    assert ["all runs", "100", "95", "3", "2"] in rows
+    assert any(row[-1] == TOLD for row in rows if row)
+    assert any(row[-1].startswith("the worker was gone") and len(row[-1]) <= 240 < len(LONG) for row in rows if row)
+    assert "Failed runs are not random" in Page(forms(factorial)[0]).text
+
+
+def test_who_decided_is_summed_up_with_its_fallbacks(forms):
+    rows = Page(forms(factorial)[0]).rows()
+    opened, fallbacks = 95 * 1250, 95 * 10
+    assert [
+        *["all runs", "llm SmolLM2-135M", f"{opened:,}", f"{fallbacks:,}", f"{fallbacks / opened:.1%}"],
+        *[f"{95 * 900:,}", "11,400,000", "llm 85,500, cache 32,300, fallback 950"],
+    ] in rows
+
+
+def test_a_row_of_a_run_leads_to_its_folder_and_to_why(forms):
+    html, text = forms(two_arms)
+    links = [attrs["href"] for tag, attrs in Page(html).tags if tag == "a"]
+    assert "runs/ranked-00014/" in links
+    assert "[ranked-00014](runs/ranked-00014/)" in text
+    assert any(row[-1] == "prism why runs/ranked-00014 AGENT" for row in Page(html).rows() if row)
+
+
+def test_runs_that_were_not_kept_come_with_the_command_that_makes_them_again(forms):
+    html, text = forms(factorial)
+    assert "prism study run STUDY.yaml --keep tables" in text
+    rows = [row for row in Page(html).rows() if row and row[0] == "all-00004"]
+    assert [row[-1] for row in rows] == ["prism run base.yaml feed.mode=x_algo seed=5"]
+    assert not [attrs for tag, attrs in Page(html).tags if tag == "a" and attrs["href"].startswith("runs/")]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", [0, 1])
+def test_nothing_that_somebody_wrote_becomes_markup(forms, form):
+    page = (Page, read_markdown)[form](forms(many)[form])
+    assert "script" not in {tag for tag, _ in page.tags}
+    assert not [attrs for tag, attrs in page.tags if tag == "a" and "evil" in attrs["href"]]
+    assert f"Study many {TOLD}" in page.text
+    assert page.text.count(TOLD) > 20
+
+
+@pytest.mark.parametrize("make", [one for name, one in ALL.items() if name != "many"])
+def test_a_page_asks_for_nothing_and_runs_nothing(forms, make):
+    html, _ = forms(make)
+    tags = Page(html).tags
+    assert not {"script", "link", "iframe", "object", "base"} & {tag for tag, _ in tags}
+    assert not [name for _, attrs in tags for name in attrs if name.startswith("on") or name == "src"]
+    outside = {attrs["href"] for _, attrs in tags if "href" in attrs and "//" in attrs["href"]}
+    assert outside == {"https://doi.org/10.18564/jasss.4259"}
+    assert not re.search(r"@import|url\((?!['\"]?#)", html)
+
+
+def test_links_within_the_page_lead_somewhere(forms):
+    tags = Page(forms(two_arms)[0]).tags
+    names = [attrs["id"] for _, attrs in tags if "id" in attrs]
+    inside = [attrs["href"][1:] for tag, attrs in tags if tag == "a" and attrs["href"].startswith("#")]
+    assert len(names) == len(set(names))
+    assert len(inside) == 10
+    assert set(inside) <= set(names)
+
+
+def test_the_study_file_stands_there_as_it_was_read(forms):
+    for form in forms(two_arms):
+        assert "question: Does a ranked feed make attention more unequal?" in form
+        assert "arms:\n  chronological:\n    feed.mode: chronological\n  ranked:\n    feed.mode: x_algo\n" in form
+
+
+def test_many_conditions_are_cut_with_a_word_on_where_the_rest_is(forms):
+    text = Page(forms(sobol)[0]).text
+    assert "The first 8 of 512 conditions; all are in runs.parquet." in text
+    assert "300 of 512 runs, failed ones first" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ALL)
+def test_a_written_report_has_its_figures_and_is_not_large(tmp_path, name):
+    page, text = write_report(ALL[name](tmp_path), written=WHEN)
+    html, markdown = page.read_text("utf-8"), text.read_text("utf-8")
+    named = re.findall(r"!\[Figure \d+\]\((figures/[^)]+)\)", markdown)
+    files = {f"figures/{file.name}" for file in (tmp_path / "figures").iterdir()}
+    assert files == set(named)
+    assert html.count("<svg ") == html.count("</svg>") == html.count("<figcaption>") == len(named) >= 1
+    assert all((tmp_path / file).read_bytes().startswith(b"\x89PNG") for file in named)
+    assert "<script" not in html
+    assert html.count("font-family:") == html.count("font-family: var(--sans)")
+    assert page.stat().st_size < 1_200_000
+    assert Page(html).rows() == read_markdown(markdown).rows()
+
+
+@pytest.mark.slow
+def test_the_same_study_gives_the_same_report(tmp_path):
+    first = [file.read_bytes() for file in write_report(two_arms(tmp_path), written=WHEN)]
+    drawn = {file.name: file.read_bytes() for file in (tmp_path / "figures").iterdir()}
+    assert [file.read_bytes() for file in write_report(two_arms(tmp_path), written=WHEN)] == first
+    assert {file.name: file.read_bytes() for file in (tmp_path / "figures").iterdir()} == drawn
+
+
+@pytest.mark.slow
+def test_a_link_that_lies_where_the_report_goes_is_not_written_through(tmp_path):
+    (tmp_path / "mine").write_text("mine")
+    folder = tmp_path / "study"
+    folder.mkdir()
+    (folder / "report.html").symlink_to(tmp_path / "mine")
+    write_report(nothing_yet(folder))
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert (folder / "report.html").read_text("utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.slow
+def test_a_study_of_ten_thousand_runs_has_a_small_page(tmp_path):
+    result = sobol(tmp_path, n=1250)
+    page, text = write_report(result)
+    assert len(result.table.runs) == 10_000
+    assert page.stat().st_size < 1_000_000
+    assert text.stat().st_size < 200_000
+
+
+def test_a_notebook_shows_verdicts_and_answers(tmp_path):
+    html = study_html(two_arms(tmp_path))
+    page = Page(html)
+    assert "Does a ranked feed make attention more unequal?" in page.text
+    assert "✗ fails" in page.text
+    assert sum("ranked" in row for row in page.rows()) == 3
+    assert len(html) < 20_000
+
+
+def test_a_run_that_has_no_facts_is_in_the_table_of_runs(tmp_path):
+    result = two_arms(tmp_path)
+    object.__setattr__(result, "facts", result.facts.iloc[:0].astype({"folder": object}))
+    html, text = forms_of(result)
+    assert Page(html).rows() == read_markdown(text).rows()
+    assert ["chronologica-00000", "chronological", "1", "done", "—", "—", "not kept"] in Page(html).rows()
+
+
+def test_levels_of_any_kind_are_shown_as_a_study_file_has_them(tmp_path):
+    result = factorial(tmp_path)
+    level = {"chronological": None, "x_algo": True}
+    for frame in (result.table.runs, result.analysis.answers):
+        frame["feed.mode"] = pd.Series([level[value] for value in frame["feed.mode"]], dtype=object, index=frame.index)
+    rows = Page(forms_of(result)[0]).rows()
+    assert len([row for row in rows if row[:2] == ["0.1", "null"] and len(row) == 8]) == 2
+    assert len([row for row in rows if row[:2] == ["0.6", "true"] and len(row) == 8]) == 2

@@ -66,8 +66,9 @@ def test_measures_that_no_run_has_yet_need_no_column():
     assert analyse(replace(table, runs=bare), texts).expectations[0].n == 0
 
 
-def test_of_two_rows_for_one_run_the_one_that_is_done_counts():
-    table = study({"reach": [[1.0, 2.0]]})
+@pytest.mark.parametrize("paired", [True, False])
+def test_of_two_rows_for_one_run_the_one_that_is_done_counts(paired):
+    table = study({"reach": [[1.0, 2.0]]}, paired=paired)
     again = table.runs.iloc[[0]].assign(status="failed", reach=np.nan)
     found = analyse(replace(table, runs=pd.concat([table.runs, again], ignore_index=True)), [])
     assert (found.answers.iloc[0]["n"], found.answers.iloc[0]["missing"]) == (2, 0)

@@ -42,7 +42,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
                 "measure; indices of an incomplete design would be wrong, so there are none."
             )
         elif not _varies(table, y, len(points.columns)):
-            notes.append(f"Sensitivity of {measure}: it is the same at all points, so nothing explains it.")
+            notes.append(f"Sensitivity of {measure}: it hardly differs between points, so there is nothing to explain.")
         else:
             rows = _sobol(table, y) if table.design == "sobol" else _morris(table, points, y)
             parts += [{"measure": [measure], **row} for row in rows]

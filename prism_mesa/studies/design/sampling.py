@@ -83,17 +83,17 @@ def n_points(kind: Kind, n: int, factors: int) -> int:
 
 def _check(kind: str, n: int, ranges: Mapping[str, tuple[float, float]]) -> None:
     if kind not in KINDS:
-        raise ConfigError(f"design: {shown(kind)} is no way to sample; there are {', '.join(KINDS)}")
+        raise ConfigError(f"{shown(kind)} is no way to sample; there are {', '.join(KINDS)}")
     if not ranges:
-        raise ConfigError(f"design: {kind}: needs factors with ranges, as in vary: {{agents.band: [0.02, 0.10]}}")
+        raise ConfigError(f"{kind}: needs factors with ranges, as in vary: {{agents.band: [0.02, 0.10]}}")
     for key, (low, high) in ranges.items():
         if not (np.isfinite([low, high]).all() and low < high):
-            raise ConfigError(f"design: {key}: the range {low} to {high} is empty; the first number is the least")
+            raise ConfigError(f"{key}: the range {low} to {high} is empty; the first number is the least")
     least = 1 if kind == "lhs" else 2
     if isinstance(n, bool) or not isinstance(n, int) or n < least:
-        raise ConfigError(f"design: {kind}: {shown(n)}: has to be a whole number from {least} on")
+        raise ConfigError(f"{kind}: {shown(n)}: has to be a whole number from {least} on")
     if kind == "sobol" and n & (n - 1):
         near = 2 ** max(1, round(np.log2(n)))
-        raise ConfigError(f"design: sobol: {n} is no power of two; {near} is")
+        raise ConfigError(f"sobol: {n} is no power of two; {near} is")
     if n_points(kind, n, len(ranges)) > MOST:
-        raise ConfigError(f"design: {kind}: {n} makes {n_points(kind, n, len(ranges)):,} points; there can be {MOST:,}")
+        raise ConfigError(f"{kind}: {n} makes {n_points(kind, n, len(ranges)):,} points; there can be {MOST:,}")

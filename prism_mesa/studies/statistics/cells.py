@@ -29,7 +29,7 @@ class Cells:
         levels: Term -> its levels: numbers ascending, others in the order in which they come, arms in that of the
             study.
         values: Shape (conditions, replicates, measures): NaN where a run is not done, or has no such measure.
-            Replicates are seeds where these are the same in all conditions, else runs by their order.
+            Replicates are seeds where these are the same in all conditions, else those of each condition.
         planned: Shape (conditions, replicates): whether there was to be a run.
         done: Shape (conditions, replicates): whether it was finished.
         measures: Names.
@@ -104,10 +104,10 @@ def cells_of(table: RunTable) -> Cells:
 
 
 def _replicates(seeds: pd.Series, condition: Ints, paired: bool) -> Ints:
-    """Return for each run the place of its seed among all, or its place among the runs of its condition."""
+    """Return for each run the place of its seed among all seeds, or among those of its condition."""
     if paired:
         return np.unique(seeds.to_numpy(), return_inverse=True)[1].reshape(-1)
-    return np.asarray(pd.Series(condition).groupby(condition).cumcount(), np.int64)
+    return np.asarray(seeds.groupby(condition).rank("dense"), np.int64) - 1
 
 
 def alike(values: Floats) -> Iterator[tuple[Ints, Bools]]:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ARM, Bools, Cells, alike
+from prism_mesa.studies.statistics.cells import ARM, Bools, Cells, alike, constant
 from prism_mesa.studies.statistics.intervals import bootstrap, difference_of_means, mean, mean_of_all
 from prism_mesa.studies.statistics.levels import level_text
 from prism_mesa.studies.statistics.significance import holm, mann_whitney, p_of_mean, p_of_two
@@ -135,9 +135,9 @@ def _interval_over_seeds(sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
         some_sums, some_counts = sums[rows][:, columns], counts[rows][:, columns]
         if not len(some_sums):
             continue
-        even = (some_counts == some_counts[0]).all(axis=0)
-        means = some_sums[:, even] / some_counts[:, even]
-        low[columns[even]], high[columns[even]] = bootstrap((means,), mean)
+        means = some_sums / some_counts
+        even = (some_counts == some_counts[0]).all(axis=0) | constant(means)
+        low[columns[even]], high[columns[even]] = bootstrap((means[:, even],), mean)
         rest = (some_sums[:, ~even], some_counts[:, ~even])
         low[columns[~even]], high[columns[~even]] = bootstrap(rest, mean_of_all, paired=True)
     return low, high

@@ -1,7 +1,7 @@
 """Expectations as a study file says them: `MEASURE: LEFT > RIGHT`."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -172,15 +172,26 @@ def _unknown_arm(part: str, arms: Sequence[str], factors: Mapping[str, Sequence[
 
 def _level(factor: str, text: str, levels: Sequence[Any], where: str) -> Any:
     """Return the level of a factor that a text means: what YAML reads from it, or what is written like it."""
-    try:
-        value = parsed(text)
-    except yaml.YAMLError:
-        value = text
-    for level in levels:
-        if level_key(level) == level_key(value) or level_text(level) == text:
-            return level
+    meant = level_key(_read(text))
+    ways: tuple[Callable[[Any], bool], ...] = (
+        lambda level: level_key(level) == meant,
+        lambda level: level_text(level) == text,
+        lambda level: isinstance(level, str) and level_key(_read(level)) == meant,  # in a table of several types
+    )
+    for same in ways:
+        found = [level for level in levels if same(level)]
+        if found:
+            return found[0]
     known = [level_text(level) for level in levels]
     raise ConfigError(f"{where}: {factor} has no level {text!r} ({_listed(known)}).{did_you_mean(text, known)}")
+
+
+def _read(text: str) -> Any:
+    """Return what YAML reads from a text; the text itself, if it is none."""
+    try:
+        return parsed(text)
+    except yaml.YAMLError:
+        return text
 
 
 def _same(left: Side, right: Side) -> bool:

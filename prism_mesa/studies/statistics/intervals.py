@@ -58,7 +58,7 @@ def bootstrap(samples: tuple[Floats, ...], statistic: Statistic, *, paired: bool
 
 
 def _bca(samples: tuple[Floats, ...], statistic: Statistic, paired: bool) -> tuple[Floats, Floats]:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", stats.DegenerateDataWarning)  # its interval is NaN, which says so
         found = stats.bootstrap(
             samples,

@@ -80,10 +80,12 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
     Two seeds say little of one pair of conditions. So the variance of a difference is pooled over all pairs of a term
     and over the conditions in which they were compared, and taken for independent between these: half width
     t(.975, k - 1) s / sqrt(k c) with k seeds and c conditions. Where differences of a seed go up and down together in
-    all conditions, intervals will be wider.
+    all conditions, intervals will be wider. Where no two conditions of any pair were run, it is twice the variance
+    within conditions, as if seeds were not paired.
 
     Args:
-        pilot: Its runs.
+        pilot: Its runs; best all that are planned, those that are not of the pilot as `missing`: which conditions
+            there will be counts too.
         seeds: Of the study that is planned, for each condition; 2 or more.
 
     Returns:
@@ -105,17 +107,16 @@ def expected_width(pilot: RunTable, seeds: int) -> pd.DataFrame:
 
 def _pooled(cells: Cells, pairs: Sequence[Pair]) -> Floats:
     """Return the variance of a difference within conditions, for each measure: the mean over pairs of a term."""
-    if not cells.paired:
-        within = np.stack([_variance(one) for one in cells.values])
-        return 2 * _mean_there(within)
+    apart = 2 * _mean_there(np.stack([_variance(one) for one in cells.values]))
     found = []
-    for term, left, right in pairs:
+    for term, left, right in pairs if cells.paired else ():
         over = [other for other in cells.terms if other != term]
         keys = [tuple(int(cells.codes[other][place]) for other in over) for place in range(len(cells.conditions))]
         lefts = {keys[place]: place for place in np.flatnonzero(cells.at(term, left))}
         rights = {keys[place]: place for place in np.flatnonzero(cells.at(term, right))}
         found += [_variance(cells.values[lefts[key]] - cells.values[rights[key]]) for key in lefts if key in rights]
-    return _mean_there(np.stack(found)) if found else np.full(len(cells.measures), np.nan)
+    together = _mean_there(np.stack(found)) if found else apart
+    return np.where(np.isnan(together), apart, together)
 
 
 def _mean_there(rows: Floats) -> Floats:

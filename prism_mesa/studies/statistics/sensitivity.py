@@ -42,7 +42,7 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
                 "measure; indices of an incomplete design would be wrong, so there are none."
             )
         elif not _varies(table, y, len(points.columns)):
-            notes.append(f"Sensitivity of {measure}: it is the same at all points, so nothing explains it.")
+            notes.append(f"Sensitivity of {measure}: it hardly differs between points, so there is nothing to explain.")
         else:
             rows = _sobol(table, y) if table.design == "sobol" else _morris(table, points, y)
             parts += [{"measure": [measure], **row} for row in rows]
@@ -50,11 +50,17 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
 
 
 def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
-    """Return the mean of each measure at each point, shape (points, measures); NaN where there is no run."""
+    """Return the mean of each measure at each point, shape (points, measures); NaN where there is no run.
+
+    A factor of which all runs have whole numbers was rounded, if it was not drawn as such.
+    """
     there = np.isfinite(cells.values)
     sums, n = np.where(there, cells.values, 0.0).sum(axis=1), there.sum(axis=1)
     places: dict[tuple[float, ...], list[int]] = {}
-    for place, row in enumerate(cells.conditions[list(points.columns)].itertuples(index=False)):
+    drawn = cells.conditions[list(points.columns)].astype(np.float64)
+    whole = [key for key in points.columns if (drawn[key] % 1 == 0).all()]
+    points = points.assign(**{key: points[key].round() for key in whole})
+    for place, row in enumerate(drawn.itertuples(index=False)):
         places.setdefault(tuple(float(value) for value in row), []).append(place)
     found = np.full((len(points), len(cells.measures)), np.nan)
     for at, row in enumerate(points.itertuples(index=False)):

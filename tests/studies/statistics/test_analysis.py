@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from study_tables import failed, noise, study
 
 from prism_mesa.studies.design.sampling import sample_points
@@ -64,8 +66,9 @@ def test_measures_that_no_run_has_yet_need_no_column():
     assert analyse(replace(table, runs=bare), texts).expectations[0].n == 0
 
 
-def test_of_two_rows_for_one_run_the_one_that_is_done_counts():
-    table = study({"reach": [[1.0, 2.0]]})
+@pytest.mark.parametrize("paired", [True, False])
+def test_of_two_rows_for_one_run_the_one_that_is_done_counts(paired):
+    table = study({"reach": [[1.0, 2.0]]}, paired=paired)
     again = table.runs.iloc[[0]].assign(status="failed", reach=np.nan)
     found = analyse(replace(table, runs=pd.concat([table.runs, again], ignore_index=True)), [])
     assert (found.answers.iloc[0]["n"], found.answers.iloc[0]["missing"]) == (2, 0)
@@ -101,3 +104,46 @@ def test_nothing_heavy_is_loaded_before_something_is_computed():
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert said.stdout.strip() == "[]"
+
+
+NUMBERS = st.sampled_from([0.0, 1.0, 0.1, 0.3, -2.5, 1e9, 1e-9, float("nan"), float("inf")])
+
+
+@st.composite
+def small_studies(draw):
+    arms = draw(st.sampled_from([("all",), ("a", "b"), ("a", "b", "c")]))
+    factors = draw(st.sampled_from([{}, {"k": [1, 2]}, {"k": [1, 2, 3], "l.m": [True, False]}]))
+    seeds = draw(st.integers(1, 4))
+    rows = len(arms) * int(np.prod([len(levels) for levels in factors.values()]))
+    values = draw(st.lists(NUMBERS, min_size=rows * seeds, max_size=rows * seeds))
+    status = draw(
+        st.lists(st.sampled_from(["done", "done", "failed", "missing"]), min_size=len(values), max_size=len(values))
+    )
+    table = study({"m": np.reshape(values, (rows, seeds))}, arms, factors, paired=draw(st.booleans()))
+    return replace(table, runs=table.runs.assign(status=status))
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(table=small_studies())
+def test_whatever_the_runs_are_they_are_all_counted_and_no_number_is_wrong_in_kind(table):
+    sides = [("a", "b"), ("k=1", "k=2")]
+    known = [pair for pair in sides if pair[0] in table.arms or (pair[0] == "k=1" and "k" in table.factors)]
+    texts = [f"m: {left} > {right}" for left, right in known] + [f"m: {x} = {y} within 5 %" for x, y in known]
+    found = analyse(table, texts)
+    assert found.answers["n"].sum() + found.answers["missing"].sum() == len(table.runs)
+    numbers = table.runs["m"][table.runs["status"] == "done"]
+    assert found.answers["n"].sum() == np.isfinite(numbers).sum()
+    for name in TABLES:
+        frame = getattr(found, name)
+        for column in [column for column in frame if column.startswith("p")]:
+            assert (frame[column].isna() | frame[column].between(-1e-9, 1 + 1e-9)).all(), (name, column)
+        if "p_holm" in frame:
+            assert (frame["p_holm"].isna() == frame["p"].isna()).all()
+        if "difference" in frame:
+            assert (frame["difference"].isna() == (frame["n"] == 0)).all()
+    for verdict in found.expectations:
+        assert verdict.verdict in ("holds", "fails", "open")
+        assert verdict.sentence.startswith(verdict.verdict.capitalize())
+        assert "nan" not in verdict.sentence
+        assert verdict.verdict != "holds" or verdict.p_holm < 0.05

@@ -50,6 +50,14 @@ def test_levels_are_compared_as_yaml_reads_them(text):
     assert read(f"gini: agents.band={text} > agents.band=0.02").left.levels == (("agents.band", 0.1),)
 
 
+def test_levels_of_several_types_are_texts_in_a_table_and_are_found_there_too():
+    factors = {"k": ["0.5", "true", "x"]}
+    found = read("gini: k=0.50 > k=yes", factors=factors)
+    assert (found.left.levels, found.right.levels) == ((("k", "0.5"),), (("k", "true"),))
+    both = read("gini: k=5 > k='5'", factors={"k": ["5", 5]})
+    assert (both.left.levels, both.right.levels) == ((("k", 5),), (("k", "5"),))
+
+
 @pytest.mark.parametrize(
     ("text", "told"),
     [

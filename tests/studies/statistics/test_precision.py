@@ -1,5 +1,7 @@
 """Width of intervals against number of seeds."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -69,6 +71,18 @@ def test_a_pilot_with_seeds_of_its_own_counts_runs():
     found = row(expected_width(pilot, 10), term="arm")
     variance = 2 * np.var(values, axis=1, ddof=1).mean()
     assert found["half_width"] == pytest.approx(np.sqrt(variance) * half(20, 38))
+
+
+def test_a_pilot_of_some_conditions_counts_on_all_that_are_planned():
+    values = noise(5, 6, 20)
+    whole = study({"reach": values}, ("a", "b"), {"k": [1, 2, 3]})
+    run = (whole.runs["seed"] < 2) & (whole.runs["k"] == 2)
+    pilot = replace(whole, runs=whole.runs.assign(status=np.where(run, "done", "missing")))
+    found = expected_width(pilot, 20)
+    within = np.var(values[4, :2] - values[1, :2], ddof=1)
+    assert row(found, term="arm")["half_width"] == pytest.approx(np.sqrt(within / 3) * half(20, 19))
+    alone = 2 * np.var(values[[1, 4], :2], axis=1, ddof=1).mean() / 2  # of two arms; no two levels of k were run
+    assert row(found, term="k", left="2", right="1")["half_width"] == pytest.approx(np.sqrt(alone) * half(20, 19))
 
 
 def test_a_pilot_that_cannot_tell_says_so():

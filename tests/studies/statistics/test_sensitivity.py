@@ -98,10 +98,23 @@ def test_whole_numbers_are_found_again_and_equal_points_need_one_run():
     assert (found["k"], found["l"]) == (pytest.approx(1, abs=0.15), 0)
 
 
+def test_points_that_were_rounded_afterwards_are_found_too():
+    points, sampling = sample_points("sobol", 32, {"k": (1, 4), "x": (0.0, 1.0)})
+    runs = points.assign(k=points["k"].round().astype(int), arm="all", seed=0, status="done", reason="", run="r")
+    runs = runs.assign(m=runs["k"] + runs["x"]).drop_duplicates()
+    found = analyse(RunTable(runs, ("all",), ("k", "x"), ("m",), "sobol", True, sampling), [])
+    assert found.notes == ()
+    assert values_of(found.sensitivity, "st")["k"] == pytest.approx(0.89, abs=0.15)
+
+
 def test_an_outcome_that_is_the_same_everywhere_has_no_indices():
     found = analyse(sampled("sobol", 8, CUBE, lambda x: np.full(len(x), 0.1)), [])
     assert len(found.sensitivity) == 0
-    assert "Sensitivity of m: it is the same at all points, so nothing explains it." in found.notes
+    assert "Sensitivity of m: it hardly differs between points, so there is nothing to explain." in found.notes
+    table = sampled("sobol", 8, CUBE, lambda x: np.full(len(x), 0.1))
+    crossed = points_again(table.sampling).iloc[1]
+    table.runs.loc[(table.runs[list(CUBE)] == crossed).all(axis=1), "m"] = 5.0  # only where one factor was exchanged
+    assert len(analyse(table, []).sensitivity) == 0
 
 
 def test_a_latin_hypercube_has_no_indices():

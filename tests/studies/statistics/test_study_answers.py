@@ -31,7 +31,7 @@ def test_the_interval_of_a_mean_is_that_of_scipys_bootstrap():
 
 
 def test_a_run_that_failed_does_not_count_even_if_it_left_a_number():
-    table = failed(study({"reach": [[1.0, 2.0, 300.0, 4.0]], "depth": [[1.0, np.nan, 3.0, np.inf]]}), 2)
+    table = failed(study({"reach": [[1.0, 2.0, 300.0, 4.0]], "depth": [[1.0, np.nan, 3.0, -np.inf]]}), 2)
     found = analyse(table, [])
     reach, depth = (row(found.answers, measure=name) for name in ("reach", "depth"))
     assert (reach["n"], reach["missing"], reach["median"]) == (3, 1, 2.0)

@@ -1,5 +1,7 @@
 """One side against another: paired by seeds or not, by means and by ranks."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -39,6 +41,28 @@ def test_a_pair_without_one_of_its_runs_is_missing_and_the_others_count():
     assert found["difference"] == pytest.approx(np.nanmean(differences))
     assert found["p"] == pytest.approx(stats.ttest_1samp(np.nanmean(differences, axis=0), 0).pvalue)
     assert found["low"] < found["difference"] < found["high"]
+
+
+def test_the_interval_draws_seeds_with_all_the_pairs_that_they_have():
+    values = noise(13, 4, 10) * 0.1 + np.array([0, 0, 0, 5])[:, None]
+    gone = [30 + seed for seed in (1, 4, 7)]  # without these a seed's mean difference is about 2.5, with them 0
+    found = row(analyse(failed(study({"reach": values}, ("a", "b"), {"k": [1, 2]}), *gone), []).differences, term="arm")
+    differences = values[2:] - values[:2]
+    differences[1, [1, 4, 7]] = np.nan
+    sums, counts = np.nansum(differences, axis=0), np.isfinite(differences).sum(axis=0)
+    seeds = np.arange(10)
+    expected = stats.bootstrap(
+        (seeds,), lambda drawn: sums[drawn].sum() / counts[drawn].sum(), vectorized=False, n_resamples=4000, rng=1
+    ).confidence_interval
+    assert found["difference"] == pytest.approx(sums.sum() / counts.sum())
+    assert (found["low"], found["high"]) == pytest.approx((expected.low, expected.high), abs=0.08)
+
+
+def test_runs_that_were_never_planned_are_not_missing():
+    table = study({"reach": noise(14, 2, 6)}, ("a", "b"))
+    fewer = replace(table, runs=table.runs.drop(index=[0, 1, 11]))  # an arm was added with other seeds
+    found = row(analyse(failed(fewer, 4), []).differences)
+    assert (found["n"], found["missing"]) == (2, 1)
 
 
 def test_arms_with_their_own_seeds_are_compared_by_welch():

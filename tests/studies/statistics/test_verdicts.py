@@ -88,6 +88,7 @@ def test_an_equality_holds_within_its_margin_fails_beyond_it_and_is_open_between
         "gini: ranked = plain within 1",
     )
     assert (wide.verdict, narrow.verdict, near.verdict) == ("holds", "fails", "open")
+    assert judged(table, "gini: plain = ranked within 1 %")[0].verdict == "fails"
     assert wide.sentence.startswith("Holds: gini in ranked is the same as in plain within 2.")
     assert "(25 % of the mean in plain)" in wide.sentence
 

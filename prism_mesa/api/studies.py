@@ -17,6 +17,15 @@ from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.study import StudyPlan, StudyStatus, plan_study, result_of, run_study, status_of
 
 
+class AnsweredStudy(StudyResult):
+    """A study with its runs, as notebooks show it."""
+
+    def _repr_html_(self) -> str:
+        from prism_mesa.view.study.notebook import study_html
+
+        return study_html(self)
+
+
 class Study:
     """A question, the conditions under which runs are compared, and what is measured; ``prism study`` in Python.
 
@@ -87,7 +96,7 @@ class Study:
         retry: bool = True,
         report: bool = True,
         on_run: Callable[[Progress], object] = lambda progress: None,
-    ) -> StudyResult:
+    ) -> AnsweredStudy:
         """Run what is missing, and return what all runs say.
 
         Args:
@@ -119,13 +128,13 @@ class Study:
             status = status_of(self.design, self._folder)
             done = f"{status.done} of {status.planned} runs are done and kept; the same command continues"
             raise KeyboardInterrupt(f"{self.study_dir}: interrupted: {done}") from stop
-        return _reported(result) if report else result
+        return _answered(result, report=report)
 
     def status(self) -> StudyStatus:
         """Return how far it is: runs done, failed with their reasons, missing, stale. Nothing is run or written."""
         return status_of(self.design, self._folder)
 
-    def report(self) -> StudyResult:
+    def report(self) -> AnsweredStudy:
         """Write the report of the runs that are there, and return what they say. Nothing is run.
 
         Raises:
@@ -133,7 +142,7 @@ class Study:
         """
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
-        return _reported(result_of(self.design, self._folder))
+        return _answered(result_of(self.design, self._folder), report=True)
 
 
 def _engine(kind: EngineKind, workers: int | None, scheduler: str | None, attempts: int = 1) -> Engine:
@@ -151,8 +160,10 @@ def _shard(text: str | None) -> Shard:
     return Shard(k, n)
 
 
-def _reported(result: StudyResult) -> StudyResult:
-    from prism_mesa.view.study.report import write_report
+def _answered(result: StudyResult, *, report: bool) -> AnsweredStudy:
+    """Return a study's result as users have it, once its report is written, if it is to be."""
+    if report:
+        from prism_mesa.view.study.report import write_report
 
-    write_report(result)
-    return result
+        write_report(result)
+    return AnsweredStudy(**vars(result))

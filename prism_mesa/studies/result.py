@@ -28,6 +28,7 @@ class StudyResult:
             `folder` (relative to `study_dir`; blank: not kept), `again` (what makes the run again on top of
             ``base.yaml``: ``key=value ...``).
         analysis: What the runs say.
+        file: The study file, as it was named; ``STUDY.yaml`` where there was none.
         notes: What a reader of the results should know: stale runs, measures that were not a number, limits.
     """
 
@@ -41,6 +42,7 @@ class StudyResult:
     facts: pd.DataFrame
     analysis: Analysis
     notes: tuple[str, ...]
+    file: str = "STUDY.yaml"
 
     @property
     def runs(self) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Literal
 
 import numpy as np
@@ -181,6 +182,7 @@ def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...
         facts=pd.read_parquet(folder.table(FACTS)),
         analysis=analyse(table, design.params.expect),
         notes=(*design.notes, *status.notes, *notes, *_undefined(table)),
+        **({"file": Path(design.where).name} if Path(design.where).suffix else {}),
     )
 
 
@@ -233,7 +235,7 @@ def plan_study(
         cpu_hours_left=left,
         wall_hours=None if left is None else left / workers,
         calls=float(np.nanmean(facts["calls"].astype(float))) * design.n_runs if len(facts) else None,
-        widths=expected_width(_of_pilot(run_table(design, folder), pilot), len(design.seeds)),
+        widths=expected_width(run_table(design, folder), len(design.seeds)),
         notes=(*design.notes, *status.notes, *(f"{told}: {why}" for _, told, why in status.failures)),
     )
 
@@ -243,9 +245,3 @@ def _pilot(design: StudyDesign) -> list[PlannedRun]:
     conditions = design.conditions
     places = np.unique(np.linspace(0, len(conditions) - 1, min(_PILOT_CONDITIONS, len(conditions))).round().astype(int))
     return [design.run_of(conditions[place], seed) for seed in design.seeds[:PILOT_SEEDS] for place in places]
-
-
-def _of_pilot(table: RunTable, pilot: list[PlannedRun]) -> RunTable:
-    """Return the pilot's runs alone."""
-    of_pilot = table.runs[table.runs["run"].isin([planned.run for planned in pilot])]
-    return RunTable(of_pilot, table.arms, table.factors, table.measures, table.design, table.paired, table.sampling)

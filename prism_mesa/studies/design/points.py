@@ -89,16 +89,14 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
     if not params.vary:
         raise ConfigError(f"{where}: design: {kind} needs 'vary': each key with its lowest and highest value")
     ranges = {key: _range(key, values, f"{where}: vary") for key, values in params.vary.items()}
+    whole = [key for key in ranges if _is_whole(key)]
     try:
-        frame, sampling = sample_points(kind, n, ranges, seed)
+        frame, sampling = sample_points(kind, n, ranges, seed, whole=whole)
     except ConfigError as error:
         raise ConfigError(f"{where}: design: {error}") from None
-    whole = [key for key in ranges if _is_whole(key)]
     for key in whole:
-        frame[key] = frame[key].round().astype(int)
-    notes = (
-        (f"{', '.join(whole)}: drawn as real numbers and rounded, since whole numbers are allowed",) if whole else ()
-    )
+        frame[key] = frame[key].astype(int)
+    notes = (f"{', '.join(whole)}: only whole numbers are drawn",) if whole else ()
     values = list(zip(*(frame[key].tolist() for key in ranges), strict=True))
     return Points(kind, tuple(ranges), values, sampling, notes)
 

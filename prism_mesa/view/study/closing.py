@@ -11,7 +11,6 @@ from prism_mesa.runs.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import Block, Bullets, Code, Facts, Fold, Listing, Section, Words
 from prism_mesa.view.study.numbers import NOTHING
-from prism_mesa.view.study.runs import STUDY_FILE
 
 
 def closing_section(result: StudyResult, written: datetime) -> Section:
@@ -57,7 +56,7 @@ def footer(result: StudyResult) -> Words:
     """Return how to repeat the study."""
     return (
         "To repeat or continue this study: ",
-        Code(f"prism study run {STUDY_FILE}"),
+        Code(f"prism study run {result.file}"),
         ". Runs that are there are not run again. One line of pandas reads all: ",
         Code("pandas.read_parquet('runs.parquet')"),
         ".",

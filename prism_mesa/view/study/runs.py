@@ -16,8 +16,6 @@ from prism_mesa.view.study.numbers import NOTHING, count, number
 
 _MOST_FAILURES: Final = 100
 _MOST_RUNS: Final = 300
-STUDY_FILE: Final = "STUDY.yaml"
-"""What commands call the study's file, where the report does not know its name."""
 
 
 def failures_section(result: StudyResult) -> Section:
@@ -137,7 +135,7 @@ def runs_section(result: StudyResult) -> Section:
     """Return a row for each run with its folder and the command that explains it, failed ones first."""
     runs, facts = result.table.runs, result.facts.set_index("run")
     kept = bool(len(facts)) and bool((facts["folder"].fillna("") != "").any())
-    blocks: list[Block] = [_way_in(kept)]
+    blocks: list[Block] = [_way_in(kept, result.file)]
     order = runs["status"].map({"failed": 0, "done": 1, "missing": 2}).sort_values(kind="stable").index
     rows = [_run_row(result, row, facts) for row in runs.loc[order].head(_MOST_RUNS).to_dict("records")]
     numbers = (Column("CPU s", number=True), Column("memory, MB", number=True))
@@ -157,7 +155,7 @@ def runs_section(result: StudyResult) -> Section:
     return Section("runs", "From here to a run", tuple(blocks))
 
 
-def _way_in(kept: bool) -> Paragraph:
+def _way_in(kept: bool, file: str) -> Paragraph:
     if kept:
         return Paragraph(
             (
@@ -173,7 +171,7 @@ def _way_in(kept: bool) -> Paragraph:
             "equal in every table, and says which folder it is in; then ",
             Code("prism why FOLDER AGENT"),
             " tells why an agent acted as it did. ",
-            Code(f"prism study run {STUDY_FILE} --keep tables"),
+            Code(f"prism study run {file} --keep tables"),
             " keeps the folders of all.",
         )
     )

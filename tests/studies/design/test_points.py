@@ -34,7 +34,7 @@ def test_a_drawn_design_lies_in_its_ranges_and_whole_numbers_stay_whole():
     assert points.kind == "lhs"
     assert len(points.values) == 30
     assert all(isinstance(n, int) and 10 <= n <= 20 and 0.1 <= band <= 0.2 for n, band in points.values)
-    assert points.notes == ("agents.n: drawn as real numbers and rounded, since whole numbers are allowed",)
+    assert points.notes == ("agents.n: only whole numbers are drawn",)
     assert points == points_of(vary={"agents.n": [10, 20], "agents.band": [0.1, 0.2]}, design={"lhs": 30})
     assert points != points_of(vary={"agents.n": [10, 20], "agents.band": [0.1, 0.2]}, design={"lhs": 30, "seed": 1})
 

@@ -101,7 +101,7 @@ class _Watch:
     def _ended(self, ending: Ending, reason: str) -> Outcome:
         """End the run, and return the outcome that says why."""
         self.running.end()
-        return Outcome(self.job.run, ending, reason, facts={**self.seen, "signal": signal.SIGKILL.name})
+        return Outcome(self.job.run, ending, reason, facts={**self.seen, "signal": "SIGKILL"})
 
     def _gone(self) -> Outcome:
         """Return the outcome of a run whose process is gone without a word."""

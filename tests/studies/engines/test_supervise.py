@@ -62,7 +62,7 @@ def test_a_run_that_breaks_in_any_way_is_told_with_its_reason_and_takes_nobody_w
         assert outcome.facts["wall_s"] > 0
         assert outcome.facts["peak_memory_mb"] > 50
     assert found["eats"].facts["peak_memory_mb"] > 500
-    assert 3 <= found["hangs"].facts["wall_s"] < 10
+    assert 3 <= found["hangs"].facts["wall_s"] < 20
     assert (tmp_path / "raises" / "manifest.json").exists()
 
 
@@ -132,9 +132,9 @@ def test_runs_end_with_their_driver_however_that_ends(tmp_path, how, code):
     assert all(map(is_there, pids))
     at = time.monotonic()
     driver.send_signal(how)
-    assert are_gone(pids, within_s=3)
+    assert are_gone(pids, within_s=5)
     said, errors = driver.communicate(timeout=10)
-    assert time.monotonic() - at < 5
+    assert time.monotonic() - at < 20
     assert driver.returncode == code
     assert said.split("\n") == ["script __main__", "done ", ""]
     assert errors.count("Traceback") <= (how == signal.SIGINT)

@@ -81,7 +81,8 @@ def validated[P: Params](kind: type[P], values: Mapping[str, Any], where: str) -
         path = ".".join(str(part) for part in fault["loc"])
         said = _key(path)
         more = f" (and {error.error_count() - 1} more)" if error.error_count() > 1 else ""
-        raise ConfigError(f"{where}: {said}: {_fault_text(kind, path, fault)}{more}") from None
+        said = f"{where}: {said}" if said else where  # what the whole contradicts has no key
+        raise ConfigError(f"{said}: {_fault_text(kind, path, fault)}{more}") from None
 
 
 def _key(name: object) -> str:

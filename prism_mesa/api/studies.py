@@ -57,7 +57,7 @@ class Study:
         given = dict(study) if isinstance(study, Mapping) else {}
         if file is not None:
             given = read_study(file).model_dump(exclude_unset=True)
-        name = "study" if file is None else re.sub(r"[^\w.-]+", "-", file.stem)
+        name = "study" if file is None else _name_of(file)
         self.design: StudyDesign = design_study(study_params({**given, **values}, where), name, where)
         self._folder: StudyFolder = open_folder(self.design, out)
         self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""
@@ -143,6 +143,11 @@ class Study:
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
         return _answered(result_of(self.design, self._folder), report=True)
+
+
+def _name_of(file: Path) -> str:
+    """Return what the study of a file is called: as the file is, but for what a folder's name had better not hold."""
+    return re.sub(r"[^\w.-]+", "-", file.stem).lstrip(".-")[:60] or "study"
 
 
 def _engine(kind: EngineKind, workers: int | None, scheduler: str | None, attempts: int = 1) -> Engine:

@@ -110,7 +110,7 @@ def report(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = 
     """Write the report of the runs that are there. Nothing is run."""
     from prism_mesa.api.studies import Study
 
-    _tell(Study(file, out=out).report(), as_json=as_json)
+    _tell(Study(file, out=out).report(), as_json=as_json, ran=False)
 
 
 def sweep(
@@ -193,15 +193,16 @@ def _progress(asked: "Study", unit: str, then: str = "") -> Iterator[Any]:
         yield on_run
 
 
-def _tell(result: "StudyResult", *, as_json: bool) -> None:
-    """Print what a study came to; it ends as failed if a run did."""
+def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
+    """Print what a study came to; a call that ran it ends as failed if a run did."""
     from prism_mesa.view.study.summary import study_lines
 
     counts = result.table.runs["status"].value_counts()
     runs = {name: int(counts.get(name, 0)) for name in ("done", "failed", "missing")}
     if as_json:
         verdicts = [vars(one) | {"interval": list(one.interval)} for one in result.analysis.expectations]
-        reports = [str(file) for file in (result.study_dir / "report.html", result.study_dir / "report.md")]
+        files = (result.study_dir / name for name in ("report.html", "report.md"))
+        reports = [str(file) for file in files if file.is_file()]
         told: dict[str, Any] = {
             "study_dir": str(result.study_dir),
             "question": result.question,
@@ -217,7 +218,7 @@ def _tell(result: "StudyResult", *, as_json: bool) -> None:
         show_json(_finite(told))
     else:
         print_lines(study_lines(result))
-    if runs["failed"]:
+    if ran and runs["failed"]:
         raise RunError(
             f"{result.study_dir}: {runs['failed']} of {len(result.table.runs)} runs failed; "
             "the same command tries them again"

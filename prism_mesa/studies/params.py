@@ -16,6 +16,9 @@ from prism_mesa.social.tables import SOCIAL_TABLES
 MEASURES: Final = ("gini_impressions", "cascade_mean", "cascade_max", "engagement_per_impression", "likes", "reshares")
 """The measures of a study that names none."""
 
+NAME: Final = r"^\w[\w.-]{0,59}$"
+"""What a study can be called."""
+
 type SampledDesign = Literal["sobol", "lhs", "morris"]
 SAMPLED: Final[tuple[SampledDesign, ...]] = ("sobol", "lhs", "morris")
 
@@ -34,9 +37,7 @@ class StudyParams(Params):
     """A question, the conditions under which runs are compared, and what is measured."""
 
     question: str = Field(min_length=1, max_length=400, description="what is asked, in words")
-    name: str | None = Field(
-        None, pattern=r"^[\w.-]{1,60}$", description="name of its folder; null: that of the study file"
-    )
+    name: str | None = Field(None, pattern=NAME, description="name of its folder; null: that of the study file")
     base: str | dict[str, Any] = Field(
         default_factory=dict,
         description="the configuration that all runs start from: a YAML file, looked for in the working directory, "
@@ -133,7 +134,7 @@ class StudyParams(Params):
     @classmethod
     def _have_different_values(cls, given: dict[str, list[Any]]) -> dict[str, list[Any]]:
         for key, values in given.items():
-            if not values or any(one in values[:place] for place, one in enumerate(values)):
+            if not values or any(one in values[:place] for place, one in enumerate(values)) or _alike(values):
                 raise ValueError(f"{key}: give at least one value, each once")
         return given
 
@@ -141,12 +142,21 @@ class StudyParams(Params):
     def _each_key_has_one_owner(self) -> Self:
         groups = {"set": self.set, "vary": self.vary, **{f"arms.{arm}": own for arm, own in self.arms.items()}}
         for where, values in groups.items():
-            for key in flat_keys(values):
+            keys = flat_keys(values)
+            twice = next((key for place, key in enumerate(keys) if key in keys[:place]), None)
+            if twice is not None:
+                raise ValueError(f"{where}: {twice}: stands there twice")
+            for key in keys:
                 if key == "seed":
                     raise ValueError(f"{where}: seed: the study's own key 'seeds' says which seeds there are")
-                if key in self.vary and where.startswith("arms."):
-                    raise ValueError(f"{where}: {key}: stands in 'vary' too; an arm or a factor can set it, not both")
+                if key in self.vary and where != "vary":
+                    raise ValueError(f"{where}: {key}: stands in 'vary' too; leave it out of one of them")
         return self
+
+
+def _alike(values: list[Any]) -> bool:
+    """Return whether two values would be read as the same: 0.1 and "0.1"."""
+    return len({str(value) for value in values}) < len(values)
 
 
 _MOST_SEEDS: Final = 1_000_000

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Final, Literal
 
@@ -11,7 +12,7 @@ import pandas as pd
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.collect import FACTS, collect, run_table
-from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign
+from prism_mesa.studies.design.study_design import Condition, PlannedRun, StudyDesign, told_of
 from prism_mesa.studies.driver import Engine, Progress, default_workers, is_complete, run_missing, versions_of
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder, make_study_folder
 from prism_mesa.studies.journal import Entry
@@ -35,7 +36,7 @@ class StudyStatus:
         missing: Those that have not been run.
         outdated: Of those done, those of which a measure, a table or the folder is still to be made.
         failures: For each failed run its name, condition and seed, and why.
-        stale: Runs in the folder that are not of this study any more, by reason.
+        stale: Names of runs in the folder that are not of this study any more, by reason.
     """
 
     planned: int
@@ -44,7 +45,7 @@ class StudyStatus:
     missing: int
     outdated: int
     failures: tuple[tuple[str, str, str], ...]
-    stale: Mapping[str, int]
+    stale: Mapping[str, list[str]]
 
     @property
     def status(self) -> StudyStatusName:
@@ -55,8 +56,9 @@ class StudyStatus:
     def notes(self) -> tuple[str, ...]:
         """What of it a reader of the results should know."""
         said = [
-            f"{counted(n, 'run')} of before {'is' if n == 1 else 'are'} stale ({why}): kept in the folder, and not used"
-            for why, n in self.stale.items()
+            f"{counted(len(runs), 'run')} of before {'is' if len(runs) == 1 else 'are'} stale ({why}): kept in the "
+            "folder, and not used"
+            for why, runs in self.stale.items()
         ]
         if self.outdated:
             said.append(f"{counted(self.outdated, 'run')} to be looked at again for measures, tables or folders")
@@ -104,8 +106,11 @@ def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
             if entry is not None and entry.done and not is_complete(entry, design, versions):
                 counts["outdated"] += 1
             if entry is not None and not entry.done:
-                failures.append((entry.run, entry.told, f"{entry.ending}: {entry.reason}"))
-        stale = Counter(_why_stale(entry, design) for entry in known.entries() if entry.run not in planned_names)
+                failures.append((entry.run, _told(planned, design), f"{entry.ending}: {entry.reason}"))
+        stale: dict[str, list[str]] = {}
+        for entry in known.entries():
+            if entry.run not in planned_names:
+                stale.setdefault(_why_stale(entry, design), []).append(entry.run)
     return StudyStatus(
         design.n_runs,
         counts["done"],
@@ -113,8 +118,12 @@ def status_of(design: StudyDesign, folder: StudyFolder) -> StudyStatus:
         counts["missing"],
         counts["outdated"],
         tuple(failures),
-        dict(stale),
+        stale,
     )
+
+
+def _told(planned: PlannedRun, design: StudyDesign) -> str:
+    return f"{told_of(planned.condition, design)}, seed {planned.seed}"
 
 
 def _why_stale(entry: Entry, design: StudyDesign) -> str:
@@ -241,7 +250,31 @@ def plan_study(
 
 
 def _pilot(design: StudyDesign) -> list[PlannedRun]:
-    """Return the runs of the pilot: of conditions that lie all over the design."""
-    conditions = design.conditions
-    places = np.unique(np.linspace(0, len(conditions) - 1, min(_PILOT_CONDITIONS, len(conditions))).round().astype(int))
-    return [design.run_of(conditions[place], seed) for seed in design.seeds[:PILOT_SEEDS] for place in places]
+    """Return the runs of the pilot: the first condition, and those that differ from it in one thing.
+
+    Where there are none, as among points that are drawn, conditions that lie all over the design.
+    """
+    first, *others = design.conditions
+    apart = [one for one in others if _differences(first, one) == 1]
+    if not apart and others:
+        places = np.linspace(0, len(others) - 1, min(_PILOT_CONDITIONS - 1, len(others))).round().astype(int)
+        apart = [others[place] for place in np.unique(places)]
+    chosen = [first, *_one_of_each(first, apart)][:_PILOT_CONDITIONS]
+    return [design.run_of(condition, seed) for seed in design.seeds[:PILOT_SEEDS] for condition in chosen]
+
+
+def _terms(condition: Condition) -> tuple[str, ...]:
+    return (repr(condition.arm), *map(repr, condition.point))
+
+
+def _differences(one: Condition, other: Condition) -> int:
+    return sum(a != b for a, b in zip(_terms(one), _terms(other), strict=True))
+
+
+def _one_of_each(first: Condition, others: list[Condition]) -> list[Condition]:
+    """Return conditions in turns by what they differ in from the first one, so that each thing has its turn."""
+    by_term: dict[int, list[Condition]] = {}
+    for other in others:
+        term = next(place for place, (a, b) in enumerate(zip(_terms(first), _terms(other), strict=True)) if a != b)
+        by_term.setdefault(term, []).append(other)
+    return [one for turn in zip_longest(*by_term.values()) for one in turn if one is not None]

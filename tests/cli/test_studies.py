@@ -80,7 +80,7 @@ def test_a_report_is_written_anew_of_what_is_there(prism, jobs, written, tmp_pat
     code, _, err = prism("study", "report", written())
     assert code == 2
     assert "nothing has been run yet" in err
-    prism("study", "run", written(), "--no-report")
+    assert "report.html" not in prism("study", "run", written(), "--no-report")[1]
     page = tmp_path / "results" / "mine" / "report.html"
     assert not page.exists()
     code, out, _ = prism("study", "report", written(seeds=5), "--json")
@@ -105,6 +105,8 @@ def test_a_study_with_a_failed_run_ends_as_failed_and_names_it(prism, jobs, writ
     assert {row["seed"] for row in told["failures"]} == {2}
     assert all("half:way" in row["reason"] and "not this one" in row["reason"] for row in told["failures"])
     assert "2 of 6 runs failed" in err
+    code, _, err = prism("study", "report", written(measures=["half:way"], expect=[]))
+    assert (code, err) == (0, "")
 
 
 def test_a_sweep_is_a_study_without_arms(prism, jobs, tmp_path):

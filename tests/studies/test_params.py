@@ -11,6 +11,7 @@ def refused(**values):
         study_params({**LEAST, **values}, "mine.yaml")
     said = str(error.value)
     assert said.startswith("mine.yaml: ")
+    assert ": : " not in said
     assert "\n" not in said
     return said
 
@@ -56,6 +57,10 @@ def test_a_study_without_a_question_is_none():
         ({"vary": {"agents.n": 5}}, "vary.agents.n"),
         ({"arms": {"a": {"feed": {"mode": "random"}}}, "vary": {"feed.mode": ["random"]}}, "stands in 'vary' too"),
         ({"name": "a/b"}, "name: String should match"),
+        ({"name": ".."}, "name: String should match"),
+        ({"vary": {"agents.band": [0.1, "0.1"]}}, "agents.band: give at least one value, each once"),
+        ({"set": {"agents.n": 5}, "vary": {"agents.n": [6]}}, "set: agents.n: stands in 'vary' too"),
+        ({"arms": {"a": {"feed": {"mode": "random"}, "feed.mode": "x_algo"}}}, "arms.a: feed.mode: stands there twice"),
         ({"question": ""}, "question"),
     ],
 )

@@ -14,8 +14,8 @@ from prism_mesa.runs.config import INPUT_FILES, Config
 _PACKAGE: Final = Path(__file__).parents[2]
 _ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
 """Of the package, what no run depends on."""
-_WITHOUT_EFFECT: Final = ("host", "timeout_s", "max_concurrency", "backoff_s", "ledger", "ledger_path")
-"""Of the reasoner, what runs may differ in that are the same run."""
+_WITHOUT_EFFECT: Final = ("max_concurrency", "ledger", "ledger_path")
+"""Of the reasoner, what runs may differ in that are the same run; a ledger that is replayed counts by what it holds."""
 
 
 def digest(*parts: bytes | str) -> str:
@@ -49,7 +49,7 @@ def identity_of(config: Config) -> Identity:
     values = config.model_dump(mode="json", exclude={"seed": True, "threads": True})
     values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}
     files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
-    files += [config.reasoner.distilled]
+    files += [config.reasoner.distilled, config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None]
     for group, key in INPUT_FILES:  # a file counts by what it holds, wherever it lies
         values[group][key] = values[group][key] is not None
     values["reasoner"]["distilled"] = config.reasoner.distilled is not None
@@ -81,13 +81,19 @@ def measure_version(name: str) -> str:
 
 
 def module_digest(module: str) -> str:
-    """Return what stands for the source of a module of a user's own; empty if it has none. It is not imported."""
+    """Return what stands for the source of a module of a user's own, empty if it has none; nothing is imported.
+
+    Of a module in a package it is all of the package. What it imports from elsewhere does not count.
+    """
     try:
-        spec = find_spec(module)
+        spec = find_spec(module.partition(".")[0])
     except (ImportError, ValueError):
         return ""
-    origin = None if spec is None else spec.origin
-    return digest(Path(origin).read_bytes()) if origin and Path(origin).is_file() else ""
+    if spec is None:
+        return ""
+    within = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    files = [file for folder in within for file in sorted(folder.rglob("*.py"))] or [Path(spec.origin or "")]
+    return digest(*(file.read_bytes() for file in files if file.is_file()))
 
 
 _read: dict[tuple[str, int, int], str] = {}

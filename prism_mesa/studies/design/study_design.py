@@ -23,7 +23,8 @@ from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ONE_ARM: Final = "all"
 """What the arm of a study is called that names none."""
-_MODELS_CHECKED: Final = 16
+_MODELS_CHECKED: Final = 48
+_FILES: Final = (*INPUT_FILES, ("reasoner", "distilled"), ("reasoner", "ledger_path"))
 _AGENTS_CHECKED: Final = 20_000
 
 
@@ -143,7 +144,8 @@ class ConfigMaker:
         return self._resolved(validated(Config, merged(values, nested(point)), where))
 
     def _resolved(self, config: Config) -> Config:
-        """Return a configuration that names who decides where it left that to what is installed."""
+        """Return a configuration with the whole paths of its files, and who decides where that was left open."""
+        config = _with_whole_paths(config)
         if config.reasoner.kind != "auto" or config.reasoner.ledger == "replay":
             return config
         asked = config.reasoner.model_dump_json()
@@ -153,6 +155,16 @@ class ConfigMaker:
         if update["kind"] == "rule":
             update |= {"llm_share": 1.0, "distilled": None}
         return config.model_copy(update={"reasoner": config.reasoner.model_copy(update=update)})
+
+
+def _with_whole_paths(config: Config) -> Config:
+    """Return a configuration that names the same files in whatever folder a run is made."""
+    for group, key in _FILES:
+        path = getattr(getattr(config, group), key)
+        if path is not None:
+            own = getattr(config, group).model_copy(update={key: str(Path(path).absolute())})
+            config = config.model_copy(update={group: own})
+    return config
 
 
 def _who_decides(config: Config) -> str:
@@ -207,7 +219,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
         _named(
             lambda text=text: parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels), where
         )
-    notes = (*points.notes, *_checked_models(design))
+    notes = (*points.notes, *_seed_of_base(base), *_same_runs(design), *_checked_models(design))
     return StudyDesign(params, design.name, where, base, points, conditions, notes, maker)
 
 
@@ -237,13 +249,14 @@ def _named(check: Any, where: str) -> None:
 
 
 def _checked_models(design: StudyDesign) -> Sequence[str]:
-    """Make the models of the first conditions, as far as they are small, and return what they have to say.
+    """Make models of conditions, as far as they are small, and return what they have to say.
 
     Raises:
         ConfigError: If one cannot be made; the line names the condition.
     """
     notes: dict[str, list[str]] = {}
-    for condition in design.conditions[:_MODELS_CHECKED]:
+    checked = _to_check(design)
+    for condition in checked:
         config = design.config_of(design.run_of(condition, design.seeds[0]))
         if config.agents.n > _AGENTS_CHECKED or _is_large(config):
             continue
@@ -257,8 +270,44 @@ def _checked_models(design: StudyDesign) -> Sequence[str]:
         model.close()
         for note in model.notes:
             notes.setdefault(note, []).append(told)
-    n = min(len(design.conditions), _MODELS_CHECKED)
-    return [note if len(where) == n else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()]
+    return [note if len(where) == len(checked) else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()]
+
+
+def _to_check(design: StudyDesign) -> list[Condition]:
+    """Return conditions among which each arm and each level is, as far as they are not too many."""
+    seen: set[tuple[int, str]] = set()
+    found: list[Condition] = []
+    for condition in design.conditions:
+        levels = {(place, repr(value)) for place, value in enumerate((condition.arm, *condition.point))}
+        if not levels <= seen and len(found) < _MODELS_CHECKED:
+            seen |= levels
+            found.append(condition)
+    return found
+
+
+def _seed_of_base(base: Config) -> list[str]:
+    if base.seed == Config.model_fields["seed"].default:
+        return []
+    return [f"base: seed={base.seed}: no effect: the study's own key 'seeds' says which seeds there are"]
+
+
+def _same_runs(design: StudyDesign) -> list[str]:
+    """Return which conditions are the same: they differ in nothing that decides a result, and share their runs."""
+    known: dict[Identity, Condition] = {}
+    same = []
+    for condition in design.conditions:
+        first = known.setdefault(condition.identity, condition)
+        if first is not condition:
+            same.append(f"{told_of(first, design)} = {told_of(condition, design)}")
+    if not same:
+        return []
+    more = f", and {len(same) - _SHOWN} more" if len(same) > _SHOWN else ""
+    return [
+        f"conditions that differ in nothing that decides a result share their runs: {'; '.join(same[:_SHOWN])}{more}"
+    ]
+
+
+_SHOWN: Final = 3
 
 
 def told_of(condition: Condition, design: StudyDesign) -> str:
@@ -272,6 +321,8 @@ def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
     """Return what makes a run of the study again, on top of its base: ``key=value ...``, to be typed in a shell."""
     arm = design.params.arms.get(planned.condition.arm, {})
     own = {**_flat(arm), **design.factors_of(planned.condition), "seed": planned.seed}
+    config = design.config_of(planned)
+    own |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in _FILES if f"{group}.{key}" in own}
     return " ".join(shlex.quote(shortest({key: value})) for key, value in own.items())
 
 

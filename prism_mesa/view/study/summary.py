@@ -24,7 +24,8 @@ def study_lines(result: StudyResult) -> Lines:
     if not result.analysis.expectations:
         lines.append(("expected", "nothing: the study states no expectation (expect: ['MEASURE: ARM > ARM'])"))
     lines += [("note", brief(note, 600)) for note in (*result.notes, *result.analysis.notes)]
-    return [*lines, ("report", printable(str(result.study_dir / "report.html")))]
+    report = result.study_dir / "report.html"
+    return [*lines, ("report", printable(str(report)))] if report.is_file() else lines
 
 
 def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:

@@ -15,8 +15,17 @@ def test_what_decides_results_makes_another_run():
 
 
 def test_what_has_no_effect_on_results_makes_the_same_run():
-    same = Config(seed=7, threads=2, reasoner={"timeout_s": 5, "ledger": "cache", "ledger_path": "answers.sqlite"})
+    asked = {"max_concurrency": 5, "ledger": "cache", "ledger_path": "answers.sqlite"}
+    same = Config(seed=7, threads=2, reasoner=asked)
     assert identity_of(same) == identity_of(Config())
+
+
+def test_a_ledger_that_is_replayed_counts_by_what_it_holds(tmp_path):
+    found = []
+    for name in ("one", "other"):
+        (tmp_path / name).write_text(name)
+        found.append(identity_of(Config(reasoner={"ledger": "replay", "ledger_path": str(tmp_path / name)})))
+    assert found[0].data != found[1].data
 
 
 def test_files_count_by_what_they_hold(tmp_path):
@@ -37,6 +46,15 @@ def test_a_measure_of_ones_own_changes_with_its_file(tmp_path, monkeypatch):
     before = measure_version("counted_here:one")
     file.write_text("def one(run):\n    return 2\n")
     assert before != measure_version("counted_here:one") != ""
+    package = tmp_path / "packed"
+    package.mkdir()
+    (package / "__init__.py").write_text("raise ImportError('nobody is to import it here')\n")
+    (package / "one.py").write_text("from packed.two import likes\n")
+    versions = set()
+    for text in ("likes = 1\n", "likes = 2\n"):
+        (package / "two.py").write_text(text)
+        versions.add(measure_version("packed.one:likes"))
+    assert len(versions) == 2
     assert measure_version("no_such_module_at_all:one") == ""
     assert measure_version("likes") == measure_version("reshares") != ""
 

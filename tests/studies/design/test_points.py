@@ -68,6 +68,13 @@ def test_a_design_that_is_none_is_said_in_one_line(values, said):
     assert said in refused(**values)
 
 
+def test_what_a_file_of_points_sets_no_arm_can_set(tmp_path):
+    file = tmp_path / "points.csv"
+    file.write_text("feed.mode\nrandom\n")
+    said = refused(design=str(file), arms={"ranked": {"feed": {"mode": "x_algo"}}})
+    assert f"arms.ranked: feed.mode: stands in {file} too" in said
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

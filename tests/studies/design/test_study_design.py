@@ -91,6 +91,34 @@ def test_who_decides_is_settled_before_anything_runs(monkeypatch):
     assert asked == ["auto"]
 
 
+def test_conditions_that_are_the_same_are_noted():
+    design = design_of(arms={"one": {}, "same": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}})
+    [note] = [note for note in design.notes if "share their runs" in note]
+    assert note.endswith(": one = same")
+
+
+def test_a_seed_of_the_base_is_noted_to_have_no_effect():
+    notes = design_of(base={**SMALL["base"], "seed": 7}).notes
+    [note] = [note for note in notes if "seed" in note]
+    assert note.startswith("base: seed=7: no effect")
+
+
+def test_each_arm_and_level_is_looked_at_before_anything_runs():
+    arms = {f"n{n}": {"agents.n": n} for n in range(20, 40)}
+    bad = {"bad": {"agents.n": 5, "network.kind": "stochastic_block", "network.blocks": 9}}
+    assert "bad: network.blocks: 9" in refused(arms=arms | bad)
+
+
+def test_files_are_named_by_their_whole_path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "e.csv").write_text("src,dst\n1,2\n2,3\n")
+    design = design_of(arms={"own": {"network.edges": "e.csv"}, "drawn": {}})
+    own, drawn = design.runs_by_seed().__next__(), next(run for run in design.runs() if run.condition.arm == "drawn")
+    assert design.config_of(own).network.edges == str(tmp_path / "e.csv")
+    assert f"network.edges={tmp_path / 'e.csv'} " in overrides_of(own, design)
+    assert "network.edges" not in overrides_of(drawn, design)
+
+
 def test_what_has_no_effect_is_noted_with_its_condition():
     design = design_of(arms={"plain": {}, "idle": {"feed.x_algo.weight_like": 3}})
     [note] = [note for note in design.notes if "weight_like" in note]

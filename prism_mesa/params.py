@@ -104,6 +104,8 @@ def _fault_text(kind: type[Params], path: str, fault: Mapping[str, Any]) -> str:
         case "model_type":
             keys = ", ".join(_group_at(kind, path.split(".")).model_fields)
             return f"Input should be a group of keys ({keys}), not {given}"
+        case "missing":
+            return str(fault["msg"])
         case "value_error" if isinstance(fault["input"], Mapping):  # what a group's own validator says
             return str(fault["ctx"]["error"])
         case "value_error":

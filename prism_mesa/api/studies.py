@@ -2,7 +2,9 @@
 
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ from prism_mesa.params import shown, whole_number
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
 from prism_mesa.studies.engines.executors import EngineKind
-from prism_mesa.studies.folder import Shard, StudyFolder, open_folder
+from prism_mesa.studies.folder import MANIFEST, Shard, StudyFolder, open_folder
 from prism_mesa.studies.params import read_study, study_params
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.study import StudyPlan, StudyStatus, plan_study, result_of, run_study, status_of
@@ -38,8 +40,8 @@ class Study:
         design: The study as it was checked: its conditions, and every run.
 
     Raises:
-        BadInputError: If a key, a value, a measure or an expectation is wrong, a model cannot be made, or another
-            study is in its folder. Nothing was run.
+        BadInputError: If a key, a value, a measure or an expectation is wrong, or another study is in its folder. That
+            a model cannot be made is said by `plan` and `run`, before anything runs.
     """
 
     def __init__(
@@ -55,11 +57,13 @@ class Study:
         file = None if study is None or isinstance(study, Mapping) else Path(study)
         where = "Study" if file is None else str(file)
         given = dict(study) if isinstance(study, Mapping) else {}
+        _look_beside(file)
         if file is not None:
             given = read_study(file).model_dump(exclude_unset=True)
         name = "study" if file is None else _name_of(file)
         self.design: StudyDesign = design_study(study_params({**given, **values}, where), name, where)
         self._folder: StudyFolder = open_folder(self.design, out)
+        self._checked = False
         self._text = file.read_text(encoding="utf-8") if file is not None and not values else ""
 
     @property
@@ -83,6 +87,7 @@ class Study:
     ) -> StudyPlan:
         """Run two seeds of up to eight conditions, and return what all of it will take; arguments as for `run`."""
         who = _engine(engine, workers, scheduler)
+        self._check()
         return plan_study(self.design, self._folder, who, text=self._text, on_run=on_run)
 
     def run(
@@ -114,6 +119,7 @@ class Study:
             KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
         """
         part, who = _shard(shard), _engine(engine, workers, scheduler, attempts)
+        self._check()
         try:
             result = run_study(
                 self.design,
@@ -130,6 +136,14 @@ class Study:
             raise KeyboardInterrupt(f"{self.study_dir}: interrupted: {done}") from stop
         return _answered(result, report=report)
 
+    def _check(self) -> None:
+        """Make models of the conditions, once: what cannot run is an error, what has no effect is noted."""
+        if not self._checked:
+            from prism_mesa.studies.design.models import check_models
+
+            self.design = replace(self.design, notes=(*self.design.notes, *check_models(self.design)))
+            self._checked = True
+
     def status(self) -> StudyStatus:
         """Return how far it is: runs done, failed with their reasons, missing, stale. Nothing is run or written."""
         return status_of(self.design, self._folder)
@@ -142,7 +156,19 @@ class Study:
         """
         if not self.study_dir.is_dir():
             raise DataError(f"{self.study_dir}: nothing has been run yet: prism study run does it")
+        self._check()
         return _answered(result_of(self.design, self._folder), report=True)
+
+
+def _look_beside(file: Path | None) -> None:
+    """Have modules of the user's own looked for beside a study file too, after everything else.
+
+    Not beside the copy that a study's folder holds: a folder is data, and comes from anybody.
+    """
+    if file is not None and not (file.parent / MANIFEST).exists():
+        folder = str(file.parent.absolute())
+        if folder not in sys.path:
+            sys.path.append(folder)
 
 
 def _name_of(file: Path) -> str:

@@ -175,7 +175,9 @@ class FeedParams(Params):
     """What an agent is shown."""
 
     mode: Literal["random", "chronological", "preference", "x_algo"] = Field(
-        "chronological", description="order of the feed; the first three hold posts of followed agents only"
+        "chronological",
+        description="order of the feed: random, chronological, preference, x_algo; the first three hold posts of "
+        "followed agents only",
     )
     size: int = Field(10, ge=1, le=255, description="most posts in a feed")
     window: int = Field(3, ge=1, le=1000, description="rounds for which a post can be shown")

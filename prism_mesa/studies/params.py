@@ -114,6 +114,16 @@ class StudyParams(Params):
             raise ValueError(f"give from 1 to {_MOST_SEEDS:,} seeds")
         return given
 
+    @field_validator("expect", mode="before")
+    @classmethod
+    def _may_go_without_quotes(cls, given: object) -> object:
+        """Take ``- likes: a > b``, which YAML reads as a key with a value, for the text that it looks like."""
+        lines = given if isinstance(given, list) else []
+        texts = [
+            f"{k}: {v}" if isinstance(line, dict) and len(line) == 1 else line for line in lines for k, v in _pair(line)
+        ]
+        return texts if isinstance(given, list) else given
+
     @field_validator("measures", "expect", "collect", mode="after")
     @classmethod
     def _each_once(cls, given: list[str]) -> list[str]:
@@ -152,6 +162,11 @@ class StudyParams(Params):
                 if key in self.vary and where != "vary":
                     raise ValueError(f"{where}: {key}: stands in 'vary' too; leave it out of one of them")
         return self
+
+
+def _pair(line: object) -> list[tuple[object, object]]:
+    """Return the key and the value of a mapping of one, and for anything else something to go through once."""
+    return list(line.items()) if isinstance(line, dict) and len(line) == 1 else [(None, None)]
 
 
 def _alike(values: list[Any]) -> bool:

@@ -49,6 +49,12 @@ class StudyResult:
         """A row for each run: `run`, `arm`, `seed`, `status`, `reason`, the factors by dotted key, the measures."""
         return self.table.runs
 
+    @property
+    def command(self) -> str:
+        """What runs the study, typed where it was run before."""
+        out = self.study_dir.parent
+        return f"prism study run {self.file}" + ("" if str(out) == "results" else f" --out {out}")
+
     @one_line
     def __repr__(self) -> str:
         done = int((self.runs["status"] == "done").sum())

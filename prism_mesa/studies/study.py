@@ -49,8 +49,8 @@ class StudyStatus:
 
     @property
     def status(self) -> StudyStatusName:
-        """`done`, `failed` if some are and none is missing, else `incomplete`."""
-        return "incomplete" if self.missing else "failed" if self.failed else "done"
+        """`done`, `failed` if some are and nothing else is left to do, else `incomplete`."""
+        return "incomplete" if self.missing or self.outdated else "failed" if self.failed else "done"
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -61,7 +61,10 @@ class StudyStatus:
             for why, runs in self.stale.items()
         ]
         if self.outdated:
-            said.append(f"{counted(self.outdated, 'run')} to be looked at again for measures, tables or folders")
+            said.append(
+                f"{counted(self.outdated, 'run')} that are done have a measure, a table or a folder yet to be made, or "
+                "measures by other code: prism study run makes them"
+            )
         return tuple(said)
 
 
@@ -191,7 +194,7 @@ def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...
         facts=pd.read_parquet(folder.table(FACTS)),
         analysis=analyse(table, design.params.expect),
         notes=(*design.notes, *status.notes, *notes, *_undefined(table)),
-        **({"file": Path(design.where).name} if Path(design.where).suffix else {}),
+        **({"file": design.where} if Path(design.where).suffix else {}),
     )
 
 

@@ -109,6 +109,22 @@ def test_a_study_with_a_failed_run_ends_as_failed_and_names_it(prism, jobs, writ
     assert (code, err) == (0, "")
 
 
+def test_a_measure_is_looked_for_beside_the_study_file_but_not_in_a_studys_folder(prism, jobs, tmp_path, monkeypatch):
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "beside_it.py").write_text("def one(run):\n    return 1.0\n")
+    (folder / "mine.yaml").write_text(yaml.safe_dump({**VALUES, "measures": ["beside_it:one"], "expect": []}))
+    monkeypatch.setattr("sys.modules", {**__import__("sys").modules})
+    assert prism("study", "run", folder / "mine.yaml", "--no-report")[0] == 0
+    made = tmp_path / "results" / "mine"
+    (made / "inside_it.py").write_text("raise SystemExit('this is data')\n")
+    (made / "study.yaml").write_text(yaml.safe_dump({**VALUES, "measures": ["inside_it:one"], "expect": []}))
+    code, _, err = prism("study", "run", made / "study.yaml", "--no-report")
+    assert code == 2
+    assert "inside_it" in err
+    assert "this is data" not in err
+
+
 def test_a_sweep_is_a_study_without_arms(prism, jobs, tmp_path):
     given = ("agents.n=30", "rounds=3", "network.mean_degree=5", "reasoner.kind=rule")
     vary = ("--vary", "agents.band=0.02,0.1", "--vary", "feed.mode=random,chronological")

@@ -80,6 +80,12 @@ def test_keys_are_the_same_nested_or_dotted():
     ]
 
 
+def test_an_expectation_may_go_without_quotes():
+    params = study_params({**LEAST, "expect": [{"likes": "a > b"}, "likes: a < b"]}, "mine.yaml")
+    assert params.expect == ["likes: a > b", "likes: a < b"]
+    assert "expect.0" in refused(expect=[{"likes": "a > b", "posts": "a > b"}])
+
+
 def test_a_file_that_is_no_study_is_said_by_its_name(tmp_path):
     for text, said in (("", "is empty"), ("- 1", "holds a list"), ("a: [", "is not YAML"), ("question: 5", "question")):
         file = tmp_path / "study.yaml"

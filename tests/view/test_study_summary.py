@@ -11,18 +11,22 @@ def test_the_end_of_a_study_is_its_question_its_runs_its_verdicts_and_where_the_
         ("question", "Does a ranked feed make attention more unequal?"),
         ("runs", "40 runs planned: 40 done, 0 failed, 0 missing"),
     ]
-    assert [what for what, _ in lines[2:-1]] == ["holds", "", "open", "", "fails", ""]
+    assert [what for what, _ in lines[2:]] == ["holds", "", "open", "", "fails", ""]
     assert lines[6] == ("fails", "reshares: ranked > chronological")
     assert lines[7][1].startswith("There are fewer reshares in ranked")
-    assert lines[-1] == ("report", str(tmp_path / "report.html"))
+    assert "report" not in [what for what, _ in lines]
+    (tmp_path / "report.html").touch()
+    assert study_lines(two_arms(tmp_path))[-1] == ("report", str(tmp_path / "report.html"))
 
 
-def test_failed_runs_are_named_with_their_reasons_and_a_study_without_expectations_says_so(tmp_path):
+def test_failed_runs_are_named_with_their_reasons_and_a_study_without_expectations_tells_means(tmp_path):
     lines = study_lines(factorial(tmp_path))
     failed = [text for what, text in lines if what == "failed"]
     assert failed[0] == "all-00003 (all, seed 4): timeout: 600 s are over"
     assert len(failed) == 3
-    assert any(what == "expected" and text.startswith("nothing") for what, text in lines)
+    means = [text for what, text in lines if what == "mean"]
+    assert means
+    assert all("95 % interval" in text and "n = " in text for text in means)
     assert ("note", "2 runs of an earlier version of this study are stale: they are kept, and not counted.") in lines
 
 
@@ -33,7 +37,9 @@ def test_whatever_was_written_stays_on_its_line(tmp_path):
 
 def test_the_status_counts_runs_and_names_the_first_failures():
     failures = tuple((f"run{n}", f"ranked, seed {n}", "timeout") for n in range(7))
-    lines = status_lines("feeds", StudyStatus(40, 20, 7, 13, 0, failures, {"another version of the code": 3}))
+    lines = status_lines(
+        "feeds", StudyStatus(40, 20, 7, 13, 0, failures, {"another version of the code": ["a", "b", "c"]})
+    )
     assert lines[0] == ("study", "feeds (incomplete)")
     assert lines[1] == ("runs", "40 planned: 20 done, 7 failed, 13 missing")
     assert [text for what, text in lines if what == "failed"][4] == "run4 (ranked, seed 4): timeout"
@@ -51,7 +57,7 @@ def test_a_plan_tells_runs_time_calls_and_widths():
     assert lines[1] == ("time", "2.5 h of CPU in all; 1.2 h are left with 2 workers")
     assert lines[2] == ("LLM", "12,000 calls")
     assert [text for _, text in lines[3:5]] == [
-        "reshares: ranked - chronological: ± 50.2 (95 %)",
-        "reshares: 0.1 - 0.02 (agents.band): ± 4 (95 %)",
+        "reshares: differences between arms to within ± 50.2 (95 %)",
+        "reshares: differences between levels of agents.band to within ± 4 (95 %)",
     ]
     assert lines[-1] == ("note", "a note")

@@ -1,19 +1,17 @@
 """A study as it is to be run: every condition with its configuration, every run with its name."""
 
 import shlex
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import ConfigError, PrismError, PrismWarning
+from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.runs.yaml_text import read_yaml
-from prism_mesa.social.model import SocialModel
 from prism_mesa.streams import digest64
 from prism_mesa.studies.design.identity import Identity, identity_of, shortest
 from prism_mesa.studies.design.points import Points, check_keys, make_points
@@ -23,9 +21,7 @@ from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ONE_ARM: Final = "all"
 """What the arm of a study is called that names none."""
-_MODELS_CHECKED: Final = 48
 _FILES: Final = (*INPUT_FILES, ("reasoner", "distilled"), ("reasoner", "ledger_path"))
-_AGENTS_CHECKED: Final = 20_000
 
 
 @dataclass(frozen=True)
@@ -219,7 +215,7 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
         _named(
             lambda text=text: parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels), where
         )
-    notes = (*points.notes, *_seed_of_base(base), *_same_runs(design), *_checked_models(design))
+    notes = (*points.notes, *_seed_of_base(base), *_same_runs(design))
     return StudyDesign(params, design.name, where, base, points, conditions, notes, maker)
 
 
@@ -246,43 +242,6 @@ def _named(check: Any, where: str) -> None:
         check()
     except PrismError as error:
         raise ConfigError(f"{where}: {error}") from None
-
-
-def _checked_models(design: StudyDesign) -> Sequence[str]:
-    """Make models of conditions, as far as they are small, and return what they have to say.
-
-    Raises:
-        ConfigError: If one cannot be made; the line names the condition.
-    """
-    notes: dict[str, list[str]] = {}
-    checked = _to_check(design)
-    for condition in checked:
-        config = design.config_of(design.run_of(condition, design.seeds[0]))
-        if config.agents.n > _AGENTS_CHECKED or _is_large(config):
-            continue
-        told = told_of(condition, design)
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", PrismWarning)
-                model = SocialModel(config)
-        except PrismError as error:
-            raise ConfigError(f"{design.where}: {told}: {error}") from None
-        model.close()
-        for note in model.notes:
-            notes.setdefault(note, []).append(told)
-    return [note if len(where) == len(checked) else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()]
-
-
-def _to_check(design: StudyDesign) -> list[Condition]:
-    """Return conditions among which each arm and each level is, as far as they are not too many."""
-    seen: set[tuple[int, str]] = set()
-    found: list[Condition] = []
-    for condition in design.conditions:
-        levels = {(place, repr(value)) for place, value in enumerate((condition.arm, *condition.point))}
-        if not levels <= seen and len(found) < _MODELS_CHECKED:
-            seen |= levels
-            found.append(condition)
-    return found
 
 
 def _seed_of_base(base: Config) -> list[str]:
@@ -334,12 +293,3 @@ def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
         else:
             found[f"{before}{key}"] = value
     return found
-
-
-def _is_large(config: Config) -> bool:
-    """Return whether files make a model that takes long to make."""
-    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
-    return sum(Path(file).stat().st_size for file in files if file and Path(file).is_file()) > _LARGE
-
-
-_LARGE: Final = 5_000_000

@@ -56,7 +56,7 @@ def footer(result: StudyResult) -> Words:
     """Return how to repeat the study."""
     return (
         "To repeat or continue this study: ",
-        Code(f"prism study run {result.file}"),
+        Code(result.command),
         ". Runs that are there are not run again. One line of pandas reads all: ",
         Code("pandas.read_parquet('runs.parquet')"),
         ".",

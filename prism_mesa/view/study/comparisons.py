@@ -105,7 +105,8 @@ def _differences(result: StudyResult) -> Section | None:
     paired = "paired by seed" if result.table.paired else "of independent runs"
     caption = (
         f"Mean differences, left minus right, {paired}, with bootstrap intervals; p of the comparison, and after "
-        "Holm's correction; Mann-Whitney's test with the rank-biserial correlation r."
+        "Holm's correction, which is what to go by. Mann-Whitney's test, with the rank-biserial correlation r, "
+        "compares all runs of both sides and knows nothing of pairs."
     )
     columns = (Column("compared"), *_numbers(*titles))
     return Section("differences", "Differences", _grouped(result, frame, columns, cells, caption))
@@ -121,7 +122,10 @@ def _groups(result: StudyResult) -> Section | None:
         return (_term(row["term"]), *figures, count(row["n"]), count(row["missing"]))
 
     columns = (Column("between"), *_numbers("H", "df", "p", "p (Holm)", "n", "missing"))
-    caption = "Kruskal-Wallis: whether any level differs from the others."
+    caption = (
+        "Kruskal-Wallis: whether any level differs from the others. It knows nothing of pairs: with paired seeds it "
+        "finds too little."
+    )
     return Section("groups", "Groups", _grouped(result, frame, columns, cells, caption))
 
 
@@ -139,7 +143,7 @@ def _dunn(result: StudyResult) -> Section | None:
         return (_term(row["term"]), side_name(row, "left"), side_name(row, "right"), *figures)
 
     columns = (Column("of"), Column("left"), Column("right"), *_numbers("z", "p", "p (Holm)"))
-    caption = "Dunn's test of pairs, after Kruskal-Wallis."
+    caption = "Dunn's test of pairs, after Kruskal-Wallis; it knows nothing of pairs of seeds either."
     return Section("pairs", "Pairs of groups", _grouped(result, frame, columns, cells, caption, _MOST_PAIRS))
 
 

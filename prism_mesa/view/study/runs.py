@@ -3,6 +3,7 @@
 import shlex
 from collections import Counter
 from json import JSONDecodeError, loads
+from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -119,23 +120,24 @@ def _sources(text: Any) -> dict[str, float]:
     return {str(name): n for name, n in found.items()} if isinstance(found, dict) else {}
 
 
-def how_to_see(folder: str, again: str) -> Words:
-    """Return the command that explains an agent of a run, or first makes the run again, given in the study's folder.
+def how_to_see(study_dir: Path, folder: str, again: str) -> Words:
+    """Return the command that explains an agent of a run, or first makes the run again, typed where the study was run.
 
     Args:
+        study_dir: The study's folder.
         folder: Of the run, relative to the study's; blank: it was not kept.
         again: What makes the run again on top of ``base.yaml``; blank: not known.
     """
     if folder:
-        return Code(f"prism why {shlex.quote(folder)} AGENT")
-    return Code(f"prism run base.yaml {again}") if again else Quiet("not kept")
+        return Code(f"prism why {shlex.quote(str(study_dir / folder))} AGENT")
+    return Code(f"prism run {shlex.quote(str(study_dir / 'base.yaml'))} {again}") if again else Quiet("not kept")
 
 
 def runs_section(result: StudyResult) -> Section:
     """Return a row for each run with its folder and the command that explains it, failed ones first."""
     runs, facts = result.table.runs, result.facts.set_index("run")
     kept = bool(len(facts)) and bool((facts["folder"].fillna("") != "").any())
-    blocks: list[Block] = [_way_in(kept, result.file)]
+    blocks: list[Block] = [_way_in(kept, result.command)]
     order = runs["status"].map({"failed": 0, "done": 1, "missing": 2}).sort_values(kind="stable").index
     rows = [_run_row(result, row, facts) for row in runs.loc[order].head(_MOST_RUNS).to_dict("records")]
     numbers = (Column("CPU s", number=True), Column("memory, MB", number=True))
@@ -155,23 +157,23 @@ def runs_section(result: StudyResult) -> Section:
     return Section("runs", "From here to a run", tuple(blocks))
 
 
-def _way_in(kept: bool, file: str) -> Paragraph:
+def _way_in(kept: bool, command: str) -> Paragraph:
     if kept:
         return Paragraph(
             (
-                "Each run has a folder with its tables. Given in the study's folder, the command of a row tells what "
-                "an agent was asked, what it saw and why it acted; ",
+                "Each run has a folder with its tables. Typed where the study was run, the command of a row tells what "
+                "an agent was asked, what it saw and why it acted (AGENT: a row, an id or a name of agents.parquet); ",
                 Code("prism replay"),
                 " repeats the run.",
             )
         )
     return Paragraph(
         (
-            "Only measures were kept of these runs. Given in the study's folder, the command of a row makes one again, "
-            "equal in every table, and says which folder it is in; then ",
+            "Only measures were kept of these runs. Typed where the study was run, the command of a row makes one "
+            "again, equal in every table, and says which folder it is in; then ",
             Code("prism why FOLDER AGENT"),
             " tells why an agent acted as it did. ",
-            Code(f"prism study run {file} --keep tables"),
+            Code(f"{command} --keep tables"),
             " keeps the folders of all.",
         )
     )
@@ -185,7 +187,7 @@ def _run_row(result: StudyResult, row: dict[str, Any], facts: pd.DataFrame) -> t
     took = (number(fact.get("cpu_s"), 2), number(fact.get("peak_memory_mb"), 0))
     again = fact.get("again")
     see = (
-        how_to_see(folder, again if isinstance(again, str) else "")
+        how_to_see(result.study_dir, folder, again if isinstance(again, str) else "")
         if row["status"] != "missing"
         else Quiet("not run yet")
     )

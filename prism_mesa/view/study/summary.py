@@ -10,7 +10,7 @@ from prism_mesa.view.study.numbers import significant
 type Lines = list[tuple[str, str]]
 
 _MOST_FAILURES = 5
-_MOST_WIDTHS = 24
+_MOST_LINES = 12
 
 
 def study_lines(result: StudyResult) -> Lines:
@@ -22,7 +22,7 @@ def study_lines(result: StudyResult) -> Lines:
     for verdict in result.analysis.expectations:
         lines += [(verdict.verdict, brief(verdict.text)), ("", brief(verdict.sentence, 600))]
     if not result.analysis.expectations:
-        lines.append(("expected", "nothing: the study states no expectation (expect: ['MEASURE: ARM > ARM'])"))
+        lines += _indices(result) or _means(result)
     lines += [("note", brief(note, 600)) for note in (*result.notes, *result.analysis.notes)]
     report = result.study_dir / "report.html"
     return [*lines, ("report", printable(str(report)))] if report.is_file() else lines
@@ -34,6 +34,37 @@ def _failures(failures: list[tuple[str, str, str]], n: int) -> Lines:
     return (
         [*lines, ("", f"and {n - len(failures):,} more: runs.parquet has their reasons")] if n > len(lines) else lines
     )
+
+
+def _indices(result: StudyResult) -> Lines:
+    """Return how much of each measure's variance each factor explains, or how far it moves it; nothing without any."""
+    told = result.analysis.sensitivity
+    told = told[told["index"].isin(["st", "mu_star"])]
+    lines = [
+        (
+            "total" if row["index"] == "st" else "mu*",
+            f"{printable(row['measure'])}: {printable(row['factor'])}: {significant(row['value'])} "
+            f"(95 % interval {significant(row['low'])} to {significant(row['high'])})",
+        )
+        for row in told.head(_MOST_LINES).to_dict("records")
+    ]
+    return [*lines, *_more(len(told))]
+
+
+def _means(result: StudyResult) -> Lines:
+    """Return the means of the first conditions."""
+    told = result.analysis.answers
+    lines = []
+    for row in told.head(_MOST_LINES).to_dict("records"):
+        point = ", ".join(f"{factor}={row[factor]}" for factor in result.table.factors)
+        where = ", ".join(part for part in (row["arm"] if len(result.table.arms) > 1 else "", point) if part)
+        interval = f"(95 % interval {significant(row['low'])} to {significant(row['high'])}; n = {row['n']})"
+        lines.append(("mean", printable(f"{row['measure']}: {where or 'all'}: {significant(row['mean'])} {interval}")))
+    return [*lines, *_more(len(told))]
+
+
+def _more(n: int) -> Lines:
+    return [("", f"and {n - _MOST_LINES:,} more in the report")] if n > _MOST_LINES else []
 
 
 def status_lines(name: str, status: StudyStatus) -> Lines:
@@ -55,12 +86,13 @@ def plan_lines(plan: StudyPlan) -> Lines:
         lines.append(("time", f"{_hours(plan.cpu_hours)} of CPU in all; {left}"))
     if plan.calls is not None:
         lines.append(("LLM", counted(round(plan.calls), "call")))
-    for place, row in enumerate(plan.widths.head(_MOST_WIDTHS).to_dict("records")):
-        pair = f"{row['left']} - {row['right']}" + ("" if row["term"] == "arm" else f" ({row['term']})")
-        told = f"{printable(str(row['measure']))}: {printable(pair)}: ± {significant(row['half_width'])} (95 %)"
-        lines.append(("to expect" if place == 0 else "", told))
-    if len(plan.widths) > _MOST_WIDTHS:
-        lines.append(("", f"and {len(plan.widths) - _MOST_WIDTHS:,} more (--json has them)"))
+    widest = plan.widths.groupby(["measure", "term"], sort=False)["half_width"].max().reset_index()
+    for place, row in enumerate(widest.head(_MOST_LINES).to_dict("records")):
+        of = "between arms" if row["term"] == "arm" else f"between levels of {row['term']}"
+        told = f"{row['measure']}: differences {of} to within \u00b1 {significant(row['half_width'])} (95 %)"
+        lines.append(("precision" if place == 0 else "", printable(told)))
+    if len(widest):
+        lines.append(("", "from two seeds, so these may be off by a factor of two; --json has each pair"))
     return lines + [("note", brief(note, 600)) for note in plan.notes]
 
 

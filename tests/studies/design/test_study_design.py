@@ -2,6 +2,7 @@ import pytest
 import yaml
 
 from prism_mesa.errors import BadInputError
+from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.study_design import design_study, overrides_of
 from prism_mesa.studies.params import study_params
 
@@ -15,7 +16,7 @@ def design_of(where="mine.yaml", **values):
 
 def refused(**values):
     with pytest.raises(BadInputError) as error:
-        design_of(**values)
+        check_models(design_of(**values))
     said = str(error.value)
     assert said.startswith("mine.yaml: ")
     assert "\n" not in said
@@ -121,7 +122,7 @@ def test_files_are_named_by_their_whole_path(tmp_path, monkeypatch):
 
 def test_what_has_no_effect_is_noted_with_its_condition():
     design = design_of(arms={"plain": {}, "idle": {"feed.x_algo.weight_like": 3}})
-    [note] = [note for note in design.notes if "weight_like" in note]
+    [note] = [note for note in check_models(design) if "weight_like" in note]
     assert note.startswith("idle: feed.x_algo.weight_like: no effect")
 
 

@@ -1,0 +1,59 @@
+"""Models of a study's conditions, made before anything runs: what cannot run, and what has no effect."""
+
+import warnings
+from pathlib import Path
+from typing import Final
+
+from prism_mesa.errors import ConfigError, PrismError, PrismWarning
+from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.social.model import SocialModel
+from prism_mesa.studies.design.study_design import Condition, StudyDesign, told_of
+
+_MODELS: Final = 48
+_AGENTS: Final = 20_000
+_BYTES: Final = 5_000_000
+
+
+def check_models(design: StudyDesign) -> tuple[str, ...]:
+    """Make models of conditions, as far as they are small, and return what they have to say.
+
+    Raises:
+        ConfigError: If one cannot be made; the line names the condition.
+    """
+    notes: dict[str, list[str]] = {}
+    checked = _to_check(design)
+    for condition in checked:
+        config = design.config_of(design.run_of(condition, design.seeds[0]))
+        if config.agents.n > _AGENTS or _is_large(config):
+            continue
+        told = told_of(condition, design)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", PrismWarning)
+                model = SocialModel(config)
+        except PrismError as error:
+            raise ConfigError(f"{design.where}: {told}: {error}") from None
+        model.close()
+        for note in model.notes:
+            notes.setdefault(note, []).append(told)
+    return tuple(
+        note if len(where) == len(checked) else f"{'; '.join(where[:3])}: {note}" for note, where in notes.items()
+    )
+
+
+def _to_check(design: StudyDesign) -> list[Condition]:
+    """Return conditions among which each arm and each level is, as far as they are not too many."""
+    seen: set[tuple[int, str]] = set()
+    found: list[Condition] = []
+    for condition in design.conditions:
+        levels = {(place, repr(value)) for place, value in enumerate((condition.arm, *condition.point))}
+        if not levels <= seen and len(found) < _MODELS:
+            seen |= levels
+            found.append(condition)
+    return found
+
+
+def _is_large(config: Config) -> bool:
+    """Return whether files make a model that takes long to make."""
+    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
+    return sum(Path(file).stat().st_size for file in files if file and Path(file).is_file()) > _BYTES

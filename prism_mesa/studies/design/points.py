@@ -11,7 +11,6 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.params import Params, leaves
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.design.sampling import sample_points
 from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat_keys, value_of
 
 _MOST: Final = 1_000_000
@@ -77,6 +76,8 @@ def check_keys(values: Mapping[str, Any], where: str) -> None:
 
 
 def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Points:
+    from prism_mesa.studies.design.sampling import sample_points  # SALib and scipy take a second to load
+
     kinds = [kind for kind in SAMPLED if kind in design]
     unknown = [key for key in design if key not in (*SAMPLED, "seed")]
     if len(kinds) != 1 or unknown:

@@ -82,9 +82,42 @@ def test_arms_that_are_equal_everywhere_do_not_differ(paired):
     assert (found["difference"], found["p"], found["p_holm"], found["low"], found["high"]) == (0, 1, 1, 0, 0)
 
 
-def test_a_difference_that_is_the_same_for_all_seeds_is_certain():
-    found = row(analyse(study({"share": [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]}, ("a", "b")), []).differences)
-    assert (found["p"], found["low"], found["high"]) == (0, pytest.approx(0.3), pytest.approx(0.3))
+@pytest.mark.parametrize("base", [0.1, 1e6 + 0.1])  # of large numbers, differences are rounded more
+def test_a_difference_that_is_the_same_for_all_seeds_has_the_p_of_its_signs(base):
+    steps = base + np.arange(20) / 10
+    for seeds, interval in ((2, False), (5, False), (6, True), (20, True)):
+        table = study({"share": [steps[:seeds], steps[:seeds] + 0.3]}, ("a", "b"))
+        found = row(analyse(table, []).differences)
+        assert found["p"] == 2 * 0.5**seeds
+        if interval:
+            assert (found["low"], found["high"]) == (pytest.approx(0.3), pytest.approx(0.3))
+        else:
+            assert np.isnan([found["low"], found["high"]]).all()
+
+
+def test_sides_that_are_each_the_same_have_the_p_of_dealing_out_their_runs():
+    for seeds, ways in ((2, 6), (3, 20), (4, 70)):
+        sides = np.repeat([[1e6], [1e6 + 1]], seeds, axis=1)
+        found = row(analyse(study({"m": sides}, ("a", "b"), paired=False), []).differences)
+        assert found["p"] == 2 / ways
+        assert np.isnan(found["low"]) == (found["p"] > 0.05)
+
+
+def test_what_differs_by_rounding_alone_is_the_same():
+    found = row(analyse(study({"m": [[0.3, 0.6, 0.9], [0.1 + 0.2, 0.6, 0.9]]}, ("a", "b")), []).differences)
+    assert (found["difference"], found["p"], found["low"], found["high"]) == (0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 9])
+@pytest.mark.parametrize("paired", [True, False])
+def test_of_few_seeds_an_interval_leaves_out_0_only_where_p_is_below_05(seeds, paired):
+    values = {f"m{k}": noise(k, 4, seeds) + np.repeat([0, 1], 2)[:, None] for k in range(60)}
+    table = study(values, ("a", "b"), {"k": [1, 2]}, paired=paired)
+    found = analyse(failed(table, 0), []).differences  # a seed has fewer pairs than the others
+    found = found[found["term"] == "arm"]
+    clear = found["p"] < 0.05
+    assert 0 < clear.sum() < 60
+    assert ((found["low"] > 0) | (found["high"] < 0)).tolist() == clear.tolist()
 
 
 def test_one_seed_tests_nothing_and_no_run_says_nothing():

@@ -82,7 +82,8 @@ def test_a_point_is_the_mean_over_its_seeds_and_none_of_them_may_be_missing():
     table.runs.loc[2, "status"] = "failed"
     found = analyse(table, [])
     assert len(found.sensitivity) == 0
-    assert "1 of 12 points" in found.notes[-1]
+    here = points_again(table.sampling).merge(table.runs.loc[[2], list(ranges)])  # equal points are one run
+    assert found.notes[-1].startswith(f"Sensitivity of m: {len(here)} of 12 points are not complete")
 
 
 def test_arms_are_averaged_and_a_note_says_so():
@@ -99,6 +100,7 @@ def test_a_point_without_one_of_its_arms_is_not_complete(kind, gap):
     """Arms that differ by 100 would make an effect of any factor out of one run that is gone."""
     table = sampled(kind, 8, CUBE, lambda x: x[:, 0], arms=("a", "b"))
     table.runs["m"] += np.where(table.runs["arm"] == "a", 0.0, 100.0)
+    here = points_again(table.sampling).merge(table.runs.loc[[3], list(CUBE)])  # equal points are one run
     table = replace(table, runs=table.runs.assign(other=table.runs["m"]), measures=("m", "other"))
     assert set(analyse(table, []).sensitivity["measure"]) == {"m", "other"}
     if gap == "failed":
@@ -109,7 +111,7 @@ def test_a_point_without_one_of_its_arms_is_not_complete(kind, gap):
         table = replace(table, runs=table.runs.drop(index=3))
     found = analyse(table, [])
     assert set(found.sensitivity["measure"]) == ({"other"} if gap == "no such measure" else set())
-    assert any(note.startswith("Sensitivity of m: 1 of ") for note in found.notes)
+    assert any(note.startswith(f"Sensitivity of m: {len(here)} of ") for note in found.notes)
 
 
 def test_whole_numbers_are_found_again_and_equal_points_need_one_run():

@@ -9,6 +9,8 @@ from statsmodels.stats.multitest import multipletests
 from study_tables import failed, noise, row, study
 
 from prism_mesa.studies.statistics.analysis import analyse
+from prism_mesa.studies.statistics.cells import cells_of
+from prism_mesa.studies.statistics.comparisons import differences
 from prism_mesa.studies.statistics.significance import holm, mann_whitney
 
 
@@ -35,11 +37,11 @@ def test_a_pair_without_one_of_its_runs_is_missing_and_the_others_count():
     values = noise(5, 4, 8)
     table = failed(study({"reach": values}, ("a", "b"), {"band": [1, 2]}), 0, 24 + 3)
     found = row(analyse(table, []).differences, term="arm")
-    differences = values[2:] - values[:2]
-    differences[0, 0] = differences[1, 3] = np.nan
+    apart = values[2:] - values[:2]
+    apart[0, 0] = apart[1, 3] = np.nan
     assert (found["n"], found["missing"]) == (14, 2)
-    assert found["difference"] == pytest.approx(np.nanmean(differences))
-    assert found["p"] == pytest.approx(stats.ttest_1samp(np.nanmean(differences, axis=0), 0).pvalue)
+    assert found["difference"] == pytest.approx(np.nanmean(apart))
+    assert found["p"] == pytest.approx(stats.ttest_1samp(np.nanmean(apart, axis=0), 0).pvalue)
     assert found["low"] < found["difference"] < found["high"]
 
 
@@ -47,9 +49,9 @@ def test_the_interval_draws_seeds_with_all_the_pairs_that_they_have():
     values = noise(13, 4, 10) * 0.1 + np.array([0, 0, 0, 5])[:, None]
     gone = [30 + seed for seed in (1, 4, 7)]  # without these a seed's mean difference is about 2.5, with them 0
     found = row(analyse(failed(study({"reach": values}, ("a", "b"), {"k": [1, 2]}), *gone), []).differences, term="arm")
-    differences = values[2:] - values[:2]
-    differences[1, [1, 4, 7]] = np.nan
-    sums, counts = np.nansum(differences, axis=0), np.isfinite(differences).sum(axis=0)
+    apart = values[2:] - values[:2]
+    apart[1, [1, 4, 7]] = np.nan
+    sums, counts = np.nansum(apart, axis=0), np.isfinite(apart).sum(axis=0)
     seeds = np.arange(10)
     expected = stats.bootstrap(
         (seeds,), lambda drawn: sums[drawn].sum() / counts[drawn].sum(), vectorized=False, n_resamples=4000, rng=1
@@ -111,10 +113,14 @@ def test_what_differs_by_rounding_alone_is_the_same():
 @pytest.mark.parametrize("seeds", [2, 3, 5, 9])
 @pytest.mark.parametrize("paired", [True, False])
 def test_of_few_seeds_an_interval_leaves_out_0_only_where_p_is_below_05(seeds, paired):
-    values = {f"m{k}": noise(k, 4, seeds) + np.repeat([0, 1], 2)[:, None] for k in range(60)}
-    table = study(values, ("a", "b"), {"k": [1, 2]}, paired=paired)
-    found = analyse(failed(table, 0), []).differences  # a seed has fewer pairs than the others
-    found = found[found["term"] == "arm"]
+    factors = {"k": [1, 2]} if paired else {"k": [1]}
+    sides = np.repeat([[0.0], [1.5]], len(factors["k"]), axis=0)
+    values = {f"m{k}": noise(k, len(sides), seeds) + sides for k in range(60)}
+    table = study(values, ("a", "b"), factors, paired=paired)
+    if paired:
+        failed(table, 0)  # a seed has fewer pairs than the others
+    cells = cells_of(table)
+    found = differences(cells, [("arm", 1, 0)])
     clear = found["p"] < 0.05
     assert 0 < clear.sum() < 60
     assert ((found["low"] > 0) | (found["high"] < 0)).tolist() == clear.tolist()

@@ -60,11 +60,13 @@ def test_a_difference_without_variation_has_the_p_of_its_signs_or_of_dealing_out
 
 
 def test_that_a_difference_is_larger_than_the_margin_is_tested_against_its_nearer_end():
-    left, right = noise(1, 20) + 1, noise(2, 20) * 2
+    left, right = noise(1, 20) + 3, noise(2, 20) * 2
     paired, unpaired = tost((left - right,), 0.2), tost((right, left), 0.2)
     assert paired.p_apart == pytest.approx(stats.ttest_1samp(left - right, 0.2).pvalue)
     assert unpaired.p_apart == pytest.approx(stats.ttest_ind(right + 0.2, left, equal_var=False).pvalue)
-    assert tost((left - right,), 3.0).p_apart == 1
+    assert (paired.beyond, unpaired.beyond) == (True, True)
+    within = tost((left - right,), 9.0)
+    assert (within.p_apart, within.beyond) == (1, False)
 
 
 def test_runs_that_are_identical_seed_by_seed_are_the_same_and_others_are_not():

@@ -95,7 +95,7 @@ def test_an_equality_holds_within_its_margin_fails_beyond_it_and_is_open_between
 
 
 def test_that_an_equality_fails_is_a_test_corrected_with_the_others():
-    values = noise(6, 2, 5) + by(2.5)
+    values = noise(6, 2, 5) + by(1.5)
     alone = judged(study({"gini": values}, ARMS), "gini: ranked = plain within 0.1")[0]
     assert (alone.verdict, alone.test) == ("fails", "paired t-test of the seeds' mean differences, against the margin")
     assert alone.p == alone.p_holm == pytest.approx(stats.ttest_1samp(values[1] - values[0], 0.1).pvalue)
@@ -109,10 +109,12 @@ def test_that_an_equality_fails_is_a_test_corrected_with_the_others():
 
 @pytest.mark.parametrize("seeds", [2, 3, 5, 9])
 def test_of_few_seeds_an_equality_fails_where_its_interval_lies_beyond_the_margin(seeds):
+    names = [f"m{k}" for k in range(60)]
+    cells = cells_of(study({name: noise(k, 2, seeds) / 3 + by(1) for k, name in enumerate(names)}, ARMS))
     found = []
-    for k in range(60):
-        table = study({"m": noise(k, 2, seeds) / 3 + by(1)}, ARMS)
-        verdict = judged(table, "m: ranked = plain within 0.2")[0]
+    for name in names:
+        text = f"{name}: ranked = plain within 0.2"
+        [verdict] = verdicts(cells, [parse_expectation(text, measures=names, arms=ARMS, factors={})])[0]
         found.append(verdict.verdict == "fails")
         assert found[-1] == (verdict.interval[0] > 0.2 or verdict.interval[1] < -0.2)
     assert any(found)
@@ -225,10 +227,14 @@ def test_few_seeds_of_equal_arms_find_nothing_in_200_measures(n, paired, draw):
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("n", [2, 3, 4, 10, 20])
 def test_equal_arms_of_whole_numbers_find_no_more_than_chance_allows(n, paired):
-    """Of 8 studies more than two with an error have p = .006 where one in twenty is expected."""
+    """Of numbers with three values, t-tests find something in up to one study of ten (docs/statistics.md), not twenty.
+
+    More than three of eight have p = .005 then. Of two to four seeds nothing can be found.
+    """
     found = [false_finds(100 + seed, n, paired, whole_numbers) for seed in range(8)]
-    assert sum(verdicts > 0 for verdicts, _ in found) <= 2
-    assert sum(rows > 0 for _, rows in found) <= 2
+    most = 3 if n > 4 else 0
+    assert sum(verdicts > 0 for verdicts, _ in found) <= most
+    assert sum(rows > 0 for _, rows in found) <= most
 
 
 def test_of_200_measures_the_one_that_differs_is_found():

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -12,9 +11,6 @@ from prism_mesa.studies.statistics.cells import ARM, Cells, cells_of
 from prism_mesa.studies.statistics.expectation import parse_expectation
 from prism_mesa.studies.statistics.runs_table import RunTable
 from prism_mesa.studies.statistics.verdict import Verdict
-
-FEW: Final = 10
-"""Seeds below which a note says that bootstrap intervals are too narrow."""
 
 __all__ = ["Analysis", "RunTable", "Verdict", "analyse"]
 
@@ -26,7 +22,7 @@ class Analysis:
     Attributes:
         expectations: Their verdicts, in the order of the study.
         answers: A row for each condition and measure: `arm`, the factors, `measure`, `n`, `missing`, `mean`, `median`,
-            `sd`, `low`, `high` (bootstrap interval of 95 % of the mean, BCa).
+            `sd`, `low`, `high` (interval of 95 % of the mean: bootstrap, BCa; of fewer than ten runs Student's t).
         differences: A row for each measure and pair of arms, or of levels of a factor with few of them: `measure`,
             `term` (`arm` or a factor), `left`, `right`, `n`, `missing`, `difference` (mean, left minus right, paired
             where seeds are), `low`, `high`, `p`, `p_holm`, `u` and `p_mann_whitney`, `rank_biserial`. The later of
@@ -36,8 +32,8 @@ class Analysis:
         dunn: Pairs of such: `measure`, `term`, `left`, `right`, `z`, `p`, `p_holm` (over the pairs of one measure and
             term).
         equivalence: Rows of expectations of equivalence: `text`, `measure`, `left`, `right`, `n`, `missing`, `margin`,
-            `low`, `high` (interval of 90 %), `p_low`, `p_high`, `p` (the larger), `p_holm` (over all expectations),
-            `equivalent` (by `p_holm`).
+            `low`, `high` (interval of 90 %), `p_low`, `p_high`, `p` (the larger), `p_apart` (that the difference lies
+            beyond the margin), `p_holm` (of the smaller of both, over all expectations), `equivalent` (by `p_holm`).
         effects: A row for each measure and main effect or interaction of a factorial design: `measure`, `effect` (terms
             with `` x `` between them), `n`, `missing`, `df`, `f`, `p`, `p_holm`, `partial_eta_squared`.
         sensitivity: A row for each measure and factor of a sobol or morris design: `measure`, `factor`, `index` (`s1`,
@@ -104,7 +100,7 @@ def analyse(table: RunTable, expectations: Sequence[str]) -> Analysis:
 
 
 def _missing_runs(table: RunTable, cells: Cells) -> list[str]:
-    """Return sentences on runs that are not there, measures that finished runs have not, and too few seeds."""
+    """Return sentences on runs that are not there, and measures that finished runs have not."""
     notes = []
     planned, done = int(cells.planned.sum()), int(cells.done.sum())
     if done < planned:
@@ -120,9 +116,4 @@ def _missing_runs(table: RunTable, cells: Cells) -> list[str]:
     for measure, n in zip(cells.measures, undefined, strict=True):
         if n:
             notes.append(f"{measure}: {counted(int(n), 'finished run')} without this measure, which is not a number.")
-    seeds = cells.planned.shape[1]
-    if 1 < seeds < FEW:
-        notes.append(
-            f"Of {seeds} seeds, bootstrap intervals are too narrow (with {FEW} or more they are nearly right)."
-        )
     return notes

@@ -5,7 +5,7 @@ import pandas as pd
 
 from prism_mesa.streams import Floats
 from prism_mesa.studies.statistics.cells import Cells
-from prism_mesa.studies.statistics.intervals import bootstrap, mean
+from prism_mesa.studies.statistics.intervals import interval
 from prism_mesa.studies.statistics.tables import ANSWERS
 
 
@@ -34,5 +34,5 @@ def _described(columns: Floats, n: np.ndarray) -> dict[str, Floats]:
         described["median"][some] = np.median(there, axis=0)
         if size > 1:
             described["sd"][some] = there.std(axis=0, ddof=1)
-            described["low"][some], described["high"][some] = bootstrap((there,), mean)
+            described["low"][some], described["high"][some] = interval((there,))
     return described

@@ -17,6 +17,8 @@ type Bools = npt.NDArray[np.bool_]
 
 ARM: Final = "arm"
 """The term that arms are the levels of."""
+ROUNDING: Final = 1e-12
+"""What part of a number the rounding of its last digits may come to."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,11 @@ def alike(values: Floats) -> Iterator[tuple[Ints, Bools]]:
         yield np.flatnonzero(group.reshape(-1) == place), patterns[:, place]
 
 
-def constant(values: Floats) -> Bools:
+def constant(values: Floats, scale: Floats | float = 0.0) -> Bools:
     """Return for each column whether its numbers are all the same, but for the rounding of their last digits.
 
     Args:
         values: Shape (rows, columns), at least one row.
+        scale: Of each column, the size of what the numbers are differences of, if they are: it was rounded too.
     """
-    return np.asarray(np.ptp(values, axis=0) <= 1e-12 * np.abs(values).max(axis=0))
+    return np.asarray(np.ptp(values, axis=0) <= ROUNDING * np.maximum(np.abs(values).max(axis=0), scale))

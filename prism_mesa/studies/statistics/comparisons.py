@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats, Ints
-from prism_mesa.studies.statistics.cells import ARM, Bools, Cells, alike, constant
-from prism_mesa.studies.statistics.intervals import bootstrap, difference_of_means, mean, mean_of_all
+from prism_mesa.studies.statistics.cells import ARM, ROUNDING, Bools, Cells, alike, constant
+from prism_mesa.studies.statistics.intervals import FEW, bootstrap, interval, mean_of_all
 from prism_mesa.studies.statistics.levels import level_text
 from prism_mesa.studies.statistics.significance import holm, mann_whitney, p_of_mean, p_of_two
 from prism_mesa.studies.statistics.tables import DIFFERENCES, table_of
@@ -30,12 +30,13 @@ class Comparison:
         n: Pairs, or runs of the smaller side where seeds are not paired.
         missing: Pairs, or runs of both sides, that were planned and are not there.
         difference: The mean over all pairs of left minus right.
-        low: Where its interval of 95 % begins (bootstrap over seeds, BCa).
+        low: Where its interval of 95 % begins (bootstrap over seeds, BCa; of fewer than ten that of the t-test).
         high: Where it ends.
         p: Two-sided.
         equal: Whether there is a pair, and none differs.
         right_mean: The mean of the right side, of pairs that are there.
         samples: What was tested: differences by seed, shape (seeds, measures), or the runs of left and right.
+        scale: The size of what differences were taken of: how far they can be rounded.
         test: In words.
     """
 
@@ -48,6 +49,7 @@ class Comparison:
     equal: Bools
     right_mean: Floats
     samples: tuple[Floats, ...]
+    scale: Floats
     test: str
 
 
@@ -69,17 +71,22 @@ def _paired(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> Com
     there = np.isfinite(differences)
     n = there.sum(axis=(0, 1))
     sums, counts = _by_seed(differences)
-    low, high = _interval_over_seeds(sums, counts)
+    scale = np.where(there, np.abs(rights) + np.abs(differences), 0.0).max(axis=(0, 1), initial=0.0)
+    equal = (n > 0) & ~(there & (differences != 0)).any(axis=(0, 1))
+    low, high = _interval_over_seeds(sums, counts, scale)
+    certain = equal & ((counts > 0).sum(axis=0) > 1)
+    low[certain] = high[certain] = 0.0
     return Comparison(
         n=n,
         missing=planned.sum() - n,
         difference=_ratio(sums.sum(axis=0), n),
         low=low,
         high=high,
-        p=p_of_mean(_ratio(sums, counts)),
-        equal=(n > 0) & ~(there & (differences != 0)).any(axis=(0, 1)),
+        p=p_of_mean(_ratio(sums, counts), scale),
+        equal=equal,
         right_mean=_ratio(np.where(there, rights, 0.0).sum(axis=(0, 1)), n),
         samples=(_ratio(sums, counts),),
+        scale=scale,
         test=PAIRED,
     )
 
@@ -94,14 +101,16 @@ def samples(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tup
 def _pairs(cells: Cells, left: Bools, right: Bools, over: Sequence[str]) -> tuple[Floats, Floats, Bools]:
     """Return differences and what was on the right, shape (pairs of conditions, seeds, measures), and what was planned.
 
-    The last has shape (pairs of conditions, seeds, 1).
+    The last has shape (pairs of conditions, seeds, 1). A difference that is but rounding is 0.
     """
     keys = np.column_stack([cells.codes[term] for term in over] or [np.zeros(len(left), np.int64)])
     group = np.unique(keys, axis=0, return_inverse=True)[1].reshape(-1)
     shared = np.intersect1d(group[left], group[right])
     lefts, planned_left = _sides(cells, left, group, shared)
     rights, planned_right = _sides(cells, right, group, shared)
-    return lefts - rights, rights, planned_left & planned_right
+    differences = lefts - rights
+    rounded = np.abs(differences) <= ROUNDING * np.maximum(np.abs(lefts), np.abs(rights))
+    return np.where(rounded, 0.0, differences), rights, planned_left & planned_right
 
 
 def _by_seed(differences: Floats) -> tuple[Floats, Floats]:
@@ -128,16 +137,19 @@ def _ratio(sums: Floats, counts: Floats | Ints) -> Floats:
     return np.asarray(np.divide(sums, counts, out=np.full(np.shape(sums), np.nan), where=np.asarray(counts) > 0))
 
 
-def _interval_over_seeds(sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
-    """Return intervals of the mean over pairs, drawn by seed; a seed may have fewer pairs than another."""
+def _interval_over_seeds(sums: Floats, counts: Floats, scale: Floats) -> tuple[Floats, Floats]:
+    """Return intervals of the mean over pairs, drawn by seed; a seed may have fewer pairs than another.
+
+    Of few seeds it is that of the t-test, of the mean of the seeds' mean differences.
+    """
     low, high = np.full((2, sums.shape[1]), np.nan)
     for columns, rows in alike(np.where(counts > 0, sums, np.nan)):
         some_sums, some_counts = sums[rows][:, columns], counts[rows][:, columns]
         if not len(some_sums):
             continue
         means = some_sums / some_counts
-        even = (some_counts == some_counts[0]).all(axis=0) | constant(means)
-        low[columns[even]], high[columns[even]] = bootstrap((means[:, even],), mean)
+        even = (some_counts == some_counts[0]).all(axis=0) | constant(means, scale[columns]) | (len(means) < FEW)
+        low[columns[even]], high[columns[even]] = interval((means[:, even],), scale[columns[even]])
         rest = (some_sums[:, ~even], some_counts[:, ~even])
         low[columns[~even]], high[columns[~even]] = bootstrap(rest, mean_of_all, paired=True)
     return low, high
@@ -154,7 +166,7 @@ def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
         if not (len(x) and len(y)):
             continue
         difference[columns], right_mean[columns] = x.mean(axis=0) - y.mean(axis=0), y.mean(axis=0)
-        low[columns], high[columns] = bootstrap((x, y), difference_of_means)
+        low[columns], high[columns] = interval((x, y))
         p[columns] = p_of_two(x, y)
         equal[columns] = (x == y[0]).all(axis=0) & (y == y[0]).all(axis=0)
     return Comparison(
@@ -167,6 +179,7 @@ def _unpaired(cells: Cells, left: Bools, right: Bools) -> Comparison:
         equal=equal,
         right_mean=right_mean,
         samples=(lefts, rights),
+        scale=np.zeros(measures),
         test=WELCH,
     )
 

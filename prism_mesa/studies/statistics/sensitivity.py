@@ -24,22 +24,23 @@ type Row = dict[str, Any]
 def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str, ...]]:
     """Return the table `sensitivity` (see `analysis.Analysis`), and notes on what is not in it.
 
-    At each point the mean over seeds (and arms) counts. A measure that is missing at a single point has no indices:
-    with one gap they would come out wrong without a word.
+    At each point the mean over its runs (seeds and arms) counts, and only if all of them have the measure: a mean over
+    other seeds or arms than elsewhere would look like an effect of the point. A measure with a single point that is
+    not complete has no indices: with one gap they would come out wrong without a word.
     """
     if table.design not in ("sobol", "morris") or not table.sampling:
         return table_of(SENSITIVITY, []), ()
     points = points_again(table.sampling)
     outcomes = _outcomes(cells, points)
     parts: list[Row] = []
-    notes = list(_said(table, cells, points))
+    notes = ["Sensitivity: at each point the mean over all arms counts."] if len(cells.levels[ARM]) > 1 else []
     for column, measure in enumerate(cells.measures):
         y = outcomes[:, column]
         gaps = int(np.isnan(y).sum())
         if gaps:
             notes.append(
-                f"Sensitivity of {measure}: {gaps} of {counted(len(y), 'point')} have no finished run with this "
-                "measure; indices of an incomplete design would be wrong, so there are none."
+                f"Sensitivity of {measure}: {gaps} of {counted(len(y), 'point')} are not complete (not all of their "
+                "runs have this measure); indices of an incomplete design would be wrong, so there are none."
             )
         elif not _varies(table, y, len(points.columns)):
             notes.append(f"Sensitivity of {measure}: it hardly differs between points, so there is nothing to explain.")
@@ -50,8 +51,9 @@ def sensitivity(table: RunTable, cells: Cells) -> tuple[pd.DataFrame, tuple[str,
 
 
 def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
-    """Return the mean of each measure at each point, shape (points, measures); NaN where there is no run.
+    """Return the mean of each measure at each point, shape (points, measures); NaN where one of its runs is missing.
 
+    Each point is to have as many runs as the one of which most were planned.
     A factor of which all runs have whole numbers was rounded, if it was not drawn as such.
     """
     there = np.isfinite(cells.values)
@@ -63,19 +65,14 @@ def _outcomes(cells: Cells, points: pd.DataFrame) -> Floats:
     for place, row in enumerate(drawn.itertuples(index=False)):
         places.setdefault(tuple(float(value) for value in row), []).append(place)
     found = np.full((len(points), len(cells.measures)), np.nan)
+    planned = cells.planned.sum(axis=1)
+    whole_point = max((int(planned[here].sum()) for here in places.values()), default=0)
     for at, row in enumerate(points.itertuples(index=False)):
         here = places.get(tuple(float(value) for value in row), [])
         total, count = sums[here].sum(axis=0), n[here].sum(axis=0)
-        found[at] = np.divide(total, count, out=np.full(len(count), np.nan), where=count > 0)
+        complete = (count == whole_point) & (count > 0)
+        found[at] = np.divide(total, count, out=np.full(len(count), np.nan), where=complete)
     return found
-
-
-def _said(table: RunTable, cells: Cells, points: pd.DataFrame) -> Iterator[str]:
-    if len(cells.levels[ARM]) > 1:
-        yield "Sensitivity: at each point the mean over all arms counts."
-    gaps = int((cells.planned & ~np.isfinite(cells.values).any(axis=2)).sum())
-    if gaps:
-        yield f"Sensitivity: {counted(gaps, 'run')} without a measure; a point is the mean of its other seeds."
 
 
 def _varies(table: RunTable, y: Floats, factors: int) -> bool:

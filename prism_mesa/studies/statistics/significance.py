@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from math import comb
 from typing import Final
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy.typing as npt
 from scipy import stats
 
 from prism_mesa.streams import Floats
-from prism_mesa.studies.statistics.cells import alike, constant
+from prism_mesa.studies.statistics.cells import ROUNDING, alike, constant
 
 ALPHA: Final = 0.05
 _EXACT: Final = 8
@@ -39,22 +40,39 @@ def holm(p: npt.ArrayLike) -> Floats:
     return corrected
 
 
-def p_of_mean(values: Floats) -> Floats:
+def p_of_constant(*sizes: int) -> float:
+    """Return the two-sided p of a difference other than 0 that has no variation, which a t-test would take for certain.
+
+    It is exact: of all ways to give signs to the differences (one size), or to deal out the runs over both sides (two),
+    two are as extreme. So up to five equal differences tell nothing at the level of .05.
+
+    >>> p_of_constant(2), p_of_constant(6), p_of_constant(3, 3)
+    (0.5, 0.03125, 0.1)
+    """
+    ways = 2 ** sizes[0] if len(sizes) == 1 else comb(sum(sizes), sizes[0])
+    return min(1.0, 2 / ways)
+
+
+def p_of_mean(values: Floats, scale: Floats | float = 0.0) -> Floats:
     """Return two-sided p-values of Student's t-test of each column's mean against 0.
 
-    Numbers that are all 0 have p = 1, those that are all the same otherwise p = 0; fewer than two have none.
+    Numbers that are all 0 have p = 1, those that are all the same otherwise that of `p_of_constant`; fewer than two
+    have none.
 
     Args:
         values: Shape (rows, columns); NaN where there is none.
+        scale: As in `cells.constant`.
     """
+    scale = np.broadcast_to(scale, values.shape[1])
     p = np.full(values.shape[1], np.nan)
     for columns, rows in alike(values):
         there = values[rows][:, columns]
         if len(there) < 2:
             continue
-        flat = constant(there)
-        p[columns[flat]] = np.where(there[0, flat] == 0, 1.0, 0.0)
-        with _nearly_equal():
+        flat = constant(there, scale[columns])
+        none = np.abs(there).max(axis=0) <= ROUNDING * scale[columns]
+        p[columns[flat]] = np.where(none[flat], 1.0, p_of_constant(len(there)))
+        with nearly_equal():
             p[columns[~flat]] = stats.ttest_1samp(there[:, ~flat], 0.0, axis=0).pvalue
     return p
 
@@ -62,20 +80,21 @@ def p_of_mean(values: Floats) -> Floats:
 def p_of_two(left: Floats, right: Floats) -> Floats:
     """Return two-sided p-values of Welch's t-test of two samples, without gaps, for each column.
 
-    Sides that are each all the same have p = 1 if they are equal, else p = 0; fewer than two runs of a side have none.
+    Sides that are each all the same have p = 1 if they are equal, else that of `p_of_constant`; fewer than two runs of
+    a side have none.
     """
     p = np.full(left.shape[1], np.nan)
     if min(len(left), len(right)) < 2:
         return p
     flat = constant(left) & constant(right)
-    p[flat] = np.where(left[0, flat] == right[0, flat], 1.0, 0.0)
-    with _nearly_equal():
+    p[flat] = np.where(constant(np.stack([left[0], right[0]]))[flat], 1.0, p_of_constant(len(left), len(right)))
+    with nearly_equal():
         p[~flat] = stats.ttest_ind(left[:, ~flat], right[:, ~flat], axis=0, equal_var=False).pvalue
     return p
 
 
 @contextmanager
-def _nearly_equal() -> Iterator[None]:
+def nearly_equal() -> Iterator[None]:
     """Let scipy not warn of a side whose numbers are all the same: the other one has a variance to test by."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)

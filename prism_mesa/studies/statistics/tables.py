@@ -54,6 +54,7 @@ EQUIVALENCE: Final[Columns] = {
     "p_low": "float64",
     "p_high": "float64",
     "p": "float64",
+    "p_apart": "float64",
     "p_holm": "float64",
     "equivalent": "bool",
 }

@@ -20,7 +20,8 @@ class Verdict:
         verdict: `holds`; `fails`: the opposite holds, or there is no difference at all; `open`: the runs cannot tell.
         difference: The mean paired difference left minus right, over all conditions and seeds.
         interval: Of 95 %, of that difference.
-        p: Two-sided, of the test named in `test`; of an equality the larger of two one-sided ones.
+        p: Two-sided, of the test named in `test`; of an equality the larger of two one-sided ones, or, where the
+            difference lies beyond the margin, that of its lying there.
         p_holm: The same, corrected for all expectations of the study (Holm).
         n: Pairs, or runs of the smaller side where they are not paired.
         missing: Pairs, or runs, that are not there.
@@ -55,6 +56,7 @@ class Finding:
         seeds: Numbers that were tested: seeds, or runs of the smaller side.
         equal: Whether all pairs are the same.
         margin: Of an equality, in the measure's unit.
+        beyond: Of an equality, whether the difference lies beyond the margin.
         test: In words.
         paired: Whether seeds are paired.
     """
@@ -69,6 +71,7 @@ class Finding:
     seeds: int
     equal: bool
     margin: float
+    beyond: bool
     test: str
     paired: bool
 
@@ -76,14 +79,12 @@ class Finding:
 def decided(finding: Finding, alpha: float) -> Word:
     """Return the verdict."""
     clear = finding.p_holm < alpha  # never of one that is not a number
-    if finding.expected.relation == "=":
-        low, high = finding.interval
-        apart = low > finding.margin or high < -finding.margin
-        return "holds" if clear else "fails" if apart else "open"
-    if finding.equal:
+    if finding.equal and finding.expected.relation != "=":
         return "fails"
     if not clear:
         return "open"
+    if finding.expected.relation == "=":
+        return "fails" if finding.beyond else "holds"
     return "holds" if (finding.difference > 0) == (finding.expected.relation == ">") else "fails"
 
 

@@ -29,7 +29,7 @@ def verdicts(cells: Cells, expected: Sequence[Expectation]) -> tuple[tuple[Verdi
         compared = compare(measured, _conditions(cells, first.left), _conditions(cells, first.right), over)
         for column, place in enumerate(places):
             if expected[place].relation == "=":
-                tests[place] = _equivalence(expected[place], compared, column)
+                tests[place] = _equivalence(expected[place], compared, column, cells.paired)
             found[place] = _finding(expected[place], compared, column, tests.get(place), cells.paired)
     whole = [one for one in found if one is not None]
     corrected = holm([one.p for one in whole])
@@ -56,11 +56,13 @@ def _conditions(cells: Cells, side: Side) -> Bools:
     return of
 
 
-def _equivalence(expected: Expectation, compared: Comparison, column: int) -> Equivalence:
+def _equivalence(expected: Expectation, compared: Comparison, column: int, paired: bool) -> Equivalence:
     margin = expected.margin or 0.0
     if expected.percent:
         margin *= abs(float(compared.right_mean[column])) / 100
-    return tost(tuple(sample[:, column] for sample in compared.samples), margin)
+    samples = tuple(sample[:, column] for sample in compared.samples)
+    identical = paired and bool(compared.equal[column])
+    return tost(samples, margin, scale=float(compared.scale[column]), identical=identical)
 
 
 def _finding(
@@ -70,16 +72,23 @@ def _finding(
         expected=expected,
         difference=float(compared.difference[column]),
         interval=(float(compared.low[column]), float(compared.high[column])),
-        p=test.p if test else float(compared.p[column]),
+        p=(test.p_apart if test.beyond else test.p) if test else float(compared.p[column]),
         p_holm=np.nan,
         n=int(compared.n[column]),
         missing=int(compared.missing[column]),
         seeds=min(_number(sample[:, column]) for sample in compared.samples),
         equal=bool(compared.equal[column]),
         margin=test.margin if test else np.nan,
-        test=f"two one-sided tests (TOST), each a {compared.test}" if test else compared.test,
+        beyond=test.beyond if test else False,
+        test=_named(test, compared.test),
         paired=paired,
     )
+
+
+def _named(test: Equivalence | None, kind: str) -> str:
+    if not test:
+        return kind
+    return f"{kind}, against the margin" if test.beyond else f"two one-sided tests (TOST), each a {kind}"
 
 
 def _number(sample: Floats) -> int:
@@ -116,6 +125,7 @@ def _equivalence_row(found: Finding, test: Equivalence) -> dict[str, Any]:
         "p_low": test.p_low,
         "p_high": test.p_high,
         "p": test.p,
+        "p_apart": test.p_apart,
         "p_holm": found.p_holm,
-        "equivalent": found.p_holm < ALPHA,
+        "equivalent": found.p_holm < ALPHA and not test.beyond,
     }

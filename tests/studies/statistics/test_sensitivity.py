@@ -1,9 +1,11 @@
 """Sobol and Morris indices of sampled designs."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
-from study_tables import row
+from study_tables import failed, row
 
 from prism_mesa.studies.design.sampling import points_again, sample_points
 from prism_mesa.studies.statistics.analysis import RunTable, analyse
@@ -69,18 +71,19 @@ def test_an_incomplete_design_has_no_indices_and_says_how_many_points_are_missin
     told = [note for note in found.notes if note.startswith("Sensitivity of m: ")]
     points = points_again(table.sampling)
     gone = points.merge(table.runs.loc[[3, 9], list(CUBE)])  # equal points are one run
-    assert told[0].startswith(f"Sensitivity of m: {len(gone)} of {len(points)} points have no finished run")
+    assert told[0].startswith(f"Sensitivity of m: {len(gone)} of {len(points)} points are not complete")
 
 
-def test_a_point_is_the_mean_over_its_seeds_and_one_seed_may_be_missing():
+def test_a_point_is_the_mean_over_its_seeds_and_none_of_them_may_be_missing():
     ranges = {"x": (0.0, 1.0), "y": (0.0, 1.0)}
     table = sampled("morris", 4, ranges, lambda x: x[:, 0], seeds=(1, 2))
     table.runs["m"] += np.where(table.runs["seed"] == 1, 5.0, -5.0)
     assert values_of(analyse(table, []).sensitivity, "mu_star") == pytest.approx({"x": 1, "y": 0})
     table.runs.loc[2, "status"] = "failed"
     found = analyse(table, [])
-    assert len(found.sensitivity) == 6
-    assert "Sensitivity: 1 run without a measure; a point is the mean of its other seeds." in found.notes
+    assert len(found.sensitivity) == 0
+    here = points_again(table.sampling).merge(table.runs.loc[[2], list(ranges)])  # equal points are one run
+    assert found.notes[-1].startswith(f"Sensitivity of m: {len(here)} of 12 points are not complete")
 
 
 def test_arms_are_averaged_and_a_note_says_so():
@@ -89,6 +92,26 @@ def test_arms_are_averaged_and_a_note_says_so():
     found = analyse(table, [])
     assert values_of(found.sensitivity, "mu_star") == pytest.approx({"x": 2, "y": 0})
     assert "Sensitivity: at each point the mean over all arms counts." in found.notes
+
+
+@pytest.mark.parametrize("kind", ["sobol", "morris"])
+@pytest.mark.parametrize("gap", ["failed", "no such measure", "not planned"])
+def test_a_point_without_one_of_its_arms_is_not_complete(kind, gap):
+    """Arms that differ by 100 would make an effect of any factor out of one run that is gone."""
+    table = sampled(kind, 8, CUBE, lambda x: x[:, 0], arms=("a", "b"))
+    table.runs["m"] += np.where(table.runs["arm"] == "a", 0.0, 100.0)
+    here = points_again(table.sampling).merge(table.runs.loc[[3], list(CUBE)])  # equal points are one run
+    table = replace(table, runs=table.runs.assign(other=table.runs["m"]), measures=("m", "other"))
+    assert set(analyse(table, []).sensitivity["measure"]) == {"m", "other"}
+    if gap == "failed":
+        failed(table, 3)
+    elif gap == "no such measure":
+        table.runs.loc[3, "m"] = np.nan
+    else:
+        table = replace(table, runs=table.runs.drop(index=3))
+    found = analyse(table, [])
+    assert set(found.sensitivity["measure"]) == ({"other"} if gap == "no such measure" else set())
+    assert any(note.startswith(f"Sensitivity of m: {len(here)} of ") for note in found.notes)
 
 
 def test_whole_numbers_are_found_again_and_equal_points_need_one_run():

@@ -9,6 +9,8 @@ from statsmodels.stats.multitest import multipletests
 from study_tables import failed, noise, row, study
 
 from prism_mesa.studies.statistics.analysis import analyse
+from prism_mesa.studies.statistics.cells import cells_of
+from prism_mesa.studies.statistics.comparisons import differences
 from prism_mesa.studies.statistics.significance import holm, mann_whitney
 
 
@@ -35,11 +37,11 @@ def test_a_pair_without_one_of_its_runs_is_missing_and_the_others_count():
     values = noise(5, 4, 8)
     table = failed(study({"reach": values}, ("a", "b"), {"band": [1, 2]}), 0, 24 + 3)
     found = row(analyse(table, []).differences, term="arm")
-    differences = values[2:] - values[:2]
-    differences[0, 0] = differences[1, 3] = np.nan
+    apart = values[2:] - values[:2]
+    apart[0, 0] = apart[1, 3] = np.nan
     assert (found["n"], found["missing"]) == (14, 2)
-    assert found["difference"] == pytest.approx(np.nanmean(differences))
-    assert found["p"] == pytest.approx(stats.ttest_1samp(np.nanmean(differences, axis=0), 0).pvalue)
+    assert found["difference"] == pytest.approx(np.nanmean(apart))
+    assert found["p"] == pytest.approx(stats.ttest_1samp(np.nanmean(apart, axis=0), 0).pvalue)
     assert found["low"] < found["difference"] < found["high"]
 
 
@@ -47,9 +49,9 @@ def test_the_interval_draws_seeds_with_all_the_pairs_that_they_have():
     values = noise(13, 4, 10) * 0.1 + np.array([0, 0, 0, 5])[:, None]
     gone = [30 + seed for seed in (1, 4, 7)]  # without these a seed's mean difference is about 2.5, with them 0
     found = row(analyse(failed(study({"reach": values}, ("a", "b"), {"k": [1, 2]}), *gone), []).differences, term="arm")
-    differences = values[2:] - values[:2]
-    differences[1, [1, 4, 7]] = np.nan
-    sums, counts = np.nansum(differences, axis=0), np.isfinite(differences).sum(axis=0)
+    apart = values[2:] - values[:2]
+    apart[1, [1, 4, 7]] = np.nan
+    sums, counts = np.nansum(apart, axis=0), np.isfinite(apart).sum(axis=0)
     seeds = np.arange(10)
     expected = stats.bootstrap(
         (seeds,), lambda drawn: sums[drawn].sum() / counts[drawn].sum(), vectorized=False, n_resamples=4000, rng=1
@@ -82,9 +84,46 @@ def test_arms_that_are_equal_everywhere_do_not_differ(paired):
     assert (found["difference"], found["p"], found["p_holm"], found["low"], found["high"]) == (0, 1, 1, 0, 0)
 
 
-def test_a_difference_that_is_the_same_for_all_seeds_is_certain():
-    found = row(analyse(study({"share": [[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]}, ("a", "b")), []).differences)
-    assert (found["p"], found["low"], found["high"]) == (0, pytest.approx(0.3), pytest.approx(0.3))
+@pytest.mark.parametrize("base", [0.1, 1e6 + 0.1])  # of large numbers, differences are rounded more
+def test_a_difference_that_is_the_same_for_all_seeds_has_the_p_of_its_signs(base):
+    steps = base + np.arange(20) / 10
+    for seeds, interval in ((2, False), (5, False), (6, True), (20, True)):
+        table = study({"share": [steps[:seeds], steps[:seeds] + 0.3]}, ("a", "b"))
+        found = row(analyse(table, []).differences)
+        assert found["p"] == 2 * 0.5**seeds
+        if interval:
+            assert (found["low"], found["high"]) == (pytest.approx(0.3), pytest.approx(0.3))
+        else:
+            assert np.isnan([found["low"], found["high"]]).all()
+
+
+def test_sides_that_are_each_the_same_have_the_p_of_dealing_out_their_runs():
+    for seeds, ways in ((2, 6), (3, 20), (4, 70)):
+        sides = np.repeat([[1e6], [1e6 + 1]], seeds, axis=1)
+        found = row(analyse(study({"m": sides}, ("a", "b"), paired=False), []).differences)
+        assert found["p"] == 2 / ways
+        assert np.isnan(found["low"]) == (found["p"] > 0.05)
+
+
+def test_what_differs_by_rounding_alone_is_the_same():
+    found = row(analyse(study({"m": [[0.3, 0.6, 0.9], [0.1 + 0.2, 0.6, 0.9]]}, ("a", "b")), []).differences)
+    assert (found["difference"], found["p"], found["low"], found["high"]) == (0, 1, 0, 0)
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 9])
+@pytest.mark.parametrize("paired", [True, False])
+def test_of_few_seeds_an_interval_leaves_out_0_only_where_p_is_below_05(seeds, paired):
+    factors = {"k": [1, 2]} if paired else {"k": [1]}
+    sides = np.repeat([[0.0], [1.5]], len(factors["k"]), axis=0)
+    values = {f"m{k}": noise(k, len(sides), seeds) + sides for k in range(60)}
+    table = study(values, ("a", "b"), factors, paired=paired)
+    if paired:
+        failed(table, 0)  # a seed has fewer pairs than the others
+    cells = cells_of(table)
+    found = differences(cells, [("arm", 1, 0)])
+    clear = found["p"] < 0.05
+    assert 0 < clear.sum() < 60
+    assert ((found["low"] > 0) | (found["high"] < 0)).tolist() == clear.tolist()
 
 
 def test_one_seed_tests_nothing_and_no_run_says_nothing():

@@ -9,6 +9,7 @@ from study_tables import failed, noise, study
 from prism_mesa.errors import ConfigError
 from prism_mesa.studies.statistics.analysis import analyse
 from prism_mesa.studies.statistics.cells import cells_of
+from prism_mesa.studies.statistics.comparisons import differences
 from prism_mesa.studies.statistics.expectation import parse_expectation
 from prism_mesa.studies.statistics.verdicts import verdicts
 
@@ -93,6 +94,33 @@ def test_an_equality_holds_within_its_margin_fails_beyond_it_and_is_open_between
     assert "(25 % of the mean in plain)" in wide.sentence
 
 
+def test_that_an_equality_fails_is_a_test_corrected_with_the_others():
+    values = noise(6, 2, 5) + by(1.5)
+    alone = judged(study({"gini": values}, ARMS), "gini: ranked = plain within 0.1")[0]
+    assert (alone.verdict, alone.test) == ("fails", "paired t-test of the seeds' mean differences, against the margin")
+    assert alone.p == alone.p_holm == pytest.approx(stats.ttest_1samp(values[1] - values[0], 0.1).pvalue)
+    assert alone.interval == pytest.approx(stats.ttest_rel(values[1], values[0]).confidence_interval())
+    others = {f"m{k}": noise(50 + k, 2, 5) for k in range(20)}
+    texts = [f"{name}: ranked = plain within 0.1" for name in ("gini", *others)]
+    among = judged(study({"gini": values} | others, ARMS), *texts)
+    assert (among[0].verdict, among[0].p) == ("open", alone.p)
+    assert [one.p_holm for one in among] == pytest.approx(multipletests([one.p for one in among], method="holm")[1])
+
+
+@pytest.mark.parametrize("seeds", [2, 3, 5, 9])
+def test_of_few_seeds_an_equality_fails_where_its_interval_lies_beyond_the_margin(seeds):
+    names = [f"m{k}" for k in range(60)]
+    cells = cells_of(study({name: noise(k, 2, seeds) / 3 + by(1) for k, name in enumerate(names)}, ARMS))
+    found = []
+    for name in names:
+        text = f"{name}: ranked = plain within 0.2"
+        [verdict] = verdicts(cells, [parse_expectation(text, measures=names, arms=ARMS, factors={})])[0]
+        found.append(verdict.verdict == "fails")
+        assert found[-1] == (verdict.interval[0] > 0.2 or verdict.interval[1] < -0.2)
+    assert any(found)
+    assert not all(found)
+
+
 def test_levels_of_factors_are_compared_over_what_neither_side_names():
     values = noise(7, 8, 6) + np.array([0, 0, 5, 5, 0, 0, 5, 5])[:, None]
     table = study({"gini": values}, ARMS, {"mode": ["x", "y"], "share": [0.0, 0.5]})
@@ -157,6 +185,56 @@ def test_equal_arms_with_200_measures_find_no_more_than_chance_allows(paired):
         wrong, several = wrong + (found > 0), several + (found > 2)
     assert wrong <= 5
     assert several == 0
+
+
+def false_finds(seed, n, paired, draw):
+    """Return how many of 200 equal measures an equal arm is said to differ in: verdicts, and rows of `differences`."""
+    names = [f"m{k}" for k in range(200)]
+    relations = [
+        "{}: ranked > plain",
+        "{}: ranked < plain",
+        "{}: ranked = plain within 0.05",
+        "{}: ranked = plain within 1 %",
+    ]
+    asked = [
+        parse_expectation(relations[k % 4].format(name), measures=names, arms=ARMS, factors={})
+        for k, name in enumerate(names)
+    ]
+    table = study(dict(zip(names, draw(seed, 200, 2, n), strict=True)), ARMS, paired=paired)
+    cells = cells_of(table)
+    same = " is exactly the same "  # that is so, and no error
+    judged = [one for one in verdicts(cells, asked)[0] if same not in one.sentence]
+    wrong = [one.verdict == ("fails" if " = " in one.text else "holds") for one in judged]
+    wrong += [one.verdict == "fails" for one in judged if " = " not in one.text]
+    return sum(wrong), int((differences(cells, [("arm", 1, 0)])["p_holm"] < 0.05).sum())
+
+
+def whole_numbers(seed, *shape):
+    """Return 3, 4 and 5, equally often."""
+    return np.floor(3 + 3 * stats.norm.cdf(noise(seed, *shape)))
+
+
+@pytest.mark.parametrize("draw", [whole_numbers, noise])
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_few_seeds_of_equal_arms_find_nothing_in_200_measures(n, paired, draw):
+    found = [false_finds(seed, n, paired, draw) for seed in range(3)]
+    assert sum(verdicts > 0 for verdicts, _ in found) <= 1
+    assert sum(rows > 0 for _, rows in found) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("n", [2, 3, 4, 10, 20])
+def test_equal_arms_of_whole_numbers_find_little_more_than_chance_allows(n, paired):
+    """Of numbers with three values, t-tests find something in up to one study of ten (docs/statistics.md), not twenty.
+
+    More than three of eight have p = .005 then. Of two to four seeds nothing can be found.
+    """
+    found = [false_finds(100 + seed, n, paired, whole_numbers) for seed in range(8)]
+    most = 3 if n > 4 else 0
+    assert sum(verdicts > 0 for verdicts, _ in found) <= most
+    assert sum(rows > 0 for _, rows in found) <= most
 
 
 def test_of_200_measures_the_one_that_differs_is_found():

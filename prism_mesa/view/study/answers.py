@@ -52,8 +52,8 @@ def answers_table(result: StudyResult, measures: list[str], shown: list[dict[str
     groups = tuple(Group(measure_title(measure), _rows(result, measure, shown, single=single)) for measure in measures)
     varies = in_words(condition_columns(result.table))
     caption = (
-        f"By {varies}: mean with the bootstrap interval (BCa) of the mean, median, standard deviation between runs, "
-        "runs counted, and runs that are not there."
+        f"By {varies}: mean with its 95 % interval (bootstrap; Student's below ten seeds), median, standard deviation "
+        "between runs, runs counted, and runs that are not there."
     )
     if single:
         caption = f"By {varies}: what was measured in the one run of a condition, if it is there."

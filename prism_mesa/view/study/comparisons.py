@@ -104,7 +104,7 @@ def _differences(result: StudyResult) -> Section | None:
     titles = ("difference", "95 % interval", "p", "p (Holm)", "p (Mann-Whitney)", "r", "n", "missing")
     paired = "paired by seed" if result.table.paired else "of independent runs"
     caption = (
-        f"Mean differences, left minus right, {paired}, with bootstrap intervals; p of the comparison, and after "
+        f"Mean differences, left minus right, {paired}, with intervals of 95 %; p of the comparison, and after "
         "Holm's correction, which is what to go by. Mann-Whitney's test, with the rank-biserial correlation r, "
         "compares all runs of both sides and knows nothing of pairs."
     )

@@ -2,8 +2,8 @@
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import batched
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import batched, chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,9 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from prism_mesa.errors import DataError, counted
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, overrides_of
 from prism_mesa.studies.driver import versions_of
-from prism_mesa.studies.folder import LEDGER, StudyFolder
+from prism_mesa.studies.folder import LEDGER, StudyFolder, replacing
 from prism_mesa.studies.journal import Entry, Journals
 from prism_mesa.studies.statistics.analysis import RunTable
 
@@ -22,19 +23,55 @@ FACTS: Final = "facts"
 _AT_A_TIME: Final = 1000
 
 
-def collect(design: StudyDesign, folder: StudyFolder) -> None:
+def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
     """Write ``runs.parquet``, ``facts.parquet``, and the tables that are collected, in the order of the plan.
 
     So many rows as are in memory at a time do not depend on the number of runs.
+
+    Returns:
+        What a reader should know: tables of before that had more runs that were done were put aside.
+
+    Raises:
+        DataError: If what was kept is damaged, or links stand where files are to be written.
+        RunError: If a file cannot be written.
     """
-    versions = versions_of(design)
-    with folder.journals() as known:
+    versions, notes = versions_of(design), list[str]()
+    with folder.collecting(), folder.journals() as known:
         _write(
-            folder.table(RUNS), (_runs(part, known, design, versions) for part in batched(design.runs(), _AT_A_TIME))
+            folder.table(RUNS),
+            (_runs(part, known, design, versions) for part in batched(design.runs(), _AT_A_TIME)),
+            lambda new: notes.extend(_put_aside(folder, _done_in(new))),
         )
         _write(folder.table(FACTS), (_facts(part, known, design) for part in batched(_distinct(design), _AT_A_TIME)))
         for table in design.params.collect:
             _write(folder.table(table), _rows(table, known, design))
+    return tuple(notes)
+
+
+def _put_aside(folder: StudyFolder, done: int) -> tuple[str, ...]:
+    """Keep the runs of before, and their report, under other names if more of them were done than are now."""
+    before = _done_in(folder.table(RUNS))
+    if before <= done:
+        return ()
+    number = 1
+    while any(folder.path.glob(f"*.before-{number}.*")):
+        number += 1
+    moved = []
+    for old in (folder.table(RUNS), folder.path / "report.html", folder.path / "report.md"):
+        if old.is_file():
+            moved.append(f"{old.stem}.before-{number}{old.suffix}")
+            old.rename(folder.path / moved[-1])
+    told = f"{counted(done, 'run')} of this study done, where the tables of before had {before:,}"
+    return (f"{told}: these are kept as {', '.join(moved)}",)
+
+
+def _done_in(file: Path) -> int:
+    """Return how many runs of a table are done; 0 if there is none that can be read."""
+    try:
+        statuses: list[object] = pq.read_table(file, columns=["status"])["status"].to_pylist()
+    except (OSError, ValueError, KeyError, pa.ArrowException):
+        return 0
+    return statuses.count("done")
 
 
 def run_table(design: StudyDesign, folder: StudyFolder) -> RunTable:
@@ -146,7 +183,11 @@ def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table
         found = known.rows(planned.run, table) if entry is not None and entry.done else None
         if found is None:
             continue
-        rows = pa.ipc.open_stream(io.BytesIO(found)).read_all()
+        try:
+            rows = pa.ipc.open_stream(io.BytesIO(found)).read_all()
+        except (pa.ArrowException, OSError, ValueError) as error:
+            told = str(error).partition("\n")[0]
+            raise DataError(f"{planned.run}: the rows of {table} in its journal are damaged: {told}") from None
         n = len(rows)
         before = {
             "run": pa.array([planned.run] * n, pa.string()),
@@ -165,17 +206,22 @@ def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(pa.int64()) if pa.types.is_integer(column.type) else column
 
 
-def _write(file: Path, parts: Iterator[pa.Table]) -> None:
-    """Write a table in parts, in one piece for whoever reads it; without any part there is none."""
-    part_file = file.with_name(f".{file.name}")
-    writer: pq.ParquetWriter | None = None
-    try:
-        for part in parts:
-            if writer is None:
-                writer = pq.ParquetWriter(part_file, part.schema, compression="zstd", compression_level=1)
-            writer.write_table(part)
-    finally:
-        if writer is not None:
-            writer.close()
-    if writer is not None:
-        part_file.replace(file)
+def _write(file: Path, parts: Iterator[pa.Table], written: Callable[[Path], None] = lambda new: None) -> None:
+    """Write a table in parts, in one piece for whoever reads it; without any part there is none.
+
+    `written` is called with the new file before it takes the place of the one that is there.
+
+    Raises:
+        DataError: If the parts are not of one table.
+        RunError: If the file cannot be written.
+    """
+    first = next(parts, None)
+    if first is None:
+        return
+    with replacing(file) as new:
+        with pq.ParquetWriter(new, first.schema, compression="zstd", compression_level=1) as writer:
+            for part in chain((first,), parts):
+                if part.schema != first.schema:
+                    raise DataError(f"{file}: rows of its runs have not the same columns: a journal is damaged")
+                writer.write_table(part)
+        written(new)

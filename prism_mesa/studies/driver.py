@@ -5,22 +5,26 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.llm import Ledger
+from prism_mesa.runs import run_files
 from prism_mesa.runs.config import INPUT_FILES, Config
 from prism_mesa.studies.design.identity import measure_version
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, told_of
-from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of
-from prism_mesa.studies.engines.job import Job, Limits
+from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of, runs_at_a_time
+from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
 from prism_mesa.studies.journal import Entry, Journal
 
 _WAITING: Final = 4
-"""Jobs that wait for each worker, so that none is idle; no more, so that memory does not grow with the study."""
+"""Jobs that wait, so that no worker is idle; or a quarter of the workers, if that is more. Not all of them, so that
+memory does not grow with the study."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +33,8 @@ class Engine:
 
     Attributes:
         kind: `local`: processes of this machine; `dask`: a scheduler of Dask; `slurm`: jobs of a cluster.
-        workers: How many runs go on at the same time; None: one for each core that a run's threads leave.
+        workers: How many runs go on at the same time; None: one for each core that a run's threads leave, or as many
+            as the workers of the scheduler take. For `slurm` to be given.
         scheduler: Address of a Dask scheduler that is there already.
         attempts: How often a run is tried that fails.
     """
@@ -43,14 +48,21 @@ class Engine:
         """Return an executor for so many runs at the same time (see `open_engine`).
 
         Raises:
-            ConfigError: If there is no such engine.
+            ConfigError: If there is no such engine, or nothing says how many jobs SLURM is to start.
         """
+        if self.kind == "slurm" and self.workers is None:
+            raise ConfigError("--engine slurm: give --workers: how many jobs SLURM is to start")
         return open_engine(self.kind, workers=workers, scheduler=self.scheduler)
 
 
 @dataclass
 class Progress:
-    """How far a study is: runs planned, done and failed, and calls of an LLM."""
+    """How far a study is: runs planned, done and failed, and calls of an LLM.
+
+    Calls are those of all attempts at all runs that the folder's journals know of, also of runs that failed. Not
+    counted is what other shards ask while this one runs, and what a run asked whose process was killed and that kept no
+    ledger of its own (``keep: measures``).
+    """
 
     planned: int
     done: int = 0
@@ -100,12 +112,12 @@ def run_missing(
     versions, progress = versions_of(design), Progress(0)
     todo = []
     with folder.journals() as known:
+        progress.calls = known.calls()
         for place, planned in enumerate(design.runs_by_seed() if runs is None else runs):
-            if not shard.has(place):
+            if not shard.has(place, design):
                 continue
             progress.planned += 1
             entry = known.entry(planned.run)
-            progress.calls += int(entry.facts.get("calls", 0)) if entry else 0
             if is_complete(entry, design, versions):
                 progress.done += 1
             elif entry is not None and not entry.done and not retry:
@@ -141,23 +153,21 @@ def _run_all(
 ) -> None:
     versions, journal = versions_of(design), Journal(folder.journal(shard))
     try:
-        workers = engine.workers or default_workers(design.base)
-        with engine.open(workers) as pool:
-            for planned, job, outcome in _outcomes(todo, design, folder, pool, workers, engine.attempts, progress):
-                facts = outcome.facts | {"collected": list(job.collect)}
+        with engine.open(engine.workers or default_workers(design.base)) as pool:
+            for planned, job, outcome, goes_on in _outcomes(todo, design, folder, pool, engine, progress):
+                if outcome.ending == "done":
+                    outcome = replace(outcome, facts=outcome.facts | {"collected": list(job.collect)})
                 journal.put(
-                    type(outcome)(**vars(outcome) | {"facts": facts}),
+                    outcome,
                     versions,
                     planned.condition.identity,
                     f"{told_of(planned.condition, design)}, seed {planned.seed}",
                     kept=job.keep == "tables" and (folder.runs / job.run).is_dir(),
                 )
-                progress.calls += int(outcome.facts.get("calls", 0))
-                if outcome.ending == "done":
-                    progress.done += 1
-                else:
-                    progress.failed += 1
-                on_run(progress)
+                if not goes_on:
+                    progress.done += outcome.ending == "done"
+                    progress.failed += outcome.ending != "done"
+                    on_run(progress)
     finally:
         journal.close()
 
@@ -173,19 +183,21 @@ def _outcomes(
     design: StudyDesign,
     folder: StudyFolder,
     pool: Executor,
-    workers: int,
-    attempts: int,
+    engine: Engine,
     progress: Progress,
-) -> Iterator[tuple[PlannedRun, Job, Any]]:
-    """Yield what becomes of runs as they end; a few more than there are workers are under way."""
-    waiting: dict[Future[Any], tuple[PlannedRun, Job, int]] = {}
+) -> Iterator[tuple[PlannedRun, Job, Outcome, bool]]:
+    """Yield what becomes of each attempt at a run as it ends, and whether another follows.
+
+    A few more runs than there are workers are under way. With a limit of calls only as many as there are workers: those
+    that are under way when it is reached come to their end, and go beyond it.
+    """
+    waiting: dict[Future[Outcome], tuple[PlannedRun, Job, int]] = {}
     rest = iter(todo)
     most = design.params.limits.calls
     try:
         while True:
-            full = most is not None and progress.calls >= most
-            room = workers + (_WAITING if most is None else 0) - len(waiting)
-            for planned, entry in islice(rest, 0 if full else max(0, room)):
+            room = 0 if _is_reached(most, progress) else _at_once(pool, engine, design) - len(waiting)
+            for planned, entry in islice(rest, max(0, room)):
                 job = _job(planned, entry, design, folder)
                 waiting[pool.submit(run_supervised, job)] = planned, job, 1
             if not waiting:
@@ -193,14 +205,39 @@ def _outcomes(
                 return
             for future in wait(waiting, return_when=FIRST_COMPLETED).done:
                 planned, job, tried = waiting.pop(future)
-                outcome = outcome_of(future, job)
-                if outcome.ending != "done" and tried < attempts:
+                outcome = _with_calls(outcome_of(future, job), job, folder)
+                progress.calls += outcome.facts.get("calls") or 0
+                again = outcome.ending != "done" and tried < engine.attempts and not _is_reached(most, progress)
+                yield planned, job, outcome, again
+                if again:
                     waiting[pool.submit(run_supervised, job)] = planned, job, tried + 1
-                else:
-                    yield planned, job, outcome
     finally:
         for future in waiting:
             future.cancel()
+
+
+def _is_reached(most: int | None, progress: Progress) -> bool:
+    return most is not None and progress.calls >= most
+
+
+def _at_once(pool: Executor, engine: Engine, design: StudyDesign) -> int:
+    """Return how many runs are handed in at the same time: more than are run, if calls are not limited."""
+    workers = engine.workers or runs_at_a_time(pool, default_workers(design.base))
+    waiting = max(_WAITING, workers // 4) if design.params.limits.calls is None else 0
+    return max(1, workers + waiting)
+
+
+def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
+    """Return the outcome of a run, with the calls in its own ledger if it was killed and could not tell them."""
+    file = folder.runs / job.run / run_files.LEDGER
+    if "calls" in outcome.facts or job.keep != "tables" or not file.is_file():
+        return outcome
+    try:
+        with Ledger(file, read_only=True) as ledger:
+            calls = sum(row.attempts for row in ledger.asked())
+    except DataError:  # killed while it wrote
+        return outcome
+    return replace(outcome, facts=outcome.facts | {"calls": calls})
 
 
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:

@@ -2,15 +2,17 @@
 
 import json
 import os
+import secrets
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import Any, Final
 
 import yaml
 
-from prism_mesa.errors import DataError, said_openly, shortened
+from prism_mesa.errors import DataError, RunError, said_openly, shortened
 from prism_mesa.runs.folder import make_folder
 from prism_mesa.runs.machine import provenance
 from prism_mesa.studies.design.study_design import StudyDesign
@@ -19,11 +21,22 @@ from prism_mesa.studies.journal import Journals
 MANIFEST: Final = "study.json"
 LEDGER: Final = "answers.sqlite"
 _LARGEST: Final = 10_000_000
+_WRITTEN: Final = {
+    **dict.fromkeys((".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml"), "file"),
+    **dict.fromkeys(("*.parquet", "report*.html", "report*.md"), "file"),
+    **dict.fromkeys(("runs", "figures"), "folder"),
+}
+"""What a study writes into its folder."""
+_NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of a study's runs: every n-th, from the k-th on; k from 1."""
+    """A part of a study's runs, the k-th of n; k from 1.
+
+    Whole seeds are dealt out, one after another, where there are at least n: a part that is lost takes seeds of all
+    conditions with it, and no condition.
+    """
 
     k: int = 1
     n: int = 1
@@ -33,9 +46,10 @@ class Shard:
         """Whether it is all of them."""
         return self.n == 1
 
-    def has(self, place: int) -> bool:
-        """Return whether the run at a place, from 0, is in it."""
-        return place % self.n == self.k - 1
+    def has(self, place: int, design: StudyDesign) -> bool:
+        """Return whether the run at a place of `StudyDesign.runs_by_seed`, from 0, is in it."""
+        dealt = place // len(design.conditions) if len(design.seeds) >= self.n else place
+        return dealt % self.n == self.k - 1
 
 
 WHOLE: Final = Shard()
@@ -76,18 +90,45 @@ class StudyFolder:
 
     def journals(self) -> Journals:
         """Return all journals."""
-        return Journals(sorted(self.path.glob("journal*.sqlite")))
+        return Journals(sorted(self.path.glob("journal*.sqlite")), self.runs)
+
+    def check(self) -> None:
+        """Check that what is written here stays here: a folder may come from anybody.
+
+        Raises:
+            DataError: If the folder, or one of its files that a study writes, is a link, or no file.
+        """
+        if self.path.is_symlink():
+            raise DataError(f"{self.path}: is a link: a study's folder is written, so name the folder itself in --out")
+        for inside in sorted(self.path.iterdir()) if self.path.is_dir() else ():
+            kind = next((kind for pattern, kind in _WRITTEN.items() if fnmatch(inside.name, pattern)), None)
+            if kind is not None and inside.is_symlink():
+                raise DataError(f"{inside}: is a link: a study writes there, so put the {kind} itself there")
+            if kind is not None and not (inside.is_dir() if kind == "folder" else inside.is_file()):
+                raise DataError(f"{inside}: is no {kind}: a study writes there, so move it away")
 
     @contextmanager
     def locked(self, shard: Shard) -> Iterator[None]:
         """Hold the folder while runs are made; drivers of different shards may hold it together.
 
         Raises:
-            DataError: If another driver holds it. A driver that died does not.
+            DataError: If another driver holds it, or it cannot be held. A driver that died does not.
         """
-        with (self.path / ".lock").open("a") as whole, (self.path / f".lock-{shard.k}-of-{shard.n}").open("a") as own:
-            _hold(whole, self.path, shared=not shard.whole)
-            _hold(own, self.path, shared=False)
+        self.check()
+        with ExitStack() as held:
+            for name, shared in ((".lock", not shard.whole), (f".lock-{shard.k}-of-{shard.n}", False)):
+                held.enter_context(_held(self.path / name, shared=shared))
+            yield
+
+    @contextmanager
+    def collecting(self) -> Iterator[None]:
+        """Wait until nobody else puts the runs together, and hold that: else the last to write may know least.
+
+        Raises:
+            DataError: If it cannot be held, or what is to be written is a link.
+        """
+        self.check()
+        with _held(self.path / ".lock-collect", shared=False, waits=True):
             yield
 
     def describe(self, design: StudyDesign, text: str) -> None:
@@ -110,22 +151,46 @@ class StudyFolder:
             write_text(self.path / name, said_openly(content))
 
 
+@contextmanager
+def replacing(file: Path) -> Iterator[Path]:
+    """Yield a new, empty file beside `file`, which takes its place when the block ends without an error.
+
+    Its name is nobody else's, so that several processes may write the same file: the last one's stays.
+
+    Raises:
+        RunError: If it cannot be written, as on a disk that is full.
+    """
+    part = file.with_name(f".{file.name}.{secrets.token_hex(8)}")
+    try:
+        os.close(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
+        yield part
+        part.replace(file)
+    except OSError as error:
+        raise RunError(f"{file}: cannot be written: {error.strerror or error}") from None
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def write_text(file: Path, text: str) -> None:
-    """Write a file in one piece."""
-    part = file.with_name(f".{file.name}")
-    part.write_text(text, encoding="utf-8")
-    part.replace(file)
+    """Write a file in one piece.
+
+    Raises:
+        RunError: If it cannot be written.
+    """
+    with replacing(file) as part:
+        part.write_text(text, encoding="utf-8")
 
 
 def open_folder(design: StudyDesign, out: str | Path) -> StudyFolder:
     """Return the folder of a study, ``out/<name>``, which may not be there yet.
 
     Raises:
-        DataError: If something else is there, or another study.
+        DataError: If something else is there, or another study, or links where a study writes.
     """
     path = Path(out) / design.name
-    if path.is_symlink() or (path.exists() and not path.is_dir()):
+    if path.exists() and not path.is_dir():
         raise DataError(f"{path}: is no folder; give the study another name, or another --out")
+    StudyFolder(path).check()
     before = _manifest(path)
     if before is None:
         if path.is_dir() and any(not inside.name.startswith(".lock") for inside in path.iterdir()):
@@ -178,17 +243,25 @@ def _manifest(path: Path) -> Mapping[str, Any] | None:
     return values
 
 
-def _hold(file: IO[str], path: Path, *, shared: bool) -> None:
-    with suppress(ImportError):  # Windows has no such locks
-        import fcntl
+@contextmanager
+def _held(file: Path, *, shared: bool, waits: bool = False) -> Iterator[None]:
+    """Hold a lock while the block runs; nothing is written into its file."""
+    try:
+        number = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o666)
+    except OSError as error:
+        raise DataError(f"{file}: cannot be opened: {error.strerror}") from None
+    try:
+        with suppress(ImportError):  # Windows has no such locks
+            import fcntl
 
-        try:
-            fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        except OSError:
-            raise DataError(
-                f"{path}: another process runs this study now; wait for it, or give each a --shard K/N"
-            ) from None
-        if not shared:
-            file.truncate(0)
-            file.write(f"{os.getpid()}\n")
-            file.flush()
+            fcntl.flock(number, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
+    except OSError as error:
+        os.close(number)
+        told = "another process runs this study now; wait for it, or give each a --shard K/N"
+        if not isinstance(error, BlockingIOError):
+            told = f"cannot be locked: {error.strerror}"
+        raise DataError(f"{file.parent}: {told}") from None
+    try:
+        yield
+    finally:
+        os.close(number)

@@ -1,29 +1,33 @@
 """What became of each run of a study, written down at once: a driver that is killed loses what was under way.
 
-SQLite, a file for each driver (shard), so that drivers on several machines write to files of their own.
+SQLite, a file for each driver (shard), so that drivers on several machines write to files of their own. What several
+files say of a run is put together when they are read.
 """
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, RunError
+from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.studies.design.identity import Identity
 from prism_mesa.studies.engines.job import Outcome
+from prism_mesa.studies.journal_rows import COLUMNS, Row, read_row
 
-_TABLES: Final = """
+_TABLES: Final = f"""
 create table if not exists runs (
-    run text primary key, ending text not null, reason text not null, attempts integer not null,
-    measures text not null, facts text not null, config text not null, data text not null, code text not null,
-    told text not null, kept integer not null
+    run text primary key, {", ".join(f"{column} not null" for column in COLUMNS[1:])}
 );
 create table if not exists rows (run text not null, name text not null, arrow blob not null, primary key (run, name));
 """
 _WAIT_S: Final = 60
+_SPENT: Final = ("calls", "tokens")
+"""Facts that are sums over all attempts at a run."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +36,7 @@ class Entry:
 
     Attributes:
         measures: Values by name, each with what stands for the code that took it.
+        facts: Of the attempt that counts; `calls` and `tokens` are those of all attempts.
         identity: Of what its condition was made.
         told: Condition and seed in words.
         kept: Whether it has a folder.
@@ -61,112 +66,216 @@ class Journal:
     """The journal of one driver.
 
     Raises:
-        DataError: If the file cannot be written, or is none.
+        DataError: If the file is damaged, or is none.
+        RunError: If it cannot be written.
     """
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        try:
+        with _told(file):
             self._db = sqlite3.connect(file, _WAIT_S, isolation_level=None)
             self._db.executescript(_TABLES)
-        except sqlite3.Error as error:
-            raise DataError(f"{file}: cannot be written as a journal: {error}") from None
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
     def put(self, outcome: Outcome, versions: Mapping[str, str], identity: Identity, told: str, *, kept: bool) -> None:
-        """Write down what became of a run, in one piece; measures that were taken before stay."""
-        before = self._db.execute("select attempts, measures, kept from runs where run = ?", (outcome.run,)).fetchone()
-        attempts, measures = (before[0], json.loads(before[1])) if before else (0, {})
-        kept = kept or bool(before and before[2])
-        measures |= {
-            name: [versions[name], value if value == value else None] for name, value in outcome.measures.items()
-        }
+        """Write down what became of a run, in one piece; measures that were taken before stay.
+
+        Raises:
+            DataError: If the file is damaged.
+            RunError: If it cannot be written.
+        """
+        at = time.time()
+        measures = {name: [versions[name], v if v == v else None, at] for name, v in outcome.measures.items()}
+        with _told(self._file):
+            before = next(_rows(self._db, self._file, outcome.run), None)
+        if before is not None:
+            measures = {name: list(taken) for name, taken in before.measures.items()} | measures
+        facts = outcome.facts | _spent([outcome.facts] + ([before.facts] if before else []))
         row = (
             outcome.run,
+            at,
             outcome.ending,
             outcome.reason,
-            attempts + 1,
+            (before.attempts if before else 0) + 1,
             json.dumps(measures),
-            json.dumps(outcome.facts),
+            json.dumps(facts),
             identity.config,
             identity.data,
             identity.code,
             told,
-            int(kept),
+            int(kept or bool(before and before.kept and before.ending == "done")),
         )
-        self._db.execute("begin immediate")
-        try:
+        with _told(self._file), _in_one_piece(self._db):
             self._db.execute(f"insert or replace into runs values ({', '.join('?' * len(row))})", row)
             for name, arrow in outcome.tables.items():
                 self._db.execute("insert or replace into rows values (?, ?, ?)", (outcome.run, name, arrow))
-        except BaseException:
-            self._db.execute("rollback")
-            raise
-        self._db.execute("commit")
 
 
 class Journals:
-    """All journals of a study's folder, to be read."""
+    """All journals of a study's folder, to be read.
 
-    def __init__(self, files: Sequence[Path]) -> None:
-        self._databases = [_opened(file) for file in files]
+    Args:
+        files: The journals.
+        runs: Where runs are kept: one whose folder is gone counts as not kept. None: nobody looks.
+
+    Raises:
+        DataError: If one is damaged, now or when it is read.
+        RunError: If one cannot be read.
+    """
+
+    def __init__(self, files: Sequence[Path], runs: Path | None = None) -> None:
+        self._runs = runs
+        self._databases: list[tuple[sqlite3.Connection, Path]] = []
+        try:
+            for file in files:
+                self._databases.append((_opened(file), file))
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __enter__(self) -> "Journals":
         return self
 
     def __exit__(self, *_: object) -> None:
-        for db in self._databases:
+        for db, _file in self._databases:
             db.close()
 
     def entry(self, run: str) -> Entry | None:
-        """Return what is known of a run: of several journals the one that says it is done."""
-        found = [entry for db in self._databases for entry in _entries(db, "where run = ?", (run,))]
-        return max(found, key=lambda entry: (entry.done, entry.attempts), default=None)
+        """Return what is known of a run: its good end, if any journal knows of one, and all measures that were taken.
+
+        Of a measure that was taken several times the last one counts.
+        """
+        found = [row for db, file in self._databases for row in _rows(db, file, run)]
+        return _merged(found, self._runs) if found else None
 
     def entries(self) -> Iterator[Entry]:
-        """Yield what is known of all runs; one that several journals have comes several times."""
-        for db in self._databases:
-            yield from _entries(db, "", ())
+        """Yield what is known of all runs, of each once."""
+        seen = set()
+        for db, file in self._databases:
+            for row in _rows(db, file):
+                found = _merged([row], self._runs) if len(self._databases) == 1 else self.entry(row.run)
+                if found is not None and row.run not in seen:
+                    seen.add(row.run)
+                    yield found
+
+    def calls(self) -> int:
+        """Return the calls of an LLM of all runs that are known of."""
+        return sum(row.facts.get("calls") or 0 for db, file in self._databases for row in _rows(db, file))
 
     def rows(self, run: str, table: str) -> bytes | None:
         """Return the rows of a run's table that were collected, as an Arrow IPC stream."""
-        for db in self._databases:
-            found = db.execute("select arrow from rows where run = ? and name = ?", (run, table)).fetchone()
+        for db, file in self._databases:
+            with _told(file):
+                found = db.execute("select arrow from rows where run = ? and name = ?", (run, table)).fetchone()
             if found:
-                return bytes(found[0])
+                if not isinstance(found[0], bytes):
+                    raise _damaged(file, f"rows of {run}")
+                return found[0]
         return None
 
 
+def _merged(found: Sequence[Row], runs: Path | None) -> Entry:
+    """Return what the rows of a run in several journals come to."""
+    row = max(found, key=lambda one: (one.ending == "done", one.at))
+    measures: dict[str, tuple[str, float | None, float]] = {}
+    for one in found:
+        for name, taken in one.measures.items():
+            if name not in measures or taken[2] >= measures[name][2]:
+                measures[name] = taken
+    done = [one for one in found if one.ending == "done"]
+    facts = row.facts | _spent([one.facts for one in found])
+    if collected := {table for one in done for table in one.facts.get("collected", ())}:
+        facts["collected"] = sorted(collected)
+    return Entry(
+        run=row.run,
+        ending=row.ending,
+        reason=row.reason,
+        attempts=sum(one.attempts for one in found),
+        measures={name: taken[:2] for name, taken in measures.items()},
+        facts=facts,
+        identity=Identity(row.config, row.data, row.code),
+        told=row.told,
+        kept=any(one.kept for one in done or found) and (runs is None or (runs / row.run / MANIFEST).is_file()),
+    )
+
+
+def _spent(facts: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Return the sums of what attempts have spent, as far as one of them tells."""
+    told = {name: [one[name] for one in facts if one.get(name) is not None] for name in _SPENT}
+    return {name: sum(values) for name, values in told.items() if values}
+
+
 def _opened(file: Path) -> sqlite3.Connection:
-    try:
-        db = sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", _WAIT_S, uri=True)
-        with closing(db.execute("select count(*) from runs, rows where 0")) as checked:
-            checked.fetchone()
-    except sqlite3.Error as error:
-        raise DataError(f"{file}: is damaged, or no journal of a study: {error}") from None
+    """Open a journal to be read; what a driver that was killed left half written is taken back by SQLite."""
+    with _told(file):
+        db = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", _WAIT_S, uri=True)
+        try:
+            db.execute("pragma query_only = on")
+            for table, columns in (("runs", COLUMNS), ("rows", ("run", "name", "arrow"))):
+                db.execute(f"select {', '.join(columns)} from {table} where 0").fetchone()
+        except BaseException:
+            db.close()
+            raise
     return db
 
 
-def _entries(db: sqlite3.Connection, where: str, values: tuple[str, ...]) -> Iterator[Entry]:
-    columns = "run, ending, reason, attempts, measures, facts, config, data, code, told, kept"
-    for row in db.execute(f"select {columns} from runs {where}", values):
-        run, ending, reason, attempts, measures, facts, config, data, code, told, kept = row
-        try:
-            values_of = {name: (str(version), value) for name, (version, value) in json.loads(measures).items()}
-            entry = Entry(
-                run,
-                ending,
-                reason,
-                int(attempts),
-                values_of,
-                dict(json.loads(facts)),
-                Identity(config, data, code),
-                told,
-                bool(kept),
-            )
-        except (ValueError, TypeError, AttributeError) as error:
-            raise DataError(f"the journal of run {run} is damaged: {error}") from None
-        yield entry
+def _rows(db: sqlite3.Connection, file: Path, run: str | None = None) -> Iterator[Row]:
+    """Yield what a journal has of a run, or of all."""
+    where, values = ("", ()) if run is None else ("where run = ?", (run,))
+    with _told(file):
+        for values_of_row in db.execute(f"select {', '.join(COLUMNS)} from runs {where}", values):
+            try:
+                row = read_row(values_of_row)
+            except ValueError as error:
+                raise _damaged(file, f"run {values_of_row[0]!r}: {error}") from None
+            yield row
+
+
+def _damaged(file: Path, why: object) -> DataError:
+    return DataError(f"{file}: is damaged, or no journal of a study ({why}): rename it, and its runs are run again")
+
+
+@contextmanager
+def _told(file: Path) -> Iterator[None]:
+    """Have errors of SQLite name the file, and say what is to be done.
+
+    Raises:
+        DataError: If the file is damaged, or no journal.
+        RunError: If it is a whole one that cannot be read or written.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _IN_THE_WAY:
+            told = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
+            raise RunError(told) from None
+        raise _damaged(file, error) from None
+
+
+_IN_THE_WAY: Final = (
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_PROTOCOL,
+)
+"""What SQLite says of a disk, of rights and of others, not of what is in a file."""
+
+
+@contextmanager
+def _in_one_piece(db: sqlite3.Connection) -> Iterator[None]:
+    """Have all that is written in the block be written, or none of it."""
+    db.execute("begin immediate")
+    try:
+        yield
+        db.execute("commit")
+    except BaseException:
+        if db.in_transaction:  # SQLite has taken it back itself if the disk is full
+            db.execute("rollback")
+        raise

@@ -181,7 +181,7 @@ def run_study(
 
 def result_of(design: StudyDesign, folder: StudyFolder, *, notes: tuple[str, ...] = ()) -> StudyResult:
     """Put the runs that are there together, and return what they say. Nothing is run."""
-    collect(design, folder)
+    notes = (*notes, *collect(design, folder))
     table, status = run_table(design, folder), status_of(design, folder)
     return StudyResult(
         study_dir=folder.path,
@@ -230,7 +230,7 @@ def plan_study(
     with folder.locked(WHOLE):
         folder.describe(design, text)
         run_missing(design, folder, engine, runs=pilot, on_run=on_run)
-        collect(design, folder)
+        aside = collect(design, folder)
     facts = pd.read_parquet(folder.table(FACTS))
     facts = facts[facts["ending"] == "done"]
     status, workers = status_of(design, folder), engine.workers or default_workers(design.base)
@@ -248,7 +248,7 @@ def plan_study(
         wall_hours=None if left is None else left / workers,
         calls=float(np.nanmean(facts["calls"].astype(float))) * design.n_runs if len(facts) else None,
         widths=expected_width(run_table(design, folder), len(design.seeds)),
-        notes=(*design.notes, *status.notes, *(f"{told}: {why}" for _, told, why in status.failures)),
+        notes=(*design.notes, *status.notes, *aside, *(f"{told}: {why}" for _, told, why in status.failures)),
     )
 
 

@@ -1,13 +1,21 @@
+import shutil
+import sqlite3
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
 import pandas as pd
 import pytest
 
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.llm import AskedRow, Ledger
 from prism_mesa.studies import driver
 from prism_mesa.studies.collect import collect, run_table
 from prism_mesa.studies.driver import Engine, run_missing
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.engines.worker import carry_out
-from prism_mesa.studies.folder import Shard, make_study_folder, open_folder
-from prism_mesa.studies.study import status_of
+from prism_mesa.studies.folder import WHOLE, Shard, make_study_folder, open_folder
+from prism_mesa.studies.study import result_of, status_of
 
 TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}}
 ONE = Engine(workers=1)
@@ -121,9 +129,14 @@ def test_a_run_is_tried_as_often_as_is_asked_for(designed, jobs, tmp_path, monke
 
 def test_shards_share_the_runs_and_the_results(designed, jobs, tmp_path):
     design = designed(arms=TWO)
+    planned = []
     for k in (1, 2):
         folder, progress = run_all(design, tmp_path, shard=Shard(k, 2))
-        assert progress.planned == 3
+        planned.append(progress.planned)
+    assert planned == [4, 2]
+    assert [(job.config["feed"]["mode"], job.config["seed"]) for job in jobs] == [
+        (mode, seed) for seed in (1, 3, 2) for mode in ("chronological", "x_algo")
+    ]
     assert sorted(file.name for file in folder.path.glob("journal*")) == [
         "journal-1-of-2.sqlite",
         "journal-2-of-2.sqlite",
@@ -175,6 +188,119 @@ def test_no_run_is_begun_once_so_many_calls_were_made(designed, jobs, tmp_path, 
     assert (len(jobs), progress.calls, progress.held_back) == (3, 120, 2)
 
 
+def test_a_measure_that_is_added_after_shards_is_taken_once(designed, jobs, tmp_path):
+    for k in (1, 2):
+        run_all(designed(), tmp_path, shard=Shard(k, 2))
+    more = designed(measures=["reshares", "likes"])
+    folder, progress = run_all(more, tmp_path)
+    assert (len(jobs), progress.done) == (6, 3)
+    assert pd.read_parquet(folder.table("runs"))[["reshares", "likes"]].notna().all(axis=None)
+    run_all(more, tmp_path)
+    assert len(jobs) == 6
+    other = designed(set={"rounds": 1})
+    assert sum(status_of(other, open_folder(other, tmp_path)).stale.values()) == 3
+
+
+def fails_after(calls, jobs):
+    """Return what makes runs that ask an LLM so many times and fail."""
+
+    def run(job):
+        jobs.append(job)
+        return Outcome(job.run, "raised", "no such luck", facts={"calls": calls})
+
+    return run
+
+
+def test_calls_of_runs_that_fail_count_and_they_are_not_tried_again_beyond_the_limit(
+    designed, jobs, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(driver, "run_supervised", fails_after(40, jobs))
+    design, twice = designed(seeds=5, limits={"calls": 100}), Engine(workers=1, attempts=2)
+    folder, progress = run_all(design, tmp_path, engine=twice)
+    assert (len(jobs), progress.calls, progress.failed, progress.held_back) == (3, 120, 2, 3)
+    facts = pd.read_parquet(folder.table("facts"))
+    assert facts[["attempts", "calls"]].to_numpy().tolist() == [[2, 80], [1, 40]]
+    _, progress = run_all(design, tmp_path, engine=twice)
+    assert (len(jobs), progress.calls) == (3, 120)
+
+
+def test_calls_of_all_shards_count(designed, jobs, tmp_path, monkeypatch):
+    monkeypatch.setattr(driver, "run_supervised", fails_after(60, jobs))
+    design = designed(seeds=4, limits={"calls": 100})
+    for k in (1, 2):
+        _, progress = run_all(design, tmp_path, shard=Shard(k, 2))
+    assert (len(jobs), progress.calls, progress.held_back) == (2, 120, 2)
+
+
+def test_calls_of_a_run_that_was_killed_are_those_in_its_own_ledger(designed, jobs, tmp_path, monkeypatch):
+    def killed(job):
+        jobs.append(job)
+        folder = Path(job.folder) / job.run
+        folder.mkdir(parents=True)
+        with Ledger(folder / "decisions.sqlite") as ledger:
+            ledger.write([], [AskedRow(0, 0, agent, "k", "llm", attempts=2) for agent in range(3)])
+        return Outcome(job.run, "timeout", "took too long", facts={"signal": "SIGKILL"})
+
+    monkeypatch.setattr(driver, "run_supervised", killed)
+    _, progress = run_all(designed(seeds=1, keep="tables"), tmp_path)
+    assert (progress.calls, progress.failed) == (6, 1)
+
+
+def test_runs_whose_folder_is_gone_are_made_again(designed, jobs, tmp_path):
+    design = designed(seeds=2, keep="tables")
+    folder, _ = run_all(design, tmp_path)
+    gone, stays = (planned.run for planned in design.runs())
+    shutil.rmtree(folder.runs / gone)
+    assert status_of(design, folder).outdated == 1
+    collect(design, folder)
+    assert pd.read_parquet(folder.table("facts"))["folder"].tolist() == ["", f"runs/{stays}"]
+    run_all(design, tmp_path)
+    assert [job.run for job in jobs[2:]] == [gone]
+    assert (folder.runs / gone / "manifest.json").is_file()
+
+
+def test_tables_of_more_runs_than_are_done_now_are_kept_beside_the_new_ones(designed, jobs, tmp_path):
+    folder, _ = run_all(designed(seeds=3), tmp_path)
+    before = bytes_of(folder)
+    (folder.path / "report.html").write_text("of three")
+    fewer = designed(seeds=2)
+    told = ["runs.before-1.parquet" in " ".join(result_of(fewer, folder).notes) for _ in range(2)]
+    assert told == [True, False]
+    assert len(pd.read_parquet(folder.table("runs"))) == 2
+    assert (folder.path / "runs.before-1.parquet").read_bytes() == before
+    assert (folder.path / "report.before-1.html").read_text() == "of three"
+    least = designed(seeds=1)
+    [note] = collect(least, folder)
+    assert note == "1 run of this study done, where the tables of before had 2: these are kept as runs.before-2.parquet"
+
+
+def test_rows_in_a_journal_that_are_no_table_are_said_in_a_line(designed, jobs, tmp_path):
+    design = designed(seeds=1, collect=["rounds"])
+    folder, _ = run_all(design, tmp_path)
+    db = sqlite3.connect(folder.journal(WHOLE))
+    db.execute("update rows set arrow = ?", (b"dear diary",))
+    db.commit()
+    db.close()
+    with pytest.raises(DataError, match="the rows of rounds in its journal are damaged"):
+        collect(design, folder)
+
+
+def test_shards_that_end_together_write_one_whole_table(designed, jobs, tmp_path):
+    design = designed(seeds=2)
+    folder, _ = run_all(design, tmp_path)
+    before = bytes_of(folder)
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(collect, design, folder) for _ in range(12)]:
+            assert done.result() == ()
+    assert bytes_of(folder) == before
+    assert not [file for file in folder.path.iterdir() if file.name.startswith(".runs")]
+
+
+def test_slurm_is_refused_before_anything_is_made_if_nothing_says_how_many_jobs(tmp_path):
+    with pytest.raises(ConfigError, match="--engine slurm: give --workers"):
+        Engine("slurm").open(1)
+
+
 def test_runs_that_are_none_of_the_studys_are_stale_and_stay(designed, jobs, tmp_path):
     run_all(designed(seeds=3), tmp_path)
     fewer = designed(seeds=2)
@@ -201,36 +327,46 @@ def test_equal_conditions_are_run_once_and_counted_twice(designed, jobs, tmp_pat
     assert len(pd.read_parquet(folder.table("facts"))) == 2
 
 
-def test_memory_of_the_driver_does_not_hold_more_jobs_than_workers_need(designed, jobs, tmp_path, monkeypatch):
-    most = []
+class Waiting(Executor):
+    """An engine whose runs end one after another, whenever somebody waits for one."""
 
-    class Waiting:
-        def __init__(self):
-            self.under_way = []
+    def __init__(self):
+        self.under_way, self.most = [], 0
 
-        def submit(self, work, job):
-            from concurrent.futures import Future
+    def submit(self, work, job):
+        future = Future()
+        self.under_way.append((future, job))
+        self.most = max(self.most, len(self.under_way))
+        return future
 
-            future = Future()
-            self.under_way.append((future, work, job))
-            most.append(len(self.under_way))
-            return future
+    def wait(self, futures, return_when):
+        future, job = self.under_way.pop(0)
+        future.set_result(Outcome(job.run, "done", measures={"reshares": 0.0}))
+        return type("Waited", (), {"done": {future}})
 
-    from contextlib import contextmanager
 
+@pytest.fixture
+def waiting(monkeypatch):
+    """Return an engine that tells how many runs were handed in at most."""
     pool = Waiting()
 
     @contextmanager
     def opened(kind, *, workers, scheduler=None):
         yield pool
 
-    def wait(futures, return_when):
-        future, _work, job = pool.under_way.pop(0)
-        future.set_result(Outcome(job.run, "done", measures={"reshares": 0.0}))
-        return type("Waited", (), {"done": {future}})
-
     monkeypatch.setattr(driver, "open_engine", opened)
-    monkeypatch.setattr(driver, "wait", wait)
-    _, progress = run_all(designed(seeds=40), tmp_path)
-    assert progress.done == 40
-    assert max(most) <= 5
+    monkeypatch.setattr(driver, "wait", pool.wait)
+    return pool
+
+
+@pytest.mark.parametrize(("workers", "most"), [(1, 5), (24, 30)])
+def test_no_more_jobs_are_handed_in_than_keep_workers_busy(designed, waiting, tmp_path, workers, most):
+    _, progress = run_all(designed(seeds=40), tmp_path, engine=Engine(workers=workers))
+    assert (progress.done, waiting.most) == (40, most)
+
+
+@pytest.mark.parametrize(("asked", "most"), [(None, 30), (2, 6)])
+def test_a_scheduler_gets_as_many_runs_as_its_own_workers_take(designed, waiting, tmp_path, asked, most):
+    waiting.runs_at_a_time = lambda: 24
+    run_all(designed(seeds=40), tmp_path, engine=Engine("dask", asked, "tcp://there:8786"))
+    assert waiting.most == most

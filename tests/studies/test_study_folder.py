@@ -1,13 +1,15 @@
+import errno
 import json
+import os
 
 import pytest
 import yaml
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, RunError
 from prism_mesa.runs.config import load_config
 from prism_mesa.studies.design.study_design import design_study
 from prism_mesa.studies.engines.job import Outcome
-from prism_mesa.studies.folder import WHOLE, Shard, make_study_folder, open_folder
+from prism_mesa.studies.folder import WHOLE, Shard, make_study_folder, open_folder, replacing
 from prism_mesa.studies.journal import Journal
 from prism_mesa.studies.params import study_params
 
@@ -86,5 +88,83 @@ def test_two_drivers_never_share_a_folder_but_shards_do(tmp_path):
         pass
 
 
-def test_shards_have_every_run_once():
-    assert [[k for k in range(1, 4) if Shard(k, 3).has(place)] for place in range(4)] == [[1], [2], [3], [1]]
+def test_shards_have_whole_seeds_of_all_conditions_where_there_are_enough():
+    design = design_of(vary={"agents.band": [0.02, 0.1]}, seeds=4)
+    dealt = [[k for k in range(1, 3) if Shard(k, 2).has(place, design)] for place in range(8)]
+    assert dealt == [[1], [1], [2], [2], [1], [1], [2], [2]]
+    few = design_of(vary={"agents.band": [0.02, 0.1]}, seeds=2)
+    assert [[k for k in range(1, 4) if Shard(k, 3).has(place, few)] for place in range(4)] == [[1], [2], [3], [1]]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ".lock",
+        ".lock-1-of-1",
+        "journal.sqlite",
+        "journal-2-of-3.sqlite",
+        "journal.sqlite-journal",
+        "answers.sqlite",
+        "study.json",
+        "study.yaml",
+        "base.yaml",
+        "runs.parquet",
+        "posts.parquet",
+        "report.html",
+        "runs",
+        "figures",
+    ],
+)
+@pytest.mark.parametrize("target", ["thesis", "nowhere"])
+def test_a_folder_in_which_a_study_would_write_through_a_link_is_refused(tmp_path, name, target):
+    design = design_of()
+    folder = made(design, tmp_path)
+    (tmp_path / "thesis").write_text("years of work")
+    (folder.path / name).unlink(missing_ok=True)
+    (folder.path / name).symlink_to(tmp_path / target)
+    with pytest.raises(DataError, match=f"{name}: is a link: a study writes there"):
+        open_folder(design, tmp_path)
+    with pytest.raises(DataError, match=f"{name}: is a link"), folder.locked(WHOLE):
+        pass
+    assert (tmp_path / "thesis").read_text() == "years of work"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_folder_that_is_a_link_and_files_that_are_none_are_refused(tmp_path):
+    design = design_of()
+    folder = made(design, tmp_path)
+    (tmp_path / "linked").mkdir()
+    (tmp_path / "linked" / "mine").symlink_to(folder.path)
+    with pytest.raises(DataError, match="mine: is a link: a study's folder is written"):
+        open_folder(design, tmp_path / "linked")
+    os.mkfifo(folder.path / ".lock")
+    with pytest.raises(DataError, match=r"\.lock: is no file: a study writes there"):
+        open_folder(design, tmp_path)
+
+
+def test_nothing_is_written_into_the_file_of_a_lock(tmp_path):
+    folder = made(design_of(), tmp_path)
+    (folder.path / ".lock").write_text("of somebody")
+    with folder.locked(WHOLE):
+        assert (folder.path / ".lock").read_text() == "of somebody"
+
+
+def test_several_may_write_a_file_at_the_same_time(tmp_path):
+    file = tmp_path / "study.json"
+    with replacing(file) as one, replacing(file) as two:
+        one.write_text("one")
+        two.write_text("two")
+        assert sorted(tmp_path.iterdir()) == sorted((one, two))
+    assert file.read_text() == "one"
+    assert list(tmp_path.iterdir()) == [file]
+    (tmp_path / "usual").touch()
+    assert file.stat().st_mode == (tmp_path / "usual").stat().st_mode
+
+
+def test_a_file_that_could_not_be_written_leaves_the_one_before_and_nothing_else(tmp_path):
+    file = tmp_path / "study.json"
+    file.write_text("before")
+    with pytest.raises(RunError, match=r"study\.json: cannot be written: No space left on device"), replacing(file):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    assert file.read_text() == "before"
+    assert list(tmp_path.iterdir()) == [file]

@@ -38,7 +38,7 @@ def open_dask(scheduler: str | None, workers: int) -> Iterator[Executor]:
     with _imported("dask", "distributed").config.set(_SETTINGS):
         if scheduler is not None:
             with _client_at(distributed, scheduler) as client:
-                yield from _executor(client)
+                yield from _executor(client, has_own_workers=True)
             return
         here: dict[str, Any] = {"n_workers": workers, "threads_per_worker": 1, "memory_limit": None}
         here |= {"processes": True, "dashboard_address": ":0", "silence_logs": logging.ERROR}
@@ -89,9 +89,14 @@ def _client_at(distributed: Any, scheduler: str) -> Any:
         raise ConfigError(f"--scheduler: {scheduler}: no Dask scheduler there: {told}") from None
 
 
-def _executor(client: Any) -> Iterator[Executor]:
-    """Yield the executor of a client; what was submitted and has not been begun is dropped if that ends in an error."""
-    executor: Executor = client.get_executor(pure=False)
+def _executor(client: Any, *, has_own_workers: bool = False) -> Iterator[Executor]:
+    """Yield the executor of a client; what was submitted and has not been begun is dropped if that ends in an error.
+
+    With workers of the scheduler's own it says how many runs they take (see `executors.runs_at_a_time`).
+    """
+    executor: Any = client.get_executor(pure=False)
+    if has_own_workers:
+        executor.runs_at_a_time = lambda: sum(client.nthreads().values())
     try:
         yield executor
     except BaseException:

@@ -1,6 +1,6 @@
 """Who runs runs: executors of the standard library's kind, here or on a cluster. Their tasks call `run_supervised`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError, Executor, Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from threading import Thread
@@ -24,7 +24,8 @@ def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None)
     Args:
         kind: `local`: processes of this machine. `dask`: the workers of a Dask scheduler, or of one that is started
             here. `slurm`: Dask workers that SLURM starts, as the user's own configuration of dask-jobqueue says.
-        workers: Runs at a time, at least 1. A scheduler that somebody else has started has its own workers.
+        workers: Runs at a time, at least 1. A scheduler that somebody else has started has its own workers
+            (`runs_at_a_time` tells how many).
         scheduler: Address of a Dask scheduler, such as ``tcp://node:8786``; for `dask` only.
 
     Raises:
@@ -42,6 +43,15 @@ def open_engine(kind: EngineKind, *, workers: int, scheduler: str | None = None)
     from prism_mesa.studies.engines import dask
 
     return dask.open_dask(scheduler, workers) if kind == "dask" else dask.open_slurm(workers)
+
+
+def runs_at_a_time(engine: Executor, workers: int) -> int:
+    """Return how many runs an engine has at the same time: `workers`, or as many as a scheduler's workers take now.
+
+    Those of a scheduler that somebody else has started may come and go.
+    """
+    ask: Callable[[], int] | None = getattr(engine, "runs_at_a_time", None)
+    return workers if ask is None else ask()
 
 
 @contextmanager

@@ -39,11 +39,12 @@ def carry_out(job: Job) -> Outcome:
         warnings.simplefilter("default")
         for what in _FOR_DEVELOPERS:
             warnings.simplefilter("ignore", what)
+        facts: dict[str, Any] = {}
         try:
-            outcome = _done(job)
+            outcome = _done(job, facts)
         except BaseException as error:  # also SystemExit, which a chart or a measure may raise
-            outcome = Outcome(job.run, "raised", _reason(error))
-    summed_up = bool(outcome.facts)
+            outcome = Outcome(job.run, "raised", _reason(error), facts=facts)
+    summed_up = "notes" in outcome.facts
     told = [str(one.message) for one in warned if not (summed_up and issubclass(one.category, NotedWarning))]
     took = {"cpu_s": time.process_time() - at, "peak_memory_mb": peak_memory_mb(), "signal": None}
     notes = [*outcome.facts.get("notes", ()), *told]
@@ -51,8 +52,8 @@ def carry_out(job: Job) -> Outcome:
     return outcome
 
 
-def _done(job: Job) -> Outcome:
-    """Run and measure.
+def _done(job: Job, facts: dict[str, Any]) -> Outcome:
+    """Run and measure. `facts` gets what is known of the run, also if it ends in an error.
 
     Raises:
         PrismError: If the run cannot go on, or a measure cannot be taken.
@@ -60,12 +61,22 @@ def _done(job: Job) -> Outcome:
     at = time.process_time()
     work = start_run(make_config(job.config, job.run))
     made_cpu_s = time.process_time() - at
-    summary, table = _kept(job, work) if job.keep == "tables" else _left_nothing(job, work)
-    facts = _facts(summary) | {"model_cpu_s": made_cpu_s + sum(work.watch.rounds)}
+    try:
+        summary, table = _kept(job, work) if job.keep == "tables" else _left_nothing(job, work)
+    finally:
+        facts |= _spent(work) | {"model_cpu_s": made_cpu_s + sum(work.watch.rounds)}
+    facts |= _facts(summary)
     if summary["status"] != "done":
         return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
     measures = measured(FinishedRun(work.config, summary, table, lambda: _follows(work)), job.measures)
     return Outcome(job.run, "done", "", measures, facts, _collected(job, table, facts["notes"]))
+
+
+def _spent(work: PlatformRun) -> dict[str, int]:
+    """Return calls and tokens of the LLMs that decide and write, whether the run came to its end or not."""
+    asked = [who.usage for who in (work.asked, work.model.writer) if who is not None]
+    kinds = {"calls": ("calls",), "tokens": ("prompt_tokens", "completion_tokens")}
+    return {name: sum(usage[kind] for usage in asked for kind in counts) for name, counts in kinds.items()}
 
 
 type _Tables = Callable[[str], pd.DataFrame]
@@ -97,15 +108,13 @@ def _follows(work: PlatformRun) -> pd.DataFrame:
 
 
 def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """Return who decided and what it took, from the summary of a run."""
-    decisions, writing = summary["decisions"], summary["writing"] or {}
+    """Return who decided, from the summary of a run."""
+    decisions = summary["decisions"]
     return {
         "decided_by": decisions["decided_by"],
         "open": decisions["open"],
         "by_source": decisions["by_source"],
         "fallback": decisions["by_source"].get("fallback", 0),
-        "calls": decisions["llm"]["calls"] + writing.get("calls", 0),
-        "tokens": decisions["llm"]["tokens"] + writing.get("tokens", 0),
         "notes": list(summary["notes"]),
     }
 

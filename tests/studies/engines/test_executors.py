@@ -12,7 +12,7 @@ from engine_jobs import are_gone, good_job, job_that, pids_in
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.studies.engines import dask as dask_engine
-from prism_mesa.studies.engines.executors import open_engine, outcome_of
+from prism_mesa.studies.engines.executors import open_engine, outcome_of, runs_at_a_time
 from prism_mesa.studies.engines.job import Job, Limits, Outcome
 from prism_mesa.studies.engines.supervise import run_supervised
 
@@ -76,6 +76,26 @@ def test_without_the_extra_dask_says_how_to_install_it(monkeypatch):
             open_engine(kind, workers=1),
         ):
             pass
+
+
+def test_an_engine_of_ones_own_has_as_many_runs_as_were_asked_for():
+    with open_engine("local", workers=3) as engine:
+        assert runs_at_a_time(engine, 3) == 3
+
+
+@needs_dask
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
+def test_a_scheduler_that_is_there_says_how_many_runs_its_workers_take():
+    from distributed import LocalCluster
+
+    here = {"n_workers": 2, "threads_per_worker": 7, "processes": False, "dashboard_address": ":0"}
+    with (
+        LocalCluster(**here) as cluster,
+        open_engine("dask", workers=1, scheduler=cluster.scheduler_address) as engine,
+    ):
+        assert runs_at_a_time(engine, 1) == 14
+        assert engine.submit(pow, 2, 3).result() == 8
 
 
 @needs_dask

@@ -12,6 +12,7 @@ from prism_mesa.llm import Ledger
 from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
+from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.engines.job import Job
 from prism_mesa.studies.engines.worker import carry_out
 
@@ -132,6 +133,30 @@ def test_answers_of_an_llm_reach_the_shared_ledger_of_runs_that_leave_nothing(tm
         assert len(ledger.answers()) == first.facts["by_source"]["llm"]
         assert {run.partition("/")[2].rpartition("-")[0] for run in ledger.runs()} == {"first", "again"}
     assert {file.name.partition("-")[0] for file in tmp_path.iterdir()} == {"shared.sqlite"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", ["tables", "measures"])
+def test_calls_of_a_run_that_fails_are_told(tmp_path, keep, monkeypatch):
+    (tmp_path / "own_measures.py").write_text(OWN)
+    step, steps = SocialModel.step, []
+
+    def breaks(model):
+        step(model)
+        steps.append(model)
+        if len(steps) == 2:
+            raise RuntimeError("no more")
+
+    with StandIn(slots=8) as server:
+        config = SMALL | {"rounds": 2, "reasoner": {"kind": "ollama", "host": server.url}}
+        more = {"keep": keep, "folder": str(tmp_path), "path": (str(tmp_path),)}
+        unmeasured = carry_out(Job("unmeasured", config, ("own_measures:raises",), **more))
+        monkeypatch.setattr(SocialModel, "step", breaks)
+        broken = carry_out(Job("broken", config, ("reshares",), **more))
+    assert (unmeasured.ending, broken.ending) == ("raised", "raised")
+    assert unmeasured.facts["calls"] == broken.facts["calls"] > 0
+    assert unmeasured.facts["tokens"] == broken.facts["tokens"] > 0
+    assert unmeasured.facts["by_source"]["llm"] > 0
 
 
 OWN = """

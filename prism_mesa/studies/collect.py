@@ -2,6 +2,7 @@
 
 import io
 import json
+import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import batched, chain
 from pathlib import Path
@@ -14,7 +15,7 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError, counted
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, overrides_of
 from prism_mesa.studies.driver import versions_of
-from prism_mesa.studies.folder import LEDGER, StudyFolder, replacing
+from prism_mesa.studies.folder import StudyFolder, replacing
 from prism_mesa.studies.journal import Entry, Journals
 from prism_mesa.studies.statistics.analysis import RunTable
 
@@ -42,7 +43,8 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
             (_runs(part, known, design, versions) for part in batched(design.runs(), _AT_A_TIME)),
             lambda new: notes.extend(_put_aside(folder, _done_in(new))),
         )
-        _write(folder.table(FACTS), (_facts(part, known, design) for part in batched(_distinct(design), _AT_A_TIME)))
+        facts = (_facts(part, known, design, folder) for part in batched(_distinct(design), _AT_A_TIME))
+        _write(folder.table(FACTS), facts)
         for table in design.params.collect:
             _write(folder.table(table), _rows(table, known, design))
     return tuple(notes)
@@ -150,7 +152,7 @@ _FACTS: Final[dict[str, pa.DataType]] = {
 }
 
 
-def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign) -> pa.Table:
+def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign, folder: StudyFolder) -> pa.Table:
     found = [(planned, entry) for planned in part if (entry := known.entry(planned.run)) is not None]
     entries = [entry for _, entry in found]
     columns: dict[str, pa.Array] = {
@@ -165,15 +167,16 @@ def _facts(part: Sequence[PlannedRun], known: Journals, design: StudyDesign) -> 
     columns["notes"] = pa.array([json.dumps(entry.facts.get("notes", [])) for entry in entries], pa.string())
     columns["attempts"] = pa.array([entry.attempts for entry in entries], pa.int64())
     columns["folder"] = pa.array([f"runs/{entry.run}" if entry.kept else "" for entry in entries], pa.string())
-    columns["again"] = pa.array([_again(planned, entry, design) for planned, entry in found], pa.string())
+    columns["again"] = pa.array([_again(planned, entry, design, folder) for planned, entry in found], pa.string())
     return pa.table(columns)
 
 
-def _again(planned: PlannedRun, entry: Entry, design: StudyDesign) -> str:
-    """Return what makes a run again, given in the study's folder; an LLM is asked only what it was not asked before."""
-    asked = {"llm", "cache"} & set(entry.facts.get("by_source", {}))
-    shared = f" reasoner.ledger=cache reasoner.ledger_path={LEDGER}" if asked and design.params.cache else ""
-    return f"{overrides_of(planned, design)}{shared}"
+def _again(planned: PlannedRun, entry: Entry, design: StudyDesign, folder: StudyFolder) -> str:
+    """Return what makes a run again, typed where the study was run; an LLM is asked only what it was not before."""
+    own = overrides_of(planned, design)
+    if not design.params.cache or not {"llm", "cache"} & set(entry.facts.get("by_source", {})):
+        return own
+    return f"{own} reasoner.ledger=cache reasoner.ledger_path={shlex.quote(str(folder.ledger))}"
 
 
 def _rows(table: str, known: Journals, design: StudyDesign) -> Iterator[pa.Table]:

@@ -13,7 +13,7 @@ from typing import Final, Literal
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm import Ledger
 from prism_mesa.runs import run_files
-from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.runs.config import Config
 from prism_mesa.studies.design.identity import measure_version
 from prism_mesa.studies.design.study_design import PlannedRun, StudyDesign, told_of
 from prism_mesa.studies.engines.executors import EngineKind, open_engine, outcome_of, runs_at_a_time
@@ -242,7 +242,7 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
 
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
     params = design.params
-    config = _with_ledger(_with_absolute_paths(design.config_of(planned)), design, folder)
+    config = _with_ledger(design.config_of(planned), design, folder)
     keep: Literal["tables", "measures"] = params.keep
     if entry is not None and entry.done and entry.kept:
         keep = "measures"  # its folder stands: only measures or rows are taken again
@@ -256,16 +256,6 @@ def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: 
         path=tuple(dict.fromkeys(str(Path(place or ".").absolute()) for place in (*sys.path, "."))),
         limits=Limits(params.limits.seconds, params.limits.memory_gb),
     )
-
-
-def _with_absolute_paths(config: Config) -> Config:
-    """Return a configuration that names the same files in whatever folder the run is made."""
-    for group, key in (*INPUT_FILES, ("reasoner", "distilled"), ("reasoner", "ledger_path")):
-        path = getattr(getattr(config, group), key)
-        if path is not None:
-            own = getattr(config, group).model_copy(update={key: str(Path(path).absolute())})
-            config = config.model_copy(update={group: own})
-    return config
 
 
 def _with_ledger(config: Config, design: StudyDesign, folder: StudyFolder) -> Config:

@@ -48,7 +48,10 @@ class Shard:
 
     def has(self, place: int, design: StudyDesign) -> bool:
         """Return whether the run at a place of `StudyDesign.runs_by_seed`, from 0, is in it."""
-        dealt = place // len(design.conditions) if len(design.seeds) >= self.n else place
+        n_conditions = len(design.conditions)
+        seed = place // n_conditions
+        turned = seed if n_conditions % self.n == 0 else 0  # else each part would have the same conditions of all seeds
+        dealt = seed if len(design.seeds) >= self.n else place + turned
         return dealt % self.n == self.k - 1
 
 

@@ -235,7 +235,8 @@ def _rows(db: sqlite3.Connection, file: Path, run: str | None = None) -> Iterato
 
 
 def _damaged(file: Path, why: object) -> DataError:
-    return DataError(f"{file}: is damaged, or no journal of a study ({why}): rename it, and its runs are run again")
+    told = f"rename it to {file.name}.damaged, and its runs are run again"
+    return DataError(f"{file}: is damaged, or no journal of a study ({why}): {told}")
 
 
 @contextmanager

@@ -24,9 +24,9 @@ class StudyResult:
         base: The configuration that arms and points start from.
         table: The runs and how they were designed; ``table.runs`` is a DataFrame with a row for each run.
         facts: A row for each run that was run: `run`, `ending`, `reason`, `cpu_s`, `wall_s`, `peak_memory_mb`,
-            `decided_by`, `open`, `fallback`, `calls`, `tokens`, `sources` (JSON: source -> answers), `attempts`,
-            `folder` (relative to `study_dir`; blank: not kept), `again` (what makes the run again on top of
-            ``base.yaml``: ``key=value ...``).
+            `decided_by`, `open`, `fallback`, `calls` and `tokens` (of all attempts), `sources` (JSON: source ->
+            answers), `attempts`, `folder` (relative to `study_dir`; blank: not kept), `again` (what makes
+            the run again on top of ``base.yaml``: ``key=value ...``).
         analysis: What the runs say.
         file: The study file, as it was named; ``STUDY.yaml`` where there was none.
         notes: What a reader of the results should know: stale runs, measures that were not a number, limits.

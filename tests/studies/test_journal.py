@@ -136,7 +136,7 @@ def test_a_journal_that_is_damaged_further_on_is_said_by_its_name(tmp_path):
     with file.open("r+b") as opened:
         opened.seek(4096)
         opened.write(b"\xa5" * (file.stat().st_size - 4096))
-    told = "is damaged, or no journal of a study .*: rename it, and its runs are run again"
+    told = r"is damaged, or no journal of a study .*: rename it to journal.sqlite.damaged, and its runs are run again"
     with pytest.raises(DataError, match=told), Journals([file]) as known:
         list(known.entries())
     with pytest.raises(DataError, match=told):

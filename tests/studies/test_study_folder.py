@@ -94,6 +94,11 @@ def test_shards_have_whole_seeds_of_all_conditions_where_there_are_enough():
     assert dealt == [[1], [1], [2], [2], [1], [1], [2], [2]]
     few = design_of(vary={"agents.band": [0.02, 0.1]}, seeds=2)
     assert [[k for k in range(1, 4) if Shard(k, 3).has(place, few)] for place in range(4)] == [[1], [2], [3], [1]]
+    many = design_of(vary={"agents.band": [0.02, 0.1, 0.2]}, seeds=2)
+    assert [[k for k in range(1, 4) if Shard(k, 3).has(place, many)] for place in range(6)] == [
+        *([1], [2], [3]),
+        *([2], [3], [1]),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def carry_out(job: Job) -> Outcome:
     told = [str(one.message) for one in warned if not (summed_up and issubclass(one.category, NotedWarning))]
     took = {"cpu_s": time.process_time() - at, "peak_memory_mb": peak_memory_mb(), "signal": None}
     notes = [*outcome.facts.get("notes", ()), *told]
-    outcome.facts.update(took | {"notes": list(dict.fromkeys(notes))})
+    outcome.facts.update(took | {"notes": list(dict.fromkeys(map(printable, notes)))})
     return outcome
 
 

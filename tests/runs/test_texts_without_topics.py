@@ -1,0 +1,24 @@
+"""Texts that say all the same have no topics that could be named."""
+
+import pytest
+
+from prism_mesa import measure
+from prism_mesa.runs.social import run
+
+
+def test_posts_about_nothing_that_could_be_named_have_no_topic(tmp_path):
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text\n" + "\n".join(f"About the weather number {i}." for i in range(30)))
+    done = run({"agents.n": 30, "rounds": 2, "posts.file": str(texts)}, out=tmp_path)
+    assert done.status == "done"
+    posts = done.table("posts")
+    assert len(posts)
+    assert posts["topic"].isna().all()
+    assert measure(done, "impressions")["impressions"] > 0
+
+
+@pytest.mark.slow
+def test_one_text_makes_a_run(tmp_path):
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text\nhello there\n")
+    assert run({"agents.n": 20, "rounds": 2, "posts.file": str(texts)}, out=tmp_path).status == "done"

@@ -30,7 +30,7 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
     So many rows as are in memory at a time do not depend on the number of runs.
 
     Returns:
-        What a reader should know: tables of before that had more runs that were done were put aside.
+        What a reader should know: that a table of before, which held more, was put aside.
 
     Raises:
         DataError: If what was kept is damaged, or links stand where files are to be written.
@@ -41,7 +41,7 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
         _write(
             folder.table(RUNS),
             (_runs(part, known, design, versions) for part in batched(design.runs(), _AT_A_TIME)),
-            lambda new: notes.extend(_put_aside(folder, _done_in(new))),
+            lambda new: notes.extend(_put_aside(folder, _numbers_in(new))),
         )
         facts = (_facts(part, known, design, folder) for part in batched(_distinct(design), _AT_A_TIME))
         _write(folder.table(FACTS), facts)
@@ -50,10 +50,10 @@ def collect(design: StudyDesign, folder: StudyFolder) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _put_aside(folder: StudyFolder, done: int) -> tuple[str, ...]:
-    """Keep the runs of before, and their report, under other names if more of them were done than are now."""
-    before = _done_in(folder.table(RUNS))
-    if before <= done:
+def _put_aside(folder: StudyFolder, now: int) -> tuple[str, ...]:
+    """Keep the runs of before, and their report, under other names if they held more numbers than there are now."""
+    before = _numbers_in(folder.table(RUNS))
+    if before <= now:
         return ()
     number = 1
     while any(folder.path.glob(f"*.before-{number}.*")):
@@ -63,17 +63,17 @@ def _put_aside(folder: StudyFolder, done: int) -> tuple[str, ...]:
         if old.is_file():
             moved.append(f"{old.stem}.before-{number}{old.suffix}")
             old.rename(folder.path / moved[-1])
-    told = f"{counted(done, 'run')} of this study done, where the tables of before had {before:,}"
-    return (f"{told}: these are kept as {', '.join(moved)}",)
+    told = f"{counted(now, 'measure')} taken, where the table of before had {before:,}"
+    return (f"{told}: it is kept ({', '.join(moved)})",)
 
 
-def _done_in(file: Path) -> int:
-    """Return how many runs of a table are done; 0 if there is none that can be read."""
+def _numbers_in(file: Path) -> int:
+    """Return how many measures a table of runs holds that are numbers; 0 if there is none that can be read."""
     try:
-        statuses: list[object] = pq.read_table(file, columns=["status"])["status"].to_pylist()
+        frame = pd.read_parquet(file)
+        return int(frame[frame["status"] == "done"].select_dtypes("float").notna().sum().sum())
     except (OSError, ValueError, KeyError, pa.ArrowException):
         return 0
-    return statuses.count("done")
 
 
 def run_table(design: StudyDesign, folder: StudyFolder) -> RunTable:

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Final, Literal
@@ -70,7 +70,6 @@ class Progress:
     calls: int = 0
     held_back: int = 0
     """Runs that were not begun, since the limit of calls was reached."""
-    notes: set[str] = field(default_factory=set)
 
 
 def versions_of(design: StudyDesign) -> dict[str, str]:

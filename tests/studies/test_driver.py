@@ -271,7 +271,23 @@ def test_tables_of_more_runs_than_are_done_now_are_kept_beside_the_new_ones(desi
     assert (folder.path / "report.before-1.html").read_text() == "of three"
     least = designed(seeds=1)
     [note] = collect(least, folder)
-    assert note == "1 run of this study done, where the tables of before had 2: these are kept as runs.before-2.parquet"
+    assert note == "1 measure taken, where the table of before had 2: it is kept (runs.before-2.parquet)"
+
+
+def test_a_report_on_a_measure_that_was_edited_keeps_the_numbers_of_before(designed, jobs, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "edited_here.py").write_text("def one(run):\n    return 1.0\n")
+    design = designed(measures=["edited_here:one"], seeds=2)
+    folder, _ = run_all(design, tmp_path)
+    before = bytes_of(folder)
+    (tmp_path / "edited_here.py").write_text("def one(run):\n    return 2.0\n")
+    result = result_of(design, folder)
+    assert result.status == "incomplete"
+    assert any("2 runs that are done have a measure" in note for note in result.notes)
+    assert (folder.path / "runs.before-1.parquet").read_bytes() == before
+    run_all(design, tmp_path)
+    assert len(jobs) == 4
+    assert status_of(design, folder).status == "done"
 
 
 def test_rows_in_a_journal_that_are_no_table_are_said_in_a_line(designed, jobs, tmp_path):

@@ -280,8 +280,9 @@ def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
     """Return what makes a run of the study again, on top of its base: ``key=value ...``, to be typed in a shell."""
     arm = design.params.arms.get(planned.condition.arm, {})
     own = {**_flat(arm), **design.factors_of(planned.condition), "seed": planned.seed}
-    config = design.config_of(planned)
-    own |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in _FILES if f"{group}.{key}" in own}
+    files = [(group, key) for group, key in _FILES if f"{group}.{key}" in own]
+    config = design.config_of(planned) if files else None
+    own |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in files}
     return " ".join(shlex.quote(shortest({key: value})) for key, value in own.items())
 
 

@@ -200,7 +200,8 @@ def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
     counts = result.table.runs["status"].value_counts()
     runs = {name: int(counts.get(name, 0)) for name in ("done", "failed", "missing")}
     if as_json:
-        verdicts = [vars(one) | {"interval": list(one.interval)} for one in result.analysis.expectations]
+        expected = result.analysis.expectations
+        verdicts = [vars(one) | {"interval": list(one.interval), "means": list(one.means)} for one in expected]
         files = (result.study_dir / name for name in ("report.html", "report.md"))
         reports = [str(file) for file in files if file.is_file()]
         told: dict[str, Any] = {

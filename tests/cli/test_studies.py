@@ -40,6 +40,7 @@ def test_a_study_prints_its_answer_and_leaves_its_report(prism, jobs, written, t
     runs = pd.read_parquet(folder / "runs.parquet")
     by_arm = runs.pivot(index="seed", columns="arm", values="impressions")
     assert told["expectations"][0]["difference"] == pytest.approx((by_arm["ranked"] - by_arm["plain"]).mean())
+    assert told["expectations"][0]["means"] == pytest.approx([by_arm["ranked"].mean(), by_arm["plain"].mean()])
     low, high = told["expectations"][0]["interval"]
     assert low <= told["expectations"][0]["difference"] <= high
     assert VALUES["question"] in (folder / "report.html").read_text()

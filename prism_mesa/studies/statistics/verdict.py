@@ -27,6 +27,7 @@ class Verdict:
         missing: Pairs, or runs, that are not there.
         test: In words.
         sentence: The verdict in a sentence, with figures.
+        means: Of the left and of the right side, over the pairs, or runs, that are there.
     """
 
     text: str
@@ -39,6 +40,7 @@ class Verdict:
     missing: int
     test: str
     sentence: str
+    means: tuple[float, float] = (np.nan, np.nan)
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,7 @@ class Finding:
         beyond: Of an equality, whether the difference lies beyond the margin.
         test: In words.
         paired: Whether seeds are paired.
+        right_mean: The mean of the right side.
     """
 
     expected: Expectation
@@ -74,6 +77,7 @@ class Finding:
     beyond: bool
     test: str
     paired: bool
+    right_mean: float = np.nan
 
 
 def decided(finding: Finding, alpha: float) -> Word:

@@ -82,6 +82,7 @@ def _finding(
         beyond=test.beyond if test else False,
         test=_named(test, compared.test),
         paired=paired,
+        right_mean=float(compared.right_mean[column]),
     )
 
 
@@ -108,6 +109,7 @@ def _verdict(found: Finding) -> Verdict:
         missing=found.missing,
         test=found.test,
         sentence=sentence(found, word),
+        means=(found.right_mean + found.difference, found.right_mean),
     )
 
 

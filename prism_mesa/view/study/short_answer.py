@@ -42,6 +42,10 @@ def _overview(result: StudyResult) -> Paragraph:
 def verdict_figures(verdict: Verdict, *, paired: bool) -> str:
     """Return the figures of a verdict that its sentence may not have, on one line."""
     of = f"{counted(verdict.n, 'pair' if paired else 'run')}, {verdict.missing:,} missing"
+    if not pd.isna(verdict.means[0]):
+        decimals = decimals_for([verdict.interval[0]], [verdict.interval[1]], list(verdict.means))
+        left, right = (number(mean, decimals) for mean in verdict.means)
+        of = f"means {left} and {right}; {of}"
     if pd.isna(verdict.p):
         return of
     return f"{verdict.test}: p {p_value(verdict.p)}, after Holm {p_value(verdict.p_holm)}; {of}"

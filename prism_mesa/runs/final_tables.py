@@ -25,9 +25,7 @@ _OF_POSTS = ("likes", "replies", "reshares", "impressions", "velocity")
 
 def post_blocks(model: "SocialModel") -> Iterator[Columns]:
     """Yield the table of posts."""
-    nearest = np.full(len(model.posts.text_vectors), -1, np.int16)
-    if model.topics.names:  # texts that have no word apart have none
-        nearest = model.topics.nearest_names(model.posts.text_vectors, 1)[:, 0]
+    nearest = model.topics.nearest_name(model.posts.text_vectors)
     return _blocks(len(model.posts), lambda rows: _posts(model, rows, nearest))
 
 

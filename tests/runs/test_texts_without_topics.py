@@ -17,6 +17,17 @@ def test_posts_about_nothing_that_could_be_named_have_no_topic(tmp_path):
     assert measure(done, "impressions")["impressions"] > 0
 
 
+@pytest.mark.parametrize("position", ["any", "bridge"])
+def test_posts_can_be_placed_where_nobody_has_an_interest_that_could_be_named(tmp_path, position):
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text\n" + "\n".join(f"About the weather number {i}." for i in range(30)))
+    seeded = {"count": 2, "size": "large", "position": position}
+    done = run({"agents.n": 30, "rounds": 3, "posts": {"file": str(texts), "seeded": seeded}}, out=tmp_path)
+    assert [one["round"] for one in done.summary["seeded"]] == [0, 1]
+    found = measure(done)
+    assert found["seeded_followers"] > 0
+
+
 @pytest.mark.slow
 def test_one_text_makes_a_run(tmp_path):
     texts = tmp_path / "texts.csv"

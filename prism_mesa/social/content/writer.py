@@ -126,8 +126,5 @@ def _from_templates(platform: Platform, tick: Rows, agent: Rows, post: Rows, act
 def _topics_of(platform: Platform, post: Rows) -> Rows:
     """Return the name nearest to what each post says, as a place in `Topics.names`; their number where none is near."""
     texts, place = np.unique(platform.posts.text_id[post], return_inverse=True)
-    none = len(platform.topics.names)
-    if not none:
-        return np.zeros(len(post), np.int64)
-    nearest = platform.topics.nearest_names(platform.posts.text_vectors[texts], 1)[:, 0].astype(np.int64)
-    return np.where(nearest < 0, none, nearest)[place]
+    nearest = platform.topics.nearest_name(platform.posts.text_vectors[texts]).astype(np.int64)
+    return np.where(nearest < 0, len(platform.topics.names), nearest)[place]

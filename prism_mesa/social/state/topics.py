@@ -71,6 +71,11 @@ class Topics:
                 nearness[rows, best] = -np.inf
         return found
 
+    def nearest_name(self, vectors: npt.NDArray[np.int8]) -> npt.NDArray[np.int16]:
+        """Return the nearest one of `names` for each row, -1 where none is near, or where texts have no names."""
+        none = np.full(len(vectors), -1, np.int16)
+        return self.nearest_names(vectors, 1)[:, 0] if self.names else none
+
 
 _ROWS = 1 << 16
 """Agents whose nearness to all names is in memory at a time."""

@@ -78,7 +78,7 @@ def seeded_posts(
     if not own.count:
         none = np.zeros(0, np.int64)
         return Seeded(none, none, none, none, np.zeros(0))
-    main = topics.nearest_names(population.interests, 1)[:, 0]
+    main = topics.nearest_name(population.interests)
     community, n_communities = communities_of(params.network, n, topics.names, main)
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)

@@ -92,7 +92,9 @@ class StudyParams(Params):
     @field_validator("arms", mode="before")
     @classmethod
     def _lets_an_arm_be_empty(cls, given: object) -> object:
-        return {k: {} if v is None else v for k, v in given.items()} if isinstance(given, Mapping) else given
+        if not isinstance(given, Mapping):
+            raise ValueError("give each arm its name, and the values that it changes: {ranked: {feed.mode: x_algo}}")
+        return {name: {} if values is None else values for name, values in given.items()}
 
     @field_validator("arms", mode="after")
     @classmethod

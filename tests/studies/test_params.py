@@ -47,6 +47,7 @@ def test_a_study_without_a_question_is_none():
         ({"keep": "all"}, "keep: Input should be 'tables' or 'measures', not 'all'"),
         ({"base": 3}, "base: give a file, or values by key, not 3"),
         ({"design": [1]}, "design: give a file, or values by key"),
+        ({"arms": ["a", "b"]}, "arms: give each arm its name, and the values that it changes"),
         ({"arms": {True: {}}}, "the name True is no text: write it in quotes"),
         ({"arms": {"a/b": {}}}, "the name 'a/b' holds more than letters"),
         ({"arms": {"a": {"seed": 3}}}, "the study's own key 'seeds' says which seeds there are"),

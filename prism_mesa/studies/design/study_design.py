@@ -175,7 +175,7 @@ def _who_decides(config: Config) -> str:
 def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
     if isinstance(base, Mapping):
         values = nested(base)
-        validated(Config, values, f"{where}: base")
+        _check_base(values, f"{where}: base")
         return values
     beside = Path(where).parent / base
     file = beside if not Path(base).is_file() and beside.is_file() else Path(base)
@@ -183,8 +183,14 @@ def _base_values(base: str | Mapping[str, Any], where: str) -> dict[str, Any]:
         values = nested(read_yaml(file, hint=""))
     except ConfigError as error:
         raise ConfigError(f"{where}: base: {error}") from None
-    validated(Config, values, f"{where}: base: {file}")
+    _check_base(values, f"{where}: base: {file}")
     return values
+
+
+def _check_base(values: Mapping[str, Any], where: str) -> None:
+    if "economy" in values:
+        raise ConfigError(f"{where}: is the configuration of nations: a study is of runs of the platform")
+    validated(Config, values, where)
 
 
 def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:

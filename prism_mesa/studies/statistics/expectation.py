@@ -122,9 +122,10 @@ def _split(rest: str, where: str) -> tuple[str, Literal[">", "<", "="], str, flo
         return sides[0], "=", sides[1], _margin(within["margin"], where), bool(within["percent"])
     found = _UNEQUAL.findall(rest)
     if len(found) != 1:
-        equal = "an equality needs its margin ('within'); " if not found and _EQUAL.search(rest) else ""
-        fault = f"has no operator (>, <, =); {equal}" if not found else "has more than one operator; "
-        raise ConfigError(f"{where}: {fault}{_FORM}")
+        fault = "has more than one operator" if found else "has no operator (>, <, =)"
+        if not found and _EQUAL.search(rest):
+            fault = "an equality needs its margin, as 'within 25 %'"
+        raise ConfigError(f"{where}: {fault}; {_FORM}")
     left, _, right = rest.partition(found[0])
     return left.strip(), ">" if found[0] == ">" else "<", right.strip(), None, False
 

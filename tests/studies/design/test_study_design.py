@@ -134,6 +134,7 @@ def test_what_has_no_effect_is_noted_with_its_condition():
         ({"vary": {"agents.band": [0.1, 5]}}, "agents.band=5: agents.band: Input should be less than or equal to 1"),
         ({"set": {"agents.n": "many"}}, "set: agents.n: Input should be a valid integer"),
         ({"base": {"agents.m": 5}}, "base: agents.m: no such key"),
+        ({"base": {"economy": {"policy": "taylor"}}}, "base: is the configuration of nations"),
         ({"base": "no-such-base.yaml"}, "base: no-such-base.yaml: no such config file"),
         ({"measures": ["resharse"]}, "measures: resharse: no such measure. Did you mean 'reshares'?"),
         (

@@ -136,8 +136,7 @@ def sweep(
 ) -> None:
     """Run a configuration at many values of some keys: a study with a design and no arms."""
     from prism_mesa.api.studies import Study
-    from prism_mesa.runs.config import load_config
-    from prism_mesa.studies.params import flat_values
+    from prism_mesa.runs.config import load_config, parse_override
 
     file, given = file_and_overrides(arguments, DEFAULT_FILE)
     load_config(file, given)  # so that bad input is said as prism run says it
@@ -147,7 +146,7 @@ def sweep(
     values: dict[str, Any] = {
         "question": f"How do results depend on {', '.join(own) or design}?",
         "base": str(file) if file is not None else {},
-        "set": flat_values(given),
+        "set": dict(map(parse_override, given)),
         "vary": own,
         "design": _design(design),
         "seeds": seeds,

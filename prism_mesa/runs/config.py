@@ -96,11 +96,16 @@ def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: S
     Raises:
         ConfigError: If one is not written like that, or a key or value is not allowed.
     """
-    top = nested(dict(_override(text) for text in overrides))
+    top = nested(dict(parse_override(text) for text in overrides))
     return validated(kind, merged(nested(values), top), "override")
 
 
-def _override(text: str) -> tuple[str, Any]:
+def parse_override(text: str) -> tuple[str, Any]:
+    """Return the dotted key and the value of a text ``key=value``, the value in YAML.
+
+    Raises:
+        ConfigError: If it is not written like that.
+    """
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"{text!r}: an override is written key=value, for example agents.n=100")

@@ -1,7 +1,7 @@
 """What a study file holds, and its check as a whole."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, Self
 
@@ -120,11 +120,7 @@ class StudyParams(Params):
     @classmethod
     def _may_go_without_quotes(cls, given: object) -> object:
         """Take ``- likes: a > b``, which YAML reads as a key with a value, for the text that it looks like."""
-        lines = given if isinstance(given, list) else []
-        texts = [
-            f"{k}: {v}" if isinstance(line, dict) and len(line) == 1 else line for line in lines for k, v in _pair(line)
-        ]
-        return texts if isinstance(given, list) else given
+        return [_as_text(line) for line in given] if isinstance(given, list) else given
 
     @field_validator("measures", "expect", "collect", mode="after")
     @classmethod
@@ -154,7 +150,7 @@ class StudyParams(Params):
     def _each_key_has_one_owner(self) -> Self:
         groups = {"set": self.set, "vary": self.vary, **{f"arms.{arm}": own for arm, own in self.arms.items()}}
         for where, values in groups.items():
-            keys = flat_keys(values)
+            keys = [key for key, _ in flat(values)]
             twice = next((key for place, key in enumerate(keys) if key in keys[:place]), None)
             if twice is not None:
                 raise ValueError(f"{where}: {twice}: stands there twice")
@@ -166,9 +162,11 @@ class StudyParams(Params):
         return self
 
 
-def _pair(line: object) -> list[tuple[object, object]]:
-    """Return the key and the value of a mapping of one, and for anything else something to go through once."""
-    return list(line.items()) if isinstance(line, dict) and len(line) == 1 else [(None, None)]
+def _as_text(line: object) -> object:
+    if isinstance(line, dict) and len(line) == 1:
+        [(key, value)] = line.items()
+        return f"{key}: {value}"
+    return line
 
 
 def _alike(values: list[Any]) -> bool:
@@ -180,19 +178,17 @@ _MOST_SEEDS: Final = 1_000_000
 _ARM: Final = re.compile(r"[\w.-](?:[\w. -]{0,58}[\w.-])?")
 
 
-def flat_keys(values: Mapping[str, Any]) -> list[str]:
-    """Return the dotted keys of values that may be nested.
+def flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield the dotted keys of values that may be nested, each with its value; what stands there twice comes twice.
 
-    >>> flat_keys({"feed": {"mode": "random"}, "agents.n": 10})
-    ['feed.mode', 'agents.n']
+    >>> dict(flat({"feed": {"mode": "random"}, "agents.n": 10}))
+    {'feed.mode': 'random', 'agents.n': 10}
     """
-    found = []
     for key, value in values.items():
         if isinstance(value, Mapping) and value:
-            found += [f"{key}.{below}" for below in flat_keys(value)]
+            yield from flat(value, f"{before}{key}.")
         else:
-            found.append(key)
-    return found
+            yield f"{before}{key}", value
 
 
 def value_of(text: str) -> Any:
@@ -201,12 +197,6 @@ def value_of(text: str) -> Any:
         return parsed(text)
     except yaml.YAMLError:
         return text
-
-
-def flat_values(overrides: Sequence[str]) -> dict[str, Any]:
-    """Return texts ``key=value`` as values by dotted key."""
-    parts = (text.partition("=") for text in overrides)
-    return {key.strip(): value_of(value) for key, _, value in parts}
 
 
 def read_study(file: str | Path) -> StudyParams:

@@ -110,12 +110,11 @@ def test_a_study_with_a_failed_run_ends_as_failed_and_names_it(prism, jobs, writ
     assert (code, err) == (0, "")
 
 
-def test_a_measure_is_looked_for_beside_the_study_file_but_not_in_a_studys_folder(prism, jobs, tmp_path, monkeypatch):
+def test_a_measure_is_looked_for_beside_the_study_file_but_not_in_a_studys_folder(prism, jobs, tmp_path):
     folder = tmp_path / "elsewhere"
     folder.mkdir()
     (folder / "beside_it.py").write_text("def one(run):\n    return 1.0\n")
     (folder / "mine.yaml").write_text(yaml.safe_dump({**VALUES, "measures": ["beside_it:one"], "expect": []}))
-    monkeypatch.setattr("sys.modules", {**__import__("sys").modules})
     assert prism("study", "run", folder / "mine.yaml", "--no-report")[0] == 0
     made = tmp_path / "results" / "mine"
     (made / "inside_it.py").write_text("raise SystemExit('this is data')\n")

@@ -9,7 +9,7 @@ from prism_mesa.runs.config import Config
 from prism_mesa.social.behavior import social_chart, viral_chart
 from prism_mesa.view.study.blocks import Report
 from prism_mesa.view.study.markdown import markdown_of
-from prism_mesa.view.study.odd import odd_section, odd_sections
+from prism_mesa.view.study.odd.sections import odd_section, odd_sections
 from prism_mesa.view.study.page import page_of
 
 ELEMENTS = [

@@ -11,7 +11,7 @@ import pandas as pd
 from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.params import Params, leaves
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat_keys, value_of
+from prism_mesa.studies.params import SAMPLED, SampledDesign, StudyParams, flat, value_of
 
 _MOST: Final = 1_000_000
 
@@ -132,7 +132,7 @@ def _from_file(params: StudyParams, file: str, where: str) -> Points:
     if "seed" in table:
         raise ConfigError(f"{where}: design: {file}: seed: the study's own key 'seeds' says which seeds there are")
     for group, own in (("set", params.set), *((f"arms.{arm}", own) for arm, own in params.arms.items())):
-        if both := set(flat_keys(own)) & set(table.columns):
+        if both := dict(flat(own)).keys() & set(table.columns):
             raise ConfigError(f"{where}: {group}: {min(both)}: stands in {file} too; leave it out of one of them")
     if table.empty:
         raise ConfigError(f"{where}: design: {file}: holds no point: a row for each, below the row of keys")

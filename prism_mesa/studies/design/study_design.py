@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +16,7 @@ from prism_mesa.streams import digest64
 from prism_mesa.studies.design.identity import Identity, identity_of, shortest
 from prism_mesa.studies.design.points import Points, check_keys, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
-from prism_mesa.studies.params import StudyParams, flat_keys
+from prism_mesa.studies.params import StudyParams, flat
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
 ONE_ARM: Final = "all"
@@ -54,6 +54,7 @@ class StudyDesign:
         base: The configuration that all runs start from.
         points: Of the design; one without values if nothing varies.
         conditions: Arms x points, in the order of the file.
+        maker: Makes the configurations.
         notes: What was changed on its way in, or has no effect.
     """
 
@@ -63,8 +64,8 @@ class StudyDesign:
     base: Config
     points: Points
     conditions: list[Condition] = field(repr=False)
+    maker: "ConfigMaker" = field(repr=False)
     notes: tuple[str, ...] = ()
-    _maker: "ConfigMaker | None" = field(default=None, repr=False)
 
     @property
     def arms(self) -> tuple[str, ...]:
@@ -106,9 +107,8 @@ class StudyDesign:
 
     def config_of(self, planned: PlannedRun) -> Config:
         """Return the configuration of a run."""
-        assert self._maker is not None
         condition = planned.condition
-        made = self._maker.config_of(condition.arm, self.factors_of(condition))
+        made = self.maker.config_of(condition.arm, self.factors_of(condition))
         return made.model_copy(update={"seed": planned.seed})
 
 
@@ -215,14 +215,14 @@ def design_study(params: StudyParams, name: str, where: str) -> StudyDesign:
         for point in points.values:
             config = maker.config_of(arm, dict(zip(points.factors, point, strict=True)))
             conditions.append(Condition(len(conditions), arm, point, identity_of(config)))
-    design = StudyDesign(params, params.name or name, where, base, points, conditions, points.notes, maker)
+    design = StudyDesign(params, params.name or name, where, base, points, conditions, maker)
     levels = levels_of(points)
     for text in params.expect:
         _named(
             lambda text=text: parse_expectation(text, measures=params.measures, arms=design.arms, factors=levels), where
         )
     notes = (*points.notes, *_seed_of_base(base), *_same_runs(design))
-    return StudyDesign(params, design.name, where, base, points, conditions, notes, maker)
+    return replace(design, notes=notes)
 
 
 def levels_of(points: Points) -> dict[str, list[Any]]:
@@ -239,7 +239,7 @@ def levels_of(points: Points) -> dict[str, list[Any]]:
 
 
 def _check_names(values: Mapping[str, Any], where: str) -> None:
-    check_keys(dict.fromkeys(flat_keys(values)), where)
+    check_keys(dict(flat(values)), where)
 
 
 def _named(check: Any, where: str) -> None:
@@ -285,18 +285,8 @@ def told_of(condition: Condition, design: StudyDesign) -> str:
 def overrides_of(planned: PlannedRun, design: StudyDesign) -> str:
     """Return what makes a run of the study again, on top of its base: ``key=value ...``, to be typed in a shell."""
     arm = design.params.arms.get(planned.condition.arm, {})
-    own = {**_flat(arm), **design.factors_of(planned.condition), "seed": planned.seed}
+    own = {**dict(flat(arm)), **design.factors_of(planned.condition), "seed": planned.seed}
     files = [(group, key) for group, key in _FILES if f"{group}.{key}" in own]
     config = design.config_of(planned) if files else None
     own |= {f"{group}.{key}": getattr(getattr(config, group), key) for group, key in files}
     return " ".join(shlex.quote(shortest({key: value})) for key, value in own.items())
-
-
-def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        if isinstance(value, Mapping) and value:
-            found |= _flat(value, f"{before}{key}.")
-        else:
-            found[f"{before}{key}"] = value
-    return found

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from prism_mesa.studies.params import flat
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Block, Code, Column, Facts, Quiet, Section, Table, Words, marked, table
@@ -83,7 +84,7 @@ def _changes(keys: Any) -> Words:
     if not isinstance(keys, Mapping) or not keys:
         return Quiet("nothing: the base")
     parts: list[Words] = []
-    for key, value in flat(keys).items():
+    for key, value in flat(keys):
         parts += [", ", Code(f"{key}: {level(value)}")]
     return tuple(parts[1:])  # type: ignore[arg-type]
 
@@ -92,19 +93,7 @@ def changed_keys(result: StudyResult) -> tuple[str, ...]:
     """Return the dotted keys that arms and factors change, each once."""
     given = result.values.get("arms")
     arms = [keys for keys in given.values() if isinstance(keys, Mapping)] if isinstance(given, Mapping) else []
-    return tuple(dict.fromkeys([*(key for keys in arms for key in flat(keys)), *result.table.factors]))
-
-
-def flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested values by dotted key.
-
-    >>> flat({"feed": {"mode": "random"}, "agents.n": 10})
-    {'feed.mode': 'random', 'agents.n': 10}
-    """
-    found: dict[str, Any] = {}
-    for key, value in values.items():
-        found |= flat(value, f"{prefix}{key}.") if isinstance(value, Mapping) else {f"{prefix}{key}": value}
-    return found
+    return tuple(dict.fromkeys([*(key for keys in arms for key, _ in flat(keys)), *result.table.factors]))
 
 
 def _factors_table(runs: RunTable) -> Table:

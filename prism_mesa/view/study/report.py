@@ -13,7 +13,7 @@ from prism_mesa.view.study.contents import runs_in_words
 from prism_mesa.view.study.design import design_section
 from prism_mesa.view.study.figures import figures_section
 from prism_mesa.view.study.markdown import markdown_of
-from prism_mesa.view.study.odd import odd_section
+from prism_mesa.view.study.odd.sections import odd_section
 from prism_mesa.view.study.page import page_of
 from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
 from prism_mesa.view.study.short_answer import short_answer

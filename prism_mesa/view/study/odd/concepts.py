@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from prism_mesa.runs.config import Config
 from prism_mesa.view.study.blocks import Words
-from prism_mesa.view.study.odd_words import asks_llm
+from prism_mesa.view.study.odd.words import asks_llm
 
 
 def design_concepts(config: Config) -> Iterator[tuple[str, Words]]:

@@ -37,9 +37,9 @@ from prism_mesa.view.study.blocks import (
 )
 from prism_mesa.view.study.contents import measure_title, measures_in_order
 from prism_mesa.view.study.design import changed_keys
-from prism_mesa.view.study.odd_concepts import design_concepts
-from prism_mesa.view.study.odd_parameters import changed_parameters, parameter_tables
-from prism_mesa.view.study.odd_words import AGENT_FIELDS, FEEDS, NETWORKS, POST_FIELDS, WRITING, decided_by, input_files
+from prism_mesa.view.study.odd.concepts import design_concepts
+from prism_mesa.view.study.odd.parameters import changed_parameters, parameter_tables
+from prism_mesa.view.study.odd.words import AGENT_FIELDS, FEEDS, NETWORKS, POST_FIELDS, WRITING, decided_by, input_files
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

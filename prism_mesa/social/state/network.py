@@ -1,7 +1,7 @@
 """The follow network: who sees whose posts, as compressed sparse rows. It is never changed during a round."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -23,12 +23,20 @@ class FollowNetwork:
         indices: Followed agents, int32.
         dropped: What a file held that could not be used, in words -> count.
         notes: How the file was read, where that may surprise, in words.
+        close_indptr: With `close_indices`: the close ties of each agent among those it follows, in the same form.
+        close_indices: See `close_indptr`.
     """
 
     indptr: npt.NDArray[np.int64]
     indices: Int32s
     dropped: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
+    close_indptr: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    close_indices: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+
+    def __post_init__(self) -> None:
+        if not len(self.close_indptr):
+            object.__setattr__(self, "close_indptr", np.zeros(len(self.indptr), np.int64))
 
     @property
     def n_agents(self) -> int:

@@ -1,0 +1,23 @@
+"""The parameters of the social platform, with defaults, units and sources."""
+
+from prism_mesa.social.params.agents import AgentsParams
+from prism_mesa.social.params.feed import FeedParams, XAlgoParams
+from prism_mesa.social.params.network import NetworkParams
+from prism_mesa.social.params.platform import SocialParams
+from prism_mesa.social.params.posts import PostsParams, SeededParams
+from prism_mesa.social.params.utility import UtilityParams
+from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
+
+__all__ = [
+    "AgentsParams",
+    "ClockParams",
+    "FeedParams",
+    "FilesParams",
+    "NetworkParams",
+    "PostsParams",
+    "RecordsParams",
+    "SeededParams",
+    "SocialParams",
+    "UtilityParams",
+    "XAlgoParams",
+]

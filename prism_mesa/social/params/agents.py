@@ -1,0 +1,80 @@
+"""Who the agents are: parameters."""
+
+import math
+from typing import Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from prism_mesa.params import Params
+from prism_mesa.social.params.feed import MOST_POSTS
+
+
+class AgentsParams(Params):
+    """Who the agents are."""
+
+    n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
+    band: float = Field(0.06, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
+    threshold_mean: float = Field(0.6, ge=0, le=1, description="mean engagement threshold, in units of relevance")
+    threshold_sd: float = Field(0.06, ge=0, le=0.5, description="its standard deviation between agents")
+    activity: float = Field(0.5, ge=0, le=1, description="mean probability of coming online in a round")
+    post_rate: float = Field(0.15, ge=0, le=1, description="mean probability of posting in a round")
+    activity_sigma: float = Field(
+        1.6,
+        ge=0,
+        le=5,
+        description="spread of activity and posting between agents (sigma of a lognormal, capped at 1); 1.6 gives "
+        "the Gini of .74 of VoterFraud2020 where no cap bites, with these means .43 online and .67 posting",
+    )
+    post_sigma: float | None = Field(
+        None,
+        ge=0,
+        le=5,
+        description="spread of posting between agents, drawn apart from activity; null: one draw serves both",
+    )
+    popularity: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="correlation of the logarithms of activity, and of posting, with that of the number of followers",
+    )
+    posting: Literal["always", "online"] = Field(
+        "always", description="when agents post: in any round, or only when online (post_rate is then per round online)"
+    )
+    persistence: float = Field(
+        0.0,
+        ge=0,
+        lt=1,
+        description="bursts: how far who was online in the last round is so again, and who was not is not; the means "
+        "stay (0: rounds are independent)",
+    )
+    hours: tuple[float, ...] | None = Field(
+        None, description="activity in each hour of the day in UTC, 24 weights of any sum; null: alike"
+    )
+    session: float | None = Field(
+        None, gt=0, le=MOST_POSTS, description="mean posts that an agent looks at before it leaves; null: its feed"
+    )
+    session_sigma: float = Field(
+        1.0, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"
+    )
+    like: float = Field(0.57, ge=0, le=1, description="mean share of likes among an agent's engagements")
+    reply: float = Field(0.18, ge=0, le=1, description="mean share of replies")
+    reshare: float = Field(0.25, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
+    propensity_sigma: float = Field(
+        0.5, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
+    )
+    profiles: str | None = Field(None, description="file with agents' own profiles (CSV, .gz, Parquet)")
+
+    @field_validator("hours")
+    @classmethod
+    def _hours_are_of_a_day(cls, hours: tuple[float, ...] | None) -> tuple[float, ...] | None:
+        if hours is None:
+            return None
+        if len(hours) != 24 or not all(0 <= weight < math.inf for weight in hours) or not sum(hours):
+            raise ValueError(f"give 24 weights from 0 on, not all 0, one for each hour; {len(hours)} were given")
+        return hours
+
+    @model_validator(mode="after")
+    def _some_action(self) -> Self:
+        if self.like + self.reply + self.reshare <= 0:
+            raise ValueError("like, reply and reshare are all 0: give at least one of them a share")
+        return self

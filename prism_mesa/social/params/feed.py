@@ -1,0 +1,67 @@
+"""What an agent is shown: parameters."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from prism_mesa.params import Params
+
+MOST_POSTS = 10_000
+"""Posts that a feed can have."""
+
+Weight = Annotated[float, Field(ge=-1e6, le=1e6)]
+
+
+class XAlgoParams(Params):
+    """The ranking published for Twitter's home timeline in 2023, on what this platform can observe.
+
+    Weights: github.com/twitter/the-algorithm-ml, projects/home/recap/README.md (2023); `reply` was 27 in a
+    later and 13.5 in the first copy. Factors: github.com/twitter/the-algorithm, home-mixer (2023). Rates
+    per impression: 9.7 million impressions of one account's posts, 2016-2021 (rOpenSci), as prior means.
+    """
+
+    out_of_network: int = Field(10, ge=0, le=1000, description="candidates drawn from the whole platform per agent")
+    weight_like: Weight = Field(0.5, description="weight of a predicted like")
+    weight_reshare: Weight = Field(1.0, description="weight of a predicted reshare")
+    weight_reply: Weight = Field(27.0, description="weight of a predicted reply")
+    weight_good_click: Weight = Field(11.0, description="weight of a predicted good click")
+    weight_profile_click: Weight = Field(12.0, description="weight of a predicted profile click")
+    weight_reply_engaged: Weight = Field(75.0, description="weight of a predicted reply that the author engages with")
+    weight_negative: Weight = Field(-74.0, description="weight of predicted negative feedback")
+    weight_report: Weight = Field(-369.0, description="weight of a predicted report")
+    rate_like: float = Field(0.00234, ge=0, le=1, description="likes per impression, before anything is observed")
+    rate_reshare: float = Field(0.00117, ge=0, le=1, description="reshares per impression")
+    rate_reply: float = Field(0.0001, ge=0, le=1, description="replies per impression")
+    rate_good_click: float = Field(0.00466, ge=0, le=1, description="clicks per impression")
+    rate_profile_click: float = Field(0.00114, ge=0, le=1, description="profile clicks per impression")
+    rate_negative: float = Field(0.0001, ge=0, le=1, description="negative feedback per impression (assumed)")
+    rate_report: float = Field(0.00001, ge=0, le=1, description="reports per impression (assumed)")
+    reply_engaged: float = Field(0.1, ge=0, le=1, description="share of replies the author engages with (assumed)")
+    prior_impressions: float = Field(20.0, gt=0, le=1e9, description="impressions that a prior rate is worth (assumed)")
+    out_of_network_factor: float = Field(
+        0.75, ge=0, le=1, description="score factor of a post from outside the network"
+    )
+    reply_factor: float = Field(0.75, ge=0, le=1, description="score factor of a reply")
+    author_decay: float = Field(0.5, ge=0, le=1, description="score factor for each further post of one author")
+    author_floor: float = Field(0.25, ge=0, le=1, description="lowest such factor")
+
+
+class FeedParams(Params):
+    """What an agent is shown."""
+
+    mode: Literal["random", "chronological", "preference", "x_algo"] = Field(
+        "chronological",
+        description="order of the feed: random, chronological, preference, x_algo; the first three hold posts of "
+        "followed agents only",
+    )
+    size: int = Field(10, ge=1, le=MOST_POSTS, description="most posts in a feed")
+    glances: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first that is "
+        "not below its band; 1: it stops at every post",
+    )
+    window: int = Field(3, ge=1, le=1000, description="rounds for which a post can be shown")
+    velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
+    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_algo")

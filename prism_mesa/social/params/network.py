@@ -1,0 +1,59 @@
+"""Who follows whom: parameters."""
+
+from typing import Literal, Self
+
+from pydantic import Field, model_validator
+
+from prism_mesa.params import Params
+
+
+class NetworkParams(Params):
+    """Who follows whom."""
+
+    kind: Literal["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block", "configuration", "edges"] = (
+        Field("configuration", description="how the network is made; edges: read from network.edges")
+    )
+    edges: str | None = Field(None, description="edge list with columns src,dst: dst follows src (CSV, .gz, Parquet)")
+    direction: Literal["dst_follows_src", "src_follows_dst"] = Field(
+        "dst_follows_src",
+        description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
+        "the other way round (the summary says who has most followers and who follows most)",
+    )
+    mean_degree: float = Field(20, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
+    follower_sigma: float = Field(
+        1.5, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
+    )
+    followee_sigma: float = Field(
+        0.0,
+        ge=0,
+        le=4,
+        description="configuration: sigma of the lognormal of followees; 0: a Poisson number",
+    )
+    close_ties: int = Field(
+        0,
+        ge=0,
+        le=100,
+        description="close ties of an agent, on average; a drawn network has them as follows back and forth beside the "
+        "others, among agents near to each other by number; in network.edges they are the mutual follows whose two "
+        "have the fewest followers (utility.closeness)",
+    )
+    reciprocity: float = Field(
+        0.33, ge=0, le=1, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"
+    )
+    rewire: float = Field(0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge")
+    blocks: int = Field(4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks")
+    within: float = Field(0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block")
+
+    @model_validator(mode="after")
+    def _edges_imply_their_kind(self) -> Self:
+        if self.edges and self.kind != "edges":
+            if self.kind != type(self).model_fields["kind"].default:
+                self._overruled["kind"] = self.kind
+            self.__dict__["kind"] = "edges"  # what is frozen is only being made
+        return self
+
+    @model_validator(mode="after")
+    def _kind_edges_needs_a_file(self) -> Self:
+        if self.kind == "edges" and self.edges is None:
+            raise ValueError("kind is 'edges' and network.edges names no file")
+        return self

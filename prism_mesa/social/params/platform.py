@@ -1,0 +1,79 @@
+"""All parameters of the platform in one."""
+
+from datetime import UTC, timedelta
+from typing import Final, Literal, Self
+
+from pydantic import Field, model_validator
+
+from prism_mesa.deliberation.params import DeliberationParams
+from prism_mesa.params import Params
+from prism_mesa.reasoner.params import ReasonerParams
+from prism_mesa.social.params.agents import AgentsParams
+from prism_mesa.social.params.feed import FeedParams
+from prism_mesa.social.params.network import NetworkParams
+from prism_mesa.social.params.posts import PostsParams
+from prism_mesa.social.params.utility import UtilityParams
+from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
+from prism_mesa.social.state.clock import Clock
+from prism_mesa.statechart.params import StatechartParams
+
+
+class SocialParams(Params):
+    """Everything a `SocialModel` is made from."""
+
+    seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
+    rounds: int = Field(20, ge=1, le=10_000_000, description="rounds of a run")
+    ticks_per_round: int = Field(10, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
+    scheduler: Literal["columns", "mesa"] = Field(
+        "columns",
+        description="mesa: every agent's step() is called one by one; same result, slower (but that a limit of the "
+        "reasoner is then spent in the order of agents)",
+    )
+    threads: int = Field(1, ge=1, le=1024, description="threads that share the work of a round; same result")
+    content: Literal["none", "template", "llm"] = Field(
+        "none",
+        description="words of replies and reshares; none: they have none; template: sentences about the topic, "
+        "friendly from agreeable agents, doubting from others; llm: the reasoner's LLM writes them, and agents' own "
+        "posts (templates where kind auto finds no LLM)",
+    )
+    agents: AgentsParams = Field(default_factory=AgentsParams)
+    network: NetworkParams = Field(default_factory=NetworkParams)
+    posts: PostsParams = Field(default_factory=PostsParams)
+    feed: FeedParams = Field(default_factory=FeedParams)
+    utility: UtilityParams = Field(default_factory=UtilityParams)
+    files: FilesParams = Field(default_factory=FilesParams)
+    clock: ClockParams = Field(default_factory=ClockParams)
+    statechart: StatechartParams = Field(default_factory=StatechartParams)
+    reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
+    deliberation: DeliberationParams = Field(default_factory=DeliberationParams)
+    records: RecordsParams = Field(default_factory=RecordsParams)
+
+    @model_validator(mode="after")
+    def _seeded_posts_have_a_round(self) -> Self:
+        seeded, needed = self.posts.seeded, self.posts.seeded.round + self.posts.seeded.count
+        if seeded.count and needed > self.rounds:
+            raise ValueError(
+                f"posts.seeded.count={seeded.count} posts, one a round from posts.seeded.round={seeded.round} on, need "
+                f"rounds={needed} or more, not {self.rounds}"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _time_does_not_run_out(self) -> Self:
+        minutes, ticks = self.clock.round_minutes, self.rounds * (self.ticks_per_round + 2)
+        if ticks >= _MOST_TICKS:
+            raise ValueError(
+                f"rounds={self.rounds} of ticks_per_round={self.ticks_per_round} are more ticks than can be told apart "
+                f"({_MOST_TICKS:,})"
+            )
+        try:
+            Clock(self.clock.start.astimezone(UTC), timedelta(minutes=minutes), self.ticks_per_round).at(ticks)
+        except OverflowError:
+            raise ValueError(
+                f"rounds={self.rounds} of clock.round_minutes={minutes:g} from clock.start={self.clock.start} run past "
+                "the year 9999: give fewer or shorter rounds, or an earlier start"
+            ) from None
+        return self
+
+
+_MOST_TICKS: Final = 2**31

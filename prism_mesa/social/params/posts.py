@@ -1,0 +1,58 @@
+"""What is written: parameters."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from prism_mesa.params import Params
+
+
+class SeededParams(Params):
+    """Posts that you place; their authors are drawn among those who fit in size and position, and take turns.
+
+    Each has a text of the corpus that is drawn for it, the same whoever writes it. The summary says who was chosen.
+    """
+
+    count: int = Field(0, ge=0, le=10_000, description="posts that are placed")
+    round: int = Field(0, ge=0, le=10_000_000, description="round of the first one; the others follow, one a round")
+    size: Literal["any", "small", "large"] = Field(
+        "any", description="followers of the author: small: of the tenth with fewest, large: of that with most"
+    )
+    position: Literal["any", "bridge", "periphery"] = Field(
+        "any",
+        description="share of the author's followers who are of other communities: of those of that size, bridge: of "
+        "the fifth where it is highest, periphery: where it is lowest; communities: the blocks of stochastic_block, in "
+        "other networks agents with the same main interest",
+    )
+
+
+class PostsParams(Params):
+    """What is written."""
+
+    file: str | None = Field(None, description="posts with a column text (CSV, .gz, Parquet); null: the corpus inside")
+    circulating: int = Field(
+        16,
+        ge=1,
+        le=1_000_000,
+        description="texts that agents post at a time of their own accord (agents.post_rate): what is talked about; "
+        "each round one new text takes the place of the oldest",
+    )
+    authors: Literal["id", "rank"] = Field(
+        "id", description="how the file's authors become agents: by id, or most posts to most followers"
+    )
+    n_topics: int = Field(16, ge=2, le=512, description="dimensions of topics and interests")
+    embedder: Literal["hashing", "wordllama"] = Field(
+        "hashing", description="text to topics; wordllama needs the extra 'embeddings'"
+    )
+    label_weight: float = Field(
+        0.7, ge=0, le=1, description="weight of a post's topic label against its words, where the file has topics"
+    )
+    media_share: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of the texts that have media, those of a smaller share among those of a larger; an image "
+        "where a text brings none; null: as they come. Media count only inside the band: for the rule "
+        "(reasoner.rule.media), a distilled model, and in prompts; no feed looks at them",
+    )
+    seeded: SeededParams = Field(default_factory=SeededParams)

@@ -1,0 +1,42 @@
+"""What a post is worth to a reader: parameters."""
+
+from pydantic import Field
+
+from prism_mesa.params import Params
+
+
+class UtilityParams(Params):
+    """What a post is worth to a reader, in units of relevance; an agent compares it with its band.
+
+    ``weight * relevance + sensitivity * (g * appeal - theta * log(1 + age) + closeness + mood)``: random utility
+    (McFadden 1974) with one part that lies in what a post is about, and four in log-odds of engaging. Age is that of
+    the root, in hours. Without `sensitivity` utility is relevance.
+    """
+
+    weight: float = Field(1.0, ge=0, le=100, description="weight of relevance")
+    sensitivity: float = Field(
+        0.0, ge=0, le=10, description="relevance that one log-odds is worth; 0: utility is weight times relevance"
+    )
+    appeal_sigma: float = Field(
+        2.5, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
+    )
+    gamma: float = Field(
+        0.3,
+        ge=0,
+        le=1,
+        description="g, the share of the appeal that is left after a reshare, and for who does not follow the author; "
+        "1 for followers of the author",
+    )
+    reshared: float = Field(
+        0.0,
+        ge=-20,
+        le=20,
+        description="log-odds that a post has more after a reshare: a constant factor in place of gamma",
+    )
+    theta: float = Field(0.7, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
+    closeness: float = Field(
+        4.0, ge=0, le=20, description="log-odds that a post by a close tie (network.close_ties) has more"
+    )
+    mood: float = Field(
+        1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"
+    )

@@ -1,0 +1,78 @@
+"""Files, simulated time, and records: parameters."""
+
+import codecs
+import math
+from datetime import UTC, datetime
+from typing import Any
+
+from pydantic import AwareDatetime, Field, field_validator
+
+from prism_mesa.params import Params
+
+
+class FilesParams(Params):
+    """How the files that network.edges, posts.file and agents.profiles name are read."""
+
+    encoding: str = Field("utf-8", description="encoding of CSV files: utf-8, latin-1, cp1252, utf-16, ...")
+    max_bytes: int = Field(
+        8_000_000_000, ge=1, lt=2**63, description="most bytes that a file may unpack to; a larger one is refused"
+    )
+
+    @field_validator("encoding")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        try:
+            codecs.lookup(name)
+            "é".encode(name, "replace").decode(name, "replace")
+        except (LookupError, ValueError):
+            raise ValueError("no encoding of text (utf-8, latin-1, cp1252, utf-16, ...)") from None
+        return name
+
+
+class ClockParams(Params):
+    """Simulated time."""
+
+    start: AwareDatetime = Field(datetime(2026, 1, 1, tzinfo=UTC), description="when round 0 opens")
+    round_minutes: float = Field(60, gt=0, le=525_600, description="simulated minutes in a round")
+
+    @field_validator("start", mode="before")
+    @classmethod
+    def _is_no_number(cls, start: Any) -> Any:
+        """Refuse what would count as seconds since 1970: who writes 2030 means a year."""
+        if _is_number(start):
+            raise ValueError("Input should be a time with its offset, as 2026-01-01T00:00:00Z")
+        return start
+
+    @field_validator("start")
+    @classmethod
+    def _is_a_time_in_utc(cls, start: datetime) -> datetime:
+        try:
+            start.astimezone(UTC)
+        except OverflowError:
+            raise ValueError("Input should lie in the years 1 to 9999 in UTC too") from None
+        return start
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        return not isinstance(value, datetime) and math.isfinite(float(value))
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+class RecordsParams(Params):
+    """What is recorded of each agent, as shares of agents; whoever is drawn stays in all rounds and tables."""
+
+    transitions: float | None = Field(
+        None,
+        ge=0,
+        le=1,
+        description="share of agents whose transitions are recorded; null: all of up to 100,000 agents, of more about "
+        "10,000 agents",
+    )
+    impressions: float | None = Field(
+        None, ge=0, le=1, description="share of agents whose impressions are recorded; null: as for transitions"
+    )
+    engagements: float | None = Field(
+        None, ge=0, le=1, description="share of agents whose engagements are recorded; null: all"
+    )

@@ -74,7 +74,9 @@ class Known:
     @property
     def weighs_posting(self) -> bool:
         """Whether rates of posting are drawn whose mean is weighted by activity."""
-        return self.p.agents.posting == "online" and "post_rate" not in self.profiled
+        own = self.p.agents
+        shared = own.post_sigma is None or own.popularity > 0
+        return own.posting == "online" and shared and "post_rate" not in self.profiled
 
     @property
     def draws_posting(self) -> bool:

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.matching import match_of, relevance_at
+from prism_mesa.kernels.utility import Tastes, utility_at
 from prism_mesa.kernels.walk_arrays import PostTable
 
 type UInt8 = npt.NDArray[np.uint8]
@@ -16,13 +17,15 @@ AGENT_FIELDS: Final = (
     "engagement_threshold timeout_threshold activity post_rate ticks_in_state scripted n_unread state pending_action "
     "low_threshold high_threshold extraversion agreeableness conscientiousness neuroticism openness"
 ).split()
-POST_FIELDS: Final = "post_id relevance kind likes replies reshares impressions velocity round author root".split()
+POST_FIELDS: Final = (
+    "post_id relevance utility kind likes replies reshares impressions velocity round author root".split()
+)
 FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
 """What programs can read; the place of a name in here is its register."""
 
 THRESHOLD, TIMEOUT, ACTIVITY, POST_RATE, WAITED, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(12)
 _FIRST_POST: Final = len(AGENT_FIELDS)
-ID, RELEVANCE, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
+ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
     _FIRST_POST, len(FIELD_NAMES)
 )
 
@@ -37,6 +40,7 @@ def load_post(
     matches: npt.NDArray[np.int16],
     interests: npt.NDArray[np.int8],
     posts: PostTable,
+    tastes: Tastes,
     unit_length: float,
 ) -> None:
     """Put what guards read of a post into the registers; a post's counters are its root's."""
@@ -44,6 +48,7 @@ def load_post(
     if post != current:
         match = match_of(interests, posts.vectors, row, posts.text_id[post])
     register[RELEVANCE] = relevance_at(match, unit_length)
+    register[UTILITY] = utility_at(row, post, register[RELEVANCE], posts, tastes)
     if used[ID]:
         register[ID] = post
     if used[KIND]:

@@ -25,11 +25,13 @@ from prism_mesa.kernels.fields import (
     TIMEOUT,
     TRAITS,
     UNREAD,
+    UTILITY,
     WAITED,
     load_post,
 )
 from prism_mesa.kernels.matching import match_of
 from prism_mesa.kernels.programs import FAULT, Programs, run_program
+from prism_mesa.kernels.utility import Tastes
 from prism_mesa.kernels.walk_arrays import (
     FIRE,
     GUARDED,
@@ -67,6 +69,7 @@ def walk(
     programs: Programs,
     people: People,
     posts: PostTable,
+    tastes: Tastes,
     setting: RoundConstants,
     histories: HistoryRing,
     out: WalkOutput,
@@ -88,6 +91,7 @@ def walk(
         programs: The guards of `chart`.
         people: The population, which is changed.
         posts: What is read.
+        tastes: What it is worth.
         setting: What is the same for all.
         histories: The histories, which are written on.
         out: What came about; it has room for one of each per row and tick.
@@ -170,11 +174,28 @@ def walk(
                                     continue
                                 if loaded != post:
                                     loaded = post
-                                    load_post(register, used, row, post, post, matches, interests, posts, unit_length)
+                                    load_post(
+                                        register, used, row, post, post, matches, interests, posts, tastes, unit_length
+                                    )
                             if run_program(program, code, left, right, result, start, register) != 1:
                                 continue
                         trigger = rule_trigger[rule]
                         break
+                if setting.glances > 1 and trigger >= 0 and trigger == chart.sees_trigger:
+                    # scroll past what lies below the band, as `social.round.effects.pass_posts` does for one agent
+                    trigger, waited, most = np.int32(NOTHING), np.int64(0), n_read[row] + setting.glances
+                    while n_read[row] < min(most, n_feed[row]):
+                        loaded = np.int64(feed[row, n_read[row]])
+                        load_post(register, used, row, loaded, post, matches, interests, posts, tastes, unit_length)
+                        if register[UTILITY] >= register[LOW]:
+                            trigger, waited = np.int32(chart.sees_trigger), np.int64(register[WAITED])
+                            break
+                        n_read[row] += 1
+                        impressions[0, n_impressions] = tick
+                        impressions[1, n_impressions] = row
+                        impressions[2, n_impressions] = loaded
+                        n_impressions += 1
+                    register[UNREAD] = np.int64(n_feed[row]) - np.int64(n_read[row])
             if trigger >= 0 and outcome == FIRE:  # where does that lead?
                 outcome = np.int64(fixed[trigger, state])
                 if outcome == GUARDED:
@@ -189,7 +210,9 @@ def walk(
                         if not reads_post[program] or at_hand != NO_POST:
                             if reads_post[program] and loaded != at_hand:
                                 loaded = at_hand
-                                load_post(register, used, row, at_hand, post, matches, interests, posts, unit_length)
+                                load_post(
+                                    register, used, row, at_hand, post, matches, interests, posts, tastes, unit_length
+                                )
                             value = run_program(program, code, left, right, result, start, register)
                         if value == FAULT:
                             outcome = np.int64(UNDECIDED)

@@ -7,7 +7,6 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.matching import match_of, relevance_at
-from prism_mesa.kernels.utility import Tastes, utility_at
 from prism_mesa.kernels.walk_arrays import PostTable
 
 type UInt8 = npt.NDArray[np.uint8]
@@ -40,15 +39,13 @@ def load_post(
     matches: npt.NDArray[np.int16],
     interests: npt.NDArray[np.int8],
     posts: PostTable,
-    tastes: Tastes,
     unit_length: float,
 ) -> None:
-    """Put what guards read of a post into the registers; a post's counters are its root's."""
+    """Put what guards read of a post into the registers, but for its utility; its counters are its root's."""
     match = np.int64(matches[row])
     if post != current:
         match = match_of(interests, posts.vectors, row, posts.text_id[post])
     register[RELEVANCE] = relevance_at(match, unit_length)
-    register[UTILITY] = utility_at(row, post, register[RELEVANCE], posts, tastes)
     if used[ID]:
         register[ID] = post
     if used[KIND]:

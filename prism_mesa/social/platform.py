@@ -17,7 +17,7 @@ import numpy.typing as npt
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.errors import counted, one_line
-from prism_mesa.kernels.utility import Tastes, utilities
+from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
@@ -216,18 +216,18 @@ class Platform:
 
     def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
         """Return what each post is worth to the reader before it; `matches` are their similarities."""
-        tastes = self.tastes
+        tastes, tables = self.tastes
         if not tastes.sensitivity:
             return np.asarray(tastes.weight * relevance_of(matches))
         found = np.empty(len(posts), np.float64)
         who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
-        utilities(who, what, near, UNIT_LENGTH, self.posts.table, tastes, found)
+        utilities(who, what, near, UNIT_LENGTH, self.posts.table, tastes, tables, found)
         return found
 
     @property
-    def tastes(self) -> Tastes:
+    def tastes(self) -> tuple[Tastes, TasteTables]:
         """What utility is made of in this round."""
-        return self.odds.tastes(self.network, max(self.round, 0))
+        return self.odds.tastes(max(self.round, 0)), self.odds.tables(self.network)
 
     def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""

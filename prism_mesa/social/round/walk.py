@@ -118,7 +118,7 @@ def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
         platform.tables.programs,
         people_of(platform.population),
         platform.posts.table,
-        platform.tastes,
+        *platform.tastes,
         _setting(platform),
         HistoryRing(platform.history.ring, platform.history.count),
     )

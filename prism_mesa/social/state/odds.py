@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.utility import MOOD_BITS, Tastes
+from prism_mesa.kernels.utility import MOOD_BITS, Tastes, TasteTables
 from prism_mesa.social.params import UtilityParams
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
@@ -41,24 +41,23 @@ class Odds:
             return np.zeros(len(key), np.float32)
         return np.asarray(sigma * self._streams.normal("appeal", key.view(np.int64)) - sigma * sigma / 2, np.float32)
 
-    def tastes(self, network: FollowNetwork, now: int) -> Tastes:
-        """Return what utility is made of in a round."""
+    def tastes(self, now: int) -> Tastes:
+        """Return the numbers of utility in a round."""
         own = self.params
         return Tastes(
             weight=own.weight,
             sensitivity=own.sensitivity,
             gamma=own.gamma,
             reshared=own.reshared,
-            aged=self._aged,
             closeness=own.closeness,
-            mood=self._mood,
             mood_key=self._streams.key("mood"),
             now=now,
-            indptr=network.indptr,
-            indices=network.indices,
-            close_indptr=network.close_indptr,
-            close_indices=network.close_indices,
         )
+
+    def tables(self, network: FollowNetwork) -> TasteTables:
+        """Return the arrays of utility."""
+        ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
+        return TasteTables(self._aged, self._mood, *ties)
 
 
 def _logistic_quantiles() -> npt.NDArray[np.float64]:

@@ -34,6 +34,7 @@ class Known:
         own_chart: Whether the chart is not the default one; `chart_given`: it was given as an object.
         authors: Whether the posts have authors; so `labels`, `media`.
         profiled: Columns of profiles that are given for every agent.
+        close: Whether somebody has close ties.
         n: Number of agents.
     """
 
@@ -53,6 +54,7 @@ class Known:
     labels: bool
     media: bool
     profiled: frozenset[str]
+    close: bool
     n: int
 
     @property
@@ -124,6 +126,7 @@ def _known(
         labels=any(corpus.labels),
         media=any(corpus.media_types),
         profiled=world.profiled,
+        close=bool(len(platform.network.close_indices)),
         n=len(platform.population),
     )
 
@@ -268,6 +271,16 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.p.feed.x_algo.author_decay == 1,
         "with author_decay=1 there is no floor",
     ),
+    # what it is worth
+    WithoutEffect(
+        "utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness utility.mood",
+        lambda k: k.p.utility.sensitivity == 0,
+        "utility.sensitivity=0: utility is relevance times utility.weight",
+    ),
+    WithoutEffect(
+        "utility.gamma", lambda k: k.p.utility.appeal_sigma == 0, "all posts appeal alike (utility.appeal_sigma=0)"
+    ),
+    WithoutEffect("utility.closeness", lambda k: not k.close, "nobody has close ties (network.close_ties)"),
     # the chart
     WithoutEffect("statechart.chart", lambda k: k.chart_given, "the chart that was given in Python takes its place"),
     WithoutEffect(

@@ -12,6 +12,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.params import Params, validated
 from prism_mesa.runs.yaml_text import parsed, read_yaml
 from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.studies.measures.curves import CURVES
 
 MEASURES: Final = ("gini_impressions", "cascade_mean", "cascade_max", "engagement_per_impression", "likes", "reshares")
 """The measures of a study that names none."""
@@ -67,7 +68,9 @@ class StudyParams(Params):
         "tables", description="tables: each run leaves its folder; measures: only its row"
     )
     collect: list[str] = Field(
-        default_factory=list, description="tables of which the rows of all runs are put together, with their factors"
+        default_factory=list,
+        description="tables of which the rows of all runs are put together, with their factors; curves: sizes of "
+        "cascades, hours, delays, ... as figures have them",
     )
     cache: bool = Field(
         True, description="whether all runs share the answers of the LLM, so that none is asked for twice"
@@ -133,9 +136,10 @@ class StudyParams(Params):
     @field_validator("collect", mode="after")
     @classmethod
     def _are_tables(cls, given: list[str]) -> list[str]:
+        known = (*SOCIAL_TABLES, CURVES)
         for table in given:
-            if table not in SOCIAL_TABLES:
-                raise ValueError(f"{table!r} is no table (there are {', '.join(SOCIAL_TABLES)})")
+            if table not in known:
+                raise ValueError(f"{table!r} is no table (there are {', '.join(known)})")
         return given
 
     @field_validator("vary", mode="after")

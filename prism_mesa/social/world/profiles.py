@@ -103,8 +103,8 @@ def _empty(n: int, params: SocialParams) -> dict[str, Any]:
         "current_post": np.full(n, NO_POST, np.int32),
         "current_match": np.zeros(n, np.int16),
         "feed": np.full((n, size), NO_POST, np.int32),
-        "n_feed": np.zeros(n, np.uint8),
-        "n_read": np.zeros(n, np.uint8),
+        "n_feed": np.zeros(n, np.uint16),
+        "n_read": np.zeros(n, np.uint16),
     }
 
 

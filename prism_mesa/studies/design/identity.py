@@ -70,8 +70,9 @@ def code_version() -> str:
 @cache
 def measures_version() -> str:
     """Return what stands for the code of the measures that come with PRISM."""
-    folder = _PACKAGE / "studies" / "measures"
-    return digest(*(path.read_bytes() for path in (*sorted(folder.glob("*.py")), _PACKAGE / "runs" / "measures.py")))
+    folders = [_PACKAGE / "studies" / name for name in ("estimators", "measures")]
+    files = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    return digest(*(path.read_bytes() for path in (*files, _PACKAGE / "runs" / "measures.py")))
 
 
 def measure_version(name: str) -> str:

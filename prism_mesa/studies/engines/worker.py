@@ -6,6 +6,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
+from prism_mesa.studies.measures.curves import CURVES, READ, curves_of
 
 _INSTALLED: Final = tuple(sysconfig.get_paths()[place] for place in ("stdlib", "purelib", "platlib"))
 _PRISM: Final = str(Path(__file__).parents[2])
@@ -68,8 +70,9 @@ def _done(job: Job, facts: dict[str, Any]) -> Outcome:
     facts |= _facts(summary)
     if summary["status"] != "done":
         return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
-    measures = measured(FinishedRun(work.config, summary, table, lambda: _follows(work)), job.measures)
-    return Outcome(job.run, "done", "", measures, facts, _collected(job, table, facts["notes"]))
+    run = FinishedRun(work.config, summary, cache(table), lambda: _follows(work))
+    measures = measured(run, job.measures)
+    return Outcome(job.run, "done", "", measures, facts, _collected(job, run, facts["notes"]))
 
 
 def _spent(work: PlatformRun) -> dict[str, int]:
@@ -99,7 +102,8 @@ def _wanted(job: Job) -> Collection[str] | None:
     read = [find_measure(name).tables for name in job.measures]
     if None in read:
         return None
-    return {*job.collect, *(table for tables in read for table in tables or ())}
+    of_curves = READ if CURVES in job.collect else ()
+    return {*job.collect, *of_curves, *(table for tables in read for table in tables or ())}
 
 
 def _follows(work: PlatformRun) -> pd.DataFrame:
@@ -119,12 +123,13 @@ def _facts(summary: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _collected(job: Job, table: _Tables, notes: list[str]) -> dict[str, bytes]:
+def _collected(job: Job, run: FinishedRun, notes: list[str]) -> dict[str, bytes]:
     """Return the rows to collect; of a table that this run does not have a note says so."""
     found = {}
     for name in job.collect:
         try:
-            rows = pa.Table.from_pandas(table(name), preserve_index=False).replace_schema_metadata()
+            frame = curves_of(run) if name == CURVES else run.table(name)
+            rows = pa.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata()
         except DataError as error:
             notes.append(f"collect: {error}")
             continue

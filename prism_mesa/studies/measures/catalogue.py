@@ -17,7 +17,10 @@ from prism_mesa.studies.measures.exposure import EXPOSURE
 from prism_mesa.studies.measures.homophily import HOMOPHILY
 from prism_mesa.studies.measures.inequality import INEQUALITY
 from prism_mesa.studies.measures.measure import FinishedRun, Measure
+from prism_mesa.studies.measures.observed import OBSERVED
+from prism_mesa.studies.measures.rhythms import RHYTHMS
 from prism_mesa.studies.measures.seeded import SEEDED
+from prism_mesa.studies.measures.sessions import SESSIONS
 
 __all__ = ["MEASURES", "SUBJECTS", "FinishedRun", "Measure", "find_measure", "measured"]
 
@@ -28,6 +31,9 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "What readers are shown": EXPOSURE,
     "Within and between communities": HOMOPHILY,
     "Seeded posts": SEEDED,
+    "Posts as data have them": OBSERVED,
+    "Windows of use": SESSIONS,
+    "When and how much": RHYTHMS,
     "States": STATE_SHARES,
     "Open choices": DECISIONS,
 }

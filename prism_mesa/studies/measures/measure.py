@@ -1,7 +1,7 @@
 """What a measure is, and what it sees of a run."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any
 
@@ -25,6 +25,14 @@ class FinishedRun:
     summary: Mapping[str, Any]
     table: Callable[[str], pd.DataFrame]
     follows: Callable[[], pd.DataFrame]
+    _known: dict[Callable[..., Any], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once[T](self, work: "Callable[[FinishedRun], T]") -> T:
+        """Return what a function makes of the run; measures that ask for the same share it."""
+        if work not in self._known:
+            self._known[work] = work(self)
+        found: T = self._known[work]
+        return found
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,43 @@
+"""Who is followed by whom: degrees at both ends of follows, and the friendship paradox."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.studies.estimators.timing import correlation
+
+type Ints = npt.NDArray[np.integer[Any]]
+
+
+def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
+    """Return the correlation over follows of the followees of who is followed with the followers of who follows.
+
+    It is one of the four degree correlations of a directed network (Foster et al. 2010, doi:10.1073/pnas.0912671107):
+    in networkx that of ``x="in", y="out"``, with edges from `src` to `dst`. NaN where degrees do not vary.
+
+    Args:
+        src: Who is followed, rows from 0.
+        dst: Who follows.
+        n: How many agents there are.
+    """
+    followers, followees = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
+    return correlation(followees[src], followers[dst])
+
+
+def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:
+    """Return the share of those who follow anybody whose followees have on average more followers than they have.
+
+    Feld 1991, doi:10.1086/229693; on Twitter Hodas, Kooti and Lerman 2013 (ICWSM). NaN where nobody follows.
+
+    Args:
+        src: Who is followed, rows from 0.
+        dst: Who follows.
+        n: How many agents there are.
+    """
+    followers, followees = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
+    some = followees > 0
+    if not some.any():
+        return float("nan")
+    theirs = np.bincount(dst, followers[src], n)[some] / followees[some]
+    return float((theirs > followers[some]).mean())

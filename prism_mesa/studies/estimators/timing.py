@@ -1,0 +1,68 @@
+"""When things are done: bursts, hours of the day, delays."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+type Floats = npt.NDArray[np.float64]
+type Ints = npt.NDArray[np.integer[Any]]
+
+HOURS: Final = 24
+
+
+def burstiness(times: npt.ArrayLike, whose: npt.ArrayLike, fewest: int = 10) -> Floats:
+    """Return the burstiness of each who has enough events: ``(s - m) / (s + m)`` of the times between them.
+
+    m and s are mean and standard deviation; -1 is a clock, 0 a Poisson process, 1 one burst (Goh and Barabasi 2008,
+    doi:10.1209/0295-5075/81/48002).
+
+    Args:
+        times: Of the events, in any order and unit.
+        whose: Who did each, whole numbers from 0.
+        fewest: Events that somebody needs to be counted, at least 2.
+
+    Returns:
+        One for each who is counted, by number; who did everything at the same time is not.
+    """
+    who, when = np.asarray(whose, np.int64), np.asarray(times, np.float64)
+    order = np.lexsort((when, who))
+    who, when = who[order], when[order]
+    gaps, same = np.diff(when), who[1:] == who[:-1]
+    gaps, owner = gaps[same], who[1:][same]
+    n_people = int(who.max()) + 1 if len(who) else 0
+    n = np.bincount(owner, minlength=n_people)
+    enough = (n + 1 >= max(2, fewest)) & (n > 0)
+    mean = np.bincount(owner, gaps, n_people) / np.maximum(n, 1)
+    squared = np.bincount(owner, (gaps - mean[owner]) ** 2, n_people)
+    spread = np.sqrt(squared / np.maximum(n, 1))
+    enough &= spread + mean > 0
+    return np.asarray((spread - mean)[enough] / (spread + mean)[enough])
+
+
+def hour_profile(hours: npt.ArrayLike) -> Floats:
+    """Return the share of events in each hour of the day, shape (24,); zeros without any.
+
+    Args:
+        hours: Of the events, 0 to 23.
+    """
+    counts = np.bincount(np.asarray(hours, np.int64), minlength=HOURS)
+    return counts / max(1, int(counts.sum()))
+
+
+def correlation(one: npt.ArrayLike, other: npt.ArrayLike) -> float:
+    """Return Pearson's correlation, NaN where one of both does not vary."""
+    a, b = np.asarray(one, np.float64), np.asarray(other, np.float64)
+    a, b = a - a.mean(), b - b.mean()
+    norm = float(np.sqrt((a @ a) * (b @ b)))
+    return float(a @ b) / norm if norm > 1e-15 * len(a) else float("nan")
+
+
+def shift_between(profile: npt.ArrayLike, reference: npt.ArrayLike) -> int:
+    """Return by how many hours, 0 to 23, a reference is moved on to lie closest to a profile; the first of equals.
+
+    >>> shift_between(np.roll(np.arange(24), 5), np.arange(24))
+    5
+    """
+    fits = [correlation(profile, np.roll(np.asarray(reference), hours)) for hours in range(HOURS)]
+    return int(np.nanargmax(fits)) if np.isfinite(fits).any() else 0

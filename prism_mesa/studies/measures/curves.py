@@ -1,0 +1,88 @@
+"""Distributions of a finished run as one small table, `curves`: what figures of many runs are drawn from."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.runs.measures import ccdf
+from prism_mesa.studies.estimators.trees import reproduction, shapes_by_size
+from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.studies.measures.observed import hop_of_measured, sizes_of
+from prism_mesa.studies.measures.rhythms import activities, delays, hours_of
+from prism_mesa.studies.measures.window import measured_posts
+
+CURVES: Final = "curves"
+"""What the table is called where a study collects it (`collect: [curves]`)."""
+
+READ: Final = ("engagements",)
+"""Tables that it is made from while rounds are run."""
+
+SHARES: Final = np.linspace(0, 1, 101)
+"""Of agents, at which the Lorenz curve of activity is told."""
+
+DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)
+"""Minutes up to which shares of reactions are told."""
+
+type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
+
+
+def lorenz(amounts: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return what the lowest 0, 1, 2, ..., 100 % hold of all (Lorenz 1905, doi:10.2307/2276207); NaN without any.
+
+    >>> lorenz([1, 1, 1, 1])[50]
+    np.float64(0.5)
+    """
+    ascending = np.sort(np.asarray(amounts, np.float64))
+    if not len(ascending) or not ascending.sum():
+        return np.full(len(SHARES), np.nan)
+    held = np.append(0.0, ascending.cumsum()) / ascending.sum()
+    return np.interp(SHARES * len(ascending), np.arange(len(held)), held)
+
+
+def up_to(minutes: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the share of delays up to each of `DELAYS_MIN`; NaN without any."""
+    ascending = np.sort(np.asarray(minutes, np.float64))
+    if not len(ascending):
+        return np.full(len(DELAYS_MIN), np.nan)
+    return np.searchsorted(ascending, DELAYS_MIN, side="right") / len(ascending)
+
+
+def _sizes(run: FinishedRun) -> Curve:
+    return ccdf(run.once(sizes_of))
+
+
+def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
+    def means(run: FinishedRun) -> Curve:
+        shapes = shapes_by_size(run.once(measured_posts).cascades)
+        return shapes["size"].to_numpy(), shapes[column].to_numpy()
+
+    return means
+
+
+def _hops(run: FinishedRun) -> Curve:
+    found = reproduction(run.once(hop_of_measured))
+    return np.arange(len(found)), found
+
+
+_KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
+    "cascade_sizes": _sizes,  # share of cascades of at least so many
+    "hours": lambda run: (np.arange(24), run.once(hours_of)),
+    "activity": lambda run: (SHARES, lorenz(run.once(activities))),
+    "delays": lambda run: (DELAYS_MIN, up_to(run.once(delays))),
+    "reproduction": _hops,
+    "depth": _by_size("depth"),
+    "breadth": _by_size("breadth"),
+    "virality": _by_size("structural_virality"),
+}
+
+
+def curves_of(run: FinishedRun) -> pd.DataFrame:
+    """Return the curves of a run: columns `curve`, its name; `x` and `y`, numbers."""
+    parts = []
+    for name, points in _KINDS.items():
+        x, y = (np.asarray(values, np.float64) for values in points(run))
+        parts.append(pd.DataFrame({"curve": name, "x": x, "y": y}))
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,203 @@
+"""Measures of posts as data sets have them: cascades of measured posts, and rates per impression."""
+
+from collections.abc import Callable
+from math import nan
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import ACTIONS
+from prism_mesa.runs.measures import ENOUGH, tail_exponent
+from prism_mesa.social.state.posts import RESHARE
+from prism_mesa.social.tables import COUNTERS
+from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
+from prism_mesa.studies.estimators.trees import hops, reproduction
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
+from prism_mesa.studies.measures.window import measured_posts, of_kind
+
+_CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
+_JUUL: Final = "at equal sizes: Juul and Ugander 2021, doi:10.1073/pnas.2100786118"
+_WHICH: Final = "posts (of runs of 60 hours or more without those of the first 24 and the last 18)"
+
+ENOUGH_OF_100: Final = 200
+"""Cascades of at least 100 that the exponent of their sizes needs."""
+
+SEEN_ENOUGH: Final = 600
+"""Impressions that a post needs to count for rates per impression."""
+
+_MIDDLE: Final = (10, 99)
+"""Sizes of the cascades whose shapes are compared."""
+
+
+def sizes_of(run: FinishedRun) -> npt.NDArray[np.int64]:
+    """Return the sizes of the cascades of the measured posts."""
+    return np.asarray(run.once(measured_posts).cascades["size"], np.int64)
+
+
+def _share(size_is: Callable[[npt.NDArray[np.int64]], npt.NDArray[np.bool_]]) -> Callable[[FinishedRun], float]:
+    def share(run: FinishedRun) -> float:
+        sizes = sizes_of(run)
+        return ratio(float(size_is(sizes).sum()), len(sizes))
+
+    return share
+
+
+def _mean_size(run: FinishedRun) -> float:
+    sizes = sizes_of(run)
+    return ratio(float(sizes.sum()), len(sizes))
+
+
+def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
+    def exponent(run: FinishedRun) -> float:
+        found = tail_exponent(sizes_of(run), above)
+        return found.exponent if found.n >= enough and np.isfinite(found.exponent) else nan
+
+    return exponent
+
+
+def _reshares_per_post(run: FinishedRun) -> float:
+    posts = run.once(measured_posts)
+    return ratio(len(posts.reshares), len(posts.table))
+
+
+def _rate(counter: str) -> Callable[[FinishedRun], float]:
+    def rate(run: FinishedRun) -> float:
+        posts = run.once(measured_posts).table
+        seen = posts[posts["impressions"] >= SEEN_ENOUGH]
+        return ratio(float(seen[counter].sum()), float(seen["impressions"].sum()))
+
+    return rate
+
+
+def _impressions_per_post(run: FinishedRun) -> float:
+    posts = run.once(measured_posts).table
+    return ratio(float(posts["impressions"].sum()), len(posts))
+
+
+def hop_of_measured(run: FinishedRun) -> npt.NDArray[np.int32]:
+    """Return the hop of each measured post, 0, and of each of its reshares."""
+    posts, measured = run.table("posts"), run.once(measured_posts)
+    joins = of_kind(posts, RESHARE)
+    hop = hops(posts["parent"].to_numpy(np.int64, na_value=-1), joins)
+    return np.asarray(hop[measured.mask | (joins & measured.mask[posts["root"].to_numpy()])], np.int32)
+
+
+def _at_hop(place: int) -> Callable[[FinishedRun], float]:
+    def number(run: FinishedRun) -> float:
+        found = reproduction(run.once(hop_of_measured))
+        return float(found[place]) if len(found) > place else nan
+
+    return number
+
+
+def _later_hops(run: FinishedRun) -> float:
+    hop = run.once(hop_of_measured)
+    return ratio(float((hop >= 2).sum()), float((hop >= 1).sum()))
+
+
+def _shape(column: str) -> Callable[[FinishedRun], float]:
+    def mean(run: FinishedRun) -> float:
+        trees = run.once(measured_posts).cascades
+        some = trees[trees["size"].between(*_MIDDLE)]
+        return ratio(float(some[column].sum()), len(some))
+
+    return mean
+
+
+def _of_follows(index: Callable[..., float]) -> Callable[[FinishedRun], float]:
+    def value(run: FinishedRun) -> float:
+        edges = run.follows()
+        return index(edges["src"].to_numpy(), edges["dst"].to_numpy(), len(run.table("agents")))
+
+    return value
+
+
+_SIZES: Final = (
+    Measure("post_size_1", _share(lambda size: size == 1), f"{_WHICH} that nobody reshared", "share", 0, 1),
+    Measure("post_size_2", _share(lambda size: size == 2), "such posts that were reshared once", "share", 0, 1),
+    Measure("post_size_mean", _mean_size, "mean size of their cascades, 1 + reshares", "posts", 1),
+    Measure("post_size_100", _share(lambda size: size >= 100), "such posts whose cascade reaches 100", "share", 0, 1),
+    *(
+        Measure(
+            f"post_tail_{above}",
+            _exponent(above, enough),
+            f"exponent of the sizes of their cascades from {above} on, if it is a power law; NaN with fewer than "
+            f"{enough} such",
+            "",
+            1,
+            source=_CLAUSET,
+        )
+        for above, enough in ((10, ENOUGH), (100, ENOUGH_OF_100))
+    ),
+    Measure(
+        "post_reshares",
+        _reshares_per_post,
+        "reshares of posts per post, in the rounds of such posts",
+        "reshares per post",
+    ),
+)
+
+_RATES: Final = (
+    *(
+        Measure(
+            f"post_{action}_rate",
+            _rate(counter),
+            f"{counter} per impression of such posts that were seen at least {SEEN_ENOUGH} times, pooled",
+            f"{counter} per impression",
+        )
+        for action, counter in zip(ACTIONS, COUNTERS, strict=True)
+    ),
+    Measure("post_impressions", _impressions_per_post, "impressions per such post", "impressions"),
+)
+
+_SHAPES: Final = (
+    *(
+        Measure(
+            f"reproduction_{place}",
+            _at_hop(place),
+            f"reproduction number at hop {place}: reshares per "
+            + ("such post, of it itself" if place == 0 else f"reshare at hop {place}"),
+            "reshares",
+        )
+        for place in range(3)
+    ),
+    Measure("reproduction_later", _later_hops, "reshares of reshares per reshare of such posts", "reshares"),
+    *(
+        Measure(
+            f"shape_{name}",
+            _shape(column),
+            f"mean {told} of their cascades of {_MIDDLE[0]} to {_MIDDLE[1]}",
+            unit,
+            source=_JUUL,
+        )
+        for name, column, told, unit in (
+            ("depth", "depth", "depth", "reshares"),
+            ("breadth", "breadth", "breadth", "posts"),
+            ("virality", "structural_virality", "structural virality", "steps"),
+        )
+    ),
+)
+
+_FOLLOWS: Final = (
+    Measure(
+        "degree_assortativity",
+        _of_follows(degree_assortativity),
+        "correlation over follows of the followees of who is followed with the followers of who follows",
+        "",
+        -1,
+        1,
+        "Foster et al. 2010, doi:10.1073/pnas.0912671107",
+    ),
+    Measure(
+        "friendship_paradox",
+        _of_follows(friendship_paradox),
+        "agents, of those who follow anybody, whose followees have on average more followers than they have",
+        "share",
+        0,
+        1,
+        "Feld 1991, doi:10.1086/229693",
+    ),
+)
+
+OBSERVED: Final = (*_SIZES, *_RATES, *_SHAPES, *_FOLLOWS)

@@ -1,7 +1,7 @@
 """Keys of a platform that were set and change nothing: one table, by what the other keys and the files make of a model.
 
-What is said is of the tables of a run, but for what only Python sees: `clock.*` are the times of agents' histories (and what
-`agents.hours` and the age of posts go by), and `statechart.max_history_depth` is how long these are.
+What is said is of the tables of a run, but for what only Python sees: `clock.*` are the times of agents' histories,
+by which hours of the day (`agents.hours`) and ages of posts go, and `statechart.max_history_depth` is their length.
 """
 
 from collections.abc import Callable

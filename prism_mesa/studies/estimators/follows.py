@@ -11,10 +11,10 @@ type Ints = npt.NDArray[np.integer[Any]]
 
 
 def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
-    """Return the correlation over follows of the followees of who is followed with the followers of who follows.
+    """Return the correlation over follows of the followers of who is followed with the followees of who follows.
 
     It is one of the four degree correlations of a directed network (Foster et al. 2010, doi:10.1073/pnas.0912671107):
-    in networkx that of ``x="in", y="out"``, with edges from `src` to `dst`. NaN where degrees do not vary.
+    in networkx the one that is meant if nothing is said, with edges from `src` to `dst`. NaN where degrees do not vary.
 
     Args:
         src: Who is followed, rows from 0.
@@ -22,7 +22,7 @@ def degree_assortativity(src: Ints, dst: Ints, n: int) -> float:
         n: How many agents there are.
     """
     followers, followees = np.bincount(src, minlength=n), np.bincount(dst, minlength=n)
-    return correlation(followees[src], followers[dst])
+    return correlation(followers[src], followees[dst])
 
 
 def friendship_paradox(src: Ints, dst: Ints, n: int) -> float:

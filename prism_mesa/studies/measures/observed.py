@@ -179,11 +179,18 @@ _SHAPES: Final = (
     ),
 )
 
+
+def _followees(run: FinishedRun) -> float:
+    followees = run.table("agents")["followees"]
+    return ratio(float(followees.sum()), len(followees))
+
+
 _FOLLOWS: Final = (
+    Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents"),
     Measure(
         "degree_assortativity",
         _of_follows(degree_assortativity),
-        "correlation over follows of the followees of who is followed with the followers of who follows",
+        "correlation over follows of the followers of who is followed with the followees of who follows",
         "",
         -1,
         1,

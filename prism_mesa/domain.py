@@ -1,6 +1,7 @@
 """Frozen records that several rooms share."""
 
 from dataclasses import dataclass
+from math import isnan, nan
 from typing import Final, Literal
 
 type PostKind = Literal["post", "reply", "reshare"]
@@ -24,6 +25,7 @@ class Post:
         post_id: Its row in the table of posts.
         author: The author's row in the table of agents, or -1.
         relevance: Similarity of the post's topics and the reader's interests, 0..1.
+        utility: What it is worth to the reader, in units of relevance; if not given, its relevance.
         round: The round it appeared in.
         parent: What a reply answers or a reshare passes on.
         root: The post whose cascade it belongs to; its own id, but for a reshare.
@@ -38,6 +40,7 @@ class Post:
     author: int = -1
     author_name: str = ""
     relevance: float = 0.5
+    utility: float = nan
     round: int = 0
     kind: PostKind = "post"
     parent: int | None = None
@@ -50,6 +53,10 @@ class Post:
     media_type: str = ""
     media_description: str = ""
     words: str = ""
+
+    def __post_init__(self) -> None:
+        if isnan(self.utility):
+            object.__setattr__(self, "utility", self.relevance)
 
     @property
     def has_media(self) -> bool:

@@ -10,7 +10,7 @@ from hashlib import blake2b
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.draws import bits_of, happens, mixed, units
+from prism_mesa.kernels.draws import bits_of, happens, last_renewals, mixed, units
 
 type Floats = npt.NDArray[np.float64]
 type Ints = npt.NDArray[np.int64]
@@ -75,6 +75,14 @@ class Streams:
         """Return for agents 0, 1, 2, ... whether something comes about: whether its draw lies below its probability."""
         return happens(self.key(purpose, round_, 0, 0), probability)
 
+    def since(self, purpose: str, agent: Key | list[int], *, round_: int, lasting: float) -> Ints:
+        """Return for each agent the round whose draw counts, if a draw lasts into the next round with some probability.
+
+        Round 0 has draws of its own, so all rounds are alike. The draws that tell whether one lasts are of `purpose`.
+        """
+        agents = np.atleast_1d(np.asarray(agent)).astype(np.int64, copy=False)
+        return last_renewals(self.key(purpose), round_, lasting, agents) if lasting else np.full(len(agents), round_)
+
     def integers(
         self,
         purpose: str,
@@ -89,7 +97,7 @@ class Streams:
         uniform = self.uniform(purpose, agent, round_=round_, tick=tick, index=index)
         return (uniform * below).astype(np.int64)
 
-    def normal(self, purpose: str, agent: Key | list[int], *, index: Key = 0) -> Floats:
+    def normal(self, purpose: str, agent: Key | list[int], *, round_: Key = 0, index: Key = 0) -> Floats:
         """Return standard normal numbers (Box and Muller 1958, doi:10.1214/aoms/1177706645)."""
-        radius = np.sqrt(-2.0 * np.log1p(-self.uniform(purpose + "/radius", agent, index=index)))
-        return radius * np.cos(2.0 * np.pi * self.uniform(purpose + "/angle", agent, index=index))
+        radius = np.sqrt(-2.0 * np.log1p(-self.uniform(purpose + "/radius", agent, round_=round_, index=index)))
+        return radius * np.cos(2.0 * np.pi * self.uniform(purpose + "/angle", agent, round_=round_, index=index))

@@ -110,7 +110,7 @@ def rank_diverse(
     indptr: Int64,
     indices: Int32,
     feed: Int32,
-    n_feed: npt.NDArray[np.uint8],
+    n_feed: npt.NDArray[np.uint16],
 ) -> None:
     """Write the feeds of a block of readers, with posts from outside and fewer of one author."""
     at, before = 0, 0

@@ -52,6 +52,21 @@ def happens(key: np.uint64, probability: npt.NDArray[np.float64]) -> npt.NDArray
 
 
 @kernel
+def last_renewals(key: np.uint64, round_: int, lasting: float, agents: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return for each agent the last round up to `round_` whose own draw is not below `lasting`, or round 0."""
+    out = np.empty(len(agents), np.int64)
+    for i in range(len(agents)):
+        since = round_
+        while since > 0:
+            x = mixed(mixed(mixed(key, np.uint64(since)), np.uint64(0)), np.uint64(0))
+            if unit(mixed(x, np.uint64(agents[i]))) >= lasting:
+                break
+            since -= 1
+        out[i] = since
+    return out
+
+
+@kernel
 def units(bits: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
     """Return bits as numbers in [0, 1)."""
     out = np.empty(len(bits), np.float64)

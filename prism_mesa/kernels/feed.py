@@ -90,7 +90,7 @@ def rank(
     known_start: Int64,
     known: Int32,
     feed: Int32,
-    n_feed: npt.NDArray[np.uint8],
+    n_feed: npt.NDArray[np.uint16],
 ) -> Any:
     """Write the feed of each of `readers` (each once), best first; what is returned is of no use.
 

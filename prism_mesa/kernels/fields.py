@@ -16,13 +16,15 @@ AGENT_FIELDS: Final = (
     "engagement_threshold timeout_threshold activity post_rate ticks_in_state scripted n_unread state pending_action "
     "low_threshold high_threshold extraversion agreeableness conscientiousness neuroticism openness"
 ).split()
-POST_FIELDS: Final = "post_id relevance kind likes replies reshares impressions velocity round author root".split()
+POST_FIELDS: Final = (
+    "post_id relevance utility kind likes replies reshares impressions velocity round author root".split()
+)
 FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
 """What programs can read; the place of a name in here is its register."""
 
 THRESHOLD, TIMEOUT, ACTIVITY, POST_RATE, WAITED, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(12)
 _FIRST_POST: Final = len(AGENT_FIELDS)
-ID, RELEVANCE, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
+ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
     _FIRST_POST, len(FIELD_NAMES)
 )
 
@@ -39,7 +41,7 @@ def load_post(
     posts: PostTable,
     unit_length: float,
 ) -> None:
-    """Put what guards read of a post into the registers; a post's counters are its root's."""
+    """Put what guards read of a post into the registers, but for its utility; its counters are its root's."""
     match = np.int64(matches[row])
     if post != current:
         match = match_of(interests, posts.vectors, row, posts.text_id[post])

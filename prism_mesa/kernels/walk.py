@@ -19,17 +19,20 @@ from prism_mesa.kernels.fields import (
     HIGH,
     LOW,
     POST_RATE,
+    RELEVANCE,
     SCRIPTED,
     STATE,
     THRESHOLD,
     TIMEOUT,
     TRAITS,
     UNREAD,
+    UTILITY,
     WAITED,
     load_post,
 )
-from prism_mesa.kernels.matching import match_of
+from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.programs import FAULT, Programs, run_program
+from prism_mesa.kernels.utility import Tastes, TasteTables, utility_at
 from prism_mesa.kernels.walk_arrays import (
     FIRE,
     GUARDED,
@@ -67,6 +70,8 @@ def walk(
     programs: Programs,
     people: People,
     posts: PostTable,
+    tastes: Tastes,
+    taste_tables: TasteTables,
     setting: RoundConstants,
     histories: HistoryRing,
     out: WalkOutput,
@@ -88,6 +93,8 @@ def walk(
         programs: The guards of `chart`.
         people: The population, which is changed.
         posts: What is read.
+        tastes: What it is worth, with `taste_tables`.
+        taste_tables: See `tastes`.
         setting: What is the same for all.
         histories: The histories, which are written on.
         out: What came about; it has room for one of each per row and tick.
@@ -98,6 +105,10 @@ def walk(
     thresholds, activity, post_rate = people.engagement_threshold, people.activity, people.post_rate
     traits, propensities, scripted = people.traits, people.propensities, people.scripted
     text_id, vectors, unit_length = posts.text_id, posts.vectors, setting.unit_length
+    root_of, kind, author_of, round_of = posts.root, posts.kind, posts.author, posts.round
+    key_of, appeal, aged, mood = posts.key, posts.appeal, taste_tables.aged, taste_tables.mood
+    indptr, indices = taste_tables.indptr, taste_tables.indices
+    close_indptr, close_indices = taste_tables.close_indptr, taste_tables.close_indices
     timeout, rule_start, rule_program, rule_trigger = (
         chart.timeout,
         chart.rule_start,
@@ -171,10 +182,65 @@ def walk(
                                 if loaded != post:
                                     loaded = post
                                     load_post(register, used, row, post, post, matches, interests, posts, unit_length)
+                                    register[UTILITY] = utility_at(
+                                        row,
+                                        post,
+                                        register[RELEVANCE],
+                                        tastes,
+                                        root_of,
+                                        kind,
+                                        author_of,
+                                        round_of,
+                                        key_of,
+                                        appeal,
+                                        aged,
+                                        mood,
+                                        indptr,
+                                        indices,
+                                        close_indptr,
+                                        close_indices,
+                                    )
                             if run_program(program, code, left, right, result, start, register) != 1:
                                 continue
                         trigger = rule_trigger[rule]
                         break
+                if setting.glances > 1 and trigger >= 0 and trigger == chart.sees_trigger:
+                    # scroll past what lies below the band, as `social.round.effects.pass_posts` does for one agent
+                    trigger, waited, loaded = np.int32(NOTHING), np.int64(0), np.int64(NO_POST)
+                    most = n_read[row] + setting.glances
+                    while n_read[row] < min(most, n_feed[row]):
+                        ahead = np.int64(feed[row, n_read[row]])
+                        match = match_of(interests, vectors, row, text_id[ahead])
+                        register[RELEVANCE] = relevance_at(match, unit_length)
+                        register[UTILITY] = utility_at(
+                            row,
+                            ahead,
+                            register[RELEVANCE],
+                            tastes,
+                            root_of,
+                            kind,
+                            author_of,
+                            round_of,
+                            key_of,
+                            appeal,
+                            aged,
+                            mood,
+                            indptr,
+                            indices,
+                            close_indptr,
+                            close_indices,
+                        )
+                        if register[UTILITY] >= register[LOW]:
+                            loaded = ahead
+                            load_post(register, used, row, ahead, post, matches, interests, posts, unit_length)
+                            trigger, waited = np.int32(chart.sees_trigger), np.int64(register[WAITED])
+                            break
+                        n_read[row] += 1
+                        impressions[0, n_impressions] = tick
+                        impressions[1, n_impressions] = row
+                        impressions[2, n_impressions] = ahead
+                        n_impressions += 1
+                    register[UNREAD] = np.int64(n_feed[row]) - np.int64(n_read[row])
             if trigger >= 0 and outcome == FIRE:  # where does that lead?
                 outcome = np.int64(fixed[trigger, state])
                 if outcome == GUARDED:
@@ -190,6 +256,24 @@ def walk(
                             if reads_post[program] and loaded != at_hand:
                                 loaded = at_hand
                                 load_post(register, used, row, at_hand, post, matches, interests, posts, unit_length)
+                                register[UTILITY] = utility_at(
+                                    row,
+                                    at_hand,
+                                    register[RELEVANCE],
+                                    tastes,
+                                    root_of,
+                                    kind,
+                                    author_of,
+                                    round_of,
+                                    key_of,
+                                    appeal,
+                                    aged,
+                                    mood,
+                                    indptr,
+                                    indices,
+                                    close_indptr,
+                                    close_indices,
+                                )
                             value = run_program(program, code, left, right, result, start, register)
                         if value == FAULT:
                             outcome = np.int64(UNDECIDED)

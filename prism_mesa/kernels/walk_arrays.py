@@ -9,6 +9,9 @@ type Int32 = npt.NDArray[np.int32]
 type UInt8 = npt.NDArray[np.uint8]
 type Floats = npt.NDArray[np.float64]
 
+POST, REPLY, RESHARE = range(3)
+"""Kinds of posts, in the order of `domain.POST_KINDS`."""
+
 NO_POST: Final = -1
 NO_ACTION: Final = 255
 
@@ -41,8 +44,8 @@ class People(NamedTuple):
     current_post: Int32
     current_match: npt.NDArray[np.int16]
     feed: Int32
-    n_feed: UInt8
-    n_read: UInt8
+    n_feed: npt.NDArray[np.uint16]
+    n_read: npt.NDArray[np.uint16]
     interests: npt.NDArray[np.int8]
     engagement_threshold: Floats
     activity: Floats
@@ -65,6 +68,8 @@ class PostTable(NamedTuple):
     reshares: Int32
     impressions: Int32
     velocity: Int32
+    key: npt.NDArray[np.uint64]
+    appeal: npt.NDArray[np.float32]
     vectors: npt.NDArray[np.int8]
 
 
@@ -112,7 +117,8 @@ class RoundConstants(NamedTuple):
     """What is the same for all agents in a round.
 
     Attributes:
-        half_band: Half the width of the band of relevance.
+        half_band: Half the width of the band of utility.
+        glances: Posts that a scrolling agent passes in a tick.
         unit_length: Similarity of two equal topic vectors.
         action_key: Key of the draws of actions, with the round mixed in.
         ticks: Ticks of a round.
@@ -121,6 +127,7 @@ class RoundConstants(NamedTuple):
     """
 
     half_band: float
+    glances: int
     unit_length: float
     action_key: np.uint64
     ticks: int

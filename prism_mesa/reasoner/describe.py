@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from math import nan
 from numbers import Real
 from typing import Any
 
@@ -116,6 +117,7 @@ def post_of(context: Any) -> Post | None:
         author=_whole(author, -1),
         author_name=str(named),
         relevance=min(max(_number(read("relevance", None), 0.5), 0.0), 1.0),
+        utility=_number(read("utility", None), nan),
         kind=kind if kind in POST_KINDS else "post",
         likes=_whole(read("likes", None), 0),
         replies=_whole(read("replies", None), 0),

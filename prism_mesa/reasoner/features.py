@@ -67,7 +67,7 @@ FEATURES: Final = (
     Feature("match", "cosine of the post and the nearest interest told", lambda choices: choices.match),
     Feature("relevance", "(1 + cosine of the post and the agent's interests) / 2", lambda choices: choices.relevance),
     Feature("threshold", "middle of the band", lambda choices: (choices.low + choices.high) / 2),
-    Feature("position", "place of relevance on the band, -3..3", positions_of),
+    Feature("position", "place of utility on the band, -3..3", positions_of),
     _count("velocity"),
     *(_trait(k) for k in range(len(BIG_FIVE))),
     *(_share(k) for k in range(len(ACTIONS) - 1)),

@@ -52,7 +52,7 @@ class PmiOracle:
     .96; it loses nothing within one persona, .99). An interest takes the spelling, as given or in lowercase, that
     the LLM finds likelier without a post.
 
-    The score takes the place of the relevance in the rule (`RuleReasoner`): its position on the band is ``(pmi -
+    The score takes the place of the utility in the rule (`RuleReasoner`): its position on the band is ``(pmi -
     PMI_MIDDLE) / PMI_SCALE``, held within -3..3; velocity, traits and propensities count as they do there.
 
     One reading of a post serves all interests, and the last 1,024 posts are kept: what costs is posts, not agents.
@@ -97,7 +97,7 @@ class PmiOracle:
         return Completion(raw, n_tokens, 1, (time.perf_counter() - started) * 1000)
 
     def read(self, question: Question, raw: str) -> tuple[float, ...]:
-        """Return the probability of each option, by the rule with the score in the place of the relevance.
+        """Return the probability of each option, by the rule with the score in the place of the utility.
 
         Raises:
             UselessAnswerError: `unparsable` if the text holds no score.

@@ -100,7 +100,7 @@ class OpenChoices:
     """The open choices of many agents that share their options, as columns; arrays of one length n.
 
     Attributes:
-        relevance: Of the post at hand, 0..1, float64.
+        relevance: Of the post at hand, 0..1, float64; `utility` what it is worth to the agent.
         low: Lower end of the agent's band; `high` the upper end.
         velocity: The post's velocity, whole number.
         media: Whether the post has media (`Post.has_media`), boolean.
@@ -111,6 +111,7 @@ class OpenChoices:
 
     options: tuple[AgentState, ...]
     relevance: npt.NDArray[np.float64]
+    utility: npt.NDArray[np.float64]
     low: npt.NDArray[np.float64]
     high: npt.NDArray[np.float64]
     velocity: npt.NDArray[np.int64]

@@ -214,7 +214,7 @@ def _priority_of(ask: PlacedQuestion, spend_on: SpendOn) -> float:
         return -float(ask.followers)
     persona, post = ask.question.persona, ask.question.post
     half = (persona.high - persona.low) / 2
-    off = 0.0 if post is None or half <= 0 else abs(post.relevance - (persona.low + persona.high) / 2) / half
+    off = 0.0 if post is None or half <= 0 else abs(post.utility - (persona.low + persona.high) / 2) / half
     return round(off, 9)
 
 

@@ -1,11 +1,11 @@
-"""The rule-based reasoner: engaging or not, from relevance, velocity, media and personality, by a keyed draw.
+"""The rule-based reasoner: engaging or not, from utility, velocity, media and personality, by a keyed draw.
 
 P(engage) = logistic(z), with
 
     z = BIAS + slope * position + velocity_weight * log(1 + velocity) + media_weight * has_media
         + sum(TRAIT_WEIGHTS * standardised traits)
 
-where `position` is the post's relevance on the agent's band: -1 at its lower end, 1 at its upper end,
+where `position` is the post's utility on the agent's band: -1 at its lower end, 1 at its upper end,
 held within -3..3, and 0 where the band has no width.
 
 BIAS and TRAIT_WEIGHTS are a logistic regression of "liked, reshared or replied" in a 30-minute window
@@ -64,7 +64,7 @@ def positions_of(choices: OpenChoices) -> Floats:
     """Return where on its band each post lies, -3..3."""
     width = choices.high - choices.low
     wide = width > 0
-    raw = 2.0 * (choices.relevance - choices.low) / np.where(wide, width, 1.0) - 1.0
+    raw = 2.0 * (choices.utility - choices.low) / np.where(wide, width, 1.0) - 1.0
     return np.where(wide, np.clip(raw, -MAX_POSITION, MAX_POSITION), 0.0)
 
 
@@ -168,12 +168,15 @@ def columns_of(options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) 
     posts = [ask.question.post for ask in asks]
     low = np.array([persona.low for persona in personas], np.float64)
     high = np.array([persona.high for persona in personas], np.float64)
+    middle = (low + high) / 2
     seen = [
-        (who.low + who.high) / 2 if post is None else post.relevance for who, post in zip(personas, posts, strict=True)
+        (own, own) if post is None else (post.relevance, post.utility) for own, post in zip(middle, posts, strict=True)
     ]
+    relevance, utility = np.array(seen, np.float64).reshape(-1, 2).T
     return OpenChoices(
         options=options,
-        relevance=np.array(seen, np.float64),
+        relevance=relevance,
+        utility=utility,
         low=low,
         high=high,
         velocity=np.array([0 if post is None else post.velocity for post in posts], np.int64),

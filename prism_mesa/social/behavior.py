@@ -42,13 +42,13 @@ FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
 ROUND_ENDS: Final = "round_ends"
 
-IS_INTERESTED: Final = F.post.relevance > F.agent.high_threshold
+IS_INTERESTED: Final = F.post.utility > F.agent.high_threshold
 """The post lies above the agent's band: what takes it to COMPOSING in the default chart."""
 
 IS_VIRAL: Final = F.post.velocity > 100
 """The velocity guard of the contract: more than 100 engagements in the last rounds."""
 
-SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.relevance >= F.agent.low_threshold))
+SHOULD_ENGAGE: Final = IS_INTERESTED | (IS_VIRAL & (F.post.utility >= F.agent.low_threshold))
 """Interest, or a viral post inside the band: what `viral_chart` settles without the oracle."""
 
 
@@ -78,7 +78,7 @@ class TriggerRule:
 
 TRIGGER_RULES: Final = (
     TriggerRule(SCROLLING, SEES_POST, F.agent.n_unread > 0),
-    TriggerRule(EVALUATING, "ignores", F.post.relevance < F.agent.low_threshold),
+    TriggerRule(EVALUATING, "ignores", F.post.utility < F.agent.low_threshold),
     TriggerRule(EVALUATING, "decides"),
     TriggerRule(COMPOSING, "compose_done"),
     *(TriggerRule(state, "action_done") for state in ENGAGING.values()),
@@ -101,7 +101,7 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
         Transition(SEES_POST, SCROLLING, EVALUATING),
         Transition("ignores", EVALUATING, SCROLLING),
         Transition("decides", EVALUATING, COMPOSING, guard=engages),
-        Transition("decides", EVALUATING, SCROLLING, guard=F.post.relevance < F.agent.low_threshold),
+        Transition("decides", EVALUATING, SCROLLING, guard=F.post.utility < F.agent.low_threshold),
         Transition("decides", EVALUATING, None),
     ]
     for action, state in ENGAGING.items():

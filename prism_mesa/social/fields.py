@@ -14,6 +14,7 @@ _EITHER: Final = Values(names=(False, True))
 
 FIELD_VALUES: Final[Mapping[str, Values]] = {
     **dict.fromkeys(("agent.engagement_threshold", "agent.activity", "agent.post_rate", "post.relevance"), _SHARE),
+    "post.utility": Values(-1, 2),
     "agent.low_threshold": Values(-0.5, 1),
     "agent.high_threshold": Values(0, 1.5),
     **dict.fromkeys([f"agent.{trait}" for trait in BIG_FIVE], Values(1, 5)),

@@ -7,6 +7,7 @@ import numpy as np
 from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles
+from prism_mesa.social.world.rates import popularity_of
 
 
 def existing_row(platform: Platform, row: int) -> int:
@@ -33,9 +34,11 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     agents = np.array([row])
     interests = draw_interests(agents, platform.topics, platform.streams)
     own_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
-    platform.population.append(draw_profiles(agents, [own_id], interests, platform.params, platform.streams))
-    platform.population.state[row] = platform.chart.initial.code
     platform.network = platform.network.with_agent(follows, followers)
+    params, streams = platform.params, platform.streams
+    popularity = popularity_of(platform.network, params.agents, streams)
+    platform.population.append(draw_profiles(agents, [own_id], interests, params, streams, popularity))
+    platform.population.state[row] = platform.chart.initial.code
     platform.history.grow(1)
     platform.exposure.grow(1)
     platform.recorded.grow(row + 1)

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.errors import counted, one_line
+from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
@@ -28,12 +29,13 @@ from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import NO_POST, History, Population, Rows
 from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
-from prism_mesa.social.state.topics import Topics
+from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.build import Schedule, StartingWorld
 from prism_mesa.social.world.seeded import Seeded
@@ -102,6 +104,7 @@ class Platform:
     archetypes: Archetypes | None = field(init=False, default=None)
     prompt_interests: PromptInterests = field(init=False)
 
+    odds: Odds = field(init=False)
     posts: Posts = field(init=False)
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
@@ -134,7 +137,8 @@ class Platform:
         self.population, self.network, self.topics = world.population, world.network, world.topics
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
-        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
+        self.odds = Odds(params.utility, self.streams, params.rounds, params.clock.round_minutes / 60)
+        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, self.odds.draw_appeal)
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.notebook = Notebook(params.deliberation.notes)
@@ -173,7 +177,7 @@ class Platform:
 
     @property
     def half_band(self) -> float:
-        """Half the width of every agent's band of relevance, around its threshold."""
+        """Half the width of every agent's band of utility, around its threshold."""
         return self.params.agents.band / 2
 
     def trigger_code(self, trigger: str) -> int:
@@ -200,13 +204,30 @@ class Platform:
         if post_id == NO_POST:
             return None
         posts = np.array([post_id])
-        [view] = self.views(posts, relevance_of(self.matches(np.array([reader]), posts)))
+        [view] = self.views(np.array([reader]), posts)
         return view
 
-    def views(self, posts: Rows, relevance: npt.NDArray[np.float64]) -> list[Post]:
-        """Return posts as readers see them to whom they are of this relevance."""
+    def views(self, readers: Rows, posts: Rows) -> list[Post]:
+        """Return the posts as the reader before each sees it."""
         authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
-        return self.posts.views(posts, authors, relevance.tolist())
+        matches = self.matches(readers, posts)
+        worth = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
+        return self.posts.views(posts, authors, *worth)
+
+    def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
+        """Return what each post is worth to the reader before it; `matches` are their similarities."""
+        tastes, tables = self.tastes
+        if not tastes.sensitivity:
+            return np.asarray(tastes.weight * relevance_of(matches))
+        found = np.empty(len(posts), np.float64)
+        who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
+        utilities(who, what, near, UNIT_LENGTH, self.posts.table, tastes, tables, found)
+        return found
+
+    @property
+    def tastes(self) -> tuple[Tastes, TasteTables]:
+        """What utility is made of in this round."""
+        return self.odds.tastes(max(self.round, 0)), self.odds.tables(self.network)
 
     def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""

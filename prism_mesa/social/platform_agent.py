@@ -15,7 +15,7 @@ from prism_mesa.social.history_view import HistoryView
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.effects import apply_effects, note_engagement, read_next
+from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next
 from prism_mesa.social.round.questions import as_archetype, questions
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
 from prism_mesa.social.state.posts import WORDS_CAP
@@ -60,7 +60,8 @@ class PlatformAgent:
             self.fire(TIMEOUT, self.current_post)
             return
         trigger = next_trigger(state, self, self.current_post)
-        if trigger is not None:
+        scrolls = trigger == SEES_POST and self._platform.params.feed.glances > 1
+        if trigger is not None and not (scrolls and not pass_posts(self._platform, self.row)):
             self.fire(trigger, self.next_post if trigger == SEES_POST else self.current_post)
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
@@ -224,18 +225,18 @@ class PlatformAgent:
     def ticks_in_state(self, value: int) -> None:
         self._platform.population.ticks_in_state[self.row] = whole_number("ticks_in_state", value, 0)
 
-    engagement_threshold = share_property("engagement_threshold", "Middle of the band of relevance, 0..1.")
+    engagement_threshold = share_property("engagement_threshold", "Middle of the band of utility, 0..1.")
     activity = share_property("activity", "Probability of coming online in a round, 0..1.")
     post_rate = share_property("post_rate", "Probability of posting in a round, 0..1.")
 
     @property
     def low_threshold(self) -> float:
-        """Relevance below which the agent ignores a post."""
+        """Utility below which the agent ignores a post."""
         return float(self.engagement_threshold) - self._platform.half_band
 
     @property
     def high_threshold(self) -> float:
-        """Relevance above which the agent engages."""
+        """Utility above which the agent engages."""
         return float(self.engagement_threshold) + self._platform.half_band
 
     @property

@@ -34,6 +34,7 @@ class Known:
         own_chart: Whether the chart is not the default one; `chart_given`: it was given as an object.
         authors: Whether the posts have authors; so `labels`, `media`.
         profiled: Columns of profiles that are given for every agent.
+        close: Whether somebody has close ties.
         n: Number of agents.
     """
 
@@ -53,6 +54,7 @@ class Known:
     labels: bool
     media: bool
     profiled: frozenset[str]
+    close: bool
     n: int
 
     @property
@@ -70,6 +72,16 @@ class Known:
     def idle_llm(self) -> bool:
         """Whether no LLM is asked about anything."""
         return not self.given and not self.asks and not self.writes
+
+    @property
+    def weighs_posting(self) -> bool:
+        """Whether rates of posting are drawn whose mean is weighted by activity."""
+        return self.p.agents.posting == "online" and "post_rate" not in self.profiled
+
+    @property
+    def draws_posting(self) -> bool:
+        """Whether the draw of activity serves posting."""
+        return self.p.agents.post_sigma is None and "post_rate" not in self.profiled
 
 
 def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool) -> tuple[str, ...]:
@@ -112,6 +124,7 @@ def _known(
         labels=any(corpus.labels),
         media=any(corpus.media_types),
         profiled=world.profiled,
+        close=bool(len(platform.network.close_indices)),
         n=len(platform.population),
     )
 
@@ -131,16 +144,12 @@ def _factor(name: str, other: str) -> Row:
     )
 
 
-def _profiles(keys: str, *columns: str) -> Row:
+def _profiles(keys: str, *columns: str, unless: Callable[[Known], bool] = lambda k: False) -> Row:
     return WithoutEffect(
         keys,
-        partial(_all_given, frozenset(columns)),
+        lambda k: frozenset(columns) <= k.profiled and not unless(k),
         f"agents.profiles gives every agent its own ({', '.join(columns)})",
     )
-
-
-def _all_given(columns: frozenset[str], k: Known) -> bool:
-    return columns <= k.profiled
 
 
 def _llm(keys: str, when: Callable[[Known], bool], why: str) -> Row:
@@ -165,7 +174,8 @@ TABLE: Final[tuple[Row, ...]] = (
         "network.edges brings its {0.n:,} agents",
     ),
     WithoutEffect(
-        "network.mean_degree network.follower_sigma network.reciprocity network.rewire network.blocks network.within",
+        "network.mean_degree network.follower_sigma network.followee_sigma network.reciprocity network.rewire "
+        "network.blocks network.within",
         lambda k: k.p.network.edges is not None,
         "network.edges brings the network (network.edges=null: make one)",
     ),
@@ -176,7 +186,7 @@ TABLE: Final[tuple[Row, ...]] = (
             f"only network.kind={kind} has it, not {{0.p.network.kind}}",
         )
         for kind, keys in {
-            "configuration": "network.follower_sigma",
+            "configuration": "network.follower_sigma network.followee_sigma",
             "barabasi_albert": "network.reciprocity",
             "watts_strogatz": "network.rewire",
             "stochastic_block": "network.blocks network.within",
@@ -186,6 +196,11 @@ TABLE: Final[tuple[Row, ...]] = (
     WithoutEffect(
         "network.direction", lambda k: k.p.network.edges is None, "it turns the rows of network.edges, which is not set"
     ),
+    WithoutEffect(
+        "network.close_ties",
+        lambda k: k.p.network.edges is not None and not (k.p.utility.sensitivity and k.p.utility.closeness),
+        "in network.edges they are told from other follows by utility.closeness alone, which does not count",
+    ),
     # which files are read
     WithoutEffect("files.*", lambda k: not k.files, "no file is read (network.edges, posts.file, agents.profiles)"),
     WithoutEffect(
@@ -193,9 +208,23 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # who the agents are
     _profiles("agents.threshold_mean agents.threshold_sd", "engagement_threshold"),
-    _profiles("agents.activity", "activity"),
-    _profiles("agents.post_rate", "post_rate"),
-    _profiles("agents.activity_sigma", "activity", "post_rate"),
+    _profiles("agents.activity", "activity", unless=lambda k: k.weighs_posting),
+    _profiles("agents.activity_sigma", "activity", unless=lambda k: k.weighs_posting or k.draws_posting),
+    _profiles("agents.post_rate agents.post_sigma", "post_rate"),
+    _profiles("agents.popularity", "activity", "post_rate"),
+    WithoutEffect(
+        "agents.popularity",
+        lambda k: k.p.agents.activity_sigma == 0 and not k.p.agents.post_sigma,
+        "agents do not differ in activity and posting (agents.activity_sigma=0)",
+    ),
+    WithoutEffect(
+        "agents.hours",
+        lambda k: k.p.clock.round_minutes % (24 * 60) == 0,
+        "a round lasts whole days (clock.round_minutes)",
+    ),
+    WithoutEffect(
+        "agents.session_sigma", lambda k: k.p.agents.session is None, "all of the feed is looked at (agents.session)"
+    ),
     _profiles("agents.like agents.reply agents.reshare agents.propensity_sigma", "like", "reply", "reshare"),
     _profiles("statechart.default_timeout_ticks", "timeout_threshold"),
     WithoutEffect(
@@ -240,6 +269,16 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.p.feed.x_algo.author_decay == 1,
         "with author_decay=1 there is no floor",
     ),
+    # what it is worth
+    WithoutEffect(
+        "utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness utility.mood",
+        lambda k: k.p.utility.sensitivity == 0,
+        "utility.sensitivity=0: utility is relevance times utility.weight",
+    ),
+    WithoutEffect(
+        "utility.gamma", lambda k: k.p.utility.appeal_sigma == 0, "all posts appeal alike (utility.appeal_sigma=0)"
+    ),
+    WithoutEffect("utility.closeness", lambda k: not k.close, "nobody has close ties (network.close_ties)"),
     # the chart
     WithoutEffect("statechart.chart", lambda k: k.chart_given, "the chart that was given in Python takes its place"),
     WithoutEffect(

@@ -27,7 +27,12 @@ SMALL = {"agents.n": 30, "rounds": 3, "network.mean_degree": 6, "agents.band": 0
 
 # where the next value by a rule is not allowed, or says nothing; None: it cannot be changed here
 ANOTHER = {
+    "agents.hours": tuple(range(24)),
+    "agents.persistence": 0.5,
+    "agents.post_sigma": 0.5,
+    "agents.posting": "online",
     "agents.profiles": None,
+    "agents.session": 2.0,
     "clock.start": "2027-03-01T00:00:00Z",
     "content": "template",
     "feed.mode": "random",

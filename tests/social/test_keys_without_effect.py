@@ -42,6 +42,8 @@ WORLDS = {
         {"network.kind": "barabasi_albert", "agents.n": 77},
     ),
     "profiles": lambda made: ({"agents.profiles": made["profiles"], "agents.activity": None}, {}),
+    "all alike in activity": lambda made: ({"agents.activity_sigma": 0}, {}),
+    "rounds of two days": lambda made: ({"clock.round_minutes": 2880}, {}),
     "only likes": lambda made: ({"agents.reply": 0, "agents.reshare": 0}, {}),
     "bare texts": lambda made: ({"posts.file": made["bare"]}, {}),
     "texts in Parquet": lambda made: ({"posts.file": made["parquet"]}, {}),

@@ -95,7 +95,8 @@ def _posted(shown: RoundOfAgent) -> Iterator[str]:
 
 def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     agent = explanation.agent
-    how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}"
+    hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour"
+    how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}"
     if not shown.came_online:
         yield from _posted(shown)
         yield f"Round {shown.round}: it did not come online ({how}: it comes when the draw is below)."

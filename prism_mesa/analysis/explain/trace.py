@@ -27,6 +27,7 @@ from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.content.activity import ActivityKind
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.choices import ask_alone, choice_draws
+from prism_mesa.social.round.presence import chances_online, draws_of_coming
 from prism_mesa.social.state.population import NO_POST
 from prism_mesa.social.state.posts import NO_TEXT, POST
 from prism_mesa.statechart import AgentState, Transition
@@ -98,6 +99,7 @@ class RoundOfAgent:
 
     round: int
     online_draw: float
+    online_chance: float
     came_online: bool = False
     feed: int = 0
     posted: list[str] = field(default_factory=list)
@@ -145,9 +147,10 @@ class TracedAgent(SocialAgent):
         """Note the round on its first tick, then do the tick."""
         model = self.model
         if not self.rounds or self.rounds[-1].round != model.round:
-            draw = float(model.streams.uniform("online", self.row, round_=model.round)[0])
+            draw = float(draws_of_coming(model.platform, np.array([self.row]))[0])
+            chance = float(chances_online(model.platform)[self.row])
             feed = int(model.population.n_feed[self.row])
-            self.rounds.append(RoundOfAgent(model.round, draw, self.state is not AgentState.IDLE, feed))
+            self.rounds.append(RoundOfAgent(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
         super().step()
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:

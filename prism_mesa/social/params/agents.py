@@ -29,29 +29,38 @@ class AgentsParams(Params):
         None,
         ge=0,
         le=5,
-        description="spread of posting between agents, drawn apart from activity; null: one draw serves both",
+        description="spread of posting between agents (lognormal sigma), drawn apart from activity; null: one draw "
+        "serves both",
     )
     popularity: float = Field(
         0.0,
         ge=0,
         le=1,
-        description="correlation of the logarithms of activity, and of posting, with that of the number of followers",
+        description="correlation of the logarithms of activity, and of posting, with the normal score of the rank by "
+        "number of followers",
     )
     posting: Literal["always", "online"] = Field(
-        "always", description="when agents post: in any round, or only when online (post_rate is then per round online)"
+        "always",
+        description="when agents post: in any round, or only when online; post_rate is then per round online, its mean "
+        "weighted by activity, so that it is the posts of all rounds that agents are online in",
     )
     persistence: float = Field(
         0.0,
         ge=0,
         lt=1,
-        description="bursts: how far who was online in the last round is so again, and who was not is not; the means "
-        "stay (0: rounds are independent)",
+        description="bursts: probability that the draw of coming online lasts into the next round, so that who was "
+        "online is so again, and who was not is not; the means stay (0: rounds are independent)",
     )
     hours: tuple[float, ...] | None = Field(
-        None, description="activity in each hour of the day in UTC, 24 weights of any sum; null: alike"
+        None,
+        description="weights of the 24 hours of the day in UTC, of any sum: in a round the probability of coming "
+        "online is activity times the weight of its hours over the mean of all, at most 1; null: alike",
     )
     session: float | None = Field(
-        None, gt=0, le=MOST_POSTS, description="mean posts that an agent looks at before it leaves; null: its feed"
+        None,
+        gt=0,
+        le=MOST_POSTS,
+        description="mean posts that an agent looks at in a round before it leaves; null: all of its feed",
     )
     session_sigma: float = Field(
         1.0, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"

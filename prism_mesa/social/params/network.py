@@ -27,15 +27,15 @@ class NetworkParams(Params):
         0.0,
         ge=0,
         le=4,
-        description="configuration: sigma of the lognormal of followees; 0: a Poisson number",
+        description="configuration: sigma of the lognormal of followees, one at least of each agent; 0: Poisson",
     )
     close_ties: int = Field(
         0,
         ge=0,
         le=100,
-        description="close ties of an agent, on average; a drawn network has them as follows back and forth beside the "
-        "others, among agents near to each other by number; in network.edges they are the mutual follows whose two "
-        "have the fewest followers (utility.closeness)",
+        description="close ties of an agent (utility.closeness); a drawn network has so many on average, as follows "
+        "back and forth beside those of mean_degree, with agents up to 50 numbers away; in network.edges they are "
+        "mutual follows, at most so many of an agent, those first whose two have the fewest followers",
     )
     reciprocity: float = Field(
         0.33, ge=0, le=1, description="barabasi_albert: share of follows returned (.32-.35 in two Twitter graphs)"

@@ -196,20 +196,22 @@ def _count(platform: Platform, answers: list[Answer]) -> None:
 def _columns(
     options: tuple[AgentState, ...], agents: AgentColumns, posts: PostColumns, draws: npt.NDArray[np.float64]
 ) -> OpenChoices:
-    """Return open choices as columns; without a post relevance is the middle of the band and all else of it 0."""
+    """Return open choices as columns; without a post both are the middle of the band, all else of it is 0."""
     population, rows = agents.platform.population, agents.rows
     has_post = posts.posts != NO_POST
     n = len(rows)
     low, high = agents.column("low_threshold"), agents.column("high_threshold")
-    relevance, velocity, media = (low + high) / 2, np.zeros(n, np.int64), np.zeros(n, np.bool_)
+    relevance, utility = (low + high) / 2, (low + high) / 2
+    velocity, media = np.zeros(n, np.int64), np.zeros(n, np.bool_)
     there = posts.take(np.flatnonzero(has_post))
     if has_post.any():
-        relevance[has_post] = there.column("relevance")
+        relevance[has_post], utility[has_post] = there.column("relevance"), there.column("utility")
         velocity[has_post] = there.column("velocity")
         media[has_post] = agents.platform.posts.has_media(there.posts)
     return OpenChoices(
         options=options,
         relevance=relevance,
+        utility=utility,
         low=low,
         high=high,
         velocity=velocity,

@@ -91,7 +91,7 @@ class PostColumns:
         there = np.flatnonzero(self.posts != NO_POST)
         if len(there):
             found = self.take(there)
-            seen = self.platform.views(found.posts, found.column("relevance"))
+            seen = self.platform.views(found.readers, found.posts)
             for i, view in zip(there.tolist(), seen, strict=True):
                 views[i] = view
         return views
@@ -103,6 +103,8 @@ class PostColumns:
             raise AttributeError(f"no post to read {name!r} of")
         if name == "relevance":
             return relevance_of(self._matches())
+        if name == "utility":
+            return self.platform.utilities(self.readers, self.posts, self._matches())
         if name == "post_id":
             return self.posts
         if name == "kind":

@@ -25,6 +25,24 @@ def read_posts(platform: Platform, row: int, tick: int, most: int) -> Rows:
     return read
 
 
+def pass_posts(platform: Platform, row: int) -> bool:
+    """Let a scrolling agent pass posts that lie below its band; return whether one that does not is next.
+
+    It passes up to `feed.glances` posts in a tick. Each is an impression, and scrolling on starts its patience anew.
+    """
+    population = platform.population
+    low = float(population.engagement_threshold[row]) - platform.half_band
+    unread = population.feed[row, int(population.n_read[row]) : int(population.n_feed[row])]
+    ahead = unread[: platform.params.feed.glances].astype(np.int32)
+    readers = np.full(len(ahead), row)
+    good = platform.utilities(readers, ahead, platform.matches(readers, ahead)) >= low
+    stops = bool(good.any())
+    read_posts(platform, row, platform.tick, int(good.argmax()) if stops else len(ahead))
+    if not stops:
+        population.ticks_in_state[row] = 0
+    return stops
+
+
 def read_next(platform: Platform, row: int) -> None:
     """Let an agent that has an unread post read the next one of its feed, which is then at hand."""
     post = read_posts(platform, row, platform.tick, 1)

@@ -18,7 +18,7 @@ from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import REPLY, Posts
-from prism_mesa.social.state.topics import UNIT
+from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.streams import Streams
 
 type Ids = npt.NDArray[np.integer[Any]]
@@ -89,7 +89,7 @@ def _scoring(
         interests=population.interests,
         text_id=posts.text_id,
         vectors=posts.text_vectors,
-        unit_length=float(UNIT * UNIT),
+        unit_length=UNIT_LENGTH,
         outsiders=own.out_of_network if is_x else 0,
         outsider_key=streams.key("out of network", now, 0),
         good=good,

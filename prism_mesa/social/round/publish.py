@@ -23,14 +23,18 @@ _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
 )
 
 
-def publish(platform: Platform) -> None:
+def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     """Add the posts that agents write of themselves and those that are scheduled for this round.
+
+    `comes` says of each row whether its agent comes online; `agents.posting` says whether that matters.
 
     Agents' own posts get their ids in a keyed order: the newest post comes first in a feed, and no agent
     should always be the newest. Scheduled ones lie among them in the order of their file.
     """
     population, platform.first_of_round = platform.population, len(platform.posts)
     will = platform.streams.happens("posts", population.post_rate, round_=platform.round)
+    if platform.params.agents.posting == "online":
+        will &= comes
     own = np.flatnonzero(will & population.present)
     author, text = platform.schedule.of_round(platform.round)
     here = population.present[author]

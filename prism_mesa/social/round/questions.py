@@ -96,7 +96,7 @@ def _posts(posts: PostColumns, *, whole: bool) -> list[Post | None]:
     at_hand = posts.take(there)
     if not len(there):
         return found
-    views = platform.views(at_hand.posts, at_hand.column("relevance"))
+    views = platform.views(at_hand.readers, at_hand.posts)
     texts = None if whole else [platform.posts.texts[i] for i in platform.posts.text_id[at_hand.posts].tolist()]
     for place, (i, view) in enumerate(zip(there.tolist(), views, strict=True)):
         found[i] = view if texts is None else replace(view, text=texts[place])

@@ -1,9 +1,9 @@
 """A round of a platform.
 
-1. publish: agents post with their own rate; scheduled posts appear; last round's replies and reshares
-   become visible.
+1. publish: agents post with their own rate, always or if they come online; scheduled posts appear; last
+   round's replies and reshares become visible.
 2. rank: each agent who will be there gets its feed, of posts it has not seen, from what stands now.
-3. open: idle agents that come online (own activity) get `feed_ready`; the others stay idle.
+3. open: idle agents that come online (own activity, hour of the day) get `feed_ready`; the others stay idle.
 4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
 5. commit: replies and reshares get their words (`content`); likes, replies and reshares reach the posts'
    counters and cascades.
@@ -18,6 +18,7 @@ from collections.abc import Callable
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write
@@ -25,6 +26,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.round.presence import comes_online, shorten_feeds
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.state.chunks import trim_heap
@@ -46,8 +48,9 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     platform.counts.clear()
     remove_departed(platform)
     open_round(platform)
-    publish(platform)
-    fire_and_wait(platform, FEED_READY, _rank(platform))
+    comes = comes_online(platform)
+    publish(platform, comes)
+    fire_and_wait(platform, FEED_READY, _rank(platform, comes))
     run_ticks(platform)
     write(platform)
     commit(platform)
@@ -67,11 +70,10 @@ def remove_departed(platform: Platform) -> None:
     platform.leaving.clear()
 
 
-def _rank(platform: Platform) -> Rows:
-    """Rank feeds for those who will read one; return those who come online."""
+def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
+    """Rank feeds for those who will read one, as long as their sessions; return those of `comes` who come online."""
     population = platform.population
     idle = population.state == IDLE.code
-    comes = platform.streams.happens("online", population.activity, round_=platform.round)
     online = np.flatnonzero(comes & idle & population.present)
     reads = np.flatnonzero(population.present & ((comes & idle) | ~idle | population.scripted))
     population.n_feed[:] = 0
@@ -79,6 +81,7 @@ def _rank(platform: Platform) -> Rows:
     world = (population, platform.posts, platform.exposure, platform.network)
     params = platform.params
     rank_feeds(reads, *world, params.feed, platform.streams, platform.round, threads=params.threads)
+    shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online
 

@@ -8,12 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.walk import walk
-from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants, WalkOutput
+from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, RoundConstants, WalkOutput
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
-from prism_mesa.social.state.posts import Posts
-from prism_mesa.social.state.topics import UNIT
+from prism_mesa.social.state.topics import UNIT_LENGTH
 from prism_mesa.statechart import STATES
 
 type Int32 = npt.NDArray[np.int32]
@@ -106,7 +105,9 @@ class Stopped:
 def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
     """Let agents walk up to the tick `until`; note their events and counts, and return those that have stopped."""
     ticks = platform.params.ticks_per_round
-    size = max(1, min(BLOCK, _MOST_EVENTS // (ticks + 1)))
+    feed = platform.params.feed
+    seen = min(feed.size, ticks * feed.glances)
+    size = max(1, min(BLOCK, _MOST_EVENTS // (max(ticks, seen) + 1)))
     cuts = [slice(first, first + size) for first in range(0, len(walkers.rows), size)]
     keeping = platform.move_keeping()
     keeps = bool(keeping.any())
@@ -116,7 +117,8 @@ def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
         platform.tables.chart,
         platform.tables.programs,
         people_of(platform.population),
-        table_of(platform.posts),
+        platform.posts.table,
+        *platform.tastes,
         _setting(platform),
         HistoryRing(platform.history.ring, platform.history.count),
     )
@@ -127,7 +129,7 @@ def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
 
     def block(cut: slice) -> WalkOutput:
         part = walkers.cut(cut)
-        out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, n_programs, keeps=keeps)
+        out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, seen, n_programs, keeps=keeps)
         walk(part.rows, part.at, part.triggers, part.targets, part.opens, part.about, until, *common, out)
         trimmed = _take_out(out)
         rooms.append(out)
@@ -153,16 +155,11 @@ def people_of(population: Population) -> People:
     return People(**{name: getattr(population, name) for name in People._fields})
 
 
-def table_of(posts: Posts) -> PostTable:
-    """Return the columns of the posts that kernels read."""
-    columns = {name: getattr(posts, name) for name in PostTable._fields if name != "vectors"}
-    return PostTable(**columns, vectors=posts.text_vectors)
-
-
 def _setting(platform: Platform) -> RoundConstants:
     return RoundConstants(
         half_band=platform.half_band,
-        unit_length=float(UNIT * UNIT),
+        glances=platform.params.feed.glances,
+        unit_length=UNIT_LENGTH,
         action_key=platform.streams.key("action", platform.round),
         ticks=platform.params.ticks_per_round,
         clock=platform.time_of_day.number(max(platform.round, 0), 0),
@@ -170,13 +167,13 @@ def _setting(platform: Platform) -> RoundConstants:
     )
 
 
-def _room(n: int, ticks: int, n_programs: int, *, keeps: bool) -> WalkOutput:
+def _room(n: int, ticks: int, seen: int, n_programs: int, *, keeps: bool) -> WalkOutput:
     most = n * (ticks + 1)
     return WalkOutput(
         size=np.zeros(5, np.int64),
         counts=np.zeros((ticks, len(STATES)), np.int64),
         stopped=np.empty((4, n), np.int32),
-        impressions=np.empty((3, most), np.int32),
+        impressions=np.empty((3, n * (seen + 1)), np.int32),
         engagements=np.empty((4, most), np.int32),
         moves=np.empty((5, most if keeps else 0), np.int32),
         gave_value=np.zeros(n_programs, np.uint8),

@@ -67,14 +67,16 @@ class FollowNetwork:
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
-        """Return the network with one more agent, the last one."""
+        """Return the network with one more agent, the last one, which has no close ties."""
         new = self.n_agents
         own, fans = np.unique(np.array(follows, np.int64)), np.unique(np.array(followers, np.int64))
         more = np.append(np.bincount(fans, minlength=new), len(own))
         indices = np.insert(self.indices, self.indptr[fans + 1], new)  # the last number: rows stay ascending
         indptr = np.append(self.indptr, self.indptr[-1])
         indptr[1:] += np.cumsum(more)
-        return FollowNetwork(indptr, np.append(indices, own).astype(np.int32), self.dropped, self.notes)
+        close = np.append(self.close_indptr, self.close_indptr[-1])
+        edges = np.append(indices, own).astype(np.int32)
+        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
 
 
 def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:

@@ -63,8 +63,8 @@ class Population:
     current_post: npt.NDArray[np.int32]
     current_match: npt.NDArray[np.int16]
     feed: npt.NDArray[np.int32]
-    n_feed: npt.NDArray[np.uint8]
-    n_read: npt.NDArray[np.uint8]
+    n_feed: npt.NDArray[np.uint16]
+    n_read: npt.NDArray[np.uint16]
 
     def __len__(self) -> int:
         return len(self.state)

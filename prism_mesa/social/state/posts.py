@@ -1,7 +1,7 @@
 """The posts of a run in columns, their counters and velocity. A post is added once and never moves."""
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,12 +9,16 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS, Post
+from prism_mesa.kernels import walk_arrays
+from prism_mesa.kernels.walk_arrays import PostTable
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
 
 type Ids = npt.NDArray[np.integer[Any]]
 
-POST, REPLY, RESHARE = range(3)
+POST: Final = walk_arrays.POST
+REPLY: Final = walk_arrays.REPLY
+RESHARE: Final = walk_arrays.RESHARE
 NO_PARENT: Final = -1
 NO_TEXT: Final = -1
 WORDS_CAP: Final = 280
@@ -35,6 +39,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "impressions": np.int32,
     "velocity": np.int32,
     "key": np.uint64,
+    "appeal": np.float32,
 }
 
 
@@ -67,12 +72,14 @@ class Posts:
     Attributes:
         corpus: Where the first texts come from; `topics` what they are about.
         window: Rounds over which engagements make velocity.
+        draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
         texts: All texts, those written during the run too: what `text_id` points into.
     """
 
     corpus: Corpus
     topics: Topics
     window: int
+    draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
     texts: list[str] = field(init=False)
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
@@ -141,6 +148,8 @@ class Posts:
         }
         for name, values in given.items():
             self._columns[name][rows] = values
+        if self.draw_appeal is not None:
+            self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
         return ids
 
     def _make_room(self, used: int) -> None:
@@ -249,6 +258,12 @@ class Posts:
         return int(np.searchsorted(self.round, np.int32(max(now - window + 1, 0))))
 
     @property
+    def table(self) -> PostTable:
+        """The columns that kernels read."""
+        columns = {name: getattr(self, name) for name in PostTable._fields if name != "vectors"}
+        return PostTable(**columns, vectors=self.text_vectors)
+
+    @property
     def text_vectors(self) -> npt.NDArray[np.int8]:
         """Topic vectors of all texts, shape (len(texts), n_topics)."""
         return self._vectors[: len(self.texts)]
@@ -271,20 +286,25 @@ class Posts:
         if len(self._recent) > self.window:
             self.count("velocity", self._recent.popleft(), -1)
 
-    def views(self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float]) -> list[Post]:
-        """Return posts as readers see them to whom they have these relevances; all arguments have one length."""
+    def views(
+        self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
+    ) -> list[Post]:
+        """Return posts as readers see them to whom they are of this relevance and utility; arguments of one length."""
         return [
-            self._view(post, name, relevance, counts)
-            for post, name, relevance, counts in zip(
+            self._view(post, name, relevance, utility, counts)
+            for post, name, relevance, utility, counts in zip(
                 zip(*(self._columns[name][ids].tolist() for name in _SHOWN), ids.tolist(), strict=True),
                 author_names,
                 relevances,
+                utilities,
                 zip(*(self._columns[name][self.root[ids]].tolist() for name in COUNTED), strict=True),
                 strict=True,
             )
         ]
 
-    def _view(self, post: tuple[int, ...], author_name: str, relevance: float, counts: tuple[int, ...]) -> Post:
+    def _view(
+        self, post: tuple[int, ...], author_name: str, relevance: float, utility: float, counts: tuple[int, ...]
+    ) -> Post:
         author, round_, code, parent, root, text_id, words, post_id = post
         likes, replies, reshares, impressions, velocity = counts
         kind, text = POST_KINDS[code], self.texts[text_id]
@@ -296,6 +316,7 @@ class Posts:
             author=author,
             author_name=author_name,
             relevance=relevance,
+            utility=utility,
             round=round_,
             kind=kind,
             parent=None if parent == NO_PARENT else parent,

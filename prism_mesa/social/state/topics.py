@@ -25,6 +25,8 @@ type Embedder = Callable[[Sequence[str]], npt.NDArray[np.float64]]
 
 UNIT = 127
 """Length of a topic vector: vectors are int8, so every similarity is an exact integer."""
+UNIT_LENGTH = float(UNIT * UNIT)
+"""Similarity of two equal topic vectors."""
 
 _WORDLLAMA_DIMENSIONS = 256
 _WORD = re.compile(r"[^\W\d_]{2,}")

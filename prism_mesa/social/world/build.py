@@ -16,10 +16,12 @@ from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics, quantised, topics_of
+from prism_mesa.social.world.close_ties import with_mutual_ties
 from prism_mesa.social.world.corpus import Corpus, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles, read_profiles
 from prism_mesa.social.world.random_networks import generate_network
+from prism_mesa.social.world.rates import popularity_of
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
 
@@ -88,7 +90,8 @@ def make_world(params: SocialParams, streams: Streams) -> StartingWorld:
     without = 0
     if len(schedule.author):
         interests, without = _observed_interests(interests, schedule, topics, network)
-    population = draw_profiles(agents, ids, interests, params, streams)
+    popularity = popularity_of(network, params.agents, streams)
+    population = draw_profiles(agents, ids, interests, params, streams, popularity)
     notes = [*network.notes, *corpus.notes]
     profiled: frozenset[str] = frozenset()
     if params.agents.profiles is not None:
@@ -100,9 +103,7 @@ def make_world(params: SocialParams, streams: Streams) -> StartingWorld:
     misfits += [f"network.edges: {count} {what} left out" for what, count in network.dropped]
     misfits += [f"posts.file: {count} {what} left out" for what, count in (*corpus.dropped, *unmatched) if count]
     misfits += _beyond(params, len(corpus.texts))
-    asked, made = params.network.mean_degree, network.n_edges / network.n_agents
-    if params.network.edges is None and abs(made / asked - 1) > 0.05:
-        notes.append(f"network.mean_degree: {asked:g} was asked for, {made:.3g} came out")
+    notes += _otherwise(params.network, network)
     notes += misfits
     if without:
         notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
@@ -118,9 +119,20 @@ def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork,
         DataError: If a file cannot be used.
     """
     if params.network.edges is not None:
-        return load_network(params.network.edges, params.network.direction, params.files)
+        network, ids = load_network(params.network.edges, params.network.direction, params.files)
+        return with_mutual_ties(network, params.network.close_ties, streams), ids
     network = generate_network(_possible(params), params.agents.n, streams)
     return network, Ids(range(network.n_agents))
+
+
+def _otherwise(asked: NetworkParams, network: FollowNetwork) -> Iterator[str]:
+    """Yield in words what came out otherwise than was asked for; `mean_degree` is of follows that are no close ties."""
+    close, n = len(network.close_indices), network.n_agents
+    others = (network.n_edges - close) / n
+    if asked.edges is None and abs(others / asked.mean_degree - 1) > 0.05:
+        yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {others:.3g} came out"
+    if asked.close_ties and abs(close / n / asked.close_ties - 1) > 0.05:
+        yield f"network.close_ties: {asked.close_ties} was asked for, {close / n:.3g} came out"
 
 
 def _beyond(params: SocialParams, n_texts: int) -> Iterator[str]:

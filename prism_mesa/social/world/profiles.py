@@ -1,9 +1,6 @@
 """Who the agents are: profiles drawn from the seed (agent i's depend on i only), or read from a file."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
-from math import log
-from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +15,7 @@ from prism_mesa.social.state.ids import Ids, Names, examples, shortened
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
+from prism_mesa.social.world.rates import Floats, activity_of, post_rate_of
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
 from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
@@ -62,12 +60,18 @@ _WHOLE: Final = frozenset({"timeout_threshold"})
 
 
 def draw_profiles(
-    agents: Rows, ids: Sequence[str], interests: npt.NDArray[np.int8], params: SocialParams, streams: Streams
+    agents: Rows,
+    ids: Sequence[str],
+    interests: npt.NDArray[np.int8],
+    params: SocialParams,
+    streams: Streams,
+    popularity: Floats | None = None,
 ) -> Population:
     """Return the population of `agents` (their row numbers key the draws), all idle.
 
     Draws are rounded to float32, which hides the last digits of exp and log that differ between machines;
-    what a user sets is kept as given.
+    what a user sets is kept as given. `popularity` holds the scores of all agents of the network, by row
+    (`rates.popularity_of`).
     """
     own, n = params.agents, len(agents)
 
@@ -81,8 +85,8 @@ def draw_profiles(
         traits=column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
         engagement_threshold=column(lambda rows: _thresholds(rows, own, streams)),
         timeout_threshold=np.full(n, params.statechart.default_timeout_ticks, np.int32),
-        activity=column(lambda rows: _rates(rows, own.activity, own, streams)),
-        post_rate=column(lambda rows: _rates(rows, own.post_rate, own, streams)),
+        activity=column(activity_of(own, streams, popularity)),
+        post_rate=column(post_rate_of(own, streams, popularity)),
         propensities=column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
         present=np.ones(n, np.bool_),
         scripted=np.zeros(n, np.bool_),
@@ -99,8 +103,8 @@ def _empty(n: int, params: SocialParams) -> dict[str, Any]:
         "current_post": np.full(n, NO_POST, np.int32),
         "current_match": np.zeros(n, np.int16),
         "feed": np.full((n, size), NO_POST, np.int32),
-        "n_feed": np.zeros(n, np.uint8),
-        "n_read": np.zeros(n, np.uint8),
+        "n_feed": np.zeros(n, np.uint16),
+        "n_read": np.zeros(n, np.uint16),
     }
 
 
@@ -146,35 +150,6 @@ def _name_codes(agents: Rows, streams: Streams) -> npt.NDArray[np.int64]:
 def _thresholds(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
     drawn = own.threshold_mean + own.threshold_sd * streams.normal("threshold", agents)
     return np.clip(drawn, 0, 1).astype(np.float32)
-
-
-def _rates(agents: Rows, mean: float, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:
-    """Return probabilities with the given mean: lognormal between agents, capped at 1.
-
-    The same draw serves being online and posting: who is often there also writes more.
-    """
-    sigma = own.activity_sigma
-    drawn = np.exp(sigma * streams.normal("activity", agents) - sigma * sigma / 2)
-    return np.minimum(drawn * capped_scale(mean, sigma), 1).astype(np.float32)
-
-
-@cache
-def capped_scale(mean: float, sigma: float) -> float:
-    """Return the factor c with which min(1, c X) has the given mean, for lognormal X of mean 1.
-
-    >>> round(capped_scale(0.5, 0.01), 6)  # no cap is felt
-    0.5
-    """
-    if sigma == 0 or mean == 0:
-        return mean
-    normal = NormalDist()
-    low, high = 0.0, 1e60  # beyond any factor that sigma <= 5 calls for
-    for _ in range(300):
-        c = (low + high) / 2
-        below = normal.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
-        above = 1 - normal.cdf((-log(c) + sigma * sigma / 2) / sigma)
-        low, high = (c, high) if c * below + above < mean else (low, c)
-    return high
 
 
 def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDArray[np.float32]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from math import inf, lgamma, log1p
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,14 +12,18 @@ from prism_mesa.kernels.network import attach, draw_rows, rewire, toss_rows
 from prism_mesa.social.params import NetworkParams
 from prism_mesa.social.state.chunks import blocks, fill_in_blocks
 from prism_mesa.social.state.network import FollowNetwork, Int32s, from_parts
+from prism_mesa.social.world.close_ties import with_close_ties
 from prism_mesa.streams import Streams
+
+type Rows = npt.NDArray[np.integer[Any]]
+type Floats = npt.NDArray[np.floating[Any]]
 
 ATTEMPTS: Final = 8
 """Draws for each follow, on average, after which the rest of an agent's follows is drawn without replacement."""
 
 
 def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
-    """Return a network of `n` agents of the kind that `params` names.
+    """Return a network of `n` agents of the kind that `params` names, with their close ties.
 
     Raises:
         ConfigError: If `mean_degree` is not possible among `n` agents, or within and between their blocks.
@@ -37,7 +41,7 @@ def generate_network(params: NetworkParams, n: int, streams: Streams) -> FollowN
         "watts_strogatz": _watts_strogatz,
         "barabasi_albert": _barabasi_albert,
     }
-    return kinds[params.kind](params, n, streams)
+    return with_close_ties(kinds[params.kind](params, n, streams), params.close_ties, streams)
 
 
 def _erdos_renyi(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
@@ -112,18 +116,15 @@ def _barabasi_albert(params: NetworkParams, n: int, streams: Streams) -> FollowN
 def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNetwork:
     """Directed configuration model: popularity is lognormal, follows are drawn in proportion to it.
 
-    Each agent has a Poisson number of followees and follows whom it draws, once; what a repetition cost is
-    drawn again, and at last drawn without replacement. Popularity is rounded to float32, which hides the last
-    digits of exp that differ between machines.
+    Each agent has a Poisson number of followees, or a lognormal one from 1 on, and follows whom it draws, once;
+    what a repetition cost is drawn again, and at last drawn without replacement. What is lognormal is rounded to
+    float32, which hides the last digits of exp that differ between machines.
     """
     agents, sigma = np.arange(n), params.follower_sigma
     popularity = fill_in_blocks(
         np.empty(n, np.float32), agents, lambda rows: np.exp(sigma * streams.normal("popularity", rows))
     )
-    ladder = _poisson(params.mean_degree)
-    wanted = fill_in_blocks(
-        np.empty(n, np.int32), agents, lambda rows: np.searchsorted(ladder, streams.uniform("followees", rows), "right")
-    )
+    wanted = fill_in_blocks(np.empty(n, np.int32), agents, _followees(params, n, streams))
     indptr = np.zeros(n + 1, np.int64)
     np.cumsum(np.minimum(wanted, n - 1), out=indptr[1:])
     indices, found = np.empty(int(indptr[-1]), np.int32), np.empty(n, np.int32)
@@ -134,6 +135,20 @@ def _configuration(params: NetworkParams, n: int, streams: Streams) -> FollowNet
     for row in np.flatnonzero(found < np.diff(indptr)).tolist():
         _complete(row, indices[indptr[row] : indptr[row + 1]], int(found[row]), popularity, streams)
     return FollowNetwork(indptr, indices)
+
+
+def _followees(params: NetworkParams, n: int, streams: Streams) -> Callable[[Rows], Rows | Floats]:
+    """Return what gives how many each of some rows is to follow."""
+    mean, sigma = params.mean_degree, params.followee_sigma
+    if not sigma:
+        ladder = _poisson(mean)
+        return lambda rows: np.searchsorted(ladder, streams.uniform("followees", rows), "right")
+
+    def lognormal(rows: Rows) -> Floats:
+        drawn = mean * np.exp(sigma * streams.normal("followees", rows) - sigma * sigma / 2)
+        return np.clip(np.rint(drawn.astype(np.float32)), 1, n - 1)
+
+    return lognormal
 
 
 def _poisson(mean: float) -> npt.NDArray[np.float64]:

@@ -111,7 +111,7 @@ def test_why_shows_the_round_in_which_most_was_done_even_if_all_of_it_by_tools()
     call = {"tool_name": "like", "parameters": {"post": 3}, "result": {"ok": True}}
     failed = call | {"result": {"ok": False}}
     looked = call | {"tool_name": "read_thread"}
-    rounds = [RoundOfAgent(r, 0.5, came_online=True) for r in range(3)]
+    rounds = [RoundOfAgent(r, 0.5, 1.0, came_online=True) for r in range(3)]
     rounds[1].thoughts = [Thought(2, "reply", "tool", json.dumps(call))]
     rounds[2].thoughts = [Thought(2, "reply", "tool", json.dumps(other)) for other in (failed, looked)]
     assert [len(r.by_tool) for r in rounds] == [0, 1, 0]

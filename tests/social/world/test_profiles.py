@@ -18,11 +18,11 @@ from prism_mesa.social.world.profiles import (
     TRAIT_CORRELATIONS,
     TRAIT_MEANS,
     TRAIT_SDS,
-    capped_scale,
     draw_profiles,
     draw_traits,
     personality,
 )
+from prism_mesa.social.world.rates import capped_scale
 from prism_mesa.streams import Streams
 
 # Oldemburgo de Mello, Cheung, Inzlicht 2024, as in shared/data/targets.json

@@ -1,0 +1,145 @@
+"""What a post is worth to a reader, in units of relevance: one rule for the walk, for columns, and for one agent."""
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.draws import mixed
+from prism_mesa.kernels.matching import relevance_at
+from prism_mesa.kernels.ordering import is_among
+from prism_mesa.kernels.walk_arrays import RESHARE, PostTable
+
+type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
+type Floats = npt.NDArray[np.float64]
+
+MOOD_BITS: Final = 16
+"""Bits of a draw that say a mood: its log-odds are read from a table, so that they are the same everywhere."""
+_MOOD_SHIFT: Final = np.uint64(64 - MOOD_BITS)
+
+
+class Tastes(NamedTuple):
+    """Numbers of utility; log-odds but for `weight` and `sensitivity`.
+
+    Attributes:
+        weight: Of relevance.
+        sensitivity: Relevance that one log-odds is worth; 0: utility is weight times relevance.
+        gamma: Share of the appeal after a reshare and for who does not follow the author.
+        reshared: What a post has more after a reshare.
+        closeness: What a post by a close tie has more.
+        mood_key: Key of the draws of moods.
+        now: The round.
+    """
+
+    weight: float
+    sensitivity: float
+    gamma: float
+    reshared: float
+    closeness: float
+    mood_key: np.uint64
+    now: int
+
+
+class TasteTables(NamedTuple):
+    """Arrays of utility.
+
+    Attributes:
+        aged: Log-odds that a root has lost after 0, 1, 2, ... rounds; the last stands for more.
+        mood: Log-odds of each leading part of a draw, shape (2**MOOD_BITS,).
+        indptr: With `indices`: whom each agent follows, ascending.
+        indices: See `indptr`.
+        close_indptr: With `close_indices`: its close ties among them.
+        close_indices: See `close_indptr`.
+    """
+
+    aged: Floats
+    mood: Floats
+    indptr: Int64
+    indices: Int32
+    close_indptr: Int64
+    close_indices: Int32
+
+
+@part_of_kernels
+def utility_at(
+    row: Any,
+    post: Any,
+    relevance: float,
+    tastes: Tastes,
+    root_of: Int32,
+    kind: npt.NDArray[np.uint8],
+    author_of: Int32,
+    round_of: Int32,
+    key: npt.NDArray[np.uint64],
+    appeal: npt.NDArray[np.float32],
+    aged: Floats,
+    mood: Floats,
+    indptr: Int64,
+    indices: Int32,
+    close_indptr: Int64,
+    close_indices: Int32,
+) -> float:
+    """Return the utility of a post of this relevance to the agent of a row.
+
+    Arrays come one by one, from `PostTable` and `TasteTables`: taken out of these here they would be counted at every
+    call, which takes four times as long as all the rest.
+    """
+    utility = tastes.weight * relevance
+    if tastes.sensitivity != 0.0:
+        root, author = np.int64(root_of[post]), author_of[post]
+        share, more = 1.0, 0.0
+        if kind[post] == RESHARE:
+            share, more = tastes.gamma, tastes.reshared
+        elif tastes.gamma != 1.0 and not is_among(indices, indptr[row], indptr[row + 1], author):
+            share = tastes.gamma
+        if tastes.closeness != 0.0:
+            for i in range(close_indptr[row], close_indptr[row + 1]):
+                if close_indices[i] == author:
+                    more += tastes.closeness
+        draw = mixed(mixed(tastes.mood_key, key[root]), np.uint64(row)) >> _MOOD_SHIFT
+        age = np.int64(min(max(tastes.now - round_of[root], 0), len(aged) - 1))
+        utility += tastes.sensitivity * (share * appeal[root] - aged[age] + more + mood[np.int64(draw)])
+    return utility
+
+
+@kernel
+def utilities(
+    readers: Int64,
+    shown: Int64,
+    matches: Int64,
+    unit_length: float,
+    posts: PostTable,
+    tastes: Tastes,
+    tables: TasteTables,
+    out: Floats,
+) -> None:
+    """Write the utility of each of the posts `shown` to the reader before it; arrays of one length."""
+    root, kind, author, round_of = posts.root, posts.kind, posts.author, posts.round
+    key, appeal, aged, mood = posts.key, posts.appeal, tables.aged, tables.mood
+    indptr, indices, close_indptr, close_indices = (
+        tables.indptr,
+        tables.indices,
+        tables.close_indptr,
+        tables.close_indices,
+    )
+    for i in range(len(out)):
+        out[i] = utility_at(
+            readers[i],
+            shown[i],
+            relevance_at(matches[i], unit_length),
+            tastes,
+            root,
+            kind,
+            author,
+            round_of,
+            key,
+            appeal,
+            aged,
+            mood,
+            indptr,
+            indices,
+            close_indptr,
+            close_indices,
+        )

@@ -1,0 +1,66 @@
+"""The parts of utility that are log-odds: what of them is drawn once, and tables of the rest."""
+
+import math
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.utility import MOOD_BITS, Tastes, TasteTables
+from prism_mesa.social.params import UtilityParams
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.streams import Streams
+
+_OLDEST: Final = 1 << 16
+"""Rounds after which a post does not age any more."""
+
+
+class Odds:
+    """What readers feel about posts, in log-odds of engaging.
+
+    Tables and draws are rounded to float32, which hides the last digits of log and exp that differ between machines.
+
+    Args:
+        params: The parameters.
+        streams: The draws.
+        rounds: Rounds of a run: no post gets older.
+        round_hours: Length of a round.
+    """
+
+    def __init__(self, params: UtilityParams, streams: Streams, rounds: int, round_hours: float) -> None:
+        self.params = params
+        self._streams = streams
+        ages = [params.theta * math.log1p(age * round_hours) for age in range(min(rounds, _OLDEST) + 1)]
+        self._aged = np.array(ages, np.float32).astype(np.float64)
+        self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
+
+    def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:
+        """Return the appeal of posts with these keys: odds are lognormal with mean 1."""
+        sigma = self.params.appeal_sigma
+        if not (sigma and self.params.sensitivity and len(key)):
+            return np.zeros(len(key), np.float32)
+        return np.asarray(sigma * self._streams.normal("appeal", key.view(np.int64)) - sigma * sigma / 2, np.float32)
+
+    def tastes(self, now: int) -> Tastes:
+        """Return the numbers of utility in a round."""
+        own = self.params
+        return Tastes(
+            weight=own.weight,
+            sensitivity=own.sensitivity,
+            gamma=own.gamma,
+            reshared=own.reshared,
+            closeness=own.closeness,
+            mood_key=self._streams.key("mood"),
+            now=now,
+        )
+
+    def tables(self, network: FollowNetwork) -> TasteTables:
+        """Return the arrays of utility."""
+        ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
+        return TasteTables(self._aged, self._mood, *ties)
+
+
+def _logistic_quantiles() -> npt.NDArray[np.float64]:
+    """Return the standard logistic distribution in steps of equal probability, at the middle of each."""
+    u = (np.arange(1 << MOOD_BITS) + 0.5) / (1 << MOOD_BITS)
+    return np.log(u / (1 - u)).astype(np.float32).astype(np.float64)

@@ -1,0 +1,126 @@
+"""How often agents come online and post: lognormal between agents, capped at 1, and by how many follow them."""
+
+from collections.abc import Callable
+from functools import cache
+from math import exp, log, sqrt
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.social.params import AgentsParams
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.streams import Streams
+
+type Rows = npt.NDArray[np.integer[Any]]
+type Floats = npt.NDArray[np.float64]
+type Rates = npt.NDArray[np.float32]
+
+_NORMAL: Final = NormalDist()
+
+
+def popularity_of(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
+    """Return the normal score of each agent's rank by number of followers, shape (n,); None where it does not count.
+
+    The rank-th of n agents, from 0, has the score ``inverse normal((rank + .5) / n)``; ties are ranked by a keyed draw.
+    """
+    if not own.popularity:
+        return None
+    n = network.n_agents
+    rank = np.empty(n, np.int64)
+    rank[np.lexsort((streams.bits("popularity rank", np.arange(n)), network.n_followers))] = np.arange(n)
+    lower = np.array([_NORMAL.inv_cdf((k + 0.5) / n) for k in range((n + 1) // 2)])
+    return np.append(lower, -lower[: n // 2][::-1])[rank]
+
+
+def activity_of(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+    """Return what gives the activity of agents, by row."""
+    scale = capped_scale(own.activity, own.activity_sigma)
+    return lambda rows: _capped(_scores("activity", rows, own, streams, popularity), own.activity_sigma, scale)
+
+
+def post_rate_of(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
+    """Return what gives the probability of posting of agents, by row.
+
+    Without `post_sigma` the draw of activity serves it too: who is often there also writes more. Where agents post
+    when they are online, the mean of `post_rate` is over these: weighted by activity.
+    """
+    purpose = "activity" if own.post_sigma is None else "posting"
+    sigma = own.activity_sigma if own.post_sigma is None else own.post_sigma
+    scale = capped_scale(own.post_rate, sigma)
+    if own.posting == "online":
+        shared = 1.0 if own.post_sigma is None else own.popularity**2
+        scale = weighted_scale(own.post_rate, sigma, own.activity, own.activity_sigma, shared)
+    return lambda rows: _capped(_scores(purpose, rows, own, streams, popularity), sigma, scale)
+
+
+def _scores(purpose: str, rows: Rows, own: AgentsParams, streams: Streams, popularity: Floats | None) -> Floats:
+    """Return standard normal draws that are correlated with popularity."""
+    drawn = streams.normal(purpose, rows)
+    if popularity is None:
+        return drawn
+    return own.popularity * popularity[rows] + sqrt(1 - own.popularity**2) * drawn
+
+
+def _capped(scores: Floats, sigma: float, scale: float) -> Rates:
+    drawn = np.exp(sigma * scores - sigma * sigma / 2)
+    return np.minimum(drawn * scale, 1).astype(np.float32)
+
+
+@cache
+def capped_scale(mean: float, sigma: float) -> float:
+    """Return the factor c with which min(1, c X) has the given mean, for lognormal X of mean 1.
+
+    >>> round(capped_scale(0.5, 0.01), 6)  # no cap is felt
+    0.5
+    """
+    if sigma == 0 or mean == 0:
+        return mean
+    normal = NormalDist()
+    low, high = 0.0, 1e60  # beyond any factor that sigma <= 5 calls for
+    for _ in range(300):
+        c = (low + high) / 2
+        below = normal.cdf((-log(c) - sigma * sigma / 2) / sigma)  # share of the mean that the cap leaves
+        above = 1 - normal.cdf((-log(c) + sigma * sigma / 2) / sigma)
+        low, high = (c, high) if c * below + above < mean else (low, c)
+    return high
+
+
+@cache
+def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: float, shared: float) -> float:
+    """Return the factor c with which min(1, c X) has the given mean, weighted by activity, for lognormal X of mean 1.
+
+    Args:
+        mean: The mean that is wanted.
+        sigma: Of X.
+        activity: Mean of the activity, a lognormal that is capped at 1.
+        activity_sigma: Its sigma, before the cap.
+        shared: Correlation of the logarithms of both, before the caps.
+
+    >>> round(weighted_scale(0.2, 0.01, 0.5, 1.0, 0.0), 4)  # what is not shared weighs the same everywhere
+    0.2
+    """
+    if sigma == 0 or mean == 0 or activity == 0:
+        return capped_scale(mean, sigma)
+    scores = np.arange(-8, 8 + activity_sigma, 1 / 32)
+    weights = np.exp(-scores * scores / 2) * np.minimum(
+        np.exp(activity_sigma * scores - activity_sigma**2 / 2) * capped_scale(activity, activity_sigma), 1
+    )
+    weights /= weights.sum()
+    rest = sigma * sqrt(1 - shared**2)
+    middles = (sigma * shared * scores - sigma * sigma / 2).tolist()
+    low, high = -140.0, 140.0  # of log c
+    for _ in range(60):
+        log_c = (low + high) / 2
+        found = sum(w * _capped_mean(log_c + m, rest) for w, m in zip(weights.tolist(), middles, strict=True))
+        low, high = (log_c, high) if found < mean else (low, log_c)
+    return exp(high)
+
+
+def _capped_mean(middle: float, sigma: float) -> float:
+    """Return the mean of min(1, exp(middle + sigma Z)) for a standard normal Z."""
+    if sigma == 0:
+        return exp(min(middle, 0.0))
+    below = exp(middle + sigma * sigma / 2) * _NORMAL.cdf(-middle / sigma - sigma)
+    return below + _NORMAL.cdf(middle / sigma)

@@ -1,0 +1,197 @@
+"""What a post is worth to a reader: the formula, its parts, and what goes by it."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import kstest
+from worlds import ran, small
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.kernels.draws import mixed
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.params import UtilityParams
+from prism_mesa.social.state.odds import Odds
+from prism_mesa.social.state.posts import RESHARE
+from prism_mesa.streams import Streams
+
+ALL = {
+    "utility_sensitivity": 0.05,
+    "utility_weight": 0.5,
+    "agents_threshold_mean": 0.3,
+    "agents_band": 0.1,
+    "agents_activity": 0.9,
+    "agents_post_rate": 0.5,
+    "clock_round_minutes": 30,
+}
+
+
+def plain_utility(model, reader, post_id, close=()):
+    """Return the utility of a post by the formula, number by number."""
+    own, posts = model.params.utility, model.posts
+    relevance = model.post(post_id, reader).relevance
+    root, author = int(posts.root[post_id]), int(posts.author[post_id])
+    is_reshare = posts.kind[post_id] == RESHARE
+    follows = author in model.network.followees(reader).tolist()
+    share = own.gamma if is_reshare or not follows else 1.0
+    hours = max(model.round - int(posts.round[root]), 0) * model.params.clock.round_minutes / 60
+    bits = int(mixed(np.uint64(mixed(model.streams.key("mood"), posts.key[root])), np.uint64(reader)))
+    u = ((bits >> 48) + 0.5) / 2**16
+    odds = share * float(posts.appeal[root]) + own.reshared * is_reshare - own.theta * math.log1p(hours)
+    odds += own.closeness * (author in close) + own.mood * math.log(u / (1 - u))
+    return own.weight * relevance + own.sensitivity * odds
+
+
+@pytest.mark.parametrize("mode", ["chronological", "x_algo"])
+def test_utility_is_what_the_formula_says(mode):
+    model = ran(small(**ALL, feed_mode=mode, utility_reshared=-0.5, rng=3), 5)
+    kinds = set()
+    for post_id in range(0, len(model.posts), 3):
+        for reader in (0, 7, 19):
+            kinds.add(int(model.posts.kind[post_id]))
+            found = model.post(post_id, reader).utility
+            assert found == pytest.approx(plain_utility(model, reader, post_id), abs=1e-6)
+    assert RESHARE in kinds
+
+
+def test_columns_agents_and_one_post_have_the_same_utility_to_the_last_bit():
+    model = ran(small(**ALL, rng=4), 4)
+    readers, posts = np.meshgrid(np.arange(30), np.arange(0, len(model.posts), 5), indexing="ij")
+    readers, posts = readers.ravel(), posts.ravel()
+    platform = model.platform
+    columns = platform.utilities(readers, posts, platform.matches(readers, posts))
+    assert columns.tolist() == [
+        model.post(post, row).utility for row, post in zip(readers.tolist(), posts.tolist(), strict=True)
+    ]
+
+
+@given(st.sampled_from([0.0, 0.5, 1.0, 2.0]), st.integers(0, 50))
+def test_without_sensitivity_utility_is_relevance_times_its_weight(weight, seed):
+    model = ran(small(utility_weight=weight, utility_sensitivity=0.0, rng=seed), 1)
+    post = model.post(0, 5)
+    assert post.utility == weight * post.relevance
+
+
+def test_the_odds_of_appeal_are_lognormal_with_mean_one_and_hang_on_the_key_alone():
+    keys = Streams(1).bits("keys", np.arange(200_000))
+    odds = Odds(UtilityParams(sensitivity=0.03, appeal_sigma=1.0), Streams(5), 10, 1.0)
+    appeal = odds.draw_appeal(keys).astype(float)
+    assert np.exp(appeal).mean() == pytest.approx(1, abs=0.02)
+    assert appeal.std() == pytest.approx(1, abs=0.01)
+    assert (odds.draw_appeal(keys[::-1])[::-1] == appeal.astype(np.float32)).all()
+
+
+def test_moods_are_logistic_and_differ_between_agents_and_roots():
+    model = ran(small(**ALL | {"utility_weight": 0.0, "utility_appeal_sigma": 0.0, "utility_theta": 0.0}, rng=2), 6)
+    roots = np.flatnonzero(model.posts.root == np.arange(len(model.posts)))
+    readers, posts = (both.ravel() for both in np.meshgrid(np.arange(30), roots))
+    platform = model.platform
+    moods = platform.utilities(readers, posts, platform.matches(readers, posts)) / 0.05
+    assert len(moods) > 2000
+    assert kstest(moods, "logistic").pvalue > 1e-3
+
+
+def test_a_reshare_has_the_appeal_of_its_root_of_which_gamma_is_left():
+    model = ran(
+        small(
+            **ALL | {"utility_theta": 0.0, "utility_mood": 0.0, "utility_weight": 0.0, "agents_threshold_mean": 0.0},
+            utility_gamma=0.25,
+            utility_appeal_sigma=0.5,
+        ),
+        6,
+    )
+    posts = model.posts
+    reshare = int(np.flatnonzero(posts.kind == RESHARE)[0])
+    root = int(posts.root[reshare])
+    follower = next(row for row in range(30) if int(posts.author[root]) in model.network.followees(row).tolist())
+    appeal = float(posts.appeal[root])
+    assert model.post(reshare, follower).utility == pytest.approx(0.05 * 0.25 * appeal)
+    assert model.post(root, follower).utility == pytest.approx(0.05 * appeal)
+
+
+def test_posts_grow_old():
+    model = ran(small(**ALL | {"utility_mood": 0.0, "utility_theta": 0.8}), 5)
+    own = model.params.utility
+    age = 4 * 0.5
+    post, reader = 0, int(model.network.indptr.searchsorted(1))
+    model.platform.round = int(model.posts.round[post])
+    young = model.post(post, reader).utility
+    model.platform.round += 4
+    assert young - model.post(post, reader).utility == pytest.approx(0.05 * own.theta * math.log1p(age), rel=1e-5)
+
+
+# -- glances ---------------------------------------------------------------------------------------------------
+
+
+def of_round(model, table, round_):
+    return [row for row in model.recorder.tables[table] if row["round"] == round_]
+
+
+@pytest.mark.parametrize("glances", [2, 5, 40])
+def test_a_scrolling_agent_stops_at_the_first_post_that_is_not_below_its_band(glances):
+    model = small(**ALL, feed_glances=glances, feed_size=40, feed_window=8, ticks_per_round=12, rng=6)
+    for round_ in range(6):
+        model.step()
+        sees = {
+            (m["tick"], m["agent"]): m["post"]
+            for m in of_round(model, "transitions", round_)
+            if m["trigger"] == "sees_post"
+        }
+        seen = {}
+        for row in of_round(model, "impressions", round_):
+            seen.setdefault((row["tick"], row["agent"]), []).append(row["post"])
+        assert max(map(len, seen.values())) <= glances
+        assert sees.keys() <= seen.keys()
+        for (tick, agent), posts in seen.items():
+            low = model.population.engagement_threshold[agent] - model.platform.half_band
+            worth = [model.post(post, agent).utility for post in posts]
+            if (tick, agent) in sees:
+                assert posts[-1] == sees[tick, agent]
+                assert worth.pop() >= low
+            assert all(value < low for value in worth)
+    assert model.platform.totals["impressions"] == len(model.recorder.tables["impressions"])
+
+
+def test_who_passes_posts_does_not_tire_of_scrolling():
+    model = small(
+        **ALL | {"agents_threshold_mean": 1.0, "utility_mood": 0.0, "utility_appeal_sigma": 0.0},
+        feed_glances=2,
+        feed_size=60,
+        feed_window=9,
+        statechart_default_timeout_ticks=2,
+        network_mean_degree=20,
+        rng=1,
+    )
+    ran(model, 9)
+    rests = [m for m in of_round(model, "transitions", 8) if m["to_state"] == "resting"]
+    passed = {}
+    for row in of_round(model, "impressions", 8):
+        passed[row["agent"]] = max(row["tick"], passed.get(row["agent"], 0))
+    assert max(passed.values()) > 4
+    assert all(m["tick"] > passed.get(m["agent"], 0) for m in rests)
+
+
+def test_feeds_are_as_long_as_a_session():
+    model = SocialModel(
+        agents_n=300,
+        network_kind="erdos_renyi",
+        network_mean_degree=290,
+        agents_activity=1.0,
+        agents_activity_sigma=0.0,
+        agents_post_rate=1.0,
+        feed_size=1000,
+        feed_glances=100,
+        feed_window=5,
+        **{key: value for key, value in ALL.items() if key.startswith("utility")},
+        agents_threshold_mean=1.0,
+    )
+    model.run_for(3)
+    assert model.round_row["impressions"] > 300 * 256
+
+
+def test_what_cannot_be_is_refused():
+    for key, value in (("utility_gamma", 1.5), ("utility_sensitivity", -1), ("feed_glances", 0), ("feed_size", 10_001)):
+        with pytest.raises(ConfigError, match=key.replace("_", ".", 1)):
+            SocialModel(**{key: value})

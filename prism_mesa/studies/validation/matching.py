@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import exp, log
+from math import log
 from typing import Any, Final
 
 from prism_mesa.errors import RunError
@@ -19,7 +19,7 @@ AGENTS: Final = 5_000
 NEAR: Final = 0.03
 """So far, as a logarithm, may two rates lie apart that count as the same."""
 
-_STEPS: Final = 8
+_STEPS: Final = 10
 _FARTHEST: Final = 3.0
 """Log-odds by which a threshold is moved at most in one step."""
 
@@ -63,9 +63,10 @@ def reshare_rate(config: Config) -> float:
 def matched_threshold(config: Config, overrides: Mapping[str, Any], rate: float) -> Match:
     """Return the mean threshold at which a variant is reshared at a rate.
 
-    Where engagement is rare and moods are logistic, rates go with ``exp(-threshold / (sensitivity * mood))``: each step
-    moves the threshold by the logarithm of the ratio of both rates, and halves where two steps hold it between them.
-    Sensitivity 0 leaves utility as relevance: a log-odds is then taken as .03.
+    Where engagement is rare and moods are logistic, rates go with ``exp(-threshold / (sensitivity * mood))``: so a step
+    moves the threshold by the logarithm of the ratio of both rates, until two thresholds hold the rate between them;
+    from then on by secants (Illinois; Dowell and Jarratt 1971, doi:10.1007/BF01934364). Sensitivity 0 leaves utility as
+    relevance: a log-odds is then taken as .03.
 
     Args:
         config: The full model, as small as the runs are to be.
@@ -73,25 +74,30 @@ def matched_threshold(config: Config, overrides: Mapping[str, Any], rate: float)
         rate: Reshares per impression of the full model.
 
     Returns:
-        The best threshold of 8 steps; its ratio says how near it comes.
+        The best threshold of 10 steps; its ratio says how near it comes.
     """
     values = merged(config.model_dump(mode="json"), nested(dict(overrides)))
     unit = values["utility"]["sensitivity"] or 0.03
     threshold = float(values["agents"]["threshold_mean"])
-    low, high = 0.0, 1.0  # the rate is too high at `low`, too low at `high`
-    best = Match(threshold, 0.0)
+    ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high there -> threshold, log of the ratio
+    best, last = Match(threshold, 0.0), None
     for _ in range(_STEPS):
         own = reshare_rate(make_config(merged(values, nested({KEY: threshold})), "matching"))
         now = Match(threshold, own / rate if rate else 1.0)
         best = now if _off(now) < _off(best) else best
         if now.found:
             return now
-        low, high = (threshold, high) if now.ratio > 1 else (low, threshold)
-        step = (
-            _FARTHEST if now.ratio > exp(_FARTHEST) else -_FARTHEST if now.ratio < exp(-_FARTHEST) else log(now.ratio)
-        )
-        moved = threshold + unit * step
-        threshold = round(moved if low < moved < high else (low + high) / 2, 5)
+        off = max(-_FARTHEST, min(_FARTHEST, log(now.ratio) if now.ratio > 0 else -_FARTHEST))
+        if last == (off > 0) and (not last) in ends:  # the other end has stayed: it counts half
+            ends[not last] = ends[not last][0], ends[not last][1] / 2
+        last = off > 0
+        ends[last] = threshold, off
+        if len(ends) == 2:
+            (low, above), (high, below) = ends[True], ends[False]
+            threshold = low + (high - low) * above / (above - below)
+        else:
+            threshold += unit * off
+        threshold = round(min(1.0, max(0.0, threshold)), 5)
     return best
 
 

@@ -107,15 +107,7 @@ def validate(
 ) -> Validation:
     """Run what is missing, and return what came out; ``validation.json`` of the folder holds the tables.
 
-    Args:
-        config: The configuration; its seed is the first one.
-        name: What it is called.
-        real: What it is held against.
-        seeds: How many, counted from the configuration's own.
-        variants: Names of `VARIANTS` that are run beside it, with the same seeds.
-        out: Parent folder; the same call continues what is there.
-        engine: Who runs the runs.
-        on_run: Called with the progress at first and after each run.
+    Arguments are those of `api.validation.validate`, checked: names of variants, real values, and who runs the runs.
 
     Raises:
         ConfigError: If a variant is no configuration.
@@ -123,34 +115,30 @@ def validate(
         RunError: If a run failed; what was done is kept.
     """
     config = prepared(config)
-    told = validation_folder(config, name, out).name
     numbers = range(config.seed, config.seed + seeds)
-    kept = open_folder(alone := _design(config, told, numbers, (), {}), out)
+    alone = _design(config, validation_folder(config, name, out).name, numbers, (), {})
+    kept = open_folder(alone, out)
     make_study_folder(kept)
     kept.describe(alone, "")
     matches = _matches(config, variants, kept.path)
-    design = _design(config, told, numbers, variants, matches)
+    design = _design(config, alone.name, numbers, variants, matches)
     result = run_study(design, kept, engine, on_run=on_run)
     runs = run_table(design, kept).runs
-    done = runs[runs["status"] == "done"]
-    if done[done["arm"] == FULL].empty or len(done) < len(runs):
-        failed = runs[runs["status"] != "done"].iloc[0]
-        raise RunError(f"{kept.path}: {len(runs) - len(done)} of {len(runs)} runs failed; first: {failed['reason']}")
+    done = _done(runs, kept.path)
     rows, others = _tables(config, done, real, variants)
-    found = Validation(
-        kept.path,
-        config,
-        tuple(design.seeds),
-        rows,
-        others,
-        matches,
-        pd.read_parquet(kept.table(CURVES)),
-        done,
-        real,
-        _notes(result.notes, rows),
-    )
+    curves, notes = pd.read_parquet(kept.table(CURVES)), _notes(result.notes, rows)
+    found = Validation(kept.path, config, tuple(numbers), rows, others, matches, curves, done, real, notes)
     _write(found, kept)
     return found
+
+
+def _done(runs: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """Return the runs, once it is known that none failed."""
+    done = runs[runs["status"] == "done"]
+    if len(done) < len(runs):
+        reason = runs.loc[runs["status"] != "done", "reason"].iloc[0]
+        raise RunError(f"{path}: {len(runs) - len(done)} of {len(runs)} runs failed; the first one: {reason}")
+    return done
 
 
 def _notes(notes: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prism_mesa.studies.estimators.trees import SIZE_CLASSES
 from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
@@ -15,6 +16,8 @@ from prism_mesa.view.study.style import INK, color_of, panels, tidy
 
 _MOST_VARIANTS: Final = 4
 _POINTS: Final = 200
+_FEW: Final = 20
+"""Fewer real points than that are drawn as points: what lies between is not known."""
 
 type Floats = npt.NDArray[np.float64]
 
@@ -28,8 +31,17 @@ def cascades_figure(found: Validation) -> Figure:
     """Return the share of cascades of at least a size: real, simulated, and beside them up to four variants."""
     figure, [axes] = panels(1, columns=1, height=4.2)
     x, y = found.real.curves["cascade_sizes"]
-    few = len(x) < 20
-    axes.plot(x, y, color=INK, marker="o" if few else "", lw=1.6, label="real (VoterFraud2020)", zorder=5)
+    few = len(x) < _FEW
+    axes.plot(
+        x,
+        y,
+        color=INK,
+        marker="o" if few else "",
+        ls=":" if few else "-",
+        lw=1.6,
+        label="real (VoterFraud2020)",
+        zorder=5,
+    )
     for place, arm in enumerate((FULL, *list(found.variants)[:_MOST_VARIANTS])):
         sizes, low, mean, high = _band(found, "cascade_sizes", arm)
         if len(sizes):
@@ -61,7 +73,9 @@ def shapes_figure(found: Validation) -> Figure:
     figure, grid = panels(4)
     for axes, name in zip(grid, ("depth", "breadth", "virality"), strict=False):
         _overlay(axes, found, name, name.capitalize(), None)
-        axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel=f"mean {name}")
+        axes.set(xscale="log", xlabel="size of the cascade, from", ylabel=f"mean {name}")
+        axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
+        axes.minorticks_off()
     _overlay(grid[3], found, "reproduction", "Reproduction number", None)
     grid[3].set(xlabel="hop", ylabel="children per node")
     return figure
@@ -73,9 +87,12 @@ def _overlay(axes: Axes, found: Validation, name: str, title: str, real: tuple[A
         x, low, mean, high = _band(found, name, arm)
         if arm == FULL:
             axes.fill_between(x, low, high, color=color_of(place), alpha=0.2, lw=0)
-        axes.plot(x, mean, color=color_of(place), ls="-" if arm == FULL else ":", lw=1.4 if arm == FULL else 0.9)
+        style: dict[str, Any] = {"ls": "-", "lw": 1.4, "label": "simulated"} if arm == FULL else {"ls": ":", "lw": 0.9}
+        axes.plot(x, mean, color=color_of(place), **style)
     if real is not None:
-        axes.plot(*real, color=INK, marker="o" if len(real[0]) < 20 else "", ms=3, lw=1.4)
+        few = len(real[0]) < _FEW
+        axes.plot(*real, color=INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
+        axes.legend(frameon=False, fontsize=8)
     tidy(axes, title)
 
 
@@ -98,8 +115,6 @@ def _band(found: Validation, name: str, arm: str) -> tuple[Floats, Floats, Float
         return (np.zeros(0),) * 4
     if name == "cascade_sizes":
         return _steps(own)
-    if name in ("depth", "breadth", "virality"):  # sizes are means of a class: classes are numbered in each run
-        own = own.assign(x=np.floor(np.log10(own["x"]) * 4) / 4).assign(x=lambda rows: 10 ** rows["x"])
     by_place = own.groupby("x")["y"]
     x = np.asarray(list(by_place.groups), np.float64)
     low, mean, high = (np.asarray(by_place.agg(how), np.float64) for how in ("min", "mean", "max"))

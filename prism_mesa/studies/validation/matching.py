@@ -13,7 +13,7 @@ from prism_mesa.runs.lifecycle import as_before
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 
-AGENTS: Final = 5_000
+AGENTS: Final = 3_000
 """At most so many agents has the small run in which a threshold is looked for."""
 
 NEAR: Final = 0.03
@@ -45,7 +45,7 @@ class Match:
 
 
 def small(config: Config) -> Config:
-    """Return a configuration with at most 5,000 agents; a graph from a file stays as it is."""
+    """Return a configuration with at most 3,000 agents; a graph from a file stays as it is."""
     if config.agents.n <= AGENTS or config.network.kind == "edges":
         return config
     return config.model_copy(update={"agents": config.agents.model_copy(update={"n": AGENTS})})

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.errors import ConfigError, RunError, one_line
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.collect import run_table
 from prism_mesa.studies.design.identity import code_version, digest, identity_of
@@ -36,7 +36,7 @@ MEASURES: Final = (*(target.measure for target in TARGETS), *_BESIDE, *_SHAPES)
 """What is measured of each run: all targets, and what helps to read them."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Validation:
     """What a validation came to.
 
@@ -78,6 +78,11 @@ class Validation:
     def passed(self) -> bool:
         """Whether all required targets that apply are inside, jointly; not if none applies."""
         return self.judged > 0 and not self.outside
+
+    @one_line
+    def __repr__(self) -> str:
+        inside = self.judged - len(self.outside)
+        return f"<Validation {inside} of {self.judged} targets inside, {len(self.seeds)} seeds, {self.path}>"
 
 
 def prepared(config: Config) -> Config:

@@ -11,7 +11,7 @@ from prism_mesa.studies.validation.matching import Match
 from prism_mesa.studies.validation.real import carried
 from prism_mesa.studies.validation.rows import rows_of
 from prism_mesa.studies.validation.targets import CASCADES
-from prism_mesa.studies.validation.validation import Validation
+from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.view.validation.figures import cascades_figure, figures_of
 from prism_mesa.view.validation.report import markdown
 from prism_mesa.view.validation.words import broken, data_used, joint, validation_lines, variant_line
@@ -45,7 +45,7 @@ def found():
         variants={"one_probability": rows(burstiness=[0.0] * 3, **nothing)},
         matches={"one_probability": Match(0.2, 1.01)},
         curves=curves(),
-        runs=pd.DataFrame(),
+        runs=pd.DataFrame({"arm": ["full", "one_probability"]} | {name: [0.25, 0.75] for name in BESIDE}),
         real=carried(),
         notes=("a note",),
     )
@@ -70,7 +70,7 @@ def test_a_variant_breaks_what_the_full_model_reaches(found):
     lost = broken(found, found.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
     told = variant_line(found, "one_probability")
-    assert "(4 of cascades)" in told
+    assert "(outside in all: 4 of 6 targets of cascades)" in told
     assert "Threshold 0.2, reshares per impression x 1.01" in told
     assert "NOT" not in told
     apart = Validation(**{**vars(found), "matches": {"one_probability": Match(0.2, 0.5)}})
@@ -90,7 +90,7 @@ def test_the_lines_and_the_page_have_all_targets_and_sources(found):
     assert all(row.target.told in lines and row.target.told in page for row in found.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 21 + 17
-    assert "Goel" not in page
+    assert "| `shape_depth` | 0.25 | 0.75 |" in page
     assert "Abilov et al. 2021" in page
 
 

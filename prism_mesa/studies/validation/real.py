@@ -12,6 +12,7 @@ import pandas as pd
 from prism_mesa.errors import DataError
 from prism_mesa.runs.measures import ccdf, gini, tail_exponent, top_share
 from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
+from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
 from prism_mesa.studies.measures.curves import SHARES, lorenz
 from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS
 from prism_mesa.studies.validation.targets import DELAYS, QUANTILES, SIZES, TARGETS, TOP_SHARES
@@ -98,7 +99,10 @@ def _of_sizes(table: pd.DataFrame) -> _Computed:
     """Return what a histogram of cascade sizes (`size`, `n`) says."""
     sizes = np.repeat(table["size"].to_numpy(), table["n"].to_numpy())
     mean = float(sizes.mean())
+    fit = fit_power_law(sizes, 10)
     values = {
+        "post_tail_ks": fit.ks,
+        "post_tail_p": plausibility(fit, 100),
         "post_size_1": float((sizes == 1).mean()),
         "post_size_2": float((sizes == 2).mean()),
         "post_size_mean": mean,

@@ -115,6 +115,28 @@ TARGETS: Final = (
         "persons_never_reshared", 0.705, 0.60, 0.80, "esm_persons", "persons: never reshared", "predicted", "window"
     ),
     Target(
+        "post_tail_ks",
+        0.0189,
+        -inf,
+        inf,
+        "voterfraud_cascades",
+        "distance from a power law, from 10",
+        "predicted",
+        "sizes",
+        required=False,
+    ),
+    Target(
+        "post_tail_p",
+        0.0,
+        -inf,
+        inf,
+        "voterfraud_cascades",
+        "plausibility of a power law, from 10",
+        "predicted",
+        "sizes",
+        required=False,
+    ),
+    Target(
         "reproduction_later",
         0.25,
         -inf,

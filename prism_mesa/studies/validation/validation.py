@@ -30,10 +30,19 @@ _MATCHED: Final = "matched.json"
 _RECORDED: Final = 6_000
 """Agents whose transitions are recorded, of more than so many, if the configuration does not say."""
 
-_BESIDE: Final = ("followees_mean", "post_impressions", "reproduction_0", "reproduction_1", "reproduction_2")
-_SHAPES: Final = ("shape_depth", "shape_breadth", "shape_virality", "reshares_per_impression")
-MEASURES: Final = (*(target.measure for target in TARGETS), *_BESIDE, *_SHAPES)
-"""What is measured of each run: all targets, and what helps to read them."""
+_BESIDE: Final = (
+    "followees_mean",
+    "post_impressions",
+    "reproduction_0",
+    "reproduction_1",
+    "reproduction_2",
+)
+_SHAPES: Final = ("reproduction_later", "shape_depth", "shape_breadth", "shape_virality", "reshares_per_impression")
+BESIDE: Final = (*_BESIDE, *_SHAPES)
+"""What helps to read the table: predicted shapes, and what they hang on."""
+
+MEASURES: Final = tuple(dict.fromkeys([*(target.measure for target in TARGETS), *BESIDE]))
+"""What is measured of each run."""
 
 
 @dataclass(frozen=True, repr=False)

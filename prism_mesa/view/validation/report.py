@@ -8,8 +8,8 @@ from prism_mesa.runs.folder import make_folder
 from prism_mesa.studies.folder import write_text
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import SOURCES
-from prism_mesa.studies.validation.validation import Validation
-from prism_mesa.studies.validation.variants import VARIANTS
+from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.view.study.style import png_of
 from prism_mesa.view.validation.figures import figures_of
 from prism_mesa.view.validation.words import HEAD, cells, data_used, joint, number, variant_line
@@ -36,6 +36,7 @@ def markdown(found: Validation) -> str:
     )
     parts.append(f"**Fitted to** {fitted}.\n\n**Given,** not predicted: {given}.\n\n**Predicted:** {predicted}.")
     parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(found).items()]
+    parts += ["## Shapes, and what they hang on", _beside(found)]
     if found.variants:
         parts += ["## Without what, what breaks", _variants(found)]
         parts += [f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in found.variants.items()]
@@ -48,6 +49,15 @@ def markdown(found: Validation) -> str:
 
 def _table(rows: Sequence[Row]) -> str:
     lines = [HEAD, ("---",) * len(HEAD), *map(cells, rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _beside(found: Validation) -> str:
+    """Return means over seeds of what is no target, a column for the configuration and each variant."""
+    arms = (FULL, *found.variants)
+    means = found.runs.groupby("arm")[list(BESIDE)].mean()
+    lines = [("measure", *arms), ("---",) * (1 + len(arms))]
+    lines += [(f"`{name}`", *(number(float(means.loc[arm, name])) for arm in arms)) for name in BESIDE]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

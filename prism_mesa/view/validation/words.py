@@ -75,10 +75,11 @@ def broken(found: Validation, rows: Sequence[Row]) -> list[Row]:
 def variant_line(found: Validation, name: str) -> str:
     """Return what breaks in a variant, and at which threshold it was run."""
     lost = broken(found, found.variants[name])
-    cascades = sum(row.target.measure in CASCADES for row in lost)
+    cascades = [row for row in found.variants[name] if row.target.measure in CASCADES and row.inside is not None]
     told = ", ".join(f"{row.target.told} {number(row.simulated)}" for row in lost) or "nothing"
     told = f"{VARIANTS[name].told}: breaks {told}"
-    told += f" ({cascades} of cascades)" if cascades else ""
+    if cascades:
+        told += f" (outside in all: {sum(row.fails for row in cascades)} of {len(cascades)} targets of cascades)"
     if (match := found.matches.get(name)) is not None:
         fits = "" if match.found else ": NOT the same rate"
         told += f". Threshold {match.threshold:g}, reshares per impression x {match.ratio:.2f}{fits}"

@@ -126,6 +126,8 @@ def test_exponents_need_enough_cascades(run):
     tables = {"posts": posts, "cascades": cascades}
     many = FinishedRun(run.config, {}, tables.__getitem__, run.follows)
     assert value(many, "post_tail_10") > 1
+    assert 0 < value(many, "post_tail_ks") < 1
+    assert value(many, "post_tail_p") == 0  # five sizes are no power law
     assert isnan(value(many, "post_tail_100"))  # 199
     assert value(many, "post_size_100") == 199 / n
 

@@ -14,7 +14,7 @@ from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
 from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
 from prism_mesa.studies.estimators.trees import hops, reproduction
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
 from prism_mesa.studies.measures.window import measured_posts, of_kind
 
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
@@ -218,6 +218,7 @@ def _followees(run: FinishedRun) -> float:
 
 
 _FOLLOWS: Final = (
+    Measure("agents", said("agents"), "agents that are there at the end", "agents"),
     Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents"),
     Measure(
         "degree_assortativity",

@@ -95,7 +95,9 @@ TARGETS: Final = (
     Target("post_size_mean", 2.245, 1.7, 2.7, "voterfraud_cascades", "mean size of a cascade", "fitted", "sizes"),
     Target("post_tail_10", 1.92, 1.6, 2.2, "voterfraud_cascades", "exponent of sizes from 10", "fitted", "sizes"),
     Target("post_tail_100", 2.22, 1.9, 2.5, "voterfraud_cascades", "exponent of sizes from 100", "fitted", "many"),
-    Target("post_size_100", 0.001973, 1 / 4000, 1 / 300, "voterfraud_cascades", "reach 100", "fitted", "sizes"),
+    Target(
+        "post_size_100", 0.001973, 1 / 4000, 1 / 300, "voterfraud_cascades", "share that reaches 100", "fitted", "sizes"
+    ),
     Target("window_liked", 0.378, 0.33, 0.43, "esm_windows", "windows of use: liked", "fitted", "window"),
     Target("window_reshared", 0.163, 0.11, 0.21, "esm_windows", "windows of use: reshared", "fitted", "window"),
     Target("window_replied", 0.120, 0.07, 0.17, "esm_windows", "windows of use: replied", "fitted", "window"),

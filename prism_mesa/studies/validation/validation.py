@@ -31,6 +31,7 @@ _RECORDED: Final = 6_000
 """Agents whose transitions are recorded, of more than so many, if the configuration does not say."""
 
 _BESIDE: Final = (
+    "agents",
     "followees_mean",
     "post_impressions",
     "reproduction_0",
@@ -166,13 +167,13 @@ def _tables(
 ) -> tuple[tuple[Row, ...], dict[str, tuple[Row, ...]]]:
     """Return the tables of the full model and of its variants, to which the same targets apply."""
     full = done[done["arm"] == FULL]
-    followees = float(full["followees_mean"].mean())
+    size = float(full["agents"].mean()), float(full["followees_mean"].mean())
     tails = full["post_tail_100"].notna()
 
     def excused(target: Target) -> str:
-        if target.needs == "many" and not why_not(target, config, followees) and tails.mean() <= 0.5:
+        if target.needs == "many" and not why_not(target, config, *size) and tails.mean() <= 0.5:
             return f"fewer than 200 cascades reach 100 (in {(~tails).sum()} of {len(full)} seeds)"
-        return why_not(target, config, followees)
+        return why_not(target, config, *size)
 
     others = {name: rows_of(done[done["arm"] == name], real, excused) for name in variants}
     return rows_of(full, real, excused), others

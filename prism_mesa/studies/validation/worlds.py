@@ -24,22 +24,22 @@ OF_SMALL_GRAPHS: Final = (
 """What is held against data on a graph from a file with few followees."""
 
 
-def why_not(target: Target, config: Config, followees: float) -> str:
+def why_not(target: Target, config: Config, agents: float, followees: float) -> str:
     """Return why a target does not apply to a world, in a few words; empty if it does.
 
     Args:
         target: The target.
         config: The world's configuration; that of a variant has the same targets as what it is a variant of.
-        followees: How many an agent follows on average.
+        agents: How many there are; of a graph from a file only a run tells.
+        followees: How many an agent follows on average, in the runs.
     """
     minutes = config.clock.round_minutes
-    n = config.agents.n
     few = followees < LEAST_FOLLOWEES
     if config.network.kind == "edges" and few and target.required and target.measure not in OF_SMALL_GRAPHS:
         return f"a graph with {followees:.1f} followees: only reshares per post and windows of use"
     if target.needs in ("sizes", "many"):
-        if n < LEAST_AGENTS:
-            return f"{n:,} agents: a post needs some 1,000 impressions ({LEAST_AGENTS:,} agents)"
+        if agents < LEAST_AGENTS:
+            return f"{agents:,.0f} agents: a post needs some 1,000 impressions ({LEAST_AGENTS:,} agents)"
         if few:
             return f"{followees:.0f} followees: a post needs some 1,000 impressions ({LEAST_FOLLOWEES} followees)"
     if target.needs == "window" and not WINDOW_MIN[0] <= minutes <= WINDOW_MIN[1]:

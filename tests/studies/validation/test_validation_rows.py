@@ -73,7 +73,9 @@ def test_json_has_the_names_that_scripts_rely_on_and_no_number_that_is_none():
 
 def reasons(values, followees=300.0):
     config = Config.model_validate(values)
-    return {target.measure: why_not(target, config, followees) for target in TARGETS if target.required}
+    return {
+        target.measure: why_not(target, config, config.agents.n, followees) for target in TARGETS if target.required
+    }
 
 
 def test_all_targets_apply_to_a_large_world_of_half_hours():

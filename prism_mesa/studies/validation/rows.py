@@ -7,6 +7,7 @@ from math import isfinite, nan
 import numpy as np
 import pandas as pd
 
+from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.statistics.intervals import interval
 from prism_mesa.studies.validation.real import Real
 from prism_mesa.studies.validation.targets import TARGETS, Target
@@ -23,7 +24,7 @@ class Row:
         target: The target.
         real: Its real value.
         simulated: Mean over seeds that have a value; NaN without any.
-        low: Where the 95 % interval of the mean begins; NaN of fewer than two seeds.
+        low: Where the 95 % interval of the mean begins, within what is possible; NaN of fewer than two seeds.
         high: Where it ends.
         n: Seeds that have a value.
         share_inside: Of all seeds, those whose own value is inside.
@@ -65,13 +66,15 @@ def _row(target: Target, done: pd.DataFrame, real: float, why_not: str) -> Row:
     values = done[target.measure].to_numpy(np.float64)
     known = values[np.isfinite(values)]
     mean = float(known.mean()) if len(known) else nan
-    low, high = interval((known[:, None],)) if len(known) > 1 else (np.array([nan]), np.array([nan]))
+    ends = interval((known[:, None],)) if len(known) > 1 else (np.array([nan]), np.array([nan]))
+    measure = find_measure(target.measure)
+    low, high = (float(np.clip(end[0], measure.low, measure.high)) for end in ends)
     within = (values >= target.low) & (values <= target.high)  # NaN is not
     judged = target.required and not why_not and len(values) > 0
     enough = len(known) > _MOST_MISSING * len(values)
     inside = bool(enough and target.low <= mean <= target.high) if judged else None
     share = float(within.mean()) if judged else nan
-    return Row(target, real, mean, float(low[0]), float(high[0]), len(known), share, inside, why_not)
+    return Row(target, real, mean, low, high, len(known), share, inside, why_not)
 
 
 def as_json(row: Row) -> dict[str, object]:

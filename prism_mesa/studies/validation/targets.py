@@ -27,12 +27,12 @@ class Source:
 SOURCES: Final[Mapping[str, Source]] = {
     "voterfraud_cascades": Source(
         "VoterFraud2020, tweets",
-        "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-01551-8",
+        "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
         "sizes of the cascades of 3,982,990 tweets, those never retweeted among them",
     ),
     "voterfraud_users": Source(
         "VoterFraud2020, users",
-        "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-01551-8",
+        "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
         "tweets and retweets of 341,676 users",
     ),
     "esm_windows": Source(
@@ -47,14 +47,18 @@ SOURCES: Final[Mapping[str, Source]] = {
     ),
     "ropensci": Source(
         "rOpenSci",
-        "published analytics of three accounts, 2016-2021",
+        "analytics of its account, 2016-2021, published by itself",
         "9,723,067 impressions of 1,668 tweets",
     ),
-    "klout": Source("Klout", "Spasojevic et al. 2015, doi:10.1145/2736277.2741130", "minutes from post to reaction"),
-    "congress": Source("US Congress", "timeline archive of 525 accounts", "times of 179,974 tweets"),
+    "klout": Source(
+        "Klout",
+        "Spasojevic et al. 2015, arXiv:1506.02089",
+        "minutes from post to reaction on Twitter, of the first day",
+    ),
+    "congress": Source("US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets"),
     "graphs": Source(
         "two follow graphs",
-        "Anwar, Saveski and Roy 2021, doi:10.1145/3437963.3441787",
+        "Anwar, Saveski and Roy 2021, WSDM",
         "who follows whom among 9,226 and 13,688 users",
     ),
 }

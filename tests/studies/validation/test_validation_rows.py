@@ -43,6 +43,12 @@ def test_the_mean_decides_and_the_share_of_seeds_is_told():
     assert rows(table(post_size_mean=values + 1))["post_size_mean"].fails
 
 
+def test_an_interval_ends_where_a_measure_does():
+    row = rows(table(post_size_1=[0.5, 1.0, 1.0, 1.0]))["post_size_1"]
+    assert row.high == 1
+    assert 0 < row.low < row.simulated
+
+
 def test_an_exponent_that_most_seeds_do_not_have_is_outside():
     assert rows(table(post_tail_10=[nan] * 4))["post_tail_10"].fails
     assert rows(table(post_tail_10=[1.9, 1.9, nan, nan]))["post_tail_10"].fails

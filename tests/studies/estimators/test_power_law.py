@@ -12,7 +12,9 @@ from scipy.stats import kstest, zipf
 from prism_mesa.streams import generator
 from prism_mesa.studies.estimators.power_law import distance, drawn_sizes, fit_power_law, plausibility
 
-VOTERFRAUD = Path(__file__).parents[4] / "shared" / "data" / "cascades_voterfraud" / "cascade_size_histogram.csv"
+DATA = Path(__file__).parents[4] / "shared" / "data"
+VOTERFRAUD = DATA / "cascades_voterfraud" / "cascade_size_histogram.csv"
+GRAPHS = DATA / "follow_graph"
 
 
 def drawn(exponent, least=1, n=20_000, name="sizes"):
@@ -94,3 +96,21 @@ def test_the_exponents_of_voterfraud_are_those_that_were_published():
     sizes = np.repeat(large["size"].to_numpy(), large["n"].to_numpy())
     assert fit_power_law(sizes, 10).exponent == pytest.approx(1.92, abs=0.01)
     assert fit_power_law(sizes, 100).exponent == pytest.approx(2.22, abs=0.01)
+
+
+@pytest.mark.skipif(not GRAPHS.exists(), reason="shared/data is not here")
+@pytest.mark.parametrize(
+    ("graph", "column", "least", "exponent", "ks", "n"),
+    [
+        ("verizoncareers", "src", 1, 1.71, 0.0166, 5078),
+        ("verizoncareers", "dst", 28, 2.70, 0.0336, 366),
+        ("bofa_careers", "src", 2, 1.81, 0.0170, 3303),
+        ("bofa_careers", "dst", 22, 2.55, 0.0224, 466),
+    ],
+)
+def test_tails_of_real_graphs_begin_and_fall_as_was_published(graph, column, least, exponent, ks, n):
+    degrees = pd.read_csv(GRAPHS / f"{graph}_edges.csv.gz")[column].value_counts()
+    fit = fit_power_law(degrees.to_numpy())
+    assert (fit.least, fit.n) == (least, n)
+    assert fit.exponent == pytest.approx(exponent, abs=0.006)
+    assert fit.ks == pytest.approx(ks, abs=1e-4)

@@ -6,13 +6,17 @@ from typing import Annotated
 import typer
 
 from prism_mesa.cli.arguments import AsJson, Configured, OutOption, file_and_overrides
-from prism_mesa.cli.console import progress_bar
-from prism_mesa.cli.studies import Workers
+from prism_mesa.cli.studies import Workers, runs_bar
 from prism_mesa.errors import RunError
 from prism_mesa.terminal import show, show_json
 
 CALIBRATED_FILE = Path("configs/calibrated.yaml")
 """What is validated where no file is named."""
+
+Fitted = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="calibration file: its fit says what was fitted, all else is predicted"),
+]
 
 
 def validate(
@@ -29,6 +33,7 @@ def validate(
             help="a null model or ablation to run beside it; several: the option again; nulls, or all",
         ),
     ] = None,
+    fitted: Fitted = None,
     workers: Workers = None,
     out: OutOption = Path("results"),
     as_json: AsJson = False,
@@ -44,17 +49,17 @@ def validate(
     config = load_config(file, given)
     name = config.name if file is None else Path(file).stem
     arms = 1 + len(chosen_variants(variant or ()))
-    with progress_bar(seeds * arms, "runs", then="tables and figures") as advance:
-        before = 0
-
-        def on_run(progress: object) -> None:
-            nonlocal before
-            now = getattr(progress, "done", 0) + getattr(progress, "failed", 0)
-            advance(now - before, of=getattr(progress, "planned", seeds * arms))
-            before = now
-
+    with runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
         found = validated(
-            config, data=data, seeds=seeds, variants=variant or (), workers=workers, out=out, name=name, on_run=on_run
+            config,
+            data=data,
+            seeds=seeds,
+            variants=variant or (),
+            fitted=fitted,
+            workers=workers,
+            out=out,
+            name=name,
+            on_run=on_run,
         )
     if as_json:
         show_json([row_as_json(row) for row in found.rows])

@@ -75,6 +75,15 @@ def test_an_unknown_variant_or_folder_of_data_is_bad_input(prism, jobs, tmp_path
     assert jobs == []
 
 
+def test_what_was_fitted_is_read_from_a_calibration_file(prism, jobs, tmp_path):
+    file = tmp_path / "fit.yaml"
+    file.write_text("parameters: {}\n")
+    code, _, err = prism("validate", *TINY, "--fitted", file)
+    assert code == 2
+    assert "fit.yaml: fit: names no measures" in err
+    assert jobs == []
+
+
 def test_a_null_model_needs_the_mechanism(prism, jobs):
     code, _, err = prism("validate", *TINY, "utility.sensitivity=0", "--variant", "nulls", "--seeds", 1)
     assert code == 2

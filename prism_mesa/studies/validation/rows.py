@@ -1,6 +1,6 @@
 """The table of a validation: each target with what was simulated, and whether that is inside."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 
@@ -48,7 +48,9 @@ class Row:
         return self.target.required and self.inside is False
 
 
-def rows_of(runs: pd.DataFrame, real: Real, excused: Callable[[Target], str]) -> tuple[Row, ...]:
+def rows_of(
+    runs: pd.DataFrame, real: Real, excused: Callable[[Target], str], targets: Sequence[Target] = TARGETS
+) -> tuple[Row, ...]:
     """Return the table of some runs.
 
     A measure that is no number in most runs is outside: there is no tail to measure an exponent of.
@@ -57,9 +59,10 @@ def rows_of(runs: pd.DataFrame, real: Real, excused: Callable[[Target], str]) ->
         runs: Those of one condition, a row for each seed, with a column for each measure; failed ones are left out.
         real: Real values.
         excused: Returns why a target does not apply, empty if it does.
+        targets: All targets, with what was fitted.
     """
     done = runs[runs["status"] == "done"]
-    return tuple(_row(target, done, real.values[target.measure], excused(target)) for target in TARGETS)
+    return tuple(_row(target, done, real.values[target.measure], excused(target)) for target in targets)
 
 
 def _row(target: Target, done: pd.DataFrame, real: float, why_not: str) -> Row:

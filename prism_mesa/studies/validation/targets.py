@@ -1,7 +1,7 @@
 """What is known of real platforms, as PRISM carries it: real values, tolerances, and where they come from."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Literal
 
@@ -159,6 +159,19 @@ TARGETS: Final = (
     Target("friendship_paradox", 0.984, -inf, inf, "graphs", "friendship paradox", "predicted", "any", required=False),
 )
 """All targets, in the order of the table; bounds of what only informs are infinite."""
+
+
+def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
+    """Return all targets, those of some measures as fitted and the others as predicted, but for what is given.
+
+    Args:
+        measures: What was fitted; None: as it stands in `TARGETS`.
+    """
+    if measures is None:
+        return TARGETS
+    roles: dict[bool, Role] = {True: "fitted", False: "predicted"}
+    return tuple(one if one.role == "given" else replace(one, role=roles[one.measure in measures]) for one in TARGETS)
+
 
 CASCADES: Final = ("post_size_1", "post_size_2", "post_size_mean", "post_tail_10", "post_tail_100", "post_size_100")
 """Measures of the targets of cascades."""

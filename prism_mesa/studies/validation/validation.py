@@ -1,7 +1,7 @@
 """A configuration validated: run with several seeds, beside its variants, and held against real values."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,7 @@ from prism_mesa.studies.study import run_study
 from prism_mesa.studies.validation.matching import KEY, Match, matched_threshold, reshare_rate, small
 from prism_mesa.studies.validation.real import Real
 from prism_mesa.studies.validation.rows import Row, as_json, rows_of
-from prism_mesa.studies.validation.targets import TARGETS, Target
+from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.studies.validation.worlds import why_not
 
@@ -116,6 +116,7 @@ def validate(
     *,
     seeds: int = 3,
     variants: Sequence[str] = (),
+    fitted: Collection[str] | None = None,
     out: str | Path = "results",
     engine: Engine,
     on_run: Callable[[Progress], object] = lambda progress: None,
@@ -140,7 +141,7 @@ def validate(
     result = run_study(design, kept, engine, on_run=on_run)
     runs = run_table(design, kept).runs
     done = _done(runs, kept.path)
-    rows, others = _tables(config, done, real, variants)
+    rows, others = _tables(config, done, real, variants, targets_fitted(fitted))
     curves, notes = pd.read_parquet(kept.table(CURVES)), _notes(result.notes, rows)
     found = Validation(kept.path, config, tuple(numbers), rows, others, matches, curves, done, real, notes)
     _write(found, kept)
@@ -163,7 +164,7 @@ def _notes(notes: Sequence[str], rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _tables(
-    config: Config, done: pd.DataFrame, real: Real, variants: Sequence[str]
+    config: Config, done: pd.DataFrame, real: Real, variants: Sequence[str], targets: Sequence[Target]
 ) -> tuple[tuple[Row, ...], dict[str, tuple[Row, ...]]]:
     """Return the tables of the full model and of its variants, to which the same targets apply."""
     full = done[done["arm"] == FULL]
@@ -175,8 +176,8 @@ def _tables(
             return f"fewer than 200 cascades reach 100 (in {(~tails).sum()} of {len(full)} seeds)"
         return why_not(target, config, *size)
 
-    others = {name: rows_of(done[done["arm"] == name], real, excused) for name in variants}
-    return rows_of(full, real, excused), others
+    others = {name: rows_of(done[done["arm"] == name], real, excused, targets) for name in variants}
+    return rows_of(full, real, excused, targets), others
 
 
 def _design(

@@ -11,7 +11,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.studies.measures.catalogue import MEASURES
 from prism_mesa.studies.measures.sessions import USED_WINDOWS
 from prism_mesa.studies.validation.real import carried, real_of
-from prism_mesa.studies.validation.targets import CASCADES, SIZES, SOURCES, TARGETS
+from prism_mesa.studies.validation.targets import CASCADES, SIZES, SOURCES, TARGETS, targets_fitted
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 here = pytest.mark.skipif(not DATA.exists(), reason="shared/data is not here")
@@ -65,6 +65,14 @@ def test_fitted_and_predicted_are_of_different_data():
     assert by_role["fitted"]
     assert by_role["predicted"]
     assert not by_role["fitted"] & by_role["predicted"]
+
+
+def test_what_was_fitted_may_be_named():
+    roles = {target.measure: target.role for target in targets_fitted({"post_like_rate", "hours_r"})}
+    assert roles["post_like_rate"] == "fitted"
+    assert roles["post_size_1"] == "predicted"
+    assert roles["hours_r"] == "given"
+    assert targets_fitted(None) == TARGETS
 
 
 def test_carried_curves_agree_with_carried_values():

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from prism_mesa.cli.arguments import AsJson, Configured, OutOption, file_and_overrides
+from prism_mesa.cli.arguments import Configured, OutOption, file_and_overrides
 from prism_mesa.cli.studies import Workers, runs_bar
 from prism_mesa.errors import RunError
 from prism_mesa.terminal import show, show_json
@@ -17,6 +17,8 @@ Fitted = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="calibration file: its fit says what was fitted, all else is predicted"),
 ]
+
+AsList = Annotated[bool, typer.Option("--json", help="print the table as one JSON list on stdout, and nothing else")]
 
 
 def validate(
@@ -36,7 +38,7 @@ def validate(
     fitted: Fitted = None,
     workers: Workers = None,
     out: OutOption = Path("results"),
-    as_json: AsJson = False,
+    as_json: AsList = False,
 ) -> None:
     """Hold a configuration against real data: measures, intervals, figures; ends with 1 if a target is missed."""
     from prism_mesa.api.validation import validate as validated

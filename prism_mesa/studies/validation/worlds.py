@@ -9,10 +9,10 @@ LEAST_AGENTS: Final = 10_000
 LEAST_FOLLOWEES: Final = 150
 """Below it real rates and real sizes exclude each other: a post gets too few impressions."""
 
-WINDOW_MIN: Final = (20, 45)
-"""Minutes of a round that stands for a window of 30."""
+WINDOW_MIN: Final = (20, 60)
+"""Minutes of a round that stands for a window of 30 in which somebody looked in once."""
 
-LONGEST_ROUND_MIN: Final = 30
+LONGEST_ROUND_MIN: Final = 60
 """Minutes of a round by which delays of an hour can be told."""
 
 DAY_H: Final = 24

@@ -101,9 +101,9 @@ def test_a_small_audience_has_no_rates_and_sizes():
 
 
 def test_long_rounds_have_no_windows_and_no_delays():
-    hours = reasons(LARGE | {"clock": {"round_minutes": 60}})
-    assert "60 minutes" in hours["window_liked"]
-    assert "60 minutes" in hours["delay_median"]
+    hours = reasons(LARGE | {"clock": {"round_minutes": 90}})
+    assert "90 minutes" in hours["window_liked"]
+    assert "90 minutes" in hours["delay_median"]
     assert not hours["post_size_1"]
 
 

@@ -24,9 +24,10 @@ _LARGEST: Final = 10_000_000
 _WRITTEN: Final = {
     **dict.fromkeys((".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml"), "file"),
     **dict.fromkeys(("*.parquet", "report*.html", "report*.md"), "file"),
+    **dict.fromkeys(("calibration.json", "calibration.yaml", "trials.json", "fitted.yaml"), "file"),
     **dict.fromkeys(("runs", "figures"), "folder"),
 }
-"""What a study writes into its folder."""
+"""What a study, or a calibration, writes into its folder."""
 _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
 

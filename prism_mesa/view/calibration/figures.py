@@ -1,5 +1,6 @@
 """Figures of a calibration: profiles of its parameters, and how far each measure is from its target."""
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -26,8 +27,7 @@ def profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
         panel.plot(value, curve["objective"], color=color_of(0), linewidth=1.5)
         panel.plot(value, curve["tried"], "o", color=INK, markersize=2.5)
         panel.axvline(found["fitted"], color=color_of(1), linewidth=1)
-        panel.set_yscale("asinh", linear_width=max(most, 1.0))
-        panel.set_ylim(bottom=0)
+        _upwards(panel, max(most, 1.0), float(np.nanmax(curve[["objective", "tried"]].to_numpy())))
         if axis.log:
             panel.set_xscale("log")
         panel.set_xlim(axis.low, axis.high)
@@ -50,12 +50,14 @@ def distance_figure(result: CalibrationResult) -> Figure:
         panel.plot(row["distance"], place, "o" if row["set"] == "fit" else "D", color=color, markersize=5)
     names = [f"{row['measure']} ({'fitted' if row['set'] == 'fit' else 'held out'})" for row in rows.to_dict("records")]
     panel.set_yticks(range(len(names)), [shortened(name, 2 * _LONGEST) for name in names])
-    panel.invert_yaxis()
     panel.set_xscale("asinh", linear_width=3)
-    furthest = max(2.0, float(rows["distance"].abs().max(skipna=True)) * 1.2) if rows["distance"].notna().any() else 2.0
+    ends_of_all = (rows[["low", "high"]].sub(rows["target"], axis=0)).div(rows["tolerance"], axis=0)
+    furthest = 1.1 * float(np.nanmax([2.0, *rows["distance"].abs(), *ends_of_all.abs().to_numpy().ravel()]))
     panel.set_xlim(-furthest, furthest)
     panel.set_xticks([tick for tick in (-100, -30, -10, -3, -1, 0, 1, 3, 10, 30, 100) if abs(tick) <= furthest])
+    panel.minorticks_off()
     panel.xaxis.set_major_formatter("{x:g}")
+    panel.set_ylim(len(names) - 0.5, -0.5)
     panel.set_xlabel("distance from the target, in tolerances")
     tidy(panel, grid="x")
     return figure
@@ -69,10 +71,19 @@ def objective_figure(result: CalibrationResult) -> Figure:
         own = done[done["how"] == how]
         panel.plot(own["trial"], own["objective"], "osD"[place], color=color_of(place), markersize=3, label=how)
     panel.step(done["trial"], done["objective"].cummin(), where="post", color=INK, linewidth=1)
-    panel.set_yscale("asinh", linear_width=1)
-    panel.set_ylim(bottom=0)
+    _upwards(panel, 1.0, float(done["objective"].max()))
     panel.set_xlabel("trial")
     panel.set_ylabel("objective")
     panel.legend(frameon=False, fontsize=8)
     tidy(panel)
     return figure
+
+
+def _upwards(panel: Axes, linear: float, most: float) -> None:
+    """Let a panel begin at 0, and rise by factors above `linear`; its ticks stand apart."""
+    panel.set_yscale("asinh", linear_width=linear)
+    panel.set_ylim(0, 1.3 * most)
+    panel.minorticks_off()
+    tens = [10.0**power for power in range(8) if 10.0**power > linear / 2]
+    panel.set_yticks([0.0, *(tick for tick in tens if tick <= 1.3 * most)])
+    panel.yaxis.set_major_formatter("{x:,.0f}")

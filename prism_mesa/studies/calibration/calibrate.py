@@ -17,7 +17,7 @@ from prism_mesa.studies.calibration.folder import CalibrationFolder, How, Trial
 from prism_mesa.studies.calibration.objective import TrialResult, judged
 from prism_mesa.studies.calibration.params import RUNS
 from prism_mesa.studies.calibration.plan import CalibrationPlan
-from prism_mesa.studies.calibration.proposals import best_guess, likely, spread
+from prism_mesa.studies.calibration.proposals import best_guess, likely, load_optuna, spread
 from prism_mesa.studies.calibration.result import CalibrationResult, result_of
 from prism_mesa.studies.calibration.surrogate import Surrogate
 from prism_mesa.studies.driver import Engine, Progress, run_missing
@@ -78,10 +78,12 @@ def calibrate(
         on_run: Called with the progress at first and after each run.
 
     Raises:
+        ConfigError: If Optuna is not installed.
         DataError: If the folder cannot be used, or another process uses it.
         RunError: If no trial came to a good end.
         KeyboardInterrupt: When the user ends it; what was done is kept, and the same call continues.
     """
+    load_optuna()
     make_study_folder(folder)
     with folder.locked(WHOLE):
         folder.describe_plan(plan, text)

@@ -6,7 +6,7 @@ off goes on as if it had not been.
 
 import warnings
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from scipy.stats import qmc
@@ -16,13 +16,21 @@ from prism_mesa.extras import how_to_install
 from prism_mesa.streams import Floats, digest64, generator
 from prism_mesa.studies.calibration.surrogate import Surrogate
 
-try:
-    import optuna
-except ImportError:
-    raise ConfigError(f"prism calibrate needs Optuna: {how_to_install('calibrate', 'optuna')}") from None
-
 _ROUNDS: Final = 6
 _TRIES: Final = 256
+
+
+def load_optuna() -> Any:
+    """Return Optuna, which is imported only when something is calibrated.
+
+    Raises:
+        ConfigError: If it is not installed.
+    """
+    try:
+        import optuna
+    except ImportError:
+        raise ConfigError(f"prism calibrate needs Optuna: {how_to_install('calibrate', 'optuna')}") from None
+    return optuna
 
 
 def spread(n: int, n_axes: int, seed: int) -> Floats:
@@ -40,6 +48,7 @@ def likely(points: Floats, objectives: Sequence[float | None], n: int, *, seed: 
         n: How many are proposed together; each keeps away from those before it.
         seed: Of the draws.
     """
+    optuna = load_optuna()
     level = optuna.logging.get_verbosity()
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
@@ -53,9 +62,7 @@ def likely(points: Floats, objectives: Sequence[float | None], n: int, *, seed: 
             )
         study = optuna.create_study(sampler=sampler)
         names = [str(axis) for axis in range(points.shape[1])]
-        within: dict[str, optuna.distributions.BaseDistribution] = {
-            name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in names
-        }
+        within = {name: optuna.distributions.FloatDistribution(0.0, 1.0) for name in names}
         for place, objective in zip(points, objectives, strict=True):
             values = dict(zip(names, map(float, place), strict=True))
             state = optuna.trial.TrialState.FAIL if objective is None else optuna.trial.TrialState.COMPLETE

@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 
 from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.streams import digest64
 from prism_mesa.studies.calibration.folder import CalibrationFolder, How, Trial
 from prism_mesa.studies.calibration.objective import TrialResult, judged
 from prism_mesa.studies.calibration.params import RUNS
@@ -85,7 +86,7 @@ def calibrate(
     """
     load_optuna()
     make_study_folder(folder)
-    with folder.locked(WHOLE):
+    with folder.locked(WHOLE, "another process runs this calibration now; wait for it"):
         folder.describe_plan(plan, text)
         results = _trials(plan, folder, engine, budget, on_run)
         done = [one for one in results if one.objective is not None]
@@ -155,7 +156,7 @@ def _learned(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> l
     points = np.array([plan.space.place(one.trial.values) for one in results]).reshape(-1, len(plan.space.axes))
     objectives = [one.objective for one in results]
     done = [place for place, one in enumerate(objectives) if one is not None]
-    seed = plan.params.seed * 1_000_003 + len(results)
+    seed = digest64("calibration/batch", str(plan.params.seed), str(len(results)))
     guesses: list[tuple[How, np.ndarray]] = []
     if len(done) >= _ENOUGH:
         surrogate = Surrogate.fit(points[done], np.array([results[place].distances for place in done]))

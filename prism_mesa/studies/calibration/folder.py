@@ -15,6 +15,8 @@ from prism_mesa.studies.folder import StudyFolder, write_text
 
 MANIFEST: Final = "calibration.json"
 TRIALS: Final = "trials.json"
+COPY: Final = "calibration.yaml"
+"""What the calibration file said."""
 _LARGEST: Final = 100_000_000
 
 type How = Literal["spread", "likely", "guess"]
@@ -52,7 +54,7 @@ class CalibrationFolder(StudyFolder):
         said = text or yaml.safe_dump(plan.params.model_dump(mode="json", exclude_unset=True), sort_keys=False)
         for name, content in (
             (MANIFEST, json.dumps({**_identity(plan), "made": made}, indent=2) + "\n"),
-            ("calibration.yaml", said),
+            (COPY, said),
             ("base.yaml", base),
         ):
             write_text(self.path / name, said_openly(content))

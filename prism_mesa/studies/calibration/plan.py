@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, PrismError, counted
 from prism_mesa.runs.config import Config
-from prism_mesa.studies.calibration.params import CalibrationParams, Span, Target
+from prism_mesa.studies.calibration.params import CalibrationParams, Span
 from prism_mesa.studies.calibration.space import Axis, Space
 from prism_mesa.studies.design.identity import Identity, identity_of
 from prism_mesa.studies.design.models import check_models
@@ -60,11 +59,6 @@ class CalibrationPlan:
     def first(self) -> int:
         """How many trials are spread evenly at first."""
         return self.params.first or max(_FEWEST, _PER_PARAMETER * len(self.space.axes))
-
-    @cached_property
-    def targets(self) -> dict[str, Target]:
-        """What is fitted, by measure."""
-        return dict(self.params.fit)
 
     def study(
         self, arms: Mapping[str, Values], seeds: Sequence[int], measures: Sequence[str], where: str = ""

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import counted
+from prism_mesa.studies.calibration.folder import COPY
 from prism_mesa.studies.calibration.profiles import IDENTIFIED, LEEWAY
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
 from prism_mesa.view.calibration.figures import distance_figure, objective_figure, profile_figure
@@ -44,7 +45,8 @@ def calibration_report(result: CalibrationResult) -> Report:
     summary = f"{counted(len(result.trials), 'trial')} of {seeds}, {failed} failed; {counted(result.runs, 'run')}."
     sections = (_parameters(result), _measures(result), _trials(result), _notes(result))
     out = result.calibration_dir.parent
-    command = f"prism calibrate {result.plan.where}" + ("" if str(out) == "results" else f" --out {out}")
+    file = result.plan.where if result.plan.where.endswith((".yaml", ".yml")) else result.calibration_dir / COPY
+    command = f"prism calibrate {file}" + ("" if str(out) == "results" else f" --out {out}")
     footer: Words = ("To continue: ", Code(command), ". Runs that are there are not run again.")
     question = f"Which values of {counted(len(result.plan.space.axes), 'parameter')} meet the targets?"
     return Report(f"Calibration {result.plan.name}", question, "done", summary, sections, footer)
@@ -146,7 +148,7 @@ def _failures(result: CalibrationResult) -> Sequence[Block]:
 
 
 def _notes(result: CalibrationResult) -> Section:
-    file = result.calibration_dir / "calibration.yaml"
+    file = result.calibration_dir / COPY
     blocks: list[Block] = [Bullets(tuple(result.notes))] if result.notes else []
     blocks.append(Paragraph(("The fitted world: ", Code(f"prism run {result.calibration_dir / CONFIG}"), ".")))
     if file.is_file():

@@ -25,7 +25,7 @@ def failing(monkeypatch, fails):
 
 @pytest.mark.slow
 def test_known_values_are_found_and_the_fitted_world_is_held_against_data_that_were_held_out(fitted, ran):
-    result = fitted()
+    result = fitted(runs=72)
     assert result.fitted["agents.activity"] == pytest.approx(0.4, abs=0.02)
     assert result.fitted["agents.threshold_mean"] == pytest.approx(0.7, abs=0.02)
     assert result.measures[["set", "measure", "inside"]].to_numpy().tolist() == [
@@ -34,7 +34,7 @@ def test_known_values_are_found_and_the_fitted_world_is_held_against_data_that_w
         ["holdout", "reshares", True],
     ]
     assert result.profiles.intervals["verdict"].tolist() == ["identified"] * 2
-    assert (len(result.trials), result.runs, len(ran)) == (24, 48, 51)
+    assert (len(result.trials), result.runs, len(ran)) == (36, 72, 75)
 
 
 def test_trials_share_their_seeds_and_the_fitted_world_has_others_and_alone_is_measured_for_what_is_held_out(

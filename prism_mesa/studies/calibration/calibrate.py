@@ -13,11 +13,12 @@ from typing import Final
 import numpy as np
 
 from prism_mesa.errors import ConfigError, RunError
-from prism_mesa.streams import digest64
+from prism_mesa.streams import Floats, digest64
 from prism_mesa.studies.calibration.folder import CalibrationFolder, How, Trial
 from prism_mesa.studies.calibration.objective import TrialResult, judged
 from prism_mesa.studies.calibration.params import RUNS
 from prism_mesa.studies.calibration.plan import CalibrationPlan
+from prism_mesa.studies.calibration.profiles import probe
 from prism_mesa.studies.calibration.proposals import best_guess, likely, load_optuna, spread
 from prism_mesa.studies.calibration.result import CalibrationResult, result_of
 from prism_mesa.studies.calibration.surrogate import Surrogate
@@ -141,7 +142,7 @@ def _proposed(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Tri
     """Return the next batch of trials, from what became of all before it."""
     at, size, space = len(results), plan.params.batch, plan.space
     n_axes = len(space.axes)
-    places: list[tuple[How, np.ndarray]] = []
+    places: list[tuple[How, Floats]] = []
     if at < plan.first:
         evenly = spread(max(plan.first, at + size), n_axes, plan.params.seed)
         places += [("spread", place) for place in evenly[at : min(at + size, plan.first)]]
@@ -151,16 +152,23 @@ def _proposed(plan: CalibrationPlan, results: Sequence[TrialResult]) -> list[Tri
     return [Trial(at + number, how, space.values(place)) for number, (how, place) in enumerate(places)]
 
 
-def _learned(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> list[tuple[How, np.ndarray]]:
-    """Return `n` places: the last where the surrogate is least, the others by TPE."""
+def _learned(plan: CalibrationPlan, results: Sequence[TrialResult], n: int) -> list[tuple[How, Floats]]:
+    """Return `n` places: the last where the surrogate is least, one that probes a profile, the others by TPE."""
     points = np.array([plan.space.place(one.trial.values) for one in results]).reshape(-1, len(plan.space.axes))
     objectives = [one.objective for one in results]
     done = [place for place, one in enumerate(objectives) if one is not None]
     seed = digest64("calibration/batch", str(plan.params.seed), str(len(results)))
-    guesses: list[tuple[How, np.ndarray]] = []
+    chosen: list[tuple[How, Floats]] = []
     if len(done) >= _ENOUGH:
         surrogate = Surrogate.fit(points[done], np.array([results[place].distances for place in done]))
-        guesses = [("guess", best_guess(surrogate, points[done], seed=seed))]
-    n_likely = n - len(guesses)
-    found = likely(points, objectives, n_likely, seed=seed) if n_likely else np.zeros((0, points.shape[1]))
-    return [*(("likely", place) for place in found), *guesses]
+        turn = len(results) // plan.params.batch
+        known = np.array([objectives[place] for place in done], np.float64)
+        found = probe(surrogate, points[done], known, turn % len(plan.space.axes), plan.params.rise)
+        if found is not None:
+            chosen.append(("probe", found))
+        chosen.append(("guess", best_guess(surrogate, points[done], seed=seed)))
+        if len(chosen) > n:
+            chosen = [chosen[turn % 2]]
+    n_likely = n - len(chosen)
+    places = likely(points, objectives, n_likely, seed=seed) if n_likely else np.zeros((0, points.shape[1]))
+    return [*(("likely", place) for place in places), *chosen]

@@ -19,7 +19,7 @@ COPY: Final = "calibration.yaml"
 """What the calibration file said."""
 _LARGEST: Final = 100_000_000
 
-type How = Literal["spread", "likely", "guess"]
+type How = Literal["spread", "likely", "probe", "guess"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,8 @@ class Trial:
 
     Attributes:
         number: From 0.
-        how: How they were chosen: `spread` evenly, `likely` by Optuna's TPE, `guess`: where the surrogate is least.
+        how: How they were chosen: `spread` evenly, `likely` by Optuna's TPE, `probe`: where a profile is low and
+            no trial says so, `guess`: where the surrogate is least.
         values: By key.
     """
 
@@ -87,7 +88,7 @@ class CalibrationFolder(StudyFolder):
         write_text(self.path / TRIALS, f'{{"kind": "trials", "trials": [\n{text}\n]}}\n')
 
 
-_HOWS: Final = ("spread", "likely", "guess")
+_HOWS: Final = ("spread", "likely", "probe", "guess")
 
 
 def open_calibration_folder(plan: CalibrationPlan, out: str | Path) -> CalibrationFolder:

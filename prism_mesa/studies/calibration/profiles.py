@@ -21,6 +21,7 @@ GRID: Final = 25
 LEEWAY: Final = 1.0
 """Standard deviations of the surrogate by which a value is given the benefit of the doubt."""
 
+_PROBED: Final = 9
 _TRIES: Final = 128
 _ROUNDS: Final = 5
 
@@ -71,29 +72,55 @@ def profiles_of(
     return Profiles(pd.concat(curves, ignore_index=True), pd.DataFrame(rows), least)
 
 
+def probe(surrogate: Surrogate, points: Floats, objectives: Floats, axis: int, rise: float) -> Floats | None:
+    """Return the place that would tell most about the profile of a parameter: where it is low, and no trial says so.
+
+    Of the values of the parameter at which the surrogate may be within the rise, it is that at which the best trial is
+    worst, or none is near; with the other parameters as the surrogate has its least. None if there is no such value.
+
+    Args:
+        surrogate: Of the trials.
+        points: Places of the trials, shape (trials, axes).
+        objectives: Of them.
+        axis: Place of the parameter among the axes.
+        rise: How far the objective may rise within an interval.
+    """
+    grid = np.linspace(0.0, 1.0, _PROBED)
+    width = 0.5 / (_PROBED - 1)
+    found = _least(surrogate, points, axis, grid, LEEWAY)
+    most = float(objectives.min()) + rise
+    near = [np.abs(points[:, axis] - at) <= width for at in grid]
+    tried = np.array([objectives[rows].min() if rows.any() else np.inf for rows in near])
+    claimed = (surrogate.objective(found, leeway=LEEWAY) <= most) & (tried > most)
+    if not claimed.any():
+        return None
+    return np.asarray(found[np.argmax(np.where(claimed, tried, -np.inf))])
+
+
 def _curve(space: Space, place: int, surrogate: Surrogate, points: Floats, objectives: Floats) -> pd.DataFrame:
     axis, grid = space.axes[place], np.linspace(0.0, 1.0, GRID)
     width = 0.5 / (GRID - 1)
     near = [np.abs(points[:, place] - at) <= width for at in grid]
+    lows = {leeway: _least(surrogate, points, place, grid, leeway) for leeway in (0.0, LEEWAY)}
     return pd.DataFrame(
         {
             "parameter": axis.key,
             "value": [float(axis.value(at)) for at in grid],
-            "objective": _least(surrogate, points, place, grid, 0.0),
-            "possible": _least(surrogate, points, place, grid, LEEWAY),
+            "objective": surrogate.objective(lows[0.0]),
+            "possible": surrogate.objective(lows[LEEWAY], leeway=LEEWAY),
             "tried": [float(objectives[rows].min()) if rows.any() else np.nan for rows in near],
         }
     )
 
 
 def _least(surrogate: Surrogate, points: Floats, place: int, grid: Floats, leeway: float) -> Floats:
-    """Return the least of the surrogate at each of some places of one axis, over all of the other axes.
+    """Return where the surrogate is least at each of some places of one axis, over all of the other axes.
 
     Looked for from the trials, draws in the whole space, and the best at the neighbouring place, ever nearer.
     """
     n_axes = points.shape[1]
     if n_axes == 1:
-        return surrogate.objective(grid[:, None], leeway=leeway)
+        return grid[:, None]
     draws = generator("calibration/profile", str(place))
     starts = np.vstack([points, draws.random((_TRIES, n_axes))])
     best = np.array([_lowest(surrogate, _at(starts, place, at), leeway) for at in grid])
@@ -103,7 +130,7 @@ def _least(surrogate: Surrogate, points: Floats, place: int, grid: Floats, leewa
             neighbours = best[max(0, index - 1) : index + 2]
             tried = np.clip(np.vstack([neighbours, best[index] + steps]), 0.0, 1.0)
             best[index] = _lowest(surrogate, _at(tried, place, grid[index]), leeway)
-    return surrogate.objective(best, leeway=leeway)
+    return best
 
 
 def _at(places: Floats, axis: int, value: float) -> Floats:

@@ -1,4 +1,4 @@
-"""What is tried next: an even spread at first, then Optuna's TPE, and what the surrogate takes for the best.
+"""What is tried next: an even spread at first, then Optuna's TPE, and what a surrogate takes for the best.
 
 The only module that imports Optuna. What it proposes depends on its arguments alone, so a calibration that is broken
 off goes on as if it had not been.

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import shortened
 from prism_mesa.studies.calibration.profiles import Profiles
 from prism_mesa.studies.calibration.result import CalibrationResult
-from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, panels, tidy
+from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, marker_of, panels, tidy
 
 _LONGEST = 34
 
@@ -67,9 +67,9 @@ def objective_figure(result: CalibrationResult) -> Figure:
     """Return the objective of each trial in the order in which they were tried, and the least so far."""
     done = result.trials[result.trials["status"] == "done"]
     figure, [panel] = panels(1, height=2.4)
-    for place, how in enumerate(("spread", "likely", "guess")):
+    for place, how in enumerate(("spread", "likely", "probe", "guess")):
         own = done[done["how"] == how]
-        panel.plot(own["trial"], own["objective"], "osD"[place], color=color_of(place), markersize=3, label=how)
+        panel.plot(own["trial"], own["objective"], marker_of(place), color=color_of(place), markersize=3, label=how)
     panel.step(done["trial"], done["objective"].cummin(), where="post", color=INK, linewidth=1)
     _upwards(panel, 1.0, float(done["objective"].max()))
     panel.set_xlabel("trial")

@@ -131,8 +131,8 @@ def _row(row: dict[str, Any]) -> tuple[Words, ...]:
 
 def _trials(result: CalibrationResult) -> Section:
     caption = (
-        "Objective of each trial, and the least so far: spread evenly, likely by TPE, or a guess, where the surrogate "
-        "is least."
+        "Objective of each trial, and the least so far: spread evenly; likely by TPE; a probe, where a profile is low "
+        "and no trial said so; or a guess, where the surrogate is least."
     )
     picture = Picture("trials", caption, partial(objective_figure, result))
     where = ("All of them are in ", Link("trials.parquet", "trials.parquet"), ".")

@@ -1,9 +1,10 @@
 import numpy as np
 import pytest
 
-from prism_mesa.studies.calibration.profiles import IDENTIFIED, ONLY_BELOW, OPEN, profiles_of
+from prism_mesa.studies.calibration.profiles import IDENTIFIED, ONLY_BELOW, OPEN, probe, profiles_of
 from prism_mesa.studies.calibration.proposals import spread
 from prism_mesa.studies.calibration.space import Axis, Space
+from prism_mesa.studies.calibration.surrogate import Surrogate
 
 SPACE = Space((Axis("a", 0, 10), Axis("b", 1, 100, log=True)))
 RISE = 3.84
@@ -56,3 +57,18 @@ def test_profiles_of_one_parameter_need_no_others():
     distances = 10 * (points - 0.3)
     found = profiles_of(space, points, distances, (distances**2).sum(1), np.array([0.3]), RISE)
     assert found.intervals["verdict"].tolist() == [IDENTIFIED]
+
+
+def test_a_probe_goes_where_a_profile_is_said_to_be_low_and_no_trial_has_been():
+    points = spread(60, 2, 1)
+    points = points[np.abs(points.sum(axis=1) - 1) < 0.3 + 0.7 * (points[:, 0] < 0.5)]
+    points = points[(points[:, 0] < 0.6) | (np.abs(points.sum(axis=1) - 1) > 0.2)]
+    distances = 12 * (points.sum(axis=1, keepdims=True) - 1.0)
+    objectives = (distances**2).sum(1)
+    surrogate = Surrogate.fit(points, distances)
+    found = probe(surrogate, points, objectives, 0, RISE)
+    assert found[0] > 0.6
+    assert found.sum() == pytest.approx(1, abs=0.1)
+    known = np.vstack([points, *[[at, 1 - at] for at in np.linspace(0, 1, 9)]])
+    distances = 12 * (known.sum(axis=1, keepdims=True) - 1.0)
+    assert probe(Surrogate.fit(known, distances), known, (distances**2).sum(1), 0, RISE) is None

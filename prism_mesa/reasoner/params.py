@@ -68,7 +68,7 @@ class ReasonerParams(LLMParams):
         description="Who asks: the agent itself, or its archetype, so that one answer serves many; null: "
         "individual, with the embedded LLM archetype",
     )
-    archetypes: int = Field(default=8, ge=1, le=1000, description="Archetypes that agents are clustered into")
+    archetypes: int = Field(default=4, ge=1, le=1000, description="Archetypes that agents are clustered into")
     spend_on: SpendOn = Field(
         default="open",
         description="Whom a limit is spent on first: the most 'open' choices (nearest the middle of the band), or the "

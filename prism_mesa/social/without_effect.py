@@ -1,87 +1,21 @@
 """Keys of a platform that were set and change nothing: one table, by what the other keys and the files make of a model.
 
-What is said is of the tables of a run, but for what only Python sees: `clock.*` are the times of agents' histories, and
-`statechart.max_history_depth` is how long these are.
+What is said is of the tables of a run, but for what only Python sees: `clock.*` are the times of agents' histories,
+by which hours of the day (`agents.hours`) and ages of posts go, and `statechart.max_history_depth` is their length.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
 from prism_mesa.params import WithoutEffect, said_of, without_effect
-from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
+from prism_mesa.reasoner import ReasonerParams
 from prism_mesa.reasoner.params import LETTER_TOKENS
-from prism_mesa.social.params import SocialParams
+from prism_mesa.social.known import Known, known_of
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.world.build import StartingWorld
 from prism_mesa.social.world.readers import is_parquet
-
-
-@dataclass(frozen=True)
-class Known:
-    """What decides whether a key has an effect.
-
-    Attributes:
-        p: The parameters; `said` what was said of each key that was set.
-        kind: Who decides, as in `reasoner.kind`; `given`: an object was given for it.
-        choices: Whether the chart leaves anything open that is asked about.
-        scores: Whether the LLM gives scores, from which the rule makes chances.
-        answer: In which form it is asked; `persona`: as whom.
-        unlearned: Whether the rule decides what a distilled model has not learned.
-        writes: Whether an LLM writes.
-        own_chart: Whether the chart is not the default one; `chart_given`: it was given as an object.
-        authors: Whether the posts have authors; so `labels`, `media`.
-        profiled: Columns of profiles that are given for every agent.
-        close: Whether somebody has close ties.
-        n: Number of agents.
-    """
-
-    p: SocialParams
-    said: Mapping[str, Any]
-    kind: str
-    given: bool
-    choices: bool
-    scores: bool
-    answer: str
-    persona: str
-    unlearned: bool
-    writes: bool
-    own_chart: bool
-    chart_given: bool
-    authors: bool
-    labels: bool
-    media: bool
-    profiled: frozenset[str]
-    close: bool
-    n: int
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """The files that are read, as `files` says."""
-        named = (self.p.network.edges, self.p.posts.file, self.p.agents.profiles)
-        return tuple(file for file in named if file is not None)
-
-    @property
-    def asks(self) -> bool:
-        """Whether an LLM that the parameters name decides."""
-        return self.choices and not self.given and self.kind not in ("rule", "distilled")
-
-    @property
-    def idle_llm(self) -> bool:
-        """Whether no LLM is asked about anything."""
-        return not self.given and not self.asks and not self.writes
-
-    @property
-    def weighs_posting(self) -> bool:
-        """Whether rates of posting are drawn whose mean is weighted by activity."""
-        return self.p.agents.posting == "online" and "post_rate" not in self.profiled
-
-    @property
-    def draws_posting(self) -> bool:
-        """Whether the draw of activity serves posting."""
-        return self.p.agents.post_sigma is None and "post_rate" not in self.profiled
 
 
 def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool) -> tuple[str, ...]:
@@ -96,37 +30,8 @@ def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool
     said = said_of(platform.params)
     if platform.params.reasoner.kind == "auto":  # whoever is there decides, and the summary says who that was
         said.pop("reasoner.kind", None)
-    known = _known(platform, world, said, given=given, chart_given=chart_given)
+    known = known_of(platform, world, said, given=given, chart_given=chart_given)
     return without_effect(TABLE, known, list(said))
-
-
-def _known(
-    platform: Platform, world: StartingWorld, said: Mapping[str, Any], *, given: bool, chart_given: bool
-) -> Known:
-    asked, corpus = platform.reasoner, world.corpus
-    llm = asked if isinstance(asked, Reasoner) else None
-    left = [options for options in platform.tables.option_sets if len(options) > 1]
-    distilled = asked.batch_reasoner if isinstance(asked.batch_reasoner, DistilledReasoner) else None
-    return Known(
-        p=platform.params,
-        said=said,
-        kind=asked.kind,
-        given=given,
-        choices=bool(left),
-        scores=llm is not None and "answer" not in llm.oracle.decoding,
-        answer=str(llm.params.answer if llm is not None else ""),
-        persona=str(llm.params.persona if llm is not None else ""),
-        unlearned=distilled is not None and any(options not in distilled.model.by_options for options in left),
-        writes=platform.writer is not None,
-        own_chart=chart_given or platform.params.statechart.chart is not None,
-        chart_given=chart_given,
-        authors=corpus.authors is not None,
-        labels=any(corpus.labels),
-        media=any(corpus.media_types),
-        profiled=world.profiled,
-        close=bool(len(platform.network.close_indices)),
-        n=len(platform.population),
-    )
 
 
 type Row = WithoutEffect[Known]

@@ -12,8 +12,9 @@ from prism_mesa.params import leaves, nested, said_of
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.behavior import build_chart, social_chart
+from prism_mesa.social.known import known_of
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.without_effect import TABLE, _known
+from prism_mesa.social.without_effect import TABLE
 from prism_mesa.social.world.build import make_world
 
 ROOT = Path(__file__).parents[2]
@@ -139,7 +140,7 @@ def idle_in(values, world):
     model = SocialModel(Config.model_validate(nested(values)), **own)
     model.close()
     made = make_world(model.params, model.streams)
-    known = _known(model, made, said_of(model.params), given="reasoner" in own, chart_given="chart" in own)
+    known = known_of(model, made, said_of(model.params), given="reasoner" in own, chart_given="chart" in own)
     holding = [(place, row) for place, row in enumerate(TABLE) if row.when(known)]
     found = {key: next((place for place, row in holding if row.holds(key)), None) for key, _ in leaves(Config)}
     return {key: place for key, place in found.items() if place is not None}

@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from key_worlds import NOBODY, SMALL, another, idle_in, outcome, without_embedded
+from key_worlds import NOBODY, SMALL, another, idle_in, outcome, table, without_embedded
 
 from prism_mesa import Config
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
@@ -11,6 +11,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.llm.clients.embedded import embedded_fault
 from prism_mesa.params import leaves
 from prism_mesa.runs.config import EconomyConfig
+from prism_mesa.social.model import SocialModel
 from prism_mesa.social.without_effect import TABLE
 
 # -- worlds in which keys have no effect -----------------------------------------------------------------
@@ -42,6 +43,10 @@ WORLDS = {
         {"network.kind": "barabasi_albert", "agents.n": 77},
     ),
     "profiles": lambda made: ({"agents.profiles": made["profiles"], "agents.activity": None}, {}),
+    "activity of a file and posting apart": lambda made: (
+        {"agents.profiles": activities(made["tmp"]), "agents.post_sigma": 0.5, "agents.activity": None},
+        {},
+    ),
     "all alike in activity": lambda made: ({"agents.activity_sigma": 0}, {}),
     "rounds of two days": lambda made: ({"clock.round_minutes": 2880}, {}),
     "only likes": lambda made: ({"agents.reply": 0, "agents.reshare": 0}, {}),
@@ -83,6 +88,10 @@ WORLDS = {
 }
 
 
+def activities(folder):
+    return table(folder / "a.csv", ["agent", "activity"], [(i, 0.3 + i / 60) for i in range(30)])
+
+
 TINY = {"agents.n": 12, "rounds": 1}
 
 
@@ -122,10 +131,24 @@ def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
     assert [row.keys for place, row in enumerate(TABLE) if place not in tried] == []
 
 
-@pytest.mark.parametrize(("table", "kind"), [(TABLE, Config), (OF_NATIONS, EconomyConfig)])
-def test_every_entry_of_a_table_is_about_keys_that_there_are(table, kind):
+@pytest.mark.parametrize(
+    "posting",
+    [{"agents_posting": "online", "agents_post_sigma": 0.5, "agents_popularity": 0.5}, {"agents_posting": "online"}],
+)
+def test_activity_of_a_file_leaves_its_keys_to_the_scale_of_posting_online(posting, tmp_path):
+    given = {"agents_n": 30, "agents_profiles": activities(tmp_path), **posting}
+    plain = SocialModel(**given)
+    for changed in ({"agents_activity": 0.2}, {"agents_activity_sigma": 0.4}):
+        model = SocialModel(**given, **changed)
+        assert not any("no effect" in note for note in model.notes)
+        assert model.population.activity.tolist() == plain.population.activity.tolist()
+        assert model.population.post_rate.tolist() != plain.population.post_rate.tolist()
+
+
+@pytest.mark.parametrize(("rows", "kind"), [(TABLE, Config), (OF_NATIONS, EconomyConfig)])
+def test_every_entry_of_a_table_is_about_keys_that_there_are(rows, kind):
     known = [key for key, _ in leaves(kind)]
-    for own in (own for row in table for own in row.keys.split()):
+    for own in (own for row in rows for own in row.keys.split()):
         assert own in known or (own.endswith(".*") and any(key.startswith(own[:-1]) for key in known))
 
 

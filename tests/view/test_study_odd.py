@@ -122,3 +122,22 @@ def test_a_chart_that_cannot_be_had_is_said_and_the_rest_stands(tmp_path):
     report = Report("", "", "done", "", (section,), "")
     assert re.search(r"^> .*cannot import", markdown_of(report, {}, {}), re.MULTILINE)
     assert read_markdown(markdown_of(report, {}, {})).rows() == shown(section).rows()
+
+
+def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
+    plain = odd_of().text
+    assert "mean probability 0.5 of coming online and 0.15 of posting in a round; lognormal between agents" in plain
+    assert not any(word in plain for word in ("sessions of", "goes with the hour", "its draw lasts", "20 followed and"))
+    agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
+    told = odd_of(agents={**agents, "session": 320}, network={"close_ties": 4}).text
+    for said in (
+        "mean probability 0.5 of coming online in a round and 0.15 of posting then",
+        "sigma 1.6 and of posting 1.7",
+        "correlated 0.55 with the rank by followers",
+        "goes with the hour of the day",
+        "lasts into the next round with probability 0.4",
+        "sessions of 320 posts in the mean",
+        "mean 20 followed and 4 close ties",
+    ):
+        assert said in told
+    assert "up to 3 mutual follows" in odd_of(network={"edges": "e.csv", "close_ties": 3}).text

@@ -1,46 +1,52 @@
 """Who the agents are: parameters."""
 
 import math
-from typing import Literal, Self
+from typing import Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.params import Params
 from prism_mesa.social.params.feed import MOST_POSTS
 
+CONGRESS_HOURS: Final = (
+    0.363, 0.284, 0.264, 0.257, 0.257, 0.261, 0.293, 0.351, 0.57, 1.184, 1.625, 1.82,
+    1.868, 1.793, 1.924, 1.915, 1.92, 1.744, 1.386, 1.071, 0.871, 0.718, 0.74, 0.52,
+)  # fmt: skip
+"""Hours of 179,974 tweets by 525 members of the US Congress (Eastern Time), three quarters of it, and a flat quarter."""
+
 
 class AgentsParams(Params):
     """Who the agents are."""
 
     n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
-    band: float = Field(0.06, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
-    threshold_mean: float = Field(0.6, ge=0, le=1, description="mean engagement threshold, in units of relevance")
-    threshold_sd: float = Field(0.06, ge=0, le=0.5, description="its standard deviation between agents")
-    activity: float = Field(0.5, ge=0, le=1, description="mean probability of coming online in a round")
-    post_rate: float = Field(0.15, ge=0, le=1, description="mean probability of posting in a round")
+    band: float = Field(0.008, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
+    threshold_mean: float = Field(0.187, ge=0, le=1, description="mean engagement threshold, in units of relevance")
+    threshold_sd: float = Field(0.096, ge=0, le=0.5, description="its standard deviation between agents")
+    activity: float = Field(0.3, ge=0, le=1, description="mean probability of coming online in a round")
+    post_rate: float = Field(0.155, ge=0, le=1, description="mean probability of posting in a round")
     activity_sigma: float = Field(
-        1.6,
+        2.6,
         ge=0,
         le=5,
         description="spread of activity and posting between agents (sigma of a lognormal, capped at 1); 1.6 gives "
         "the Gini of .74 of VoterFraud2020 where no cap bites, with these means .43 online and .67 posting",
     )
     post_sigma: float | None = Field(
-        None,
+        4.0,
         ge=0,
         le=5,
         description="spread of posting between agents (lognormal sigma), drawn apart from activity; null: one draw "
         "serves both",
     )
     popularity: float = Field(
-        0.0,
+        0.6,
         ge=0,
         le=1,
         description="correlation of the logarithms of activity, and of posting, with the normal score of the rank by "
         "number of followers",
     )
     posting: Literal["always", "online"] = Field(
-        "always",
+        "online",
         description="when agents post: in any round, or only when online; post_rate is then per round online, its mean "
         "weighted by activity, so that it is the posts of all rounds that agents are online in",
     )
@@ -52,12 +58,12 @@ class AgentsParams(Params):
         "online is so again, and who was not is not; the means stay (0: rounds are independent)",
     )
     hours: tuple[float, ...] | None = Field(
-        None,
+        CONGRESS_HOURS,
         description="weights of the 24 hours of the day in UTC, of any sum: in a round the probability of coming "
         "online is activity times the weight of its hours over the mean of all, at most 1; null: alike",
     )
     session: float | None = Field(
-        None,
+        150.0,
         gt=0,
         le=MOST_POSTS,
         description="mean posts that an agent looks at in a round before it leaves; null: all of its feed",
@@ -65,11 +71,11 @@ class AgentsParams(Params):
     session_sigma: float = Field(
         1.0, ge=0, le=5, description="spread of that from session to session (lognormal sigma)"
     )
-    like: float = Field(0.57, ge=0, le=1, description="mean share of likes among an agent's engagements")
-    reply: float = Field(0.18, ge=0, le=1, description="mean share of replies")
-    reshare: float = Field(0.25, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
+    like: float = Field(0.865, ge=0, le=1, description="mean share of likes among an agent's engagements")
+    reply: float = Field(0.05, ge=0, le=1, description="mean share of replies")
+    reshare: float = Field(0.085, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
     propensity_sigma: float = Field(
-        0.5, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
+        1.6, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
     profiles: str | None = Field(None, description="file with agents' own profiles (CSV, .gz, Parquet)")
 

@@ -54,14 +54,14 @@ class FeedParams(Params):
         description="order of the feed: random, chronological, preference, x_algo; the first three hold posts of "
         "followed agents only",
     )
-    size: int = Field(10, ge=1, le=MOST_POSTS, description="most posts in a feed")
+    size: int = Field(300, ge=1, le=MOST_POSTS, description="most posts in a feed")
     glances: int = Field(
-        1,
+        10,
         ge=1,
         le=1000,
         description="posts that a scrolling agent passes in a tick, each an impression; it stops at the first that is "
         "not below its band; 1: it stops at every post",
     )
-    window: int = Field(3, ge=1, le=1000, description="rounds for which a post can be shown")
+    window: int = Field(20, ge=1, le=1000, description="rounds for which a post can be shown")
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_algo")

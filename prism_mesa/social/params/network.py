@@ -19,18 +19,18 @@ class NetworkParams(Params):
         description="how a row of network.edges is read: dst_follows_src: what src posts reaches dst; src_follows_dst: "
         "the other way round (the summary says who has most followers and who follows most)",
     )
-    mean_degree: float = Field(20, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
+    mean_degree: float = Field(100, gt=0, le=1_000_000, description="mean number of agents that an agent follows")
     follower_sigma: float = Field(
-        1.5, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
+        2.13, ge=0, le=4, description="configuration: sigma of the lognormal of followers (2.13 in VoterFraud2020)"
     )
     followee_sigma: float = Field(
-        0.0,
+        0.8,
         ge=0,
         le=4,
         description="configuration: sigma of the lognormal of followees, one at least of each agent; 0: Poisson",
     )
     close_ties: int = Field(
-        0,
+        4,
         ge=0,
         le=100,
         description="close ties of an agent (utility.closeness); a drawn network has so many on average, as follows "

@@ -22,8 +22,8 @@ class SocialParams(Params):
     """Everything a `SocialModel` is made from."""
 
     seed: int = Field(42, ge=0, lt=2**63, description="seed of all keyed draws")
-    rounds: int = Field(20, ge=1, le=10_000_000, description="rounds of a run")
-    ticks_per_round: int = Field(10, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
+    rounds: int = Field(56, ge=1, le=10_000_000, description="rounds of a run")
+    ticks_per_round: int = Field(60, ge=1, le=10_000, description="ticks in a round; an agent fires once a tick")
     scheduler: Literal["columns", "mesa"] = Field(
         "columns",
         description="mesa: every agent's step() is called one by one; same result, slower (but that a limit of the "

@@ -13,15 +13,15 @@ class UtilityParams(Params):
     the root, in hours. Without `sensitivity` utility is relevance.
     """
 
-    weight: float = Field(1.0, ge=0, le=100, description="weight of relevance")
+    weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")
     sensitivity: float = Field(
-        0.0, ge=0, le=10, description="relevance that one log-odds is worth; 0: utility is weight times relevance"
+        0.03, ge=0, le=10, description="relevance that one log-odds is worth; 0: utility is weight times relevance"
     )
     appeal_sigma: float = Field(
-        2.5, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
+        3.0, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"
     )
     gamma: float = Field(
-        0.3,
+        0.4,
         ge=0,
         le=1,
         description="g, the share of the appeal that is left after a reshare, and for who does not follow the author; "
@@ -33,9 +33,9 @@ class UtilityParams(Params):
         le=20,
         description="log-odds that a post has more after a reshare: a constant factor in place of gamma",
     )
-    theta: float = Field(0.7, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
+    theta: float = Field(0.2, ge=0, le=10, description="log-odds that a post loses with each log(1 + age in hours)")
     closeness: float = Field(
-        4.0, ge=0, le=20, description="log-odds that a post by a close tie (network.close_ties) has more"
+        7.5, ge=0, le=20, description="log-odds that a post by a close tie (network.close_ties) has more"
     )
     mood: float = Field(
         1.0, ge=0, le=10, description="scale of the logistic draw of each agent and root, in log-odds; 0: none"

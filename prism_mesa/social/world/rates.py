@@ -98,10 +98,10 @@ def weighted_scale(mean: float, sigma: float, activity: float, activity_sigma: f
         activity_sigma: Its sigma, before the cap.
         shared: Correlation of the logarithms of both, before the caps.
 
-    >>> round(weighted_scale(0.2, 0.01, 0.5, 1.0, 0.0), 4)  # what is not shared weighs the same everywhere
-    0.2
+    >>> weighted_scale(0.2, 1.7, 0.5, 1.0, 0.5) < weighted_scale(0.2, 1.7, 0.5, 1.0, 0.0) == capped_scale(0.2, 1.7)
+    True
     """
-    if sigma == 0 or mean == 0 or activity == 0:
+    if 0 in (sigma, mean, activity, shared):
         return capped_scale(mean, sigma)
     scores = np.arange(-8, 8 + activity_sigma, 1 / 32)
     weights = np.exp(-scores * scores / 2) * np.minimum(

@@ -39,7 +39,17 @@ from prism_mesa.view.study.contents import measure_title, measures_in_order
 from prism_mesa.view.study.design import changed_keys
 from prism_mesa.view.study.odd.concepts import design_concepts
 from prism_mesa.view.study.odd.parameters import changed_parameters, parameter_tables
-from prism_mesa.view.study.odd.words import AGENT_FIELDS, FEEDS, NETWORKS, POST_FIELDS, WRITING, decided_by, input_files
+from prism_mesa.view.study.odd.words import (
+    AGENT_FIELDS,
+    FEEDS,
+    NETWORKS,
+    POST_FIELDS,
+    WRITING,
+    activity_of,
+    decided_by,
+    input_files,
+    network_of,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -186,17 +196,8 @@ def _initialization(config: Config) -> Section:
             "Thresholds",
             f"of engagement: mean {p.threshold_mean:g}, sd {p.threshold_sd:g}; the band around it is {p.band:g} wide",
         ),
-        (
-            "Activity",
-            f"mean probability {p.activity:g} of coming online and {p.post_rate:g} of posting in a round; "
-            f"lognormal between agents, sigma {p.activity_sigma:g}",
-        ),
-        (
-            "Network",
-            f"{NETWORKS.get(config.network.kind, config.network.kind)}; mean {config.network.mean_degree:g} followed"
-            if config.network.edges is None
-            else f"read from {config.network.edges}",
-        ),
+        ("Activity", activity_of(config)),
+        ("Network", network_of(config)),
         ("Posts", "none before the first round"),
         ("Seed", "the same seed makes the same agents, network and texts in every arm that does not change them"),
     )

@@ -82,6 +82,40 @@ def decided_by(config: Config) -> str:
     return f"{who}{f' ({r.model})' if r.model else ''}{share}; an answer that does not come is replaced by {r.fallback}"
 
 
+def activity_of(config: Config) -> str:
+    """Return how often agents come online and post, and how long they stay."""
+    p = config.agents
+    posting = (
+        f"in a round and {p.post_rate:g} of posting then"
+        if p.posting == "online"
+        else f"and {p.post_rate:g} of posting in a round"
+    )
+    spread = "" if p.post_sigma is None else f" and of posting {p.post_sigma:g}"
+    parts = [
+        f"mean probability {p.activity:g} of coming online {posting}; "
+        f"lognormal between agents, sigma {p.activity_sigma:g}{spread}"
+    ]
+    if p.popularity:
+        parts.append(f"logarithms correlated {p.popularity:g} with the rank by followers")
+    if p.hours is not None:
+        parts.append("the probability goes with the hour of the day")
+    if p.persistence:
+        parts.append(f"its draw lasts into the next round with probability {p.persistence:g}")
+    if p.session is not None:
+        parts.append(f"sessions of {p.session:g} posts in the mean, lognormal, sigma {p.session_sigma:g}")
+    return "; ".join(parts)
+
+
+def network_of(config: Config) -> str:
+    """Return how the network came to be."""
+    p = config.network
+    if p.edges is not None:
+        close = f"; close ties: up to {p.close_ties} mutual follows of each" if p.close_ties else ""
+        return f"read from {p.edges}{close}"
+    close = f" and {p.close_ties} close ties" if p.close_ties else ""
+    return f"{NETWORKS.get(p.kind, p.kind)}; mean {p.mean_degree:g} followed{close}"
+
+
 def asks_llm(config: Config) -> bool:
     """Return whether an LLM may be asked for decisions."""
     return config.statechart.oracle_enabled and config.reasoner.kind not in ("rule", "distilled")

@@ -1,0 +1,176 @@
+"""Who comes online when, who posts then, and how long a session is."""
+
+from datetime import datetime
+
+import numpy as np
+import pytest
+from lively_worlds import LIVELY, moves, rounds_of
+from worlds import facts, ran, small
+
+from prism_mesa.analysis.explain.report import report_lines
+from prism_mesa.analysis.explain.trace import why
+from prism_mesa.runs.social import run
+from prism_mesa.social.params import ClockParams
+from prism_mesa.social.round.presence import weight_of_hours
+from prism_mesa.social.state.posts import POST
+
+NOON = tuple(float(hour == 12) for hour in range(24))
+ALL_ON = {
+    "agents_activity": 0.4,
+    "agents_post_sigma": 1.0,
+    "agents_popularity": 0.5,
+    "agents_posting": "online",
+    "agents_persistence": 0.6,
+    "agents_hours": tuple(range(1, 25)),
+    "agents_session": 3.0,
+    "network_followee_sigma": 0.5,
+    "network_close_ties": 3,
+}
+
+
+def online_in(model, rounds):
+    """Return who came online in each of some rounds, shape (rounds, agents)."""
+    there = np.zeros((rounds, len(model.population)), bool)
+    for row in moves(model, trigger="feed_ready"):
+        there[row["round"], row["agent"]] = True
+    return there
+
+
+def posted_in(model, rounds):
+    posts, wrote = model.posts, np.zeros((rounds, len(model.population)), bool)
+    own = np.flatnonzero(posts.kind == POST)
+    wrote[posts.round[own], posts.author[own]] = True
+    return wrote
+
+
+# who posts
+
+
+def test_agents_post_while_they_are_offline_or_only_online():
+    always, online = (
+        ran(small(agents_n=200, agents_activity=0.3, agents_post_rate=0.5, agents_posting=when), 5)
+        for when in ("always", "online")
+    )
+    assert (posted_in(always, 5) & ~online_in(always, 5)).any()
+    there = online_in(online, 5)
+    assert there.tolist() == online_in(always, 5).tolist()
+    wrote = posted_in(online, 5)
+    assert wrote.any()
+    assert not (wrote & ~there).any()
+
+
+def test_who_posts_is_drawn_as_before_and_only_held_back():
+    same = {"agents_activity": 0.4, "agents_activity_sigma": 0.0, "agents_post_rate": 0.5}
+    always, online = (ran(small(agents_n=100, **same, agents_posting=when), 5) for when in ("always", "online"))
+    assert posted_in(online, 5).tolist() == (posted_in(always, 5) & online_in(always, 5)).tolist()
+
+
+# hours
+
+
+@pytest.mark.parametrize(
+    ("start", "minutes", "round_", "wanted"),
+    [
+        ("2026-01-01T12:00:00Z", 60, 0, 24),
+        ("2026-01-01T12:00:00Z", 60, 1, 0),
+        ("2026-01-01T12:00:00Z", 60, 24, 24),
+        ("2026-01-01T00:00:00Z", 30, 24, 24),
+        ("2026-01-01T00:00:00Z", 30, 25, 24),
+        ("2026-01-01T00:00:00Z", 30, 26, 0),
+        ("2026-01-01T00:00:00Z", 30, 24 + 48 * 400, 24),
+        ("2026-01-01T14:00:00+02:00", 60, 0, 24),  # hours are those of UTC
+        ("2026-01-01T11:00:00Z", 120, 0, 12),
+        ("2026-01-01T11:30:00Z", 60, 0, 12),
+        ("2026-01-01T12:30:00Z", 180, 0, 4),
+        ("2026-01-01T12:30:00Z", 1440, 3, 1),
+        ("2026-01-01T12:30:00Z", 2160, 0, 1),  # half of the first noon, all of the second
+        ("2026-01-01T12:00:00Z", 2160, 0, 4 / 3),
+    ],
+)
+def test_a_round_weighs_the_mean_of_its_hours_over_that_of_the_day(start, minutes, round_, wanted):
+    clock = ClockParams(start=datetime.fromisoformat(start), round_minutes=minutes)
+    assert weight_of_hours(NOON, clock, round_) == pytest.approx(wanted, abs=1e-9)
+    assert weight_of_hours(tuple(7 * weight for weight in NOON), clock, round_) == pytest.approx(wanted, abs=1e-9)
+
+
+def test_in_hours_without_weight_nobody_comes_and_in_those_of_much_everybody():
+    model = ran(small(agents_activity=0.9, agents_activity_sigma=0.0, agents_hours=NOON), 14)
+    assert rounds_of(model)["online"].tolist() == [0] * 12 + [30, 0]
+
+
+def test_online_agents_follow_the_hours():
+    hours = [1 + hour % 5 for hour in range(24)]
+    own = {"agents_activity": 0.2, "agents_activity_sigma": 0.3, "agents_hours": hours}
+    online = rounds_of(ran(small(agents_n=3000, ticks_per_round=1, **own), 24))["online"]
+    assert np.corrcoef(online, hours)[0, 1] > 0.97
+    assert online.mean() / 3000 == pytest.approx(0.2, rel=0.05)
+
+
+# bursts
+
+
+def test_who_was_online_comes_again_and_the_mean_stays():
+    own = {"agents_activity": 0.3, "agents_activity_sigma": 0.0}
+    there = online_in(ran(small(agents_n=2000, ticks_per_round=1, agents_persistence=0.5, **own), 12), 12)
+    before, after = there[:-1], there[1:]
+    assert after[before].mean() == pytest.approx(0.3 + 0.5 * 0.7, abs=0.02)
+    assert after[~before].mean() == pytest.approx(0.3 * 0.5, abs=0.02)
+    assert there.mean(axis=1).tolist() == pytest.approx([0.3] * 12, abs=0.05)
+    two = there[2:][there[1:-1] & ~there[:-2]]  # what was before the last round does not matter
+    assert two.mean() == pytest.approx(0.65, abs=0.03)
+
+
+def test_bursts_do_not_keep_agents_of_activity_0_or_in_hours_without_weight():
+    held = {"agents_activity_sigma": 0.0, "agents_persistence": 0.9}
+    assert rounds_of(ran(small(agents_activity=0.0, **held)))["online"].tolist() == [0, 0, 0]
+    model = ran(small(agents_activity=0.9, agents_hours=NOON, **held), 14)
+    assert rounds_of(model)["online"].tolist() == [0] * 12 + [30, 0]
+
+
+# sessions
+
+
+def feeds(rounds=1, **params):
+    model = small(agents_n=2000, network_mean_degree=60, feed_size=40, **LIVELY, **params)
+    return ran(model, rounds).population.n_feed.astype(int)
+
+
+def test_a_session_has_so_many_posts_on_average_and_no_more_than_the_feed():
+    everything = feeds()
+    n = feeds(agents_session=8.0, agents_session_sigma=0.5)
+    assert everything.mean() > 30
+    assert n.min() >= 1
+    assert (n <= everything).all()
+    assert n.mean() == pytest.approx(8.5, rel=0.05)  # one more, and the fraction is lost
+    assert feeds(agents_session=3.7, agents_session_sigma=0.0).tolist() == [4] * 2000
+
+
+def test_sessions_differ_from_round_to_round():
+    one, two = (feeds(rounds, agents_session=8.0) for rounds in (1, 2))
+    assert abs(np.corrcoef(one, two)[0, 1]) < 0.1
+
+
+def test_nobody_reads_on_after_its_session():
+    model = ran(small(agents_session=1.0, agents_session_sigma=0.0, **LIVELY, ticks_per_round=30))
+    seen = model.recorder.tables["impressions"]
+    assert seen
+    assert max(sum((row["round"], row["agent"]) == key for row in seen) for key in {(0, 3), (1, 3), (2, 7)}) <= 2
+
+
+# all of it
+
+
+def test_with_all_of_it_columns_and_steps_agree_and_threads_do_not_matter():
+    plain, stepped, threaded = (
+        facts(ran(small(agents_n=80, **ALL_ON, **own), 4)) for own in ({}, {"scheduler": "mesa"}, {"threads": 2})
+    )
+    assert plain == stepped == threaded
+
+
+def test_why_tells_the_draw_that_counted(tmp_path):
+    values = {"agents": {"n": 40, "activity": 0.4, "persistence": 0.6, "hours": tuple(range(1, 25))}, "rounds": 4}
+    result = run({**values, "reasoner": {"kind": "rule"}}, out=tmp_path)
+    for agent in (0, 1, 2, 3):
+        told = why(result.run_dir, str(agent))
+        assert [r.came_online for r in told.rounds] == [r.online_draw < r.online_chance for r in told.rounds]
+        assert any("at this hour" in line for line in report_lines(told))

@@ -1,0 +1,105 @@
+"""Activity and posting: how unequal, drawn together or apart, and by how many follow an agent."""
+
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from worlds import FROM_FILE, small
+
+from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.params import AgentsParams
+from prism_mesa.social.state.network import from_edges
+from prism_mesa.social.world.rates import activity_of, popularity_of, post_rate_of
+from prism_mesa.streams import Streams
+
+ROWS = np.arange(100_000)
+RARE = {"activity": 0.001, "post_rate": 0.001, "activity_sigma": 1.0}  # so that no cap is felt
+
+
+def drawn(scores=None, rows=ROWS, seed=1, **own):
+    params = AgentsParams(**own)
+    return tuple(of(params, Streams(seed), scores)(rows) for of in (activity_of, post_rate_of))
+
+
+def star_of(*followers, n):
+    """Return a network in which agent k has ``followers[k]`` followers."""
+    edges = [(agent, n - 1 - i) for agent, count in enumerate(followers) for i in range(count)]
+    return from_edges(*np.array(edges).T, n)
+
+
+def test_posting_of_its_own_has_its_own_spread_and_is_independent_of_activity():
+    activity, posting = np.log(drawn(**RARE, post_sigma=0.5))
+    assert posting.std() == pytest.approx(0.5, rel=0.02)
+    assert activity.std() == pytest.approx(1.0, rel=0.02)
+    assert abs(np.corrcoef(activity, posting)[0, 1]) < 0.02
+
+
+def test_activity_is_the_same_whether_posting_is_drawn_apart_or_not():
+    assert drawn(rows=ROWS[:50])[0].tolist() == drawn(rows=ROWS[:50], post_sigma=2.0)[0].tolist()
+
+
+@pytest.mark.parametrize("rho", [0.3, 0.8, 1.0])
+def test_logarithms_of_activity_and_posting_are_correlated_with_popularity_and_through_it_with_each_other(rho):
+    scores = Streams(5).normal("popularity of a test", ROWS)
+    logs = np.log(drawn(scores, **RARE, post_sigma=0.7, popularity=rho))
+    for own, sigma in zip(logs, (1.0, 0.7), strict=True):
+        assert np.corrcoef(own, scores)[0, 1] == pytest.approx(rho, abs=0.01)
+        assert own.std() == pytest.approx(sigma, rel=0.02)
+    assert np.corrcoef(logs)[0, 1] == pytest.approx(rho**2, abs=0.015)
+
+
+def test_popularity_is_the_normal_score_of_the_rank_by_followers():
+    scores = popularity_of(star_of(2, 5, 1, 3, 4, 0, n=12), AgentsParams(popularity=0.5), Streams(1))
+    place = {0: 8, 1: 11, 2: 7, 3: 9, 4: 10}  # below them are seven with none
+    for agent, rank in place.items():
+        assert scores[agent] == pytest.approx(NormalDist().inv_cdf((rank + 0.5) / 12))
+    assert np.sort(scores).tolist() == pytest.approx([NormalDist().inv_cdf((k + 0.5) / 12) for k in range(12)])
+
+
+def test_who_has_as_many_followers_is_ranked_by_the_seed_not_by_number():
+    own, network = AgentsParams(popularity=0.5), from_edges(np.arange(400), np.roll(np.arange(400), 1), 400)
+    one, other = (popularity_of(network, own, Streams(seed)) for seed in (1, 2))
+    assert sorted(one) == pytest.approx(sorted(other))
+    assert abs(np.corrcoef(one, other)[0, 1]) < 0.2
+    assert abs(np.corrcoef(one, np.arange(400))[0, 1]) < 0.2
+
+
+def test_where_popularity_does_not_count_nobody_is_ranked():
+    assert popularity_of(star_of(2, 1, n=6), AgentsParams(), Streams(1)) is None
+
+
+@pytest.mark.parametrize("activity", [0.05, 0.17, 0.5])
+@pytest.mark.parametrize("post_sigma", [None, 1.7])
+@pytest.mark.parametrize("rho", [0.0, 0.55, 1.0])
+def test_posts_of_all_rounds_online_are_the_rate_of_posting(activity, post_sigma, rho):
+    scores = Streams(5).normal("popularity of a test", ROWS) if rho else None
+    own = {"activity": activity, "activity_sigma": 1.1, "post_rate": 0.2, "post_sigma": post_sigma, "popularity": rho}
+    comes, posts = (rates.astype(float) for rates in drawn(scores, **own, posting="online"))
+    assert (comes * posts).sum() / comes.sum() == pytest.approx(0.2, rel=0.03)
+    assert posts.max() <= 1
+    assert comes.mean() == pytest.approx(activity, rel=0.03)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+@pytest.mark.parametrize("post_sigma", [0.0, 1.7])
+def test_rates_of_posting_online_of_0_and_1_are_those_of_all(rate, post_sigma):
+    _, posts = drawn(rows=ROWS[:200], posting="online", post_rate=rate, post_sigma=post_sigma)
+    assert posts.tolist() == pytest.approx([rate] * 200, abs=1e-6)
+
+
+def test_on_networks_of_files_too_the_popular_are_there_more(tmp_path):
+    edges = "".join(f"{a},{b}\n" for a in range(40) for b in range(100, 102 + a))
+    (tmp_path / "e.csv").write_text("src,dst\n" + edges)
+    model = small(network_edges=str(tmp_path / "e.csv"), agents_popularity=1.0, **FROM_FILE)
+    activity, followers = model.population.activity, model.network.n_followers
+    order = np.argsort(followers, kind="stable")[-40:]
+    assert (np.diff(activity[order]) >= 0).all()
+    assert activity[order[-1]] > activity[order[0]]
+
+
+def test_a_newcomer_is_as_active_as_its_followers_make_it():
+    shunned, followed = (small(agents_popularity=0.9, rng=4) for _ in range(2))
+    one, other = SocialAgent(shunned), SocialAgent(followed, followers=range(30))
+    assert other.activity > one.activity
+    assert other.post_rate > one.post_rate
+    assert followed.population.activity[:30].tolist() == shunned.population.activity[:30].tolist()

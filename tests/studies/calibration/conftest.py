@@ -12,7 +12,7 @@ from prism_mesa.studies.driver import Engine
 from prism_mesa.studies.engines.job import Outcome
 
 VALUES = {
-    "base": {"agents.n": 20, "rounds": 2, "network.mean_degree": 5},
+    "base": {"agents.n": 20, "rounds": 2, "network.mean_degree": 5, "utility.sensitivity": 0},
     "parameters": {"agents.activity": [0.1, 0.9], "agents.threshold_mean": [0.2, 0.8]},
     "fit": {
         "impressions": {"target": 400, "tolerance": 40, "data": "one"},

@@ -1,9 +1,13 @@
 """Known parameters are found again from data that PRISM itself has simulated."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import make_config
+from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.studies.calibration.calibrate import Budget, calibrate
 from prism_mesa.studies.calibration.folder import open_calibration_folder
 from prism_mesa.studies.calibration.params import calibration_params
@@ -12,6 +16,7 @@ from prism_mesa.studies.driver import Engine
 from prism_mesa.studies.engines.job import Job
 from prism_mesa.studies.engines.worker import carry_out
 
+PLAIN = Path(__file__).parents[3] / "configs" / "plain.yaml"
 WORLD = {
     "agents.n": 300,
     "rounds": 8,
@@ -30,7 +35,8 @@ def simulated(seeds):
     """Return the mean of each measure of the true world over some seeds, and its deviation between them."""
     rows = []
     for seed in seeds:
-        config = make_config({**WORLD, **TRUE, "seed": seed}).model_dump(mode="json")
+        values = merged(read_yaml(PLAIN), nested({**WORLD, **TRUE, "seed": seed}))
+        config = make_config(values).model_dump(mode="json")
         rows.append(carry_out(Job(f"true-{seed}", config, MEASURES, keep="measures")).measures)
     return {name: (np.mean([row[name] for row in rows]), np.std([row[name] for row in rows])) for name in MEASURES}
 
@@ -48,7 +54,8 @@ def plan_of(data, **values):
     }
     mean, sd = data["share_evaluating"]
     given = {
-        "base": WORLD,
+        "base": str(PLAIN),
+        "set": WORLD,
         "parameters": {"agents.activity": [0.1, 0.9], "agents.threshold_mean": [0.45, 0.75]},
         "fit": fit,
         "holdout": {"share_evaluating": {"target": float(mean), "tolerance": 2 * float(sd), "data": "simulated too"}},

@@ -2,6 +2,7 @@
 from .analysis.distill.distill import distill as distill
 from .analysis.interview.interview import Interview as Interview
 from .analysis.survey.survey import survey as survey
+from .api.calibrations import Calibration as Calibration
 from .api.runs import measure as measure
 from .api.runs import open_run as open_run
 from .api.runs import replay as replay

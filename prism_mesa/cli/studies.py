@@ -58,7 +58,7 @@ def plan(
         found = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
     if as_json:
         widths = found.widths.to_dict("records")
-        show_json(_finite({**vars(found), "study_dir": str(planned.study_dir), "widths": widths}))
+        show_json(finite({**vars(found), "study_dir": str(planned.study_dir), "widths": widths}))
     else:
         print_lines(plan_lines(found))
 
@@ -215,7 +215,7 @@ def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
             "report": reports,
             "notes": list(result.notes),
         }
-        show_json(_finite(told))
+        show_json(finite(told))
     else:
         print_lines(study_lines(result))
     if ran and runs["failed"]:
@@ -233,12 +233,12 @@ def _failures(result: "StudyResult") -> list[dict[str, Any]]:
     ]
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a value as JSON has it: null for numbers that are none."""
     if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: finite(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(one) for one in value]
+        return [finite(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.item() if hasattr(value, "item") else value

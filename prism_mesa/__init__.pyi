@@ -10,6 +10,7 @@ from .api.runs import run as run
 from .api.runs import run_economy as run_economy
 from .api.runs import why as why
 from .api.studies import Study as Study
+from .api.validation import validate as validate
 from .economy.model import EconomyModel as EconomyModel
 from .errors import PrismError as PrismError
 from .errors import PrismWarning as PrismWarning

@@ -87,7 +87,7 @@ class Study:
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> StudyPlan:
         """Run two seeds of up to eight conditions, and return what all of it will take; arguments as for `run`."""
-        who = _engine(engine, workers, scheduler)
+        who = engine_of(engine, workers, scheduler)
         self._check()
         return plan_study(self.design, self._folder, who, text=self._text, on_run=on_run)
 
@@ -119,7 +119,7 @@ class Study:
             DataError: If the folder cannot be used, or another process runs the study.
             KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
         """
-        part, who = _shard(shard), _engine(engine, workers, scheduler, attempts)
+        part, who = _shard(shard), engine_of(engine, workers, scheduler, attempts)
         self._check()
         try:
             result = run_study(
@@ -177,7 +177,7 @@ def name_of(file: Path) -> str:
     return re.sub(r"[^\w.-]+", "-", file.stem).lstrip(".-")[:60] or "study"
 
 
-def _engine(kind: EngineKind, workers: int | None, scheduler: str | None, attempts: int = 1) -> Engine:
+def engine_of(kind: EngineKind, workers: int | None, scheduler: str | None = None, attempts: int = 1) -> Engine:
     """Return who runs the runs, once it is known that there is such an engine."""
     engine = Engine(kind, workers, scheduler, attempts)
     engine.open(1 if workers is None else workers)

@@ -54,7 +54,7 @@ def plan(
     from prism_mesa.view.study.summary import plan_lines
 
     planned = Study(file, out=out)
-    with _progress(planned, "pilot runs") as on_run:
+    with runs_bar(planned.design.n_runs, "pilot runs") as on_run:
         found = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
     if as_json:
         widths = found.widths.to_dict("records")
@@ -172,15 +172,15 @@ def _design(text: str | None) -> str | dict[str, int] | None:
 
 
 def _run(asked: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
-    with _progress(asked, "runs", then="tables and report") as on_run:
+    with runs_bar(asked.design.n_runs, "runs", then="tables and report") as on_run:
         result = asked.run(**how, on_run=on_run)
     _tell(result, as_json=as_json)
 
 
 @contextmanager
-def _progress(asked: "Study", unit: str, then: str = "") -> Iterator[Any]:
-    """Show how far a study is; yields what is called after each run."""
-    with progress_bar(asked.design.n_runs, unit, then) as advance:
+def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
+    """Show how far many runs are; yields what is called with the progress at first and after each run."""
+    with progress_bar(planned, unit, then) as advance:
         before = 0
 
         def on_run(progress: Any) -> None:

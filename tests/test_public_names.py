@@ -13,10 +13,10 @@ import prism_mesa
 ROOT = Path(__file__).parents[1]
 
 TOP = (
-    "run run_economy open_run replay why measure Study validate Calibration survey distill Interview RunResult Config "
-    "load_config SocialModel SocialAgent EconomyModel AgentState Transition StateTransition Statechart NEEDS_ORACLE "
-    "ANY F agents_in_state state_distribution draw_chart cascades Reasoner RuleReasoner OllamaChatClient Ledger "
-    "PrismError PrismWarning"
+    "run run_economy open_run replay why measure Study Calibration validate survey distill Interview RunResult "
+    "Config load_config SocialModel SocialAgent EconomyModel AgentState Transition StateTransition Statechart "
+    "NEEDS_ORACLE ANY F agents_in_state state_distribution draw_chart cascades Reasoner RuleReasoner "
+    "OllamaChatClient Ledger PrismError PrismWarning"
 ).split()
 IN_REASONER = ["build_reasoner_prompt", "parse_reasoner_response", "STATE_DESCRIPTIONS"]
 

@@ -31,13 +31,8 @@ for command in (
 app.command()(runs.chart)
 app.command(name="app")(runs.browser_page)
 app.command()(studies.sweep)
-<<<<<<< HEAD
 app.command()(validation.validate)
 app.command()(calibration.calibrate)
-=======
-app.command()(calibration.calibrate)
-app.command()(validation.validate)
->>>>>>> cf3c12c8700cf1cf459b4ca574b18f1f79aa19ab
 app.add_typer(studies.study, name="study")
 app.add_typer(ledger, name="ledger")
 

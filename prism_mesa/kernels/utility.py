@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import copied_into_kernels, kernel
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.matching import relevance_at
 from prism_mesa.kernels.ordering import is_among
@@ -62,7 +62,7 @@ class TasteTables(NamedTuple):
     close_indices: Int32
 
 
-@part_of_kernels
+@copied_into_kernels
 def utility_at(
     row: Any,
     post: Any,

@@ -54,12 +54,3 @@ def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 def part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """Write a function out wherever a kernel calls it: handing over many arrays costs more than what it does."""
     return cast(Callable[P, R], numba.njit(function, nogil=True, error_model="numpy", forceinline=True))
-
-
-def copied_into_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Write a function out where a kernel calls it before types are known: then no array that it is given is counted.
-
-    It is for what is called for each post: counting a dozen arrays takes twice as long as all the rest. It compiles
-    more slowly than `part_of_kernels`, and its names of variables are its own.
-    """
-    return cast(Callable[P, R], numba.njit(function, inline="always", error_model="numpy"))

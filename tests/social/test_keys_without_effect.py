@@ -3,7 +3,7 @@
 import warnings
 
 import pytest
-from key_worlds import NOBODY, SMALL, another, idle_in, outcome, table, without_embedded
+from key_worlds import NOBODY, another, idle_in, in_plain_world, outcome, table, without_embedded
 
 from prism_mesa import Config
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
@@ -33,7 +33,8 @@ WRITES = {"content": "llm", "agents.post_rate": 0.4}
 
 
 WORLDS = {
-    "the default": lambda made: ({}, {}),
+    "the plain one": lambda made: ({}, {}),
+    "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
     "one block": lambda made: (
         {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.count": 2},
         {},
@@ -101,9 +102,9 @@ def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     if "embedded" in world and embedded_fault():
         pytest.skip(f"the embedded LLM {embedded_fault()}")
     base, more = WORLDS[world](made)
-    base = {key: value for key, value in (SMALL | base).items() if value is not None}
     defaults = dict(leaves(Config))
     with without_embedded(monkeypatch, world):
+        base = in_plain_world(base, world)
         idle = idle_in(base, world)
         changed = {key: another(key, defaults[key]) for key in idle if key not in base}
         changed = {key: value for key, value in changed.items() if value is not None} | more
@@ -124,10 +125,9 @@ def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
     tried = set()
     for world, of in WORLDS.items():
         base, more = of(made)
-        values = {key: value for key, value in (SMALL | base | more).items() if value is not None}
         with without_embedded(monkeypatch, world), warnings.catch_warnings():
             warnings.simplefilter("ignore", PrismWarning)
-            tried |= set(idle_in(values, world).values())
+            tried |= set(idle_in(in_plain_world(base, world) | more, world).values())
     assert [row.keys for place, row in enumerate(TABLE) if place not in tried] == []
 
 

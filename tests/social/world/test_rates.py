@@ -4,7 +4,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from worlds import FROM_FILE, small
+from worlds import small
 
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import AgentsParams
@@ -90,7 +90,7 @@ def test_rates_of_posting_online_of_0_and_1_are_those_of_all(rate, post_sigma):
 def test_on_networks_of_files_too_the_popular_are_there_more(tmp_path):
     edges = "".join(f"{a},{b}\n" for a in range(40) for b in range(100, 102 + a))
     (tmp_path / "e.csv").write_text("src,dst\n" + edges)
-    model = small(network_edges=str(tmp_path / "e.csv"), agents_popularity=1.0, **FROM_FILE)
+    model = small(network_edges=str(tmp_path / "e.csv"), agents_popularity=1.0)
     activity, followers = model.population.activity, model.network.n_followers
     order = np.argsort(followers, kind="stable")[-40:]
     assert (np.diff(activity[order]) >= 0).all()

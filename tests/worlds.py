@@ -30,7 +30,12 @@ def plain(changes=None):
         idle |= {"network.follower_sigma", "network.followee_sigma"}
     if given.get("agents.n", 1000) <= PLAIN["network.mean_degree"]:  # all follow all others, as by default
         idle.add("network.mean_degree")
-    return {key: value for key, value in PLAIN.items() if key not in idle} | given
+    made = PLAIN | given
+    if made["agents.activity_sigma"] == 0 and not made["agents.post_sigma"]:
+        idle.add("agents.popularity")
+    if sum(made[f"agents.{action}"] > 0 for action in ("like", "reply", "reshare")) == 1:
+        idle.add("agents.propensity_sigma")
+    return {key: value for key, value in made.items() if key in given or key not in idle}
 
 
 def plain_keywords(**given):

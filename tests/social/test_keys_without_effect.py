@@ -4,6 +4,7 @@ import warnings
 
 import pytest
 from key_worlds import NOBODY, another, idle_in, in_plain_world, outcome, table, without_embedded
+from worlds import plain_keywords
 
 from prism_mesa import Config
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
@@ -136,13 +137,13 @@ def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
     [{"agents_posting": "online", "agents_post_sigma": 0.5, "agents_popularity": 0.5}, {"agents_posting": "online"}],
 )
 def test_activity_of_a_file_leaves_its_keys_to_the_scale_of_posting_online(posting, tmp_path):
-    given = {"agents_n": 30, "agents_profiles": activities(tmp_path), **posting}
-    plain = SocialModel(**given)
+    given = plain_keywords(agents_n=30, agents_profiles=activities(tmp_path), **posting)
+    unchanged = SocialModel(**given)
     for changed in ({"agents_activity": 0.2}, {"agents_activity_sigma": 0.4}):
-        model = SocialModel(**given, **changed)
+        model = SocialModel(**given | changed)
         assert not any("no effect" in note for note in model.notes)
-        assert model.population.activity.tolist() == plain.population.activity.tolist()
-        assert model.population.post_rate.tolist() != plain.population.post_rate.tolist()
+        assert model.population.activity.tolist() == unchanged.population.activity.tolist()
+        assert model.population.post_rate.tolist() != unchanged.population.post_rate.tolist()
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(TABLE, Config), (OF_NATIONS, EconomyConfig)])

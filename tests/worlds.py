@@ -38,6 +38,11 @@ def plain(changes=None):
     return {key: value for key, value in made.items() if key in given or key not in idle}
 
 
+def plain_group(name):
+    """Return the keys of a group of the plain world."""
+    return {key.removeprefix(f"{name}."): value for key, value in PLAIN.items() if key.startswith(f"{name}.")}
+
+
 def plain_keywords(**given):
     """Return the plain world by the names of a model's keywords, with what is given: keywords of any kind."""
     names = {key.replace(".", "_"): key for key, _ in leaves(SocialParams)}

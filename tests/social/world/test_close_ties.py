@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_follows import follows
-from worlds import small
+from worlds import plain_group, small
 
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import NetworkParams
@@ -18,7 +18,7 @@ KINDS = ["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block",
 
 
 def generated(n=400, seed=1, **params):
-    return generate_network(NetworkParams(**{"mean_degree": 5} | params), n, Streams(seed))
+    return generate_network(NetworkParams(**plain_group("network") | {"mean_degree": 5} | params), n, Streams(seed))
 
 
 def close(network):

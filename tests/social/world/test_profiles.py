@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import ran, small
+from worlds import plain_group, ran, small
 
 from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import DataError
@@ -33,7 +33,7 @@ NEUROTICISM_WITH = {"extraversion": -0.44, "agreeableness": -0.44, "conscientiou
 
 def drawn(n=20_000, seed=1, start=0, **agents):
     rows = np.arange(start, start + n)
-    params = SocialParams(agents=AgentsParams(**agents))
+    params = SocialParams(agents=AgentsParams(**plain_group("agents") | agents))
     return draw_profiles(rows, [str(i) for i in rows], np.zeros((n, 4), np.int8), params, Streams(seed))
 
 

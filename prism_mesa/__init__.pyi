@@ -2,6 +2,7 @@
 from .analysis.distill.distill import distill as distill
 from .analysis.interview.interview import Interview as Interview
 from .analysis.survey.survey import survey as survey
+from .api.calibrations import Calibration as Calibration
 from .api.runs import measure as measure
 from .api.runs import open_run as open_run
 from .api.runs import replay as replay
@@ -9,6 +10,7 @@ from .api.runs import run as run
 from .api.runs import run_economy as run_economy
 from .api.runs import why as why
 from .api.studies import Study as Study
+from .api.validation import validate as validate
 from .economy.model import EconomyModel as EconomyModel
 from .errors import PrismError as PrismError
 from .errors import PrismWarning as PrismWarning

@@ -10,6 +10,7 @@ from typing import Any
 
 from prism_mesa.errors import ConfigError, DataError, counted, one_line
 from prism_mesa.params import shown, whole_number
+from prism_mesa.studies.calibration.folder import MANIFEST as CALIBRATION
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
 from prism_mesa.studies.engines.executors import EngineKind
@@ -57,10 +58,10 @@ class Study:
         file = None if study is None or isinstance(study, Mapping) else Path(study)
         where = "Study" if file is None else str(file)
         given = dict(study) if isinstance(study, Mapping) else {}
-        _look_beside(file)
+        look_beside(file)
         if file is not None:
             given = read_study(file).model_dump(exclude_unset=True)
-        name = "study" if file is None else _name_of(file)
+        name = "study" if file is None else name_of(file)
         self.design: StudyDesign = design_study(study_params({**given, **values}, where), name, where)
         self._folder: StudyFolder = open_folder(self.design, out)
         self._checked = False
@@ -86,7 +87,7 @@ class Study:
         on_run: Callable[[Progress], object] = lambda progress: None,
     ) -> StudyPlan:
         """Run two seeds of up to eight conditions, and return what all of it will take; arguments as for `run`."""
-        who = _engine(engine, workers, scheduler)
+        who = engine_of(engine, workers, scheduler)
         self._check()
         return plan_study(self.design, self._folder, who, text=self._text, on_run=on_run)
 
@@ -118,7 +119,7 @@ class Study:
             DataError: If the folder cannot be used, or another process runs the study.
             KeyboardInterrupt: When the user ends it. What was done is kept, and the same call continues.
         """
-        part, who = _shard(shard), _engine(engine, workers, scheduler, attempts)
+        part, who = _shard(shard), engine_of(engine, workers, scheduler, attempts)
         self._check()
         try:
             result = run_study(
@@ -160,23 +161,23 @@ class Study:
         return _answered(result_of(self.design, self._folder), report=True)
 
 
-def _look_beside(file: Path | None) -> None:
+def look_beside(file: Path | None) -> None:
     """Have modules of the user's own looked for beside a study file too, after everything else.
 
-    Not beside the copy that a study's folder holds: a folder is data, and comes from anybody.
+    Not beside the copy that the folder of a study or a calibration holds: a folder is data, and comes from anybody.
     """
-    if file is not None and not (file.parent / MANIFEST).exists():
+    if file is not None and not any((file.parent / name).exists() for name in (MANIFEST, CALIBRATION)):
         folder = str(file.parent.absolute())
         if folder not in sys.path:
             sys.path.append(folder)
 
 
-def _name_of(file: Path) -> str:
+def name_of(file: Path) -> str:
     """Return what the study of a file is called: as the file is, but for what a folder's name had better not hold."""
     return re.sub(r"[^\w.-]+", "-", file.stem).lstrip(".-")[:60] or "study"
 
 
-def _engine(kind: EngineKind, workers: int | None, scheduler: str | None, attempts: int = 1) -> Engine:
+def engine_of(kind: EngineKind, workers: int | None, scheduler: str | None = None, attempts: int = 1) -> Engine:
     """Return who runs the runs, once it is known that there is such an engine."""
     engine = Engine(kind, workers, scheduler, attempts)
     engine.open(1 if workers is None else workers)

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from prism_mesa.cli import analysis, runs, studies
+from prism_mesa.cli import analysis, calibration, runs, studies, validation
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError
@@ -31,6 +31,8 @@ for command in (
 app.command()(runs.chart)
 app.command(name="app")(runs.browser_page)
 app.command()(studies.sweep)
+app.command()(validation.validate)
+app.command()(calibration.calibrate)
 app.add_typer(studies.study, name="study")
 app.add_typer(ledger, name="ledger")
 

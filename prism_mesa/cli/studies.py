@@ -54,11 +54,11 @@ def plan(
     from prism_mesa.view.study.summary import plan_lines
 
     planned = Study(file, out=out)
-    with _progress(planned, "pilot runs") as on_run:
+    with runs_bar(planned.design.n_runs, "pilot runs") as on_run:
         found = planned.plan(workers=workers, engine=engine, scheduler=scheduler, on_run=on_run)
     if as_json:
         widths = found.widths.to_dict("records")
-        show_json(_finite({**vars(found), "study_dir": str(planned.study_dir), "widths": widths}))
+        show_json(finite({**vars(found), "study_dir": str(planned.study_dir), "widths": widths}))
     else:
         print_lines(plan_lines(found))
 
@@ -172,15 +172,15 @@ def _design(text: str | None) -> str | dict[str, int] | None:
 
 
 def _run(asked: "Study", how: Mapping[str, Any], *, as_json: bool) -> None:
-    with _progress(asked, "runs", then="tables and report") as on_run:
+    with runs_bar(asked.design.n_runs, "runs", then="tables and report") as on_run:
         result = asked.run(**how, on_run=on_run)
     _tell(result, as_json=as_json)
 
 
 @contextmanager
-def _progress(asked: "Study", unit: str, then: str = "") -> Iterator[Any]:
-    """Show how far a study is; yields what is called after each run."""
-    with progress_bar(asked.design.n_runs, unit, then) as advance:
+def runs_bar(planned: int, unit: str, then: str = "") -> Iterator[Any]:
+    """Show how far many runs are; yields what is called with the progress at first and after each run."""
+    with progress_bar(planned, unit, then) as advance:
         before = 0
 
         def on_run(progress: Any) -> None:
@@ -215,7 +215,7 @@ def _tell(result: "StudyResult", *, as_json: bool, ran: bool = True) -> None:
             "report": reports,
             "notes": list(result.notes),
         }
-        show_json(_finite(told))
+        show_json(finite(told))
     else:
         print_lines(study_lines(result))
     if ran and runs["failed"]:
@@ -233,12 +233,12 @@ def _failures(result: "StudyResult") -> list[dict[str, Any]]:
     ]
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
     """Return a value as JSON has it: null for numbers that are none."""
     if isinstance(value, Mapping):
-        return {key: _finite(one) for key, one in value.items()}
+        return {key: finite(one) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_finite(one) for one in value]
+        return [finite(one) for one in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value.item() if hasattr(value, "item") else value

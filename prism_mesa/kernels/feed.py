@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.diverse_feed import rank_diverse
-from prism_mesa.kernels.ordering import FEW, is_among, show
+from prism_mesa.kernels.ordering import DIGITS, FEW, show
 from prism_mesa.kernels.outbox import BITS_32, BITS_33, LOWER, Outbox, writer_of
 from prism_mesa.kernels.scoring import CHRONOLOGICAL, X_ALGO, Scoring, score_block
 
@@ -23,6 +23,9 @@ type Keys = npt.NDArray[np.uint64]
 
 READERS: Final = 64
 """Readers taken through the passes at a time."""
+
+MANY: Final = 4 * FEW
+"""Candidates beyond which those with the same root are not looked for one after the other."""
 
 
 @part_of_kernels
@@ -46,11 +49,10 @@ def _best(
 ) -> Any:
     """Gather the keys of a reader's candidates in `best`, each root once, its best copy; return how many.
 
-    Candidates that drop out are written over by the next one: what happens does not hang on what is found, so the
-    processor need not guess.
+    It is for few candidates. Those that drop out are written over by the next one: what happens does not hang on what
+    is found, so the processor need not guess.
     """
     n, met = 0, np.uint64(0)
-    few = known_last - known_first <= FEW
     for i in range(first_author, last_author):
         for place in range(begin[i], begin[i] + count[i]):
             one = item[place]
@@ -60,11 +62,8 @@ def _best(
                 key = keys[at]
                 at += 1
             drops = root < first_id and author[root] == reader  # which then may have been forgotten
-            if few:
-                for j in range(known_first, known_last):
-                    drops |= known[j] == root
-            else:
-                drops |= is_among(known, known_first, known_last, root)
+            for j in range(known_first, known_last):
+                drops |= known[j] == root
             best[n] = key
             roots[n] = root
             bit = (one >> BITS_32 & np.uint64(1)) << np.uint64(root & 63)
@@ -78,6 +77,66 @@ def _best(
             met |= np.uint64(0) if drops else bit
             n += 0 if drops else 1
     return n
+
+
+@part_of_kernels
+def _best_of_many(
+    reader: Any,
+    item: Keys,
+    begin: Int32,
+    count: Int32,
+    first_author: Any,
+    last_author: Any,
+    keys: Keys,
+    at: Any,
+    is_scored: Any,
+    first_id: Any,
+    author: Int32,
+    known: Int32,
+    known_first: Any,
+    known_last: Any,
+    best: Keys,
+    least: Any,
+    mark: Int32,
+    turn: Any,
+) -> Any:
+    """Do what `_best` does, for many candidates or known roots: these are looked up in `mark`, by root.
+
+    ``mark[root - least]`` is below `turn` where the reader has not met a root, `turn` where it knows it, and above it
+    by the candidate's place + 1 where the root is in `best`. So nothing is cleared between readers.
+    """
+    n = 0
+    for j in range(known_first, known_last):
+        if least <= known[j] < least + len(mark):
+            mark[known[j] - least] = turn
+    for i in range(first_author, last_author):
+        for place in range(begin[i], begin[i] + count[i]):
+            one = item[place]
+            root = np.int32(one & LOWER)
+            key = one >> BITS_33
+            if is_scored:
+                key = keys[at]
+                at += 1
+            if root < first_id and author[root] == reader:  # which then may have been forgotten
+                continue
+            met = mark[root - least]
+            if met < turn:
+                mark[root - least] = turn + 1 + n
+                best[n] = key
+                n += 1
+            elif met > turn:
+                best[met - turn - 1] = max(best[met - turn - 1], key)
+    return n
+
+
+@part_of_kernels
+def _least_root(outbox: Outbox) -> Any:
+    """Return the lowest root of the visible posts, and how many numbers there are from it to the highest."""
+    least = most = np.int64(outbox.item[0] & LOWER)
+    for i in range(outbox.n):
+        root = np.int64(outbox.item[i] & LOWER)
+        least, most = min(least, root), max(most, root)
+    return least, most - least + 1
 
 
 @kernel
@@ -109,6 +168,13 @@ def rank(
     wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
     first_id, mode, author_of = outbox.first, scoring.mode, scoring.author
     touched = np.int64(0)
+    room_to_sort, counts = np.empty(1 << 12, np.uint64), np.empty(DIGITS, np.int64)
+    bits = 64
+    if mode == CHRONOLOGICAL:  # keys are local numbers
+        bits = 1
+        while outbox.n >> bits:
+            bits += 1
+    mark, least, turn = np.empty(0, np.int32), np.int64(0), np.int64(1)
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
     authors, begin, count = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32)
     for first in range(0, len(readers), READERS):
@@ -140,6 +206,7 @@ def rank(
         for i in range(k):  # so that many reads are under way before the first is needed
             touched += np.int64(item[begin[i]])
         if total > len(keys):
+            room_to_sort = np.empty(2 * total, np.uint64)
             keys, best, roots = (
                 np.empty(2 * total, np.uint64),
                 np.empty(2 * total, np.uint64),
@@ -168,25 +235,53 @@ def rank(
         at, before = np.int64(0), np.int64(0)
         for j in range(n):
             reader = readers[first + j]
-            kept = _best(
-                reader,
-                item,
-                begin,
-                count,
-                at,
-                ends[j],
-                keys,
-                before,
-                mode != CHRONOLOGICAL,
-                first_id,
-                author_of,
-                known,
-                known_start[reader],
-                known_start[reader + 1],
-                best,
-                roots,
-            )
-            show(best, kept, feed, reader, first_id)
+            known_first, known_last = known_start[reader], known_start[reader + 1]
+            candidates = item_ends[j] - before
+            if candidates <= FEW or (known_last - known_first <= FEW and candidates <= MANY):
+                kept = _best(
+                    reader,
+                    item,
+                    begin,
+                    count,
+                    at,
+                    ends[j],
+                    keys,
+                    before,
+                    mode != CHRONOLOGICAL,
+                    first_id,
+                    author_of,
+                    known,
+                    known_first,
+                    known_last,
+                    best,
+                    roots,
+                )
+            else:
+                if len(mark) == 0 or turn + candidates + 1 >= 1 << 31:
+                    least, size = _least_root(outbox)
+                    mark, turn = np.zeros(size, np.int32), np.int64(1)
+                kept = _best_of_many(
+                    reader,
+                    item,
+                    begin,
+                    count,
+                    at,
+                    ends[j],
+                    keys,
+                    before,
+                    mode != CHRONOLOGICAL,
+                    first_id,
+                    author_of,
+                    known,
+                    known_first,
+                    known_last,
+                    best,
+                    least,
+                    mark,
+                    turn,
+                )
+                turn += candidates + 1
+            show(best, kept, feed, reader, first_id, bits, room_to_sort, counts)
             n_feed[reader] = min(kept, feed.shape[1])
             at, before = ends[j], item_ends[j]
     return touched

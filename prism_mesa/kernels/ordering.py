@@ -32,13 +32,27 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
 
 
 @part_of_kernels
-def show(best: Keys, n: Any, feed: Int32, reader: Any, first: Any) -> None:
-    """Write posts into a feed by falling key; the place of each is counted, nothing is swapped."""
+def show(best: Keys, n: Any, feed: Int32, reader: Any, first: Any, bits: Any, room: Keys, counts: Int64) -> None:
+    """Write posts into a feed by falling key; the place of each of a few is counted, nothing is swapped.
+
+    Args:
+        best: The keys, below ``2**bits``; they may be reordered.
+        n: How many they are.
+        feed: Shape (agents, size).
+        reader: Whose feed it is.
+        first: Id of local number 0.
+        bits: Of keys.
+        room: As long as `best`; what it holds does not matter.
+        counts: Of length `DIGITS`; so for it.
+    """
     size = feed.shape[1]
     if n > FEW:
-        order = np.sort(best[:n])
+        if bits <= SHORT_KEYS:
+            sort_short(best, n, bits, room, counts)
+        else:
+            best[:n] = np.sort(best[:n])
         for place in range(min(n, size)):
-            feed[reader, place] = first + np.int64(order[n - 1 - place] & LOWER)
+            feed[reader, place] = first + np.int64(best[n - 1 - place] & LOWER)
         return
     for i in range(n):
         place = 0
@@ -46,6 +60,31 @@ def show(best: Keys, n: Any, feed: Int32, reader: Any, first: Any) -> None:
             place += best[j] > best[i]
         if place < size:
             feed[reader, place] = first + np.int64(best[i] & LOWER)
+
+
+DIGIT_BITS: Final = 9
+DIGITS: Final = 1 << DIGIT_BITS
+SHORT_KEYS: Final = 4 * DIGIT_BITS
+"""Bits of keys up to which they are sorted digit by digit, which then takes a third of the time of comparing them."""
+
+
+@part_of_kernels
+def sort_short(keys: Keys, n: Any, bits: Any, room: Keys, counts: Int64) -> None:
+    """Sort ``keys[:n]``, each below ``2**bits``, by one digit after the other, the last first (Knuth 1998, 5.2.5)."""
+    for shift in range(0, bits, DIGIT_BITS):
+        counts[:] = 0
+        for i in range(n):
+            counts[np.int64(keys[i] >> np.uint64(shift)) & (DIGITS - 1)] += 1
+        before = np.int64(0)
+        for digit in range(DIGITS):
+            here = counts[digit]
+            counts[digit] = before
+            before += here
+        for i in range(n):
+            own = np.int64(keys[i] >> np.uint64(shift)) & (DIGITS - 1)
+            room[counts[own]] = keys[i]
+            counts[own] += 1
+        keys[:n] = room[:n]
 
 
 @kernel

@@ -44,10 +44,18 @@ def insert(start: Int64, roots: Int32, agents: Int32, new: Int32) -> None:
         if first > 0:
             for i in range(size - 1, -1, -1):
                 roots[begin + i] = roots[start[a] + i]
-        for i in range(at[a] - 1, first - 1, -1):  # feeds are mostly read from the newest post on
-            root, place = by_agent[i], begin + size
-            while place > begin and roots[place - 1] > root:
-                roots[place] = roots[place - 1]
+        for i in range(first + 1, at[a]):  # feeds are mostly read from the newest post on: these fall, nearly
+            root, place = by_agent[i], i
+            while place > first and by_agent[place - 1] < root:
+                by_agent[place] = by_agent[place - 1]
+                place -= 1
+            by_agent[place] = root
+        old, place = begin + size - 1, begin + size + at[a] - first - 1
+        for i in range(first, at[a]):
+            root = by_agent[i]
+            while old >= begin and roots[old] > root:
+                roots[place] = roots[old]
+                old -= 1
                 place -= 1
             roots[place] = root
-            size += 1
+            place -= 1

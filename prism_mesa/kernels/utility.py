@@ -17,7 +17,7 @@ type Floats = npt.NDArray[np.float64]
 
 MOOD_BITS: Final = 16
 """Bits of a draw that say a mood: its log-odds are read from a table, so that they are the same everywhere."""
-_MOOD_SHIFT: Final = np.uint64(64 - MOOD_BITS)
+MOOD_SHIFT: Final = np.uint64(64 - MOOD_BITS)
 
 
 class Tastes(NamedTuple):
@@ -83,8 +83,9 @@ def utility_at(
 ) -> float:
     """Return the utility of a post of this relevance to the agent of a row.
 
-    Arrays come one by one, from `PostTable` and `TasteTables`: taken out of these here they would be counted at every
-    call, which takes four times as long as all the rest.
+    Every array that is handed over is counted, which takes twice as long as all the rest:
+    `kernels.walk` has these lines
+    once more where agents scroll past posts.
     """
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
@@ -98,7 +99,7 @@ def utility_at(
             for i in range(close_indptr[row], close_indptr[row + 1]):
                 if close_indices[i] == author:
                     more += tastes.closeness
-        draw = mixed(mixed(tastes.mood_key, key[root]), np.uint64(row)) >> _MOOD_SHIFT
+        draw = mixed(mixed(tastes.mood_key, key[root]), np.uint64(row)) >> MOOD_SHIFT
         age = np.int64(min(max(tastes.now - round_of[root], 0), len(aged) - 1))
         utility += tastes.sensitivity * (share * appeal[root] - aged[age] + more + mood[np.int64(draw)])
     return utility

@@ -31,8 +31,9 @@ from prism_mesa.kernels.fields import (
     load_post,
 )
 from prism_mesa.kernels.matching import match_of, relevance_at
+from prism_mesa.kernels.ordering import is_among
 from prism_mesa.kernels.programs import FAULT, Programs, run_program
-from prism_mesa.kernels.utility import Tastes, TasteTables, utility_at
+from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utility_at
 from prism_mesa.kernels.walk_arrays import (
     FIRE,
     GUARDED,
@@ -40,6 +41,7 @@ from prism_mesa.kernels.walk_arrays import (
     NO_ACTION,
     NO_POST,
     NOTHING,
+    RESHARE,
     UNDECIDED,
     ChartTables,
     HistoryRing,
@@ -211,26 +213,24 @@ def walk(
                     while n_read[row] < min(most, n_feed[row]):
                         ahead = np.int64(feed[row, n_read[row]])
                         match = match_of(interests, vectors, row, text_id[ahead])
-                        register[RELEVANCE] = relevance_at(match, unit_length)
-                        register[UTILITY] = utility_at(
-                            row,
-                            ahead,
-                            register[RELEVANCE],
-                            tastes,
-                            root_of,
-                            kind,
-                            author_of,
-                            round_of,
-                            key_of,
-                            appeal,
-                            aged,
-                            mood,
-                            indptr,
-                            indices,
-                            close_indptr,
-                            close_indices,
-                        )
-                        if register[UTILITY] >= register[LOW]:
+                        utility = tastes.weight * relevance_at(match, unit_length)
+                        if tastes.sensitivity != 0.0:  # as `kernels.utility.utility_at`
+                            root, author = np.int64(root_of[ahead]), author_of[ahead]
+                            share, more = 1.0, 0.0
+                            if kind[ahead] == RESHARE:
+                                share, more = tastes.gamma, tastes.reshared
+                            elif tastes.gamma != 1.0 and not is_among(indices, indptr[row], indptr[row + 1], author):
+                                share = tastes.gamma
+                            if tastes.closeness != 0.0:
+                                for tie in range(close_indptr[row], close_indptr[row + 1]):
+                                    if close_indices[tie] == author:
+                                        more += tastes.closeness
+                            bits = mixed(mixed(tastes.mood_key, key_of[root]), np.uint64(row)) >> MOOD_SHIFT
+                            age = np.int64(min(max(tastes.now - round_of[root], 0), len(aged) - 1))
+                            odds = share * appeal[root] - aged[age] + more + mood[np.int64(bits)]
+                            utility += tastes.sensitivity * odds
+                        if utility >= register[LOW]:
+                            register[UTILITY] = utility
                             loaded = ahead
                             load_post(register, used, row, ahead, post, matches, interests, posts, unit_length)
                             trigger, waited = np.int32(chart.sees_trigger), np.int64(register[WAITED])

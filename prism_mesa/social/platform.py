@@ -33,7 +33,7 @@ from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import NO_POST, History, Population, Rows
-from prism_mesa.social.state.posts import Posts, matches, relevance_of
+from prism_mesa.social.state.posts import RESHARE, Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
@@ -223,6 +223,29 @@ class Platform:
         who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
         utilities(who, what, near, UNIT_LENGTH, self.posts.table, tastes, tables, found)
         return found
+
+    def log_odds(self, reader: int, post: int) -> dict[str, float]:
+        """Return what a post has for a reader beside its relevance, in words -> log-odds; nothing without any."""
+        tastes, tables = self.tastes
+        if not tastes.sensitivity:
+            return {}
+        posts, network = self.posts, self.network
+        root, author = int(posts.root[post]), int(posts.author[post])
+        is_reshare = bool(posts.kind[post] == RESHARE)
+        is_own = not is_reshare and author in network.followees(reader)
+        close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
+        age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
+        parts = {
+            "its appeal": float(posts.appeal[root]) * (1.0 if is_own else tastes.gamma),
+            "passed on": tastes.reshared * is_reshare,
+            "its age": -float(tables.aged[age]),
+            "by a close tie": tastes.closeness * (author in close),
+        }
+        rows, ids = np.array([reader]), np.array([post])
+        matches = self.matches(rows, ids)
+        beyond = self.utilities(rows, ids, matches) - tastes.weight * relevance_of(matches)
+        parts["its mood"] = float(beyond[0]) / tastes.sensitivity - sum(parts.values())
+        return parts
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:

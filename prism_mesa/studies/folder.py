@@ -24,9 +24,11 @@ _LARGEST: Final = 10_000_000
 _WRITTEN: Final = {
     **dict.fromkeys((".lock*", "journal*.sqlite*", f"{LEDGER}*", "study.json", "study.yaml", "base.yaml"), "file"),
     **dict.fromkeys(("*.parquet", "report*.html", "report*.md"), "file"),
+    **dict.fromkeys(("calibration.json", "calibration.yaml", "trials.json", "fitted.yaml"), "file"),
     **dict.fromkeys(("runs", "figures"), "folder"),
 }
-"""What a study writes into its folder."""
+"""What a study, or a calibration, writes into its folder."""
+_BUSY: Final = "another process runs this study now; wait for it, or give each a --shard K/N"
 _NO_LINKS: Final = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -111,8 +113,12 @@ class StudyFolder:
                 raise DataError(f"{inside}: is no {kind}: a study writes there, so move it away")
 
     @contextmanager
-    def locked(self, shard: Shard) -> Iterator[None]:
+    def locked(self, shard: Shard, busy: str = _BUSY) -> Iterator[None]:
         """Hold the folder while runs are made; drivers of different shards may hold it together.
+
+        Args:
+            shard: Which runs are made.
+            busy: What an error says if another driver holds it.
 
         Raises:
             DataError: If another driver holds it, or it cannot be held. A driver that died does not.
@@ -120,7 +126,7 @@ class StudyFolder:
         self.check()
         with ExitStack() as held:
             for name, shared in ((".lock", not shard.whole), (f".lock-{shard.k}-of-{shard.n}", False)):
-                held.enter_context(_held(self.path / name, shared=shared))
+                held.enter_context(_held(self.path / name, shared=shared, busy=busy))
             yield
 
     @contextmanager
@@ -247,7 +253,7 @@ def _manifest(path: Path) -> Mapping[str, Any] | None:
 
 
 @contextmanager
-def _held(file: Path, *, shared: bool, waits: bool = False) -> Iterator[None]:
+def _held(file: Path, *, shared: bool, waits: bool = False, busy: str = _BUSY) -> Iterator[None]:
     """Hold a lock while the block runs; nothing is written into its file."""
     try:
         number = os.open(file, os.O_RDWR | os.O_CREAT | _NO_LINKS, 0o666)
@@ -260,9 +266,7 @@ def _held(file: Path, *, shared: bool, waits: bool = False) -> Iterator[None]:
             fcntl.flock(number, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
     except OSError as error:
         os.close(number)
-        told = "another process runs this study now; wait for it, or give each a --shard K/N"
-        if not isinstance(error, BlockingIOError):
-            told = f"cannot be locked: {error.strerror}"
+        told = busy if isinstance(error, BlockingIOError) else f"cannot be locked: {error.strerror}"
         raise DataError(f"{file.parent}: {told}") from None
     try:
         yield

@@ -67,8 +67,8 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     likes = plain(", ".join(who.interests), 400) or "nothing in particular"
     yield f"{plain(who.name, NAME_CAP)} (agent {who.row}) likes {likes}; {who.personality}."
     yield (
-        "Relevance is the similarity of a post's topics and its interests, 0 to 1. It ignores posts below "
-        f"{who.low_threshold:.3f} and engages above {who.high_threshold:.3f}; between them the choice is open."
+        f"{_WORTH[who.model.params.utility.sensitivity > 0]} It ignores posts below {who.low_threshold:.3f} and "
+        f"engages above {who.high_threshold:.3f}; between them the choice is open."
     )
     there = [r.round for r in explanation.rounds if r.came_online]
     yield f"It came online in {len(there)} of its first {len(explanation.rounds)} rounds."
@@ -105,7 +105,13 @@ def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     yield from _posted(shown)
     posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
     yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
-    for move in shown.moves:
+    moves = list(shown.moves)
+    for tick, passed in shown.passed:
+        while moves and moves[0].tick < tick:
+            yield from _move(explanation, moves.pop(0))
+        posts = "a post that is" if passed == 1 else f"{passed} posts that are"
+        yield f"  tick {tick}: it scrolls past {posts} worth less than {agent.low_threshold:.3f} to it"
+    for move in moves:
         yield from _move(explanation, move)
     yield from _thoughts(agent, shown.thoughts)
     yield "  At the end of the round it goes idle."
@@ -137,6 +143,8 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
     yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(move)}"
     drawn = move.trigger == "compose_done" and move.answer is None  # what was drawn is told where it was
+    if move.trigger == SEES_POST and move.log_odds:
+        yield f"      {_worth(explanation, move)}"
     guarded = [entry for entry in move.considered if entry[1] and not drawn]
     for transition, said, values in guarded:
         to = transition.target.value if transition.target else "open"
@@ -155,7 +163,7 @@ def _meaning(move: Move) -> str:
         return f": {move.waited} ticks in this state are as long as it stays"
     rule = next((r for r in TRIGGER_RULES if (r.state, r.trigger) == (move.state, move.trigger)), None)
     if rule is not None and rule.when is not None:
-        values = "" if move.post is None else f" ({move.post.relevance:.3f})"
+        values = "" if move.post is None else f" ({move.post.utility:.3f})"
         return f", because {rule.when}{values}"
     if move.target is not None and move.target.value.startswith("engaging_") and move.post is not None:
         words = f', saying "{plain(move.words, WORDS_CAP)}"' if move.words else ""
@@ -168,7 +176,23 @@ def _post(post: Post) -> str:
     text = text.removeprefix("(in reply to: ") if post.kind == "reply" else text
     how = (_WORDED if post.words else _COPIED)[post.kind]
     who = f"{how.format(post.post_id)} {plain(post.author_name, NAME_CAP)}"
-    return f'"{text}" ({who}, relevance {post.relevance:.3f})'
+    worth = "" if post.utility == post.relevance else f", utility {post.utility:.3f}"
+    return f'"{text}" ({who}, relevance {post.relevance:.3f}{worth})'
+
+
+def _worth(explanation: Explanation, move: Move) -> str:
+    """Return what the utility of the post that is read is made of."""
+    own, post = explanation.agent.model.params.utility, move.post
+    relevance = 0.0 if post is None else post.relevance
+    made_of = ", ".join(f"{value:+.2f} {what}" for what, value in move.log_odds.items() if value)
+    return f"Its utility: {own.weight:g} x relevance {relevance:.3f} + {own.sensitivity:g} x log-odds ({made_of})."
+
+
+_WORTH = {
+    False: "Relevance is the similarity of a post's topics and its interests, 0 to 1.",
+    True: "Utility is what a post is worth to it: its relevance (the similarity of topics and interests, 0 to 1), and "
+    "log-odds of appeal, age, closeness and mood, each with its weight.",
+}
 
 
 def _short(value: object) -> str:

@@ -24,6 +24,7 @@ from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.social.agent import SocialAgent
+from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.content.activity import ActivityKind
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.choices import ask_alone, choice_draws
@@ -46,6 +47,7 @@ class Move:
         stored: The ledger's row of the answer, if an LLM gave it.
         action_draw: The draw by which the pending action was chosen, if COMPOSING was entered.
         words: What the agent says itself in a reply, or about what it reshares.
+        log_odds: What a post that it reads has for it beside its relevance (`Platform.log_odds`).
     """
 
     tick: int
@@ -62,6 +64,7 @@ class Move:
     action: str | None = None
     action_draw: float = 0.0
     words: str = ""
+    log_odds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,11 @@ class Thought:
 
 @dataclass
 class RoundOfAgent:
-    """What an agent did in one round, and what it thought while it wrote, where an LLM wrote."""
+    """What an agent did in one round, and what it thought while it wrote, where an LLM wrote.
+
+    Attributes:
+        passed: Ticks in which it scrolled past posts, and how many these were.
+    """
 
     round: int
     online_draw: float
@@ -104,6 +111,7 @@ class RoundOfAgent:
     feed: int = 0
     posted: list[str] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
+    passed: list[tuple[int, int]] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)
 
     @property
@@ -151,7 +159,13 @@ class TracedAgent(SocialAgent):
             chance = float(chances_online(model.platform)[self.row])
             feed = int(model.population.n_feed[self.row])
             self.rounds.append(RoundOfAgent(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
+        read = int(model.population.n_read[self.row])
+        before = len(self.rounds[-1].moves)
         super().step()
+        stopped = any(move.trigger == SEES_POST for move in self.rounds[-1].moves[before:])
+        passed = int(model.population.n_read[self.row]) - read - stopped
+        if passed > 0:
+            self.rounds[-1].passed.append((model.tick, passed))
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
         """Fire, and note what was considered and what came of it."""
@@ -160,6 +174,8 @@ class TracedAgent(SocialAgent):
         post = context if isinstance(context, Post) else None
         # its clock has moved on already when a trigger is fired
         self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
+        if trigger == SEES_POST and post is not None:
+            self._now.log_odds = model.platform.log_odds(self.row, post.post_id)
         self._now.target = super().fire(trigger, context)
         if self._now.target is AgentState.COMPOSING:
             self._now.action = self.pending_action

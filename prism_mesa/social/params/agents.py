@@ -12,7 +12,7 @@ CONGRESS_HOURS: Final = (
     0.363, 0.284, 0.264, 0.257, 0.257, 0.261, 0.293, 0.351, 0.57, 1.184, 1.625, 1.82,
     1.868, 1.793, 1.924, 1.915, 1.92, 1.744, 1.386, 1.071, 0.871, 0.718, 0.74, 0.52,
 )  # fmt: skip
-"""Hours of 179,974 tweets by 525 members of the US Congress (Eastern Time), three quarters, and a flat quarter."""
+"""Three quarters the hours of 179,974 tweets by 525 members of the US Congress (Eastern Time), a quarter flat."""
 
 
 class AgentsParams(Params):

@@ -90,7 +90,7 @@ def _sampled(params: StudyParams, design: Mapping[str, Any], where: str) -> Poin
     if not params.vary:
         raise ConfigError(f"{where}: design: {kind} needs 'vary': each key with its lowest and highest value")
     ranges = {key: _range(key, values, f"{where}: vary") for key, values in params.vary.items()}
-    whole = [key for key in ranges if _is_whole(key)]
+    whole = [key for key in ranges if is_whole(key)]
     try:
         frame, sampling = sample_points(kind, n, ranges, seed, whole=whole)
     except ConfigError as error:
@@ -110,7 +110,7 @@ def _range(key: str, values: list[Any], where: str) -> tuple[float, float]:
     return float(numbers[0]), float(numbers[1])
 
 
-def _is_whole(key: str) -> bool:
+def is_whole(key: str) -> bool:
     """Return whether a key of the configuration holds whole numbers."""
     kind: Any = Config
     for name in key.split("."):

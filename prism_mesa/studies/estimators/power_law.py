@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -87,8 +88,7 @@ def drawn_sizes(exponent: float, least: int, n: int, rng: np.random.Generator) -
     Up to 100,000 above the least one they are exact; beyond, the law is taken as continuous (appendix D of
     doi:10.1137/070710111), which errs by less than a ten-thousandth of a size.
     """
-    numbers = np.arange(least, least + _TABLE, dtype=float)
-    survival = zeta(exponent, numbers + 1.0) / zeta(exponent, least)  # P(X > x), falling
+    survival = _survival(exponent, least)
     chance = 1.0 - rng.random(n)  # in (0, 1]
     place = np.searchsorted(-survival, -chance, side="right")
     sizes = least + place
@@ -97,6 +97,13 @@ def drawn_sizes(exponent: float, least: int, n: int, rng: np.random.Generator) -
     beyond = end * (chance[far] / survival[-1]) ** (-1.0 / (exponent - 1.0)) + 0.5
     sizes[far] = np.minimum(beyond, 2.0**62).astype(np.int64)
     return sizes
+
+
+@lru_cache(maxsize=1)
+def _survival(exponent: float, least: int) -> npt.NDArray[np.float64]:
+    """Return the probabilities of more than `least`, `least` + 1, ..., falling."""
+    numbers = np.arange(least, least + _TABLE, dtype=float)
+    return np.asarray(zeta(exponent, numbers + 1.0) / zeta(exponent, least))
 
 
 def plausibility(fit: PowerLaw, draws: int = 200, key: str = "") -> float:

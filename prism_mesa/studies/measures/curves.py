@@ -26,6 +26,9 @@ SHARES: Final = np.linspace(0, 1, 101)
 DELAYS_MIN: Final = np.round(np.geomspace(1, 24 * 60, 60), 2)
 """Minutes up to which shares of reactions are told."""
 
+FEWEST: Final = 30
+"""Nodes of a hop by which its reproduction number is told."""
+
 type Curve = tuple[npt.ArrayLike, npt.ArrayLike]
 
 
@@ -57,13 +60,14 @@ def _sizes(run: FinishedRun) -> Curve:
 def _by_size(column: str) -> Callable[[FinishedRun], Curve]:
     def means(run: FinishedRun) -> Curve:
         shapes = shapes_by_size(run.once(measured_posts).cascades)
-        return shapes["size"].to_numpy(), shapes[column].to_numpy()
+        return shapes["from_size"].to_numpy(), shapes[column].to_numpy()
 
     return means
 
 
 def _hops(run: FinishedRun) -> Curve:
-    found = reproduction(run.once(hop_of_measured))
+    hop = run.once(hop_of_measured)
+    found = reproduction(hop)[np.bincount(hop, minlength=1) >= FEWEST]
     return np.arange(len(found)), found
 
 

@@ -12,8 +12,9 @@ from prism_mesa.runs.measures import ENOUGH, tail_exponent
 from prism_mesa.social.state.posts import RESHARE
 from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
+from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
 from prism_mesa.studies.estimators.trees import hops, reproduction
-from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
 from prism_mesa.studies.measures.window import measured_posts, of_kind
 
 _CLAUSET: Final = "Clauset, Shalizi and Newman 2009, doi:10.1137/070710111"
@@ -25,6 +26,8 @@ ENOUGH_OF_100: Final = 200
 
 SEEN_ENOUGH: Final = 600
 """Impressions that a post needs to count for rates per impression."""
+
+_SAMPLES: Final = 100
 
 _MIDDLE: Final = (10, 99)
 """Sizes of the cascades whose shapes are compared."""
@@ -54,6 +57,16 @@ def _exponent(above: int, enough: int) -> Callable[[FinishedRun], float]:
         return found.exponent if found.n >= enough and np.isfinite(found.exponent) else nan
 
     return exponent
+
+
+def _tail(run: FinishedRun) -> PowerLaw:
+    """Return the power law of the sizes from 10 on."""
+    return fit_power_law(sizes_of(run), _MIDDLE[0])
+
+
+def _plausibility(run: FinishedRun) -> float:
+    fit = run.once(_tail)
+    return plausibility(fit, _SAMPLES, str(run.config.seed)) if fit.n >= ENOUGH else nan
 
 
 def _reshares_per_post(run: FinishedRun) -> float:
@@ -131,6 +144,25 @@ _SIZES: Final = (
         for above, enough in ((10, ENOUGH), (100, ENOUGH_OF_100))
     ),
     Measure(
+        "post_tail_ks",
+        lambda run: run.once(_tail).ks,
+        "largest distance of their cumulative sizes from 10 on from that power law",
+        "",
+        0,
+        1,
+        _CLAUSET,
+    ),
+    Measure(
+        "post_tail_p",
+        _plausibility,
+        f"share of {_SAMPLES} samples of that power law that lie as far from it: below .1 the sizes are no power law; "
+        f"NaN with fewer than {ENOUGH} such",
+        "share",
+        0,
+        1,
+        _CLAUSET,
+    ),
+    Measure(
         "post_reshares",
         _reshares_per_post,
         "reshares of posts per post, in the rounds of such posts",
@@ -179,11 +211,19 @@ _SHAPES: Final = (
     ),
 )
 
+
+def _followees(run: FinishedRun) -> float:
+    followees = run.table("agents")["followees"]
+    return ratio(float(followees.sum()), len(followees))
+
+
 _FOLLOWS: Final = (
+    Measure("agents", said("agents"), "agents that are there at the end", "agents"),
+    Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents"),
     Measure(
         "degree_assortativity",
         _of_follows(degree_assortativity),
-        "correlation over follows of the followees of who is followed with the followers of who follows",
+        "correlation over follows of the followers of who is followed with the followees of who follows",
         "",
         -1,
         1,

@@ -69,12 +69,14 @@ def _burstiness(run: FinishedRun) -> float:
 
 
 def hours_of(run: FinishedRun) -> Floats:
-    """Return the share of what is written in each hour of the clock, in UTC."""
+    """Return the share of what is written in each hour of the clock, in UTC; of whole days, if there is one."""
     start = run.config.clock.start
     since_midnight = start.hour * 60 + start.minute
     if (offset := start.utcoffset()) is not None:
         since_midnight -= int(offset.total_seconds() // 60)
     _, when = run.once(written_at)
+    days = int(run.config.rounds * run.config.clock.round_minutes // _DAY_MIN)
+    when = when[when < days * _DAY_MIN] if days else when
     return hour_profile(((when + since_midnight) % _DAY_MIN // 60).astype(np.int64))
 
 

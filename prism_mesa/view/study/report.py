@@ -48,7 +48,11 @@ def write_report(result: StudyResult, *, written: datetime | None = None) -> tup
         result: The study with its runs.
         written: When; by default now.
     """
-    report = report_of(result, written or datetime.now(UTC))
+    return write_pages(report_of(result, written or datetime.now(UTC)), result.study_dir)
+
+
+def write_pages(report: Report, folder: Path) -> tuple[Path, Path]:
+    """Write a report as report.html and report.md into a folder, with its figures in `figures`; return both paths."""
     pictures = all_pictures(report.sections)
     numbers = {picture.name: number for number, picture in enumerate(pictures, 1)}
     files, drawn = {}, {}
@@ -56,8 +60,8 @@ def write_report(result: StudyResult, *, written: datetime | None = None) -> tup
         figure = picture.draw()
         files[picture.name] = f"figures/{numbers[picture.name]:02d}-{_file_name(picture.name)}.png"
         drawn[picture.name] = svg_of(figure)
-        _replace(result.study_dir / files[picture.name], png_of(figure))
-    page, text = result.study_dir / "report.html", result.study_dir / "report.md"
+        _replace(folder / files[picture.name], png_of(figure))
+    page, text = folder / "report.html", folder / "report.md"
     _replace(page, page_of(report, drawn, numbers).encode())
     _replace(text, markdown_of(report, files, numbers).encode())
     return page, text

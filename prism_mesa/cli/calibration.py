@@ -1,0 +1,69 @@
+"""The command that fits parameters to targets."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from prism_mesa.cli.arguments import AsJson, OutOption
+from prism_mesa.cli.console import print_lines, progress_bar
+from prism_mesa.cli.studies import Workers, finite
+from prism_mesa.terminal import show_json
+
+if TYPE_CHECKING:
+    from prism_mesa.studies.calibration.result import CalibrationResult
+
+
+def calibrate(
+    file: Annotated[Path, typer.Argument(metavar="FILE.yaml", help="parameters, targets, and what is held out")],
+    out: OutOption = Path("results"),
+    workers: Workers = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, help="runs of all trials, earlier ones included; by default what the file says")
+    ] = None,
+    minutes: Annotated[
+        float | None, typer.Option(min=0, help="wall minutes after which no further trials are begun")
+    ] = None,
+    report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Fit parameters to targets by simulation, and hold the fitted world against data that the fit did not see.
+
+    The same command continues after whatever ended it, and runs nothing twice.
+    """
+    from prism_mesa.api.calibrations import Calibration
+
+    asked = Calibration(file, out=out)
+    with progress_bar(1, "runs", "fitted world and report") as advance:
+        before = 0
+
+        def on_run(progress: Any) -> None:
+            nonlocal before
+            now = progress.done + progress.failed
+            advance(now - before, of=progress.planned)
+            before = now
+
+        result = asked.run(workers=workers, runs=runs, minutes=minutes, report=report, on_run=on_run)
+    if as_json:
+        show_json(finite(_told(result)))
+    else:
+        from prism_mesa.view.calibration.summary import calibration_lines
+
+        print_lines(calibration_lines(result))
+
+
+def _told(result: "CalibrationResult") -> dict[str, Any]:
+    failed = int((result.trials["status"] == "failed").sum())
+    reports = (result.calibration_dir / name for name in ("report.html", "report.md"))
+    return {
+        "calibration_dir": str(result.calibration_dir),
+        "status": "done",
+        "trials": {"done": len(result.trials) - failed, "failed": failed},
+        "runs": result.runs,
+        "fitted": result.fitted,
+        "parameters": [] if result.profiles is None else result.profiles.intervals.to_dict("records"),
+        "measures": result.measures.to_dict("records"),
+        "config": str(result.config_file),
+        "report": [str(file) for file in reports if file.is_file()],
+        "notes": list(result.notes),
+    }

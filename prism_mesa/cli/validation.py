@@ -1,0 +1,71 @@
+"""The command that holds a configuration against real data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prism_mesa.cli.arguments import Configured, OutOption, file_and_overrides
+from prism_mesa.cli.studies import Workers, runs_bar
+from prism_mesa.errors import RunError
+from prism_mesa.terminal import show, show_json
+
+CALIBRATED_FILE = Path("configs/calibrated.yaml")
+"""What is validated where no file is named."""
+
+Fitted = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="calibration file: its fit says what was fitted, all else is predicted"),
+]
+
+AsList = Annotated[bool, typer.Option("--json", help="print the table as one JSON list on stdout, and nothing else")]
+
+
+def validate(
+    arguments: Configured = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="folder of the real data; by default the values that PRISM carries"),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, max=10_000, help="seeds, from the configuration's own on")] = 3,
+    variant: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="a null model or ablation to run beside it; several: the option again; nulls, or all",
+        ),
+    ] = None,
+    fitted: Fitted = None,
+    workers: Workers = None,
+    out: OutOption = Path("results"),
+    as_json: AsList = False,
+) -> None:
+    """Hold a configuration against real data: measures, intervals, figures; ends with 1 if a target is missed."""
+    from prism_mesa.api.validation import validate as validated
+    from prism_mesa.runs.config import load_config
+    from prism_mesa.studies.validation.rows import as_json as row_as_json
+    from prism_mesa.studies.validation.variants import chosen_variants
+    from prism_mesa.view.validation.words import joint, validation_lines
+
+    file, given = file_and_overrides(arguments, CALIBRATED_FILE)
+    config = load_config(file, given)
+    name = config.name if file is None else Path(file).stem
+    arms = 1 + len(chosen_variants(variant or ()))
+    with runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
+        found = validated(
+            config,
+            data=data,
+            seeds=seeds,
+            variants=variant or (),
+            fitted=fitted,
+            workers=workers,
+            out=out,
+            name=name,
+            on_run=on_run,
+        )
+    if as_json:
+        show_json([row_as_json(row) for row in found.rows])
+    else:
+        show("\n".join(validation_lines(found)))
+    if not found.passed:
+        raise RunError(f"{found.path}: {joint(found)}")

@@ -1,0 +1,143 @@
+"""A calibration as it is to be run, checked: its space, its targets, and the studies that its trials are."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from prism_mesa.errors import ConfigError, PrismError, counted
+from prism_mesa.runs.config import Config
+from prism_mesa.studies.calibration.params import CalibrationParams, Span
+from prism_mesa.studies.calibration.space import Axis, Space
+from prism_mesa.studies.design.identity import Identity, identity_of
+from prism_mesa.studies.design.models import check_models
+from prism_mesa.studies.design.points import check_keys, is_whole
+from prism_mesa.studies.design.study_design import StudyDesign, design_study
+from prism_mesa.studies.measures.catalogue import find_measure
+from prism_mesa.studies.params import study_params
+
+_QUESTION: Final = "Which values of some parameters meet some targets?"
+_PER_PARAMETER: Final = 6
+_FEWEST: Final = 8
+
+type Values = dict[str, float | int]
+
+
+@dataclass(frozen=True)
+class CalibrationPlan:
+    """A calibration, checked.
+
+    Attributes:
+        params: What its file says.
+        name: Of the calibration, and of its folder.
+        where: What errors begin with: the file.
+        base: The configuration that all runs start from.
+        space: Of the parameters.
+        identity: Of what the base is made.
+        notes: What has no effect, or cannot be told.
+    """
+
+    params: CalibrationParams
+    name: str
+    where: str
+    base: Config
+    space: Space
+    identity: Identity
+    notes: tuple[str, ...] = ()
+    _values: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of each trial: the same in all, so that trials share their random numbers."""
+        return list(range(1, self.params.seeds + 1))
+
+    @property
+    def report_seeds(self) -> list[int]:
+        """The seeds of the fitted world, which no trial has had."""
+        return [self.params.seeds + number for number in range(1, self.params.report_seeds + 1)]
+
+    @property
+    def first(self) -> int:
+        """How many trials are spread evenly at first."""
+        return self.params.first or max(_FEWEST, _PER_PARAMETER * len(self.space.axes))
+
+    def study(
+        self, arms: Mapping[str, Values], seeds: Sequence[int], measures: Sequence[str], where: str = ""
+    ) -> StudyDesign:
+        """Return the runs of some values of the parameters as a study: an arm for each.
+
+        Raises:
+            ConfigError: If a value is not allowed, or there is no such measure.
+        """
+        values = {
+            "question": _QUESTION,
+            "base": self._values,
+            "arms": {name: dict(own) for name, own in arms.items()},
+            "seeds": list(seeds),
+            "measures": list(dict.fromkeys(measures)),
+            "keep": "measures",
+            "limits": self.params.limits.model_dump(),
+        }
+        where = where or self.where
+        return design_study(study_params(values, where), self.name, where)
+
+
+def plan_calibration(params: CalibrationParams, name: str, where: str) -> CalibrationPlan:
+    """Return a calibration as it is to be run; small models of its bounds are made, so that what cannot run is said.
+
+    Args:
+        params: What its file says.
+        name: What it is called if its file says nothing.
+        where: What errors begin with.
+
+    Raises:
+        ConfigError: One line: where, what, what is allowed.
+    """
+    check_keys(params.parameters, f"{where}: parameters")
+    for group, targets in (("fit", params.fit), ("holdout", params.holdout)):
+        for measure in targets:
+            try:
+                find_measure(measure)
+            except PrismError as error:
+                raise ConfigError(f"{where}: {group}: {str(error).removeprefix('measures: ')}") from None
+    start = {"question": _QUESTION, "base": params.base, "set": params.set}
+    base = design_study(study_params(start, where), name, where).base
+    space = Space(tuple(_axis(key, span, where) for key, span in params.parameters.items()))
+    plan = CalibrationPlan(
+        params,
+        params.name or name,
+        where,
+        base,
+        space,
+        identity_of(base),
+        tuple(_notes(params)),
+        base.model_dump(mode="json", exclude={"seed"}),
+    )
+    lows, highs = ({axis.key: axis.value(end) for axis in space.axes} for end in (0.0, 1.0))
+    ends = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
+    return _noted(plan, check_models(ends))
+
+
+def _noted(plan: CalibrationPlan, notes: Sequence[str]) -> CalibrationPlan:
+    """Return a plan that also says which of its parameters have no effect."""
+    fitted = [note for note in notes if any(axis.key in note for axis in plan.space.axes)]
+    return CalibrationPlan(**vars(plan) | {"notes": (*plan.notes, *fitted)})
+
+
+def _axis(key: str, span: Span, where: str) -> Axis:
+    whole = is_whole(key)
+    if whole and not (span.low.is_integer() and span.high.is_integer()):
+        raise ConfigError(f"{where}: parameters: {key}: takes whole numbers, not {span.low:g} to {span.high:g}")
+    return Axis(key, span.low, span.high, span.log, whole)
+
+
+def _notes(params: CalibrationParams) -> list[str]:
+    said = []
+    n_targets, n_parameters = len(params.fit), len(params.parameters)
+    if n_targets < n_parameters:
+        said.append(
+            f"{counted(n_targets, 'target')} cannot identify {counted(n_parameters, 'parameter')}: "
+            "the profiles show which are left open"
+        )
+    if not params.holdout:
+        said.append("nothing is held out: how the fitted world does on data that it was not fitted to is not known")
+    return said

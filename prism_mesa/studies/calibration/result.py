@@ -1,0 +1,192 @@
+"""What a calibration came to: its tables, and the configuration of the fitted world."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from prism_mesa.errors import counted, one_line, said_openly
+from prism_mesa.params import merged, nested
+from prism_mesa.runs.config import Config, make_config
+from prism_mesa.studies.calibration.folder import CalibrationFolder
+from prism_mesa.studies.calibration.objective import TrialResult, distance, means_of, values_of
+from prism_mesa.studies.calibration.params import Target
+from prism_mesa.studies.calibration.plan import CalibrationPlan
+from prism_mesa.studies.calibration.profiles import Profiles, profiles_of
+from prism_mesa.studies.design.study_design import StudyDesign
+from prism_mesa.studies.folder import replacing, write_text
+from prism_mesa.studies.statistics.intervals import interval
+
+CONFIG: Final = "fitted.yaml"
+"""The configuration of the fitted world, in the calibration's folder."""
+
+_EXPLORED: Final = 4
+"""Trials without which nothing is said of profiles."""
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationResult:
+    """A calibration and what it came to.
+
+    Attributes:
+        plan: What was to be fitted.
+        calibration_dir: Its folder.
+        fitted: Values of the parameters, of the trial with the least objective.
+        config: The configuration of the fitted world.
+        trials: A row for each trial: `trial`, `how`, `status`, `reason`, the parameters, the means of the fitted
+            measures, `objective`.
+        measures: A row for each target, on runs of the fitted world that no trial has had: `set` (`fit`, `holdout`),
+            `measure`, `data`, `target`, `tolerance`, `simulated`, `low` and `high` (95 % interval of the mean),
+            `distance` (in tolerances), `inside` (up to one), `n` (runs in which it is defined).
+        profiles: What the data say of each parameter; None with fewer than four trials that did not fail.
+        runs: Of trials that were run, failed ones among them.
+        notes: What a reader should know.
+    """
+
+    plan: CalibrationPlan
+    calibration_dir: Path
+    fitted: dict[str, float | int]
+    config: Config
+    trials: pd.DataFrame
+    measures: pd.DataFrame
+    profiles: Profiles | None
+    runs: int
+    notes: tuple[str, ...]
+
+    @property
+    def config_file(self) -> Path:
+        """The configuration, as ``prism run`` takes it."""
+        return self.calibration_dir / CONFIG
+
+    @one_line
+    def __repr__(self) -> str:
+        values = ", ".join(f"{key}={value:g}" for key, value in self.fitted.items())
+        return f"<CalibrationResult {values}, {counted(len(self.trials), 'trial')}, {self.calibration_dir}>"
+
+
+def result_of(
+    plan: CalibrationPlan,
+    folder: CalibrationFolder,
+    results: Sequence[TrialResult],
+    best: TrialResult,
+    report: StudyDesign,
+) -> CalibrationResult:
+    """Return what a calibration came to, once its tables and its configuration are written into its folder.
+
+    Args:
+        plan: The calibration.
+        folder: Its folder.
+        results: What became of its trials.
+        best: The one that counts.
+        report: The runs of the fitted world.
+    """
+    with folder.journals() as known:
+        values, reason, _ = values_of(report, known, report.arms[0])
+    trials, measures = _trial_table(plan, results), _measure_table(plan, values)
+    profiles = _profiles(plan, results, best)
+    values_of_base = plan.base.model_dump(mode="json")
+    config = make_config(merged(values_of_base, nested(best.trial.values)), str(folder.path / CONFIG))
+    notes = (*plan.notes, *_notes(results, reason, best, plan))
+    write_text(folder.path / CONFIG, said_openly(_config_text(plan, config, best)))
+    for name, frame in (("trials", trials), ("fitted", measures), *_tables(profiles)):
+        with replacing(folder.table(name)) as new:
+            frame.to_parquet(new, index=False)
+    runs = sum(one.runs for one in results)
+    return CalibrationResult(plan, folder.path, best.trial.values, config, trials, measures, profiles, runs, notes)
+
+
+def _tables(profiles: Profiles | None) -> list[tuple[str, pd.DataFrame]]:
+    return [] if profiles is None else [("profiles", profiles.curves), ("parameters", profiles.intervals)]
+
+
+def _trial_table(plan: CalibrationPlan, results: Sequence[TrialResult]) -> pd.DataFrame:
+    rows: list[dict[str, Any]] = [
+        {
+            "trial": one.trial.number,
+            "how": one.trial.how,
+            "status": "failed" if one.reason else "done",
+            "reason": one.reason,
+            **one.trial.values,
+            **one.measures,
+            "objective": nan if one.objective is None else one.objective,
+        }
+        for one in results
+    ]
+    return pd.DataFrame(rows)
+
+
+def _measure_table(plan: CalibrationPlan, values: Sequence[dict[str, float]]) -> pd.DataFrame:
+    rows = []
+    for name, targets in (("fit", plan.params.fit), ("holdout", plan.params.holdout)):
+        for measure, target in targets.items():
+            rows.append({"set": name, "measure": measure, **_row(measure, target, values)})
+    return pd.DataFrame(rows)
+
+
+def _row(measure: str, target: Target, values: Sequence[dict[str, float]]) -> dict[str, Any]:
+    known = np.array([one[measure] for one in values if np.isfinite(one[measure])], np.float64)
+    mean = means_of(values, [measure])[measure]
+    low, high = interval((known[:, None],))
+    off = distance(mean, target)
+    return {
+        "data": target.data,
+        "target": target.target,
+        "tolerance": target.tolerance,
+        "simulated": mean,
+        "low": float(low[0]),
+        "high": float(high[0]),
+        "distance": off,
+        "inside": bool(abs(off) <= 1.0),
+        "n": len(known),
+    }
+
+
+def _profiles(plan: CalibrationPlan, results: Sequence[TrialResult], best: TrialResult) -> Profiles | None:
+    done = [one for one in results if not one.reason]
+    if len(done) < _EXPLORED:
+        return None
+    points = np.array([plan.space.place(one.trial.values) for one in done])
+    distances = np.array([one.distances for one in done])
+    objectives = np.array([one.objective for one in done], np.float64)
+    return profiles_of(plan.space, points, distances, objectives, plan.space.place(best.trial.values), plan.params.rise)
+
+
+def _notes(results: Sequence[TrialResult], reason: str, best: TrialResult, plan: CalibrationPlan) -> list[str]:
+    failed = [one for one in results if one.reason]
+    said = []
+    if failed:
+        first = f"trial {failed[0].trial.number}: {failed[0].reason}"
+        said.append(
+            f"{counted(len(failed), 'trial')} of {len(results)} failed, and count for nothing; the first: {first}"
+        )
+    undefined = [
+        name for name in plan.params.fit if any(np.isnan(one.measures[name]) for one in results if not one.reason)
+    ]
+    if undefined:
+        said.append(f"{', '.join(undefined)}: not defined in some trials, which count as ten tolerances off")
+    if reason:
+        said.append(f"a run of the fitted world failed, and is left out of its measures: {reason}")
+    ends = [axis.key for axis in plan.space.axes if _at_end(axis.place(best.trial.values[axis.key]))]
+    if ends:
+        said.append(f"{', '.join(ends)}: fitted at the end of its range: the best may lie beyond")
+    return said
+
+
+def _at_end(place: float) -> bool:
+    return min(place, 1.0 - place) < 0.01
+
+
+def _config_text(plan: CalibrationPlan, config: Config, best: TrialResult) -> str:
+    data = ", ".join(dict.fromkeys(target.data for target in plan.params.fit.values()))
+    head = [
+        f"# The world that prism calibrate fitted ({plan.name}); every key. prism run {CONFIG}",
+        f"# Fitted to: {data}.",
+        *(f"# fitted: {key}: {value:g}" for key, value in best.trial.values.items()),
+    ]
+    body = yaml.safe_dump(config.model_dump(mode="json"), sort_keys=False, allow_unicode=True)
+    return "\n".join([*head, "", body])

@@ -1,0 +1,145 @@
+"""Real values: as PRISM carries them, or computed from the data by the estimators that measure runs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.errors import DataError
+from prism_mesa.runs.measures import ccdf, gini, tail_exponent, top_share
+from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
+from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
+from prism_mesa.studies.measures.curves import SHARES, lorenz
+from prism_mesa.studies.measures.rhythms import CONGRESS_HOURS
+from prism_mesa.studies.validation.targets import DELAYS, QUANTILES, SIZES, TARGETS, TOP_SHARES
+
+type Curve = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
+
+_SIZES: Final = Path("cascades_voterfraud") / "cascade_size_histogram.csv"
+_USERS: Final = Path("cascades_voterfraud") / "users.csv.gz"
+_WINDOWS: Final = Path("usage_esm") / "usage.csv.gz"
+_GRAPH: Final = Path("follow_graph") / "verizoncareers_edges.csv.gz"
+_ACTS: Final = ("liked", "reshared", "replied", "posted")
+
+
+@dataclass(frozen=True)
+class Real:
+    """What runs are held against.
+
+    Attributes:
+        values: By measure.
+        curves: By name, as `measures.curves` has them; few points where the data are not here.
+        computed: Measures whose values were computed from data, not carried.
+    """
+
+    values: Mapping[str, float]
+    curves: Mapping[str, Curve]
+    computed: frozenset[str]
+
+
+def carried() -> Real:
+    """Return real values as PRISM carries them."""
+    curves = {
+        "cascade_sizes": _curve(list(SIZES), list(SIZES.values())),
+        "delays": _curve(DELAYS, QUANTILES),
+        "hours": _curve(range(24), CONGRESS_HOURS),
+        "activity": _curve([0, *(1 - top for top in reversed(TOP_SHARES)), 1], [0, *_held(), 1]),
+    }
+    return Real({target.measure: target.real for target in TARGETS}, curves, frozenset())
+
+
+def _held() -> list[float]:
+    return [1 - share for share in reversed(TOP_SHARES.values())]
+
+
+def _curve(x: npt.ArrayLike, y: npt.ArrayLike) -> Curve:
+    return np.asarray(list(x) if isinstance(x, range) else x, np.float64), np.asarray(y, np.float64)
+
+
+def real_of(folder: str | Path | None) -> Real:
+    """Return real values, computed from the data in a folder as far as they are there.
+
+    Args:
+        folder: With `cascades_voterfraud`, `usage_esm` and `follow_graph`; None: all values are carried.
+
+    Raises:
+        DataError: If the folder is missing, holds none of them, or a file cannot be read.
+    """
+    known = carried()
+    if folder is None:
+        return known
+    values, curves = dict[str, float](), dict[str, Curve]()
+    parts = ((_SIZES, _of_sizes), (_USERS, _of_users), (_WINDOWS, _of_windows), (_GRAPH, _of_graph))
+    for file, computed in parts:
+        if (Path(folder) / file).is_file():
+            own, drawn = computed(_read(Path(folder) / file))
+            values |= own
+            curves |= drawn
+    if not values:
+        names = ", ".join(str(file) for file, _ in parts)
+        raise DataError(f"{folder}: holds none of {names}")
+    return Real({**known.values, **values}, {**known.curves, **curves}, frozenset(values))
+
+
+def _read(file: Path) -> pd.DataFrame:
+    try:
+        return pd.read_csv(file)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{file}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+
+
+type _Computed = tuple[dict[str, float], dict[str, Curve]]
+
+
+def _of_sizes(table: pd.DataFrame) -> _Computed:
+    """Return what a histogram of cascade sizes (`size`, `n`) says."""
+    sizes = np.repeat(table["size"].to_numpy(), table["n"].to_numpy())
+    mean = float(sizes.mean())
+    fit = fit_power_law(sizes, 10)
+    values = {
+        "post_tail_ks": fit.ks,
+        "post_tail_p": plausibility(fit, 100),
+        "post_size_1": float((sizes == 1).mean()),
+        "post_size_2": float((sizes == 2).mean()),
+        "post_size_mean": mean,
+        "post_size_100": float((sizes >= 100).mean()),
+        "post_tail_10": tail_exponent(sizes, 10).exponent,
+        "post_tail_100": tail_exponent(sizes, 100).exponent,
+        "post_reshares": mean - 1,
+    }
+    return values, {"cascade_sizes": _curve(*ccdf(sizes))}
+
+
+def _of_users(table: pd.DataFrame) -> _Computed:
+    """Return what the activity of users (`activity_level`) says."""
+    activity = table["activity_level"].to_numpy()
+    activity = activity[activity >= 1]
+    values = {"written_gini": gini(activity), "written_top_10": top_share(activity, 0.1)}
+    return values, {"activity": _curve(SHARES, lorenz(activity))}
+
+
+def _of_windows(table: pd.DataFrame) -> _Computed:
+    """Return what answers on windows of 30 minutes (`person`, `used`, and what was done) say."""
+    used = table[table["used"] == 1]
+    did = used[list(_ACTS)].astype(str).apply(lambda column: column.str.upper() == "TRUE")
+    values = {f"window_{done}": float(did[done].mean()) for done in _ACTS}
+    values["window_none"] = float((~did.any(axis=1)).mean())
+    shares = did["reshared"].groupby(used["person"]).mean()
+    values["persons_reshared_sd"] = float(shares.std())
+    values["persons_never_reshared"] = float((shares == 0).mean())
+    return values, {}
+
+
+def _of_graph(table: pd.DataFrame) -> _Computed:
+    """Return what a graph of follows (`src`, `dst`: `dst` follows `src`) says."""
+    ids, rows = np.unique(table[["src", "dst"]].to_numpy(), return_inverse=True)
+    src, dst = rows.reshape(-1, 2).T
+    n = len(ids)
+    return {
+        "degree_assortativity": degree_assortativity(src, dst, n),
+        "friendship_paradox": friendship_paradox(src, dst, n),
+    }, {}

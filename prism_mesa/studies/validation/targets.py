@@ -1,0 +1,187 @@
+"""What is known of real platforms, as PRISM carries it: real values, tolerances, and where they come from."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Final, Literal
+
+type Role = Literal["fitted", "given", "predicted"]
+type Need = Literal["window", "sizes", "many", "rounds", "day", "any"]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where real values come from.
+
+    Attributes:
+        title: In a few words.
+        reference: Where it was published.
+        what: What was counted.
+    """
+
+    title: str
+    reference: str
+    what: str
+
+
+SOURCES: Final[Mapping[str, Source]] = {
+    "voterfraud_cascades": Source(
+        "VoterFraud2020, tweets",
+        "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
+        "sizes of the cascades of 3,982,990 tweets, those never retweeted among them",
+    ),
+    "voterfraud_users": Source(
+        "VoterFraud2020, users",
+        "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
+        "tweets and retweets of 341,676 users",
+    ),
+    "esm_windows": Source(
+        "experience sampling, windows",
+        "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
+        "what US Twitter users had done in 1,610 windows of 30 minutes in which they used it",
+    ),
+    "esm_persons": Source(
+        "experience sampling, persons",
+        "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
+        "how 234 of these users differ (the same answers as the windows)",
+    ),
+    "ropensci": Source(
+        "rOpenSci",
+        "analytics of its account, 2016-2021, published by itself",
+        "9,723,067 impressions of 1,668 tweets",
+    ),
+    "klout": Source(
+        "Klout",
+        "Spasojevic et al. 2015, arXiv:1506.02089",
+        "minutes from post to reaction on Twitter, of the first day",
+    ),
+    "congress": Source("US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets"),
+    "graphs": Source(
+        "two follow graphs",
+        "Anwar, Saveski and Roy 2021, WSDM",
+        "who follows whom among 9,226 and 13,688 users",
+    ),
+}
+"""Where real values come from, by name."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A measure that is held against data.
+
+    Attributes:
+        measure: Its name in the catalogue.
+        real: The value of the data.
+        low: From where on a simulated mean is inside.
+        high: Up to where.
+        source: One of `SOURCES`.
+        told: What it is, in a few words.
+        role: `fitted`: parameters were chosen so that it holds; `given`: it goes into the configuration; `predicted`:
+            nothing was fitted to it.
+        needs: What a world must have for it (see `worlds.why_not`).
+        required: Whether a configuration fails that is outside; the others inform.
+    """
+
+    measure: str
+    real: float
+    low: float
+    high: float
+    source: str
+    told: str
+    role: Role
+    needs: Need = "any"
+    required: bool = True
+
+
+TARGETS: Final = (
+    Target("post_size_1", 0.8029, 0.70, 0.90, "voterfraud_cascades", "P(1): never reshared", "fitted", "sizes"),
+    Target("post_size_2", 0.1169, 0.067, 0.167, "voterfraud_cascades", "P(2): reshared once", "fitted", "sizes"),
+    Target("post_size_mean", 2.245, 1.7, 2.7, "voterfraud_cascades", "mean size of a cascade", "fitted", "sizes"),
+    Target("post_tail_10", 1.92, 1.6, 2.2, "voterfraud_cascades", "exponent of sizes from 10", "fitted", "sizes"),
+    Target("post_tail_100", 2.22, 1.9, 2.5, "voterfraud_cascades", "exponent of sizes from 100", "fitted", "many"),
+    Target(
+        "post_size_100", 0.001973, 1 / 4000, 1 / 300, "voterfraud_cascades", "share that reaches 100", "fitted", "sizes"
+    ),
+    Target("window_liked", 0.378, 0.33, 0.43, "esm_windows", "windows of use: liked", "fitted", "window"),
+    Target("window_reshared", 0.163, 0.11, 0.21, "esm_windows", "windows of use: reshared", "fitted", "window"),
+    Target("window_replied", 0.120, 0.07, 0.17, "esm_windows", "windows of use: replied", "fitted", "window"),
+    Target("window_posted", 0.120, 0.07, 0.17, "esm_windows", "windows of use: posted", "fitted", "window"),
+    Target("window_none", 0.538, 0.46, 0.62, "esm_windows", "windows of use: none of the four", "fitted", "window"),
+    Target("post_like_rate", 0.00234, 0.002, 0.014, "ropensci", "likes per impression", "predicted", "sizes"),
+    Target("post_reshare_rate", 0.00117, 0.0008, 0.002, "ropensci", "reshares per impression", "predicted", "sizes"),
+    Target("post_reply_rate", 0.0001, 0.0001, 0.0015, "ropensci", "replies per impression", "predicted", "sizes"),
+    Target("post_reshares", 1.245, 0.75, 1.75, "voterfraud_cascades", "reshares per post", "fitted"),
+    Target("written_gini", 0.743, 0.66, 0.82, "voterfraud_users", "activity: Gini", "predicted", "day"),
+    Target("written_top_10", 0.622, 0.52, 0.72, "voterfraud_users", "activity: share of top tenth", "predicted", "day"),
+    Target("burstiness", 0.2, 0.08, 0.32, "congress", "burstiness", "predicted", "day"),
+    Target("hours_r", 1.0, 0.8, 1.0, "congress", "hours: correlation", "given", "day"),
+    Target("delay_median", 51.9, 30, 90, "klout", "median delay of a reaction, minutes", "fitted", "rounds"),
+    Target("persons_reshared_sd", 0.253, 0.20, 0.36, "esm_persons", "persons: sd of reshared", "predicted", "window"),
+    Target(
+        "persons_never_reshared", 0.705, 0.60, 0.80, "esm_persons", "persons: never reshared", "predicted", "window"
+    ),
+    Target(
+        "post_tail_ks",
+        0.0189,
+        -inf,
+        inf,
+        "voterfraud_cascades",
+        "distance from a power law, from 10",
+        "predicted",
+        "sizes",
+        required=False,
+    ),
+    Target(
+        "post_tail_p",
+        0.0,
+        -inf,
+        inf,
+        "voterfraud_cascades",
+        "plausibility of a power law, from 10",
+        "predicted",
+        "sizes",
+        required=False,
+    ),
+    Target(
+        "reproduction_later",
+        0.25,
+        -inf,
+        inf,
+        "voterfraud_cascades",
+        "reshares per reshare (inferred)",
+        "predicted",
+        "sizes",
+        required=False,
+    ),
+    Target(
+        "degree_assortativity", -0.246, -inf, inf, "graphs", "degree assortativity", "predicted", "any", required=False
+    ),
+    Target("friendship_paradox", 0.984, -inf, inf, "graphs", "friendship paradox", "predicted", "any", required=False),
+)
+"""All targets, in the order of the table; bounds of what only informs are infinite."""
+
+
+def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
+    """Return all targets, those of some measures as fitted and the others as predicted, but for what is given.
+
+    Args:
+        measures: What was fitted; None: as it stands in `TARGETS`.
+    """
+    if measures is None:
+        return TARGETS
+    roles: dict[bool, Role] = {True: "fitted", False: "predicted"}
+    return tuple(one if one.role == "given" else replace(one, role=roles[one.measure in measures]) for one in TARGETS)
+
+
+CASCADES: Final = ("post_size_1", "post_size_2", "post_size_mean", "post_tail_10", "post_tail_100", "post_size_100")
+"""Measures of the targets of cascades."""
+
+QUANTILES: Final = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99)
+DELAYS: Final = (2.007, 8.162, 51.9, 310.717, 808.0, 1034.094, 1329.148)
+"""Minutes from post to reaction at `QUANTILES` (Klout)."""
+
+SIZES: Final = {1: 1.0, 2: 0.1971, 3: 0.0802, 10: 0.01525, 100: 0.001973, 1000: 6.75e-05}
+"""Share of VoterFraud2020's tweets whose cascade has at least so many."""
+
+TOP_SHARES: Final = {0.01: 0.203, 0.1: 0.622, 0.25: 0.83}
+"""What the most active share of VoterFraud2020's users has of all activity."""

@@ -1,0 +1,1 @@
+"""Calibrations as pictures, as a report, and as lines that the command prints."""

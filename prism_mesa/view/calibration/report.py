@@ -1,0 +1,156 @@
+"""The report of a calibration: what was fitted, what was held out, and what the data say of each parameter."""
+
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.errors import counted
+from prism_mesa.studies.calibration.folder import COPY
+from prism_mesa.studies.calibration.profiles import IDENTIFIED, LEEWAY
+from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
+from prism_mesa.view.calibration.figures import distance_figure, objective_figure, profile_figure
+from prism_mesa.view.study.blocks import (
+    Block,
+    Bullets,
+    Code,
+    Column,
+    Fold,
+    Group,
+    Link,
+    Listing,
+    Paragraph,
+    Picture,
+    Report,
+    Section,
+    Table,
+    Words,
+    table,
+)
+from prism_mesa.view.study.numbers import NOTHING, significant
+from prism_mesa.view.study.report import write_pages
+
+_RAUE: Final = Link("Raue et al. 2009", "https://doi.org/10.1093/bioinformatics/btp358")
+
+
+def write_calibration_report(result: CalibrationResult) -> tuple[Path, Path]:
+    """Write report.html and report.md into the calibration's folder, with figures; return both paths."""
+    return write_pages(calibration_report(result), result.calibration_dir)
+
+
+def calibration_report(result: CalibrationResult) -> Report:
+    """Return what the report of a calibration says."""
+    failed = int((result.trials["status"] == "failed").sum())
+    seeds = counted(len(result.plan.seeds), "seed")
+    summary = f"{counted(len(result.trials), 'trial')} of {seeds}, {failed} failed; {counted(result.runs, 'run')}."
+    sections = (_parameters(result), _measures(result), _trials(result), _notes(result))
+    out = result.calibration_dir.parent
+    file = result.plan.where if result.plan.where.endswith((".yaml", ".yml")) else result.calibration_dir / COPY
+    command = f"prism calibrate {file}" + ("" if str(out) == "results" else f" --out {out}")
+    footer: Words = ("To continue: ", Code(command), ". Runs that are there are not run again.")
+    question = f"Which values of {counted(len(result.plan.space.axes), 'parameter')} meet the targets?"
+    return Report(f"Calibration {result.plan.name}", question, "done", summary, sections, footer)
+
+
+def _parameters(result: CalibrationResult) -> Section:
+    """Return the fitted values, and what the data say of each."""
+    if result.profiles is None:
+        told = "With fewer than four trials that did not fail nothing is said of what the data identify."
+        values = ", ".join(f"{key} = {value:g}" for key, value in result.fitted.items())
+        return Section("parameters", "Parameters", (Paragraph(values), Paragraph(told, note=True)))
+    columns = (Column("parameter"), *(Column(name, number=True) for name in ("fitted", "low", "high")))
+    rows: list[tuple[Words, ...]] = [
+        (
+            Code(row["parameter"]),
+            *(significant(row[name], 4) for name in ("fitted", "low", "high")),
+            f"{significant(row['lowest'])} to {significant(row['highest'])}",
+            row["verdict"],
+        )
+        for row in result.profiles.intervals.to_dict("records")
+    ]
+    rise = significant(result.plan.params.rise)
+    caption = (
+        f"low and high: where the objective may stay within {rise} of its least. An interval that reaches the end of "
+        "its range is open there: the targets do not tell."
+    )
+    shown: list[Block] = [table((*columns, Column("range"), Column("verdict", long=True)), rows, caption)]
+    shown.append(_profile_picture(result))
+    if any(row["verdict"] != IDENTIFIED for row in result.profiles.intervals.to_dict("records")):
+        told = "A parameter that is not identified has its fitted value by chance: other values do as well."
+        shown.append(Paragraph(told, note=True))
+    return Section("parameters", "Parameters", tuple(shown))
+
+
+def _profile_picture(result: CalibrationResult) -> Picture:
+    assert result.profiles is not None
+    caption: Words = (
+        "Profiles of the objective (",
+        _RAUE,
+        "): for each value of a parameter the least over all others, of a surrogate of the trials (line; shade: where "
+        f"it may err by {LEEWAY:g} standard deviation); dots: the best trial around that value; dashed: the least "
+        f"and {significant(result.plan.params.rise)} above it; upright: fitted.",
+    )
+    return Picture("profiles", caption, partial(profile_figure, result, result.profiles))
+
+
+def _measures(result: CalibrationResult) -> Section:
+    """Return each target, and what the fitted world has in its place."""
+    groups = [
+        Group(title, tuple(_row(row) for row in result.measures.to_dict("records") if row["set"] == name))
+        for name, title in (("fit", "Fitted"), ("holdout", "Held out: the fit did not see these data"))
+    ]
+    columns = (
+        Column("measure"),
+        Column("data", long=True),
+        *(Column(name, number=True) for name in ("target", "tolerance", "simulated", "95 % interval", "distance")),
+        Column("inside"),
+    )
+    first, last = result.plan.report_seeds[0], result.plan.report_seeds[-1]
+    caption = f"Means over runs with seeds {first} to {last}, which no trial has had. Distances are in tolerances."
+    shown = tuple(group for group in groups if group.rows)
+    picture = Picture(
+        "distances", "The same: fitted (dots) and held out (diamonds); grey: inside.", partial(distance_figure, result)
+    )
+    return Section("measures", "Fitted and held out", (Table(columns, shown, caption), picture))
+
+
+def _row(row: dict[str, Any]) -> tuple[Words, ...]:
+    defined = row["n"] > 0
+    ends = (significant(row["low"]), significant(row["high"]))
+    return (
+        Code(row["measure"]),
+        row["data"],
+        significant(row["target"]),
+        significant(row["tolerance"]),
+        significant(row["simulated"]),
+        f"{ends[0]} to {ends[1]}" if row["low"] == row["low"] else NOTHING,
+        f"{row['distance']:+.2f}" if defined else NOTHING,
+        "yes" if row["inside"] else "no" if defined else "not defined",
+    )
+
+
+def _trials(result: CalibrationResult) -> Section:
+    caption = (
+        "Objective of each trial, and the least so far: spread evenly; likely by TPE; a probe, where a profile is low "
+        "and no trial said so; or a guess, where the surrogate is least."
+    )
+    picture = Picture("trials", caption, partial(objective_figure, result))
+    where = ("All of them are in ", Link("trials.parquet", "trials.parquet"), ".")
+    return Section("trials", "Trials", (picture, Paragraph(where), *_failures(result)))
+
+
+def _failures(result: CalibrationResult) -> Sequence[Block]:
+    failed = result.trials[result.trials["status"] == "failed"]
+    if failed.empty:
+        return ()
+    rows: list[tuple[Words, ...]] = [(str(row["trial"]), row["reason"]) for row in failed.to_dict("records")]
+    return (Fold("Trials that failed", (table((Column("trial", number=True), Column("reason", long=True)), rows),)),)
+
+
+def _notes(result: CalibrationResult) -> Section:
+    file = result.calibration_dir / COPY
+    blocks: list[Block] = [Bullets(tuple(result.notes))] if result.notes else []
+    blocks.append(Paragraph(("The fitted world: ", Code(f"prism run {result.calibration_dir / CONFIG}"), ".")))
+    if file.is_file():
+        blocks.append(Fold("The calibration file", (Listing(file.read_text(encoding="utf-8")),)))
+    return Section("notes", "Notes", tuple(blocks))

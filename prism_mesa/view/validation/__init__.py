@@ -1,0 +1,1 @@
+"""What a validation came to: lines for a terminal, a page of Markdown, figures."""

@@ -1,0 +1,136 @@
+"""Figures of a validation: what was simulated over what is real."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from prism_mesa.studies.estimators.trees import SIZE_CLASSES
+from prism_mesa.studies.measures.rhythms import real_hours
+from prism_mesa.studies.validation.validation import Validation
+from prism_mesa.studies.validation.variants import FULL
+from prism_mesa.view.study.style import INK, color_of, panels, tidy
+
+_MOST_VARIANTS: Final = 4
+_POINTS: Final = 200
+_FEW: Final = 20
+"""Fewer real points than that are drawn as points: what lies between is not known."""
+
+type Floats = npt.NDArray[np.float64]
+
+
+def figures_of(found: Validation) -> dict[str, Figure]:
+    """Return the figures of a validation by name."""
+    return {"cascades": cascades_figure(found), "rhythms": rhythms_figure(found), "shapes": shapes_figure(found)}
+
+
+def cascades_figure(found: Validation) -> Figure:
+    """Return the share of cascades of at least a size: real, simulated, and beside them up to four variants."""
+    figure, [axes] = panels(1, columns=1, height=4.2)
+    x, y = found.real.curves["cascade_sizes"]
+    few = len(x) < _FEW
+    axes.plot(
+        x,
+        y,
+        color=INK,
+        marker="o" if few else "",
+        ls=":" if few else "-",
+        lw=1.6,
+        label="real (VoterFraud2020)",
+        zorder=5,
+    )
+    for place, arm in enumerate((FULL, *list(found.variants)[:_MOST_VARIANTS])):
+        sizes, low, mean, high = _band(found, "cascade_sizes", arm)
+        if len(sizes):
+            label = "simulated" if arm == FULL else arm.replace("_", " ")
+            axes.fill_between(sizes, low, high, color=color_of(place), alpha=0.2, lw=0)
+            axes.plot(sizes, mean, color=color_of(place), ls="-" if arm == FULL else "--", label=label)
+    axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
+    axes.legend(frameon=False)
+    tidy(axes)
+    return figure
+
+
+def rhythms_figure(found: Validation) -> Figure:
+    """Return hours, activity, delays and windows of use, each over its real values."""
+    figure, grid = panels(4)
+    hours, activity, delays, windows = grid
+    _overlay(hours, found, "hours", "Hours", (np.arange(24.0), real_hours(found.config)))
+    hours.set(xlabel="hour (UTC)", ylabel="share of what is written")
+    _overlay(activity, found, "activity", "Activity", found.real.curves["activity"])
+    activity.set(xlabel="share of agents, least active first", ylabel="share of posts and reshares")
+    _overlay(delays, found, "delays", "Delays", found.real.curves["delays"])
+    delays.set(xscale="log", xlabel="minutes after the post", ylabel="share of reactions")
+    _windows(windows, found)
+    return figure
+
+
+def shapes_figure(found: Validation) -> Figure:
+    """Return depth, breadth and virality at equal sizes, and children per node by hop."""
+    figure, grid = panels(4)
+    for axes, name in zip(grid, ("depth", "breadth", "virality"), strict=False):
+        _overlay(axes, found, name, name.capitalize(), None)
+        scale = "log" if name == "breadth" else "linear"
+        axes.set(xscale="log", yscale=scale, xlabel="size of the cascade, from", ylabel=f"mean {name}")
+        axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
+        axes.minorticks_off()
+    _overlay(grid[3], found, "reproduction", "Reproduction number", None)
+    grid[3].set(xlabel="hop", ylabel="children per node")
+    return figure
+
+
+def _overlay(axes: Axes, found: Validation, name: str, title: str, real: tuple[Any, Any] | None) -> None:
+    """Draw a curve of all seeds, as a mean and its range, over the real one."""
+    for place, arm in enumerate((FULL, *list(found.variants)[:_MOST_VARIANTS])):
+        x, low, mean, high = _band(found, name, arm)
+        if arm == FULL:
+            axes.fill_between(x, low, high, color=color_of(place), alpha=0.2, lw=0)
+        style: dict[str, Any] = {"ls": "-", "lw": 1.4, "label": "simulated"} if arm == FULL else {"ls": ":", "lw": 0.9}
+        axes.plot(x, mean, color=color_of(place), **style)
+    if real is not None:
+        few = len(real[0]) < _FEW
+        axes.plot(*real, color=INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
+        axes.legend(frameon=False, fontsize=8)
+    tidy(axes, title)
+
+
+def _windows(axes: Axes, found: Validation) -> None:
+    rows = [row for row in found.rows if row.target.measure.startswith("window_")]
+    names = [row.target.measure.removeprefix("window_") for row in rows]
+    places = np.arange(len(rows))
+    axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=INK)
+    axes.bar(places + 0.2, np.nan_to_num([row.simulated for row in rows]), 0.38, color=color_of(0))
+    axes.set_xticks(places, names)
+    axes.set_ylabel("share of windows of use")
+    tidy(axes, "Windows of use", grid="y")
+
+
+def _band(found: Validation, name: str, arm: str) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return places, and the lowest, mean and highest value over the seeds of an arm that reach there."""
+    curves = found.curves
+    own = curves[(curves["curve"] == name) & (curves["arm"] == arm)].dropna()
+    if own.empty:
+        return (np.zeros(0),) * 4
+    if name == "cascade_sizes":
+        return _steps(own)
+    by_place = own.groupby("x")["y"]
+    x = np.asarray(list(by_place.groups), np.float64)
+    low, mean, high = (np.asarray(by_place.agg(how), np.float64) for how in ("min", "mean", "max"))
+    return x, low, mean, high
+
+
+def _steps(own: pd.DataFrame) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return shares of at least a size, at sizes that lie evenly on a logarithmic axis; gone where no seed reaches."""
+    sizes = np.unique(np.geomspace(1, own["x"].max(), _POINTS).round())
+    shares = np.full((own["seed"].nunique(), len(sizes)), np.nan)
+    for row, (_, one) in enumerate(own.groupby("seed")):
+        x, y = one["x"].to_numpy(), one["y"].to_numpy()
+        place = np.searchsorted(x, sizes)  # the smallest size there is that is no smaller
+        shares[row, place < len(x)] = y[place[place < len(x)]]
+    known = np.isfinite(shares).sum(axis=0)
+    low, high = np.nanmin(shares, axis=0), np.nanmax(shares, axis=0)
+    mean = np.nansum(shares, axis=0) / len(shares)
+    return sizes[known > 0], low[known > 0], mean[known > 0], high[known > 0]

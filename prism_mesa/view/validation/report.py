@@ -1,0 +1,79 @@
+"""The report of a validation: a page of Markdown, with its figures."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from prism_mesa.errors import printable
+from prism_mesa.runs.folder import make_folder
+from prism_mesa.studies.folder import write_text
+from prism_mesa.studies.validation.rows import Row
+from prism_mesa.studies.validation.targets import SOURCES
+from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.studies.validation.variants import FULL, VARIANTS
+from prism_mesa.view.study.style import png_of
+from prism_mesa.view.validation.figures import figures_of
+from prism_mesa.view.validation.words import HEAD, cells, data_used, joint, number, variant_line
+
+
+def write_report(found: Validation) -> Path:
+    """Write report.md and its figures into the folder of a validation; return the page."""
+    make_folder(found.path / "figures")
+    for name, figure in figures_of(found).items():
+        (found.path / "figures" / f"{name}.png").write_bytes(png_of(figure))
+    page = found.path / "report.md"
+    write_text(page, markdown(found))
+    return page
+
+
+def markdown(found: Validation) -> str:
+    """Return the page."""
+    fitted, given, predicted = data_used(found)
+    parts = [f"# {found.path.name}", f"**{joint(found)}.**", _table(found.rows)]
+    parts.append(
+        "*Real* values are "
+        + ("computed from the data by the estimators that measured the runs" if found.real.computed else "carried")
+        + ". The interval is that of the mean over seeds; *seeds inside* are those whose own value is allowed."
+    )
+    parts.append(f"**Fitted to** {fitted}.\n\n**Given,** not predicted: {given}.\n\n**Predicted:** {predicted}.")
+    parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(found).items()]
+    parts += ["## Shapes, and what they hang on", _beside(found)]
+    if found.variants:
+        parts += ["## Without what, what breaks", _variants(found)]
+        parts += [f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in found.variants.items()]
+    parts += ["## Sources", "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values())]
+    seeds = f"{found.seeds[0]} to {found.seeds[-1]}"
+    parts += ["## Runs", f"Seeds {seeds}; every run's measures are in `runs.parquet`, its curves in `curves.parquet`."]
+    parts += [f"- {printable(note)}" for note in found.notes]
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(rows: Sequence[Row]) -> str:
+    lines = [HEAD, ("---",) * len(HEAD), *map(cells, rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _beside(found: Validation) -> str:
+    """Return means over seeds of what is no target, a column for the configuration and each variant."""
+    arms = (FULL, *found.variants)
+    means = found.runs.groupby("arm")[list(BESIDE)].mean()
+    lines = [("measure", *arms), ("---",) * (1 + len(arms))]
+    lines += [(f"`{name}`", *(number(float(means.loc[arm, name])) for arm in arms)) for name in BESIDE]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _variants(found: Validation) -> str:
+    return "\n".join(f"- `{name}`: {variant_line(found, name)}." for name in found.variants)
+
+
+def _captions(found: Validation) -> dict[str, str]:
+    tails = {row.target.measure: row for row in found.rows}
+    ours, real = tails["post_tail_10"].simulated, tails["post_tail_10"].real
+    beside = ", the variants dashed" if found.variants else ""
+    return {
+        "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){beside}. "
+        f"Exponents from 10: real {number(real)}, simulated {number(ours)}.",
+        "rhythms": "Hours of the day, in the clock's UTC; what the least active hold of all activity; reactions up to "
+        "a delay; windows of use in which a thing was done.",
+        "shapes": "Depth, breadth and structural virality of cascades of equal size, and children per node at each "
+        "hop: predicted, not fitted.",
+    }

@@ -1,0 +1,104 @@
+"""A validation in words: the table, the verdict, what breaks without what."""
+
+from collections.abc import Sequence
+from math import isfinite
+from typing import Final
+
+from prism_mesa.errors import counted
+from prism_mesa.studies.validation.rows import Row
+from prism_mesa.studies.validation.targets import CASCADES, SOURCES
+from prism_mesa.studies.validation.validation import Validation
+from prism_mesa.studies.validation.variants import VARIANTS
+
+HEAD: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
+
+
+def number(value: float) -> str:
+    """Return a number with three digits that count; a dash for none.
+
+    >>> [number(0.001973), number(2.2449), number(51.9), number(float("nan"))]
+    ['0.00197', '2.24', '51.9', '-']
+    """
+    if not isfinite(value):
+        return "-"
+    return f"{value:.3g}" if abs(value) >= 1e-4 or not value else f"{value:.2e}"
+
+
+def verdict(row: Row) -> str:
+    """Return whether a row is inside, in a word; why it does not apply, if it does not."""
+    if row.why_not:
+        return f"not applicable: {row.why_not}"
+    if row.inside is None:
+        return "informs"
+    return "inside" if row.inside else "outside"
+
+
+def cells(row: Row) -> tuple[str, ...]:
+    """Return a row of the table as texts, in the order of `HEAD`."""
+    target = row.target
+    between = f"{number(row.low)} to {number(row.high)}" if isfinite(row.low) else "-"
+    allowed = f"{number(target.low)} to {number(target.high)}" if isfinite(target.low) else "-"
+    seeds = f"{row.share_inside:.0%}" if isfinite(row.share_inside) else "-"
+    return target.told, target.role, number(row.real), number(row.simulated), between, allowed, seeds, verdict(row)
+
+
+def joint(found: Validation) -> str:
+    """Return the verdict on all targets together, from one set of parameters."""
+    inside, seeds = found.judged - len(found.outside), counted(len(found.seeds), "seed")
+    left = sum(bool(row.why_not) for row in found.rows if row.target.required)
+    told = f"{inside} of {found.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
+    told += f"; {left} not applicable to this world" if left else ""
+    if not found.judged:
+        return f"no target applies to this world: nothing is validated ({seeds})"
+    return told + ("" if found.passed else f". Outside: {', '.join(row.target.told for row in found.outside)}")
+
+
+def data_used(found: Validation) -> tuple[str, str, str]:
+    """Return the data that parameters were fitted to, those that went in, and those that nothing was fitted to."""
+    by_role = {
+        role: list(dict.fromkeys(r.target.source for r in found.rows if r.target.role == role and r.target.required))
+        for role in ("fitted", "given", "predicted")
+    }
+    fitted, given, predicted = (
+        "; ".join(f"{SOURCES[name].title} ({SOURCES[name].what})" for name in names) or "none"
+        for names in by_role.values()
+    )
+    return fitted, given, predicted
+
+
+def broken(found: Validation, rows: Sequence[Row]) -> list[Row]:
+    """Return the targets that a variant misses and the full model reaches."""
+    reached = {row.target.measure for row in found.rows if row.inside}
+    return [row for row in rows if row.fails and row.target.measure in reached]
+
+
+def variant_line(found: Validation, name: str) -> str:
+    """Return what breaks in a variant, and at which threshold it was run."""
+    lost = broken(found, found.variants[name])
+    cascades = [row for row in found.variants[name] if row.target.measure in CASCADES and row.inside is not None]
+    told = ", ".join(f"{row.target.told} {number(row.simulated)}" for row in lost) or "nothing"
+    told = f"{VARIANTS[name].told}: breaks {told}"
+    if cascades:
+        told += f" (outside in all: {sum(row.fails for row in cascades)} of {len(cascades)} targets of cascades)"
+    if (match := found.matches.get(name)) is not None:
+        fits = "" if match.found else ": NOT the same rate"
+        told += f". Threshold {match.threshold:g}, reshares per impression x {match.ratio:.2f}{fits}"
+    return told
+
+
+def table_lines(rows: Sequence[Row]) -> list[str]:
+    """Return the table as lines of equal columns."""
+    texts = [HEAD, *map(cells, rows)]
+    widths = [max(len(line[place]) for line in texts) for place in range(len(HEAD) - 1)]
+    return ["  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[-1]]) for line in texts]
+
+
+def validation_lines(found: Validation) -> list[str]:
+    """Return what the command prints."""
+    lines = [*table_lines(found.rows), "", joint(found)]
+    fitted, given, predicted = data_used(found)
+    lines += ["", f"fitted to:    {fitted}", f"given:        {given}", f"predicted:    {predicted}"]
+    if found.variants:
+        lines += ["", *(f"{name}: {variant_line(found, name)}" for name in found.variants)]
+    lines += [f"note: {note}" for note in found.notes]
+    return [*lines, "", f"report: {found.path / 'report.md'}"]

@@ -1,0 +1,101 @@
+"""Known parameters are found again from data that PRISM itself has simulated."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from prism_mesa.params import merged, nested
+from prism_mesa.runs.config import make_config
+from prism_mesa.runs.yaml_text import read_yaml
+from prism_mesa.studies.calibration.calibrate import Budget, calibrate
+from prism_mesa.studies.calibration.folder import open_calibration_folder
+from prism_mesa.studies.calibration.params import calibration_params
+from prism_mesa.studies.calibration.plan import plan_calibration
+from prism_mesa.studies.driver import Engine
+from prism_mesa.studies.engines.job import Job
+from prism_mesa.studies.engines.worker import carry_out
+
+PLAIN = Path(__file__).parents[3] / "configs" / "plain.yaml"
+WORLD = {
+    "agents.n": 300,
+    "rounds": 8,
+    "network.mean_degree": 10,
+    "reasoner.kind": "rule",
+    "agents.activity_sigma": 0.5,
+    "network.follower_sigma": 0.5,
+    "records.transitions": 0.0,
+    "records.impressions": 0,
+}
+TRUE = {"agents.activity": 0.35, "agents.threshold_mean": 0.6}
+MEASURES = ("impressions", "likes", "reshares", "share_evaluating")
+
+
+def simulated(seeds):
+    """Return the mean of each measure of the true world over some seeds, and its deviation between them."""
+    rows = []
+    for seed in seeds:
+        values = merged(read_yaml(PLAIN), nested({**WORLD, **TRUE, "seed": seed}))
+        config = make_config(values).model_dump(mode="json")
+        rows.append(carry_out(Job(f"true-{seed}", config, MEASURES, keep="measures")).measures)
+    return {name: (np.mean([row[name] for row in rows]), np.std([row[name] for row in rows])) for name in MEASURES}
+
+
+@pytest.fixture(scope="module")
+def data():
+    return simulated(range(101, 109))
+
+
+def plan_of(data, **values):
+    fit = {
+        name: {"target": float(mean), "tolerance": float(sd), "data": "simulated"}
+        for name, (mean, sd) in data.items()
+        if name != "share_evaluating"
+    }
+    mean, sd = data["share_evaluating"]
+    given = {
+        "base": str(PLAIN),
+        "set": WORLD,
+        "parameters": {"agents.activity": [0.1, 0.9], "agents.threshold_mean": [0.45, 0.75]},
+        "fit": fit,
+        "holdout": {"share_evaluating": {"target": float(mean), "tolerance": 2 * float(sd), "data": "simulated too"}},
+        "first": 10,
+    }
+    return plan_calibration(calibration_params({**given, **values}, "known.yaml"), "known", "known.yaml")
+
+
+@pytest.mark.slow
+def test_known_parameters_are_recovered_within_their_intervals_from_simulated_data(data, jobs, tmp_path):
+    plan = plan_of(data)
+    result = calibrate(plan, open_calibration_folder(plan, tmp_path), Engine(workers=1), Budget(44))
+    found = result.profiles.intervals.set_index("parameter")
+    for key, true in TRUE.items():
+        assert found.loc[key, "low"] <= true <= found.loc[key, "high"]
+        assert found.loc[key, "verdict"] == "identified"
+    assert result.fitted["agents.activity"] == pytest.approx(TRUE["agents.activity"], abs=0.05)
+    assert result.fitted["agents.threshold_mean"] == pytest.approx(TRUE["agents.threshold_mean"], abs=0.02)
+    assert result.measures.set_index("set").loc["holdout", "inside"]
+    assert (result.measures["distance"].abs() < 2).all()  # tolerances are deviations between seeds
+    assert len(jobs) == 49
+
+
+@pytest.mark.slow
+def test_what_data_do_not_tell_is_not_identified(data, jobs, tmp_path):
+    """Impressions alone do not tell which action an engagement is."""
+    fit = {"impressions": {"target": float(data["impressions"][0]), "tolerance": 100.0, "data": "simulated"}}
+    keys = {"agents.activity": [0.1, 0.9], "agents.like": [0.2, 0.8]}
+    plan = plan_of(data, fit=fit, parameters=keys)
+    result = calibrate(plan, open_calibration_folder(plan, tmp_path), Engine(workers=1), Budget(32))
+    found = result.profiles.intervals.set_index("parameter")["verdict"]
+    assert found["agents.activity"] == "identified"
+    assert found["agents.like"].startswith("not identified")
+
+
+@pytest.mark.slow
+def test_runs_in_processes_of_their_own_at_the_same_time_try_the_same(data, tmp_path, request):
+    plan = plan_of(data, first=4)
+    two = calibrate(plan, open_calibration_folder(plan, tmp_path / "two"), Engine(workers=2), Budget(12))
+    request.getfixturevalue("jobs")  # from here on in this process, one after another
+    one = calibrate(plan, open_calibration_folder(plan, tmp_path / "one"), Engine(workers=1), Budget(12))
+    for file in ("trials.json", "trials.parquet", "fitted.parquet", "parameters.parquet"):
+        assert (one.calibration_dir / file).read_bytes() == (two.calibration_dir / file).read_bytes()

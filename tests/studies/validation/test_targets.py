@@ -1,0 +1,121 @@
+"""The targets that PRISM carries: complete, honest about their sources, and those of the data where they are here."""
+
+from math import isfinite
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prism_mesa.errors import DataError
+from prism_mesa.studies.measures.catalogue import MEASURES
+from prism_mesa.studies.measures.sessions import USED_WINDOWS
+from prism_mesa.studies.validation.real import carried, real_of
+from prism_mesa.studies.validation.targets import CASCADES, SIZES, SOURCES, TARGETS, targets_fitted
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+here = pytest.mark.skipif(not DATA.exists(), reason="shared/data is not here")
+
+# the list of issue 17, in the units of the measures
+MUST_BE_INSIDE = {
+    "post_size_1": (0.70, 0.90),
+    "post_size_2": (0.067, 0.167),
+    "post_size_mean": (1.7, 2.7),
+    "post_tail_10": (1.6, 2.2),
+    "post_tail_100": (1.9, 2.5),
+    "post_size_100": (1 / 4000, 1 / 300),
+    "window_liked": (0.33, 0.43),
+    "window_reshared": (0.11, 0.21),
+    "window_replied": (0.07, 0.17),
+    "window_posted": (0.07, 0.17),
+    "window_none": (0.46, 0.62),
+    "post_like_rate": (0.002, 0.014),
+    "post_reshare_rate": (0.0008, 0.002),
+    "post_reply_rate": (0.0001, 0.0015),
+    "post_reshares": (0.75, 1.75),
+    "written_gini": (0.66, 0.82),
+    "written_top_10": (0.52, 0.72),
+    "burstiness": (0.08, 0.32),
+    "hours_r": (0.8, 1.0),
+    "delay_median": (30, 90),
+    "persons_reshared_sd": (0.20, 0.36),
+    "persons_never_reshared": (0.60, 0.80),
+}
+
+
+def test_what_must_be_inside_is_what_was_asked_for():
+    found = {target.measure: (target.low, target.high) for target in TARGETS if target.required}
+    assert found.keys() == MUST_BE_INSIDE.keys()
+    assert all(found[name] == pytest.approx(bounds) for name, bounds in MUST_BE_INSIDE.items())
+
+
+def test_every_target_is_a_measure_with_a_source_and_a_real_value_that_is_allowed():
+    assert {target.measure for target in TARGETS} <= set(MEASURES)
+    assert {target.source for target in TARGETS} == set(SOURCES)
+    assert all(target.low <= target.real <= target.high for target in TARGETS)
+    assert all(isfinite(target.low) and isfinite(target.high) for target in TARGETS if target.required)
+    assert set(CASCADES) <= {target.measure for target in TARGETS}
+
+
+def test_fitted_and_predicted_are_of_different_data():
+    by_role = {
+        role: {target.source for target in TARGETS if target.role == role and target.required}
+        for role in ("fitted", "predicted")
+    }
+    assert by_role["fitted"]
+    assert by_role["predicted"]
+    assert not by_role["fitted"] & by_role["predicted"]
+
+
+def test_what_was_fitted_may_be_named():
+    roles = {target.measure: target.role for target in targets_fitted({"post_like_rate", "hours_r"})}
+    assert roles["post_like_rate"] == "fitted"
+    assert roles["post_size_1"] == "predicted"
+    assert roles["hours_r"] == "given"
+    assert targets_fitted(None) == TARGETS
+
+
+def test_carried_curves_agree_with_carried_values():
+    real = carried()
+    assert 1 - SIZES[2] == pytest.approx(real.values["post_size_1"], abs=1e-3)
+    assert SIZES[2] - SIZES[3] == pytest.approx(real.values["post_size_2"], abs=1e-3)
+    shares, held = real.curves["activity"]
+    assert dict(zip(shares.tolist(), held.tolist(), strict=True))[0.9] == pytest.approx(
+        1 - real.values["written_top_10"], abs=1e-3
+    )
+    assert not real.computed
+
+
+@here
+def test_carried_values_are_those_of_the_data():
+    real, known = real_of(DATA), carried()
+    assert len(real.computed) == 20
+    for measure in real.computed:
+        assert real.values[measure] == pytest.approx(known.values[measure], rel=0.005), measure
+    sizes, shares = real.curves["cascade_sizes"]
+    computed = [float(shares[np.searchsorted(sizes, size)]) for size in SIZES]
+    assert computed == pytest.approx(list(SIZES.values()), rel=0.01)
+
+
+@here
+def test_persons_are_asked_after_as_many_windows_as_in_the_data():
+    table = pd.read_csv(DATA / "usage_esm" / "usage.csv.gz")
+    counts = table[table["used"] == 1].groupby("person").size().value_counts()
+    assert {n: persons for n, persons in enumerate(USED_WINDOWS, 1) if persons} == counts.to_dict()
+
+
+def test_a_folder_without_data_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"holds none of .*cascade_size_histogram\.csv"):
+        real_of(tmp_path)
+
+
+def test_a_folder_with_some_data_gives_what_is_there(tmp_path):
+    (tmp_path / "cascades_voterfraud").mkdir()
+    file = tmp_path / "cascades_voterfraud" / "cascade_size_histogram.csv"
+    pd.DataFrame({"size": [1, 2, 120], "n": [80, 19, 1]}).to_csv(file, index=False)
+    real = real_of(tmp_path)
+    assert real.values["post_size_1"] == 0.8
+    assert real.values["post_size_100"] == 0.01
+    assert real.values["window_liked"] == carried().values["window_liked"]
+    assert "post_size_1" in real.computed
+    assert "window_liked" not in real.computed

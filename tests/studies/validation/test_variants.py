@@ -1,0 +1,93 @@
+"""Null models and ablations: what they take away, and the threshold at which they engage as often."""
+
+from math import exp, log, sqrt
+
+import pytest
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.params import merged, nested
+from prism_mesa.runs.config import Config, make_config
+from prism_mesa.studies.validation import matching
+from prism_mesa.studies.validation.matching import matched_threshold, small
+from prism_mesa.studies.validation.variants import VARIANTS, chosen_variants
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_is_a_configuration_that_differs(name):
+    full = Config.model_validate(
+        {
+            "utility": {"sensitivity": 0.03},
+            "agents": {"popularity": 0.5, "persistence": 0.5, "post_sigma": 1.7, "hours": [1, 2] * 12},
+            "network": {"mean_degree": 300, "close_ties": 4},
+        }
+    ).model_dump(mode="json")
+    other = make_config(merged(full, nested(dict(VARIANTS[name].overrides))))
+    assert other.model_dump(mode="json") != full
+
+
+def test_the_null_of_one_probability_leaves_nothing_that_differs_between_posts_or_persons():
+    overrides = VARIANTS["one_probability"].overrides
+    assert set(overrides.values()) == {0.0}
+    assert {"utility.weight", "utility.appeal_sigma", "agents.threshold_sd", "agents.propensity_sigma"} <= set(
+        overrides
+    )
+
+
+def test_variants_are_chosen_by_name_or_by_kind_each_once():
+    assert chosen_variants(["nulls", "no_appeal", "one_probability"]) == (
+        "one_probability",
+        "constant_per_hop",
+        "no_appeal",
+    )
+    assert chosen_variants(["all"]) == tuple(VARIANTS)
+    assert chosen_variants([]) == ()
+    with pytest.raises(ConfigError, match="Did you mean 'no_appeal'"):
+        chosen_variants(["no_apeal"])
+
+
+def test_null_models_are_matched():
+    assert all(variant.matched for variant in VARIANTS.values() if variant.null)
+
+
+@pytest.fixture
+def rates(monkeypatch):
+    """Have runs answer with a rate that is a function of their threshold; returns what sets it, and what was tried."""
+    tried = []
+
+    def answer(rate):
+        def run(config):
+            tried.append(config.agents.threshold_mean)
+            return rate(config.agents.threshold_mean)
+
+        monkeypatch.setattr(matching, "reshare_rate", run)
+        return tried
+
+    return answer
+
+
+CONFIG = Config.model_validate({"utility": {"sensitivity": 0.03}, "agents": {"threshold_mean": 0.6}})
+
+
+def test_where_rates_are_logistic_the_threshold_is_found_in_a_few_steps(rates):
+    tried = rates(lambda threshold: 0.01 * exp(-(threshold - 0.55) / 0.03))
+    found = matched_threshold(CONFIG, {"utility.appeal_sigma": 0.0}, 0.001)
+    assert found.found
+    assert found.threshold == pytest.approx(0.55 + 0.03 * log(10), abs=0.001)
+    assert len(tried) <= 3
+
+
+def test_where_rates_fall_steeply_it_is_found_by_secants(rates):
+    rates(lambda threshold: 0.01 * exp(-(((threshold - 0.3) / 0.03) ** 2) / 2) if threshold > 0.3 else 0.01)
+    found = matched_threshold(CONFIG, {"utility.mood": 0.0}, 0.001)
+    assert found.found
+    assert found.threshold == pytest.approx(0.3 + 0.03 * sqrt(2 * log(10)), abs=0.001)
+
+
+def test_a_rate_that_cannot_be_reached_is_told(rates):
+    rates(lambda threshold: 0.0)
+    assert not matched_threshold(CONFIG, {"utility.mood": 0.0}, 0.001).found
+
+
+def test_thresholds_are_looked_for_in_a_small_world():
+    assert small(Config.model_validate({"agents": {"n": 60_000}})).agents.n == matching.AGENTS
+    assert small(CONFIG) is CONFIG

@@ -1,0 +1,109 @@
+"""What is said and drawn of a validation, of one made by hand."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from prism_mesa.runs.config import Config
+from prism_mesa.studies.validation.matching import Match
+from prism_mesa.studies.validation.real import carried
+from prism_mesa.studies.validation.rows import rows_of
+from prism_mesa.studies.validation.targets import CASCADES
+from prism_mesa.studies.validation.validation import BESIDE, Validation
+from prism_mesa.view.validation.figures import cascades_figure, figures_of
+from prism_mesa.view.validation.report import markdown
+from prism_mesa.view.validation.words import broken, data_used, joint, validation_lines, variant_line
+
+
+def rows(excused=lambda target: "", **columns):
+    real = {name: [value] * 3 for name, value in carried().values.items()}
+    return rows_of(pd.DataFrame({**real, **columns, "status": "done"}), carried(), excused)
+
+
+def curves():
+    parts = []
+    for arm, steepness in (("full", 1.0), ("one_probability", 3.0)):
+        for seed in (1, 2, 3):
+            size = np.array([1.0, 2, 5, 10 * seed])
+            parts.append(pd.DataFrame({"curve": "cascade_sizes", "x": size, "y": size**-steepness}))
+            parts[-1] = parts[-1].assign(arm=arm, seed=seed)
+            flat = pd.DataFrame({"curve": "hours", "x": np.arange(24.0), "y": 1 / 24})
+            parts.append(flat.assign(arm=arm, seed=seed))
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.fixture
+def found():
+    nothing = {name: [5.0] * 3 for name in CASCADES[2:5]} | {"post_size_100": [0.0] * 3, "delay_median": [45.0] * 3}
+    return Validation(
+        path=Path("results/validation-mine"),
+        config=Config(),
+        seeds=(1, 2, 3),
+        rows=rows(burstiness=[0.0] * 3),
+        variants={"one_probability": rows(burstiness=[0.0] * 3, **nothing)},
+        matches={"one_probability": Match(0.2, 1.01)},
+        curves=curves(),
+        runs=pd.DataFrame({"arm": ["full", "one_probability"]} | {name: [0.25, 0.75] for name in BESIDE}),
+        real=carried(),
+        notes=("a note",),
+    )
+
+
+def test_the_verdict_is_joint_and_names_what_is_outside(found):
+    assert joint(found).startswith(
+        "21 of 22 targets inside, jointly, from one set of parameters, as means over 3 seeds"
+    )
+    assert joint(found).endswith("Outside: burstiness")
+    assert not found.passed
+    assert [row.target.measure for row in found.outside] == ["burstiness"]
+
+
+def test_nothing_passes_to_which_no_target_applies(found):
+    nothing = Validation(**{**vars(found), "rows": rows(lambda target: "too small")})
+    assert not nothing.passed
+    assert "nothing is validated" in joint(nothing)
+
+
+def test_a_variant_breaks_what_the_full_model_reaches(found):
+    lost = broken(found, found.variants["one_probability"])
+    assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
+    told = variant_line(found, "one_probability")
+    assert "(outside in all: 4 of 6 targets of cascades)" in told
+    assert "Threshold 0.2, reshares per impression x 1.01" in told
+    assert "NOT" not in told
+    apart = Validation(**{**vars(found), "matches": {"one_probability": Match(0.2, 0.5)}})
+    assert "NOT the same rate" in variant_line(apart, "one_probability")
+
+
+def test_data_are_named_by_what_they_were_used_for(found):
+    fitted, given, predicted = data_used(found)
+    assert "3,982,990 tweets" in fitted
+    assert "rOpenSci" in predicted
+    assert "rOpenSci" not in fitted + given
+
+
+def test_the_lines_and_the_page_have_all_targets_and_sources(found):
+    lines = "\n".join(validation_lines(found))
+    page = markdown(found)
+    assert all(row.target.told in lines and row.target.told in page for row in found.rows)
+    assert "note: a note" in lines
+    assert page.count("| inside |") == 21 + 17
+    assert "| `shape_depth` | 0.25 | 0.75 |" in page
+    assert "Abilov et al. 2021" in page
+
+
+def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
+    [axes] = cascades_figure(found).axes
+    named = {line.get_label(): line for line in axes.lines}
+    assert set(named) == {"real (VoterFraud2020)", "simulated", "one probability"}
+    simulated = dict(zip(*named["simulated"].get_data(), strict=True))
+    assert simulated[1] == 1
+    assert simulated[30] == pytest.approx(1 / 90)  # reached by one seed of three
+    assert simulated[5] == pytest.approx(1 / 5)
+    assert named["one probability"].get_linestyle() == "--"
+
+
+def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):
+    assert set(figures_of(found)) == {"cascades", "rhythms", "shapes"}

@@ -7,12 +7,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from advisors import LLM, failing_from
+from worlds import plain
 
 from prism_mesa import Interview, PrismError, RunResult, distill, open_run, replay, run, run_economy, survey, why
 from prism_mesa.errors import BadInputError, ConfigError, DataError, RunError
 from prism_mesa.runs.run_files import MANIFEST
 
-SMALL = {"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6}
+SMALL = plain({"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6})
 SURVEY = {"questions": [{"id": "drink", "ask": "What do you drink?", "options": ["tea", "coffee"]}]}
 
 

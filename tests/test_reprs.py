@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from worlds import small
 
 from prism_mesa import (
     Config,
@@ -30,7 +31,7 @@ from prism_mesa.social.behavior import social_chart
 
 @pytest.fixture
 def model():
-    return SocialModel(agents_n=40, rng=7)
+    return small(agents_n=40, rng=7)
 
 
 def test_a_social_model_says_how_far_it_is_and_who_decides(model):

@@ -3,11 +3,52 @@
 import sys
 from collections import Counter
 from dataclasses import fields
+from pathlib import Path
 from types import ModuleType
 
 import numpy as np
 
+from prism_mesa import load_config
+from prism_mesa.params import leaves, said_of
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.params import SocialParams
+from prism_mesa.studies.params import flat
+
+PLAIN_FILE = Path(__file__).parents[1] / "configs" / "plain.yaml"
+PLAIN = said_of(load_config(PLAIN_FILE))
+"""In what the plain world differs from the default one, by dotted key: every mechanism of the default world is off."""
+del PLAIN["name"]
+
+
+def plain(changes=None):
+    """Return the plain world by dotted key, with changes (dotted or nested), without what then has no effect."""
+    given = dict(flat(changes or {}))
+    idle = set()
+    if given.get("network.edges"):
+        idle |= {"network.mean_degree", "network.close_ties"}
+    if given.get("network.edges") or given.get("network.kind", "configuration") != "configuration":
+        idle |= {"network.follower_sigma", "network.followee_sigma"}
+    if given.get("agents.n", 1000) <= PLAIN["network.mean_degree"]:  # all follow all others, as by default
+        idle.add("network.mean_degree")
+    made = PLAIN | given
+    if made["agents.activity_sigma"] == 0 and not made["agents.post_sigma"]:
+        idle.add("agents.popularity")
+    if sum(made[f"agents.{action}"] > 0 for action in ("like", "reply", "reshare")) == 1:
+        idle.add("agents.propensity_sigma")
+    return {key: value for key, value in made.items() if key in given or key not in idle}
+
+
+def plain_group(name):
+    """Return the keys of a group of the plain world."""
+    return {key.removeprefix(f"{name}."): value for key, value in PLAIN.items() if key.startswith(f"{name}.")}
+
+
+def plain_keywords(**given):
+    """Return the plain world by the names of a model's keywords, with what is given: keywords of any kind."""
+    names = {key.replace(".", "_"): key for key, _ in leaves(SocialParams)}
+    own = {names[name]: value for name, value in given.items() if name in names}
+    return {key.replace(".", "_"): value for key, value in plain(own).items()} | given
+
 
 POST_COLUMNS = (
     "author",
@@ -38,13 +79,9 @@ class Memory:
 
 
 def small(kind=SocialModel, **params):
-    """Return a world of 30 agents, or those of a file, with little to do and a recorder, unless told otherwise."""
+    """Return a plain world of 30 agents, or those of a file, with a recorder, unless told otherwise."""
     made = {} if "network_edges" in params else {"agents_n": 30, "network_mean_degree": 6}
-    return kind(**{**made, "posts_n_topics": 8, "recorder": Memory()} | params)
-
-
-FROM_FILE = {"agents_n": 1000, "network_mean_degree": 20}
-"""The defaults, for a world whose network is read from a file: what `small` sets would have no effect."""
+    return kind(**plain_keywords(**{**made, "posts_n_topics": 8, "recorder": Memory()} | params))
 
 
 def ran(model, rounds=3):

@@ -21,6 +21,7 @@ from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import History, Population
@@ -69,6 +70,7 @@ class PlatformModel(mesa.Model):
     schedule = _Read[Schedule]()
     seeded = _Read[Seeded]()
     archetypes = _Read[Archetypes | None]()
+    odds = _Read[Odds]()
     posts = _Read[Posts]()
     prompt_interests = _Read[PromptInterests]()
     history = _Read[History]()

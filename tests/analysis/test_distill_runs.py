@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from worlds import plain
 
 from prism_mesa.analysis.distill.dataset import training_set_of
 from prism_mesa.analysis.distill.distill import distill
@@ -17,7 +18,7 @@ from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 
-WORLD = {"agents": {"n": 50, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 8}, "rounds": 3, "seed": 7}
+WORLD = plain({"agents": {"n": 50, "activity": 0.9, "band": 0.4}, "network.mean_degree": 8, "rounds": 3, "seed": 7})
 
 
 def asking(server, **reasoner):

@@ -5,6 +5,7 @@ import json
 from hashlib import sha256
 
 import pytest
+from worlds import plain
 
 from prism_mesa.analysis.interview.constrained import first_person
 from prism_mesa.analysis.interview.interview import ACTIVITIES_SHOWN, Interview
@@ -21,7 +22,7 @@ THOUGHT = '{"understanding": "They ask about me.", "verdict": "complete"}'
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory):
-    config = {"rounds": 5, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}}
+    config = plain({"rounds": 5, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}})
     return run(config, out=tmp_path_factory.mktemp("run")).run_dir
 
 

@@ -7,6 +7,7 @@ import signal
 from contextlib import suppress
 
 import pytest
+from worlds import plain
 
 from prism_mesa import SocialModel
 from prism_mesa.analysis.interview import interview
@@ -23,7 +24,7 @@ ASKED = questionnaire_of({"questions": [{"id": "why", "ask": "Why?"}]})
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory):
-    config = {"rounds": 3, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}}
+    config = plain({"rounds": 3, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}})
     return run(config, out=tmp_path_factory.mktemp("run")).run_dir
 
 
@@ -180,7 +181,7 @@ def test_an_interview_can_be_limited_in_time(run_dir):
 
 
 def test_a_run_in_which_an_llm_writes_cannot_be_limited_in_time():
-    config = {"content": "llm", "agents": {"n": 20}, "deliberation": {"max_seconds": 3.0}}
+    config = plain({"content": "llm", "agents": {"n": 20}, "deliberation": {"max_seconds": 3.0}})
     with pytest.raises(ConfigError, match=r"deliberation\.max_seconds: .* is to repeat") as caught:
         SocialModel(config)
     assert "\n" not in str(caught.value)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
+from worlds import plain
 
 from prism_mesa.analysis.interview.evidence import not_in_records, refers_to
 from prism_mesa.analysis.interview.transcript import Exchange, as_markdown
@@ -23,7 +24,7 @@ ANSWERS = pytest.mark.parametrize("answer", HELD["answers"], ids=lambda answer: 
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory):
-    result = run({"agents": {"n": 60}, "rounds": 6, "content": "template"}, out=tmp_path_factory.mktemp("run"))
+    result = run(plain({"agents": {"n": 60}, "rounds": 6, "content": "template"}), out=tmp_path_factory.mktemp("run"))
     return RunRecords(result.run_dir)
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from markdown_it import MarkdownIt
+from worlds import plain
 
 from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.analysis.interview.transcript import Exchange, as_json, as_markdown
@@ -97,7 +98,7 @@ def test_the_raw_text_stands_in_json():
 
 @pytest.fixture(scope="module")
 def run_dir(tmp_path_factory):
-    config = {"rounds": 3, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}}
+    config = plain({"rounds": 3, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}})
     return run(config, out=tmp_path_factory.mktemp("run")).run_dir
 
 

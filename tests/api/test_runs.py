@@ -13,14 +13,16 @@ from pathlib import Path
 import pytest
 import yaml
 from advisors import LLM, failing_from
+from worlds import PLAIN_FILE, plain
 
 from prism_mesa import Config, Reasoner, RunResult, load_config, run, run_economy
 from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.params import nested
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.social.params import SocialParams
 from prism_mesa.view.summaries import run_lines
 
-SMALL = {"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6}
+SMALL = plain({"agents": {"n": 30}, "network": {"mean_degree": 5}, "rounds": 3, "ticks_per_round": 6})
 PLATFORM = {"states.png", "cascades.png", "engagement.png"}
 NATIONS = {"indicators.png", "policies.png", "responses.png"}
 
@@ -60,7 +62,7 @@ def test_a_run_of_nations_draws_its_pictures_as_the_command_does(tmp_path):
 
 def test_pictures_can_be_switched_off(tmp_path):
     for result in (
-        run(Config.model_validate(SMALL), out=tmp_path / "a", pictures=False),
+        run(Config.model_validate(nested(SMALL)), out=tmp_path / "a", pictures=False),
         run_economy({"rounds": 1, "economy": {"nations": ["Sweden"]}}, out=tmp_path / "b", pictures=False),
     ):
         assert (result.status, result.pictures, drawn(result.run_dir)) == ("done", (), set())
@@ -211,7 +213,7 @@ def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_pat
 @pytest.mark.slow
 def test_a_command_says_what_it_took_in_all_and_the_run_in_it(tmp_path):
     before, begun = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
-    command = [sys.executable, "-m", "prism_mesa.cli.app", "run", "rounds=1", "agents.n=10", "network.mean_degree=2"]
+    command = [sys.executable, "-m", "prism_mesa.cli.app", "run", str(PLAIN_FILE), "rounds=1", "agents.n=10"]
     done = subprocess.run(
         [*command, "reasoner.kind=rule", "--json", "--out", str(tmp_path)], capture_output=True, text=True, check=True
     )

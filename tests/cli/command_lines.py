@@ -2,7 +2,11 @@
 
 from pathlib import Path
 
+from worlds import PLAIN_FILE
+
 SMALL = (
+    PLAIN_FILE,
+    "name=run",
     "rounds=2",
     "ticks_per_round=6",
     "agents.n=30",

@@ -5,10 +5,11 @@ import json
 import pandas as pd
 import pytest
 import yaml
+from worlds import PLAIN_FILE, plain
 
 VALUES = {
     "question": "Does a ranked feed bring more reshares?",
-    "base": {"agents": {"n": 30}, "rounds": 3, "network": {"mean_degree": 5}},
+    "base": plain({"agents.n": 30, "rounds": 3, "network.mean_degree": 5}),
     "arms": {"plain": {"feed.mode": "chronological"}, "ranked": {"feed.mode": "x_algo"}},
     "seeds": 3,
     "measures": ["reshares", "impressions"],
@@ -126,7 +127,7 @@ def test_a_measure_is_looked_for_beside_the_study_file_but_not_in_a_studys_folde
 
 
 def test_a_sweep_is_a_study_without_arms(prism, jobs, tmp_path):
-    given = ("agents.n=30", "rounds=3", "network.mean_degree=5", "reasoner.kind=rule")
+    given = (PLAIN_FILE, "agents.n=30", "rounds=3", "network.mean_degree=5", "reasoner.kind=rule")
     vary = ("--vary", "agents.band=0.02,0.1", "--vary", "feed.mode=random,chronological")
     code, out, err = prism("sweep", *given, *vary, "--seeds", 2, "--measure", "reshares", "--json")
     assert code == 0, err
@@ -140,7 +141,7 @@ def test_a_sweep_is_a_study_without_arms(prism, jobs, tmp_path):
 
 @pytest.mark.slow
 def test_a_sweep_with_a_drawn_design_has_indices(prism, jobs, tmp_path):
-    given = ("agents.n=20", "rounds=1", "network.mean_degree=5", "reasoner.kind=rule")
+    given = (PLAIN_FILE, "agents.n=20", "rounds=1", "network.mean_degree=5", "reasoner.kind=rule")
     vary = ("--vary", "agents.band=0.02,0.3", "--vary", "agents.activity=0.1,0.9", "--design", "sobol:4")
     code, out, err = prism("sweep", *given, *vary, "--seeds", 1, "--measure", "impressions", "--name", "s", "--json")
     assert code == 0, err

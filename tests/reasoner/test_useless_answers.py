@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from worlds import ran, small
+from worlds import PLAIN_FILE, plain, ran, small
 
 from prism_mesa import AgentState, Reasoner
 from prism_mesa.errors import LLMFailureException, PrismWarning, RunError
@@ -129,7 +129,7 @@ def test_a_single_decision_falls_back_however_often_it_is_asked_for():
 
 
 def test_a_run_ends_as_failed_and_keeps_its_tables(tmp_path):
-    given = {"agents.n": 100, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 3}
+    given = plain({"agents.n": 100, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 3})
     with pytest.raises(RunError, match=r"round 0: .*none of its first 20 answers is of any use"):
         run(given, out=tmp_path, reasoner=Reasoner(says("Hm."), **QUICK))
     [folder] = tmp_path.iterdir()
@@ -139,7 +139,7 @@ def test_a_run_ends_as_failed_and_keeps_its_tables(tmp_path):
 
 def test_the_command_says_it_of_a_server_in_one_line(prism, tmp_path):
     with StandIn(lambda body: json.dumps({"next_state": "dancing"})) as server:
-        given = ("agents.n=100", "agents.band=0.4", "agents.activity=1", "reasoner.kind=ollama", "rounds=3")
+        given = (PLAIN_FILE, "agents.n=100", "agents.band=0.4", "agents.activity=1", "reasoner.kind=ollama", "rounds=3")
         code, _, err = prism("run", *given, f"reasoner.host={server.url}", "--out", tmp_path)
     assert code == 1
     line = err.splitlines()[-1]
@@ -182,7 +182,7 @@ def test_a_larger_share_can_be_allowed_in_either_place(where):
 
 
 def test_a_run_says_it_by_its_status_and_not_twice(tmp_path):
-    given = {"agents.n": 100, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 2}
+    given = plain({"agents.n": 100, "agents.band": 0.4, "agents.activity": 1.0, "rounds": 2})
     result = run(given, out=tmp_path, reasoner=Reasoner(fails_sometimes, **QUICK))
     assert result.status == "failed"
     assert "max_fallback_share allows 5.0%" in result.summary["error"]

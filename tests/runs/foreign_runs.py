@@ -3,9 +3,13 @@
 import json
 import shutil
 
+from worlds import plain
+
 from prism_mesa.runs.run_files import read_manifest
 
-WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+WORLD = plain(
+    {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+)
 
 
 def from_elsewhere(run_dir, to, **changed):

@@ -2,13 +2,17 @@
 
 from pathlib import Path
 
+from worlds import plain
+
+from prism_mesa.params import nested
+
 TABLES = ("rounds", "ticks", "transitions", "impressions", "posts", "engagements", "cascades", "agents")
 """Of a run in which no LLM writes."""
 SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
 
 
 def small(**more):
-    return SMALL | more
+    return nested(plain(SMALL | more))
 
 
 def table_bytes(folder):

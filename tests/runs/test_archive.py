@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from minds import SPEAKS, THINKS, thought, whim, words_of
+from worlds import plain
 
 from prism_mesa.analysis.llm import llm_for, played_config
 from prism_mesa.errors import ConfigError, DataError
@@ -23,7 +24,7 @@ BIG_FIVE = ["extraversion", "agreeableness", "conscientiousness", "neuroticism",
 
 
 def a_run(out, **more):
-    values = {"rounds": 5, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}, **more}
+    values = plain({"rounds": 5, "content": "template", "agents": {"n": 40}, "network": {"mean_degree": 12}, **more})
     return run(values, out=out).run_dir
 
 

@@ -138,7 +138,7 @@ def test_an_unknown_key_is_refused_at_every_level_with_what_is_allowed(key, way_
         ("agents.post_rate=-0.5", "agents.post_rate: .*greater than or equal to 0, not -0.5"),
         ("agents.threshold_mean=1.01", "agents.threshold_mean: .*less than or equal to 1, not 1.01"),
         ("agents.activity=.nan", "agents.activity: .*finite number, not nan"),
-        ("feed.size=256", "feed.size: .*less than or equal to 255, not 256"),
+        ("feed.size=10001", "feed.size: .*less than or equal to 10000, not 10001"),
         ("statechart.max_history_depth=-1", "statechart.max_history_depth: .*greater than or equal to 0"),
         ("reasoner.timeout_s=0", "reasoner.timeout_s: .*greater than 0, not 0"),
         ("clock.start=2026-01-01 00:00:00", "clock.start: .*timezone"),

@@ -8,6 +8,7 @@ from advisors import served
 from damaged_runs import damage_ledger, damage_table, damaged_manifest, with_manifest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
+from worlds import plain
 
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.economy import why_nation
@@ -29,7 +30,9 @@ from prism_mesa.view.plots import draw_run
 
 pytestmark = pytest.mark.slow
 
-WORLD = {"agents": {"n": 20, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+WORLD = plain(
+    {"agents": {"n": 20, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+)
 WORLD |= {"ticks_per_round": 5}
 QUESTIONS = Questionnaire.model_validate(
     {"questions": [{"id": "q", "ask": "How are you?", "options": ["well", "ill"]}]}

@@ -5,11 +5,14 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from worlds import plain
 
 from prism_mesa.runs.archive import RecordedPosts
 from prism_mesa.runs.social import run
 
-CONFIG = {"agents": {"n": 80, "activity": 0.9}, "network": {"mean_degree": 10}, "rounds": 4, "ticks_per_round": 12}
+CONFIG = plain(
+    {"agents": {"n": 80, "activity": 0.9}, "network": {"mean_degree": 10}, "rounds": 4, "ticks_per_round": 12}
+)
 
 
 @pytest.fixture(scope="module")

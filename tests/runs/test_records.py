@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from small_runs import TABLES
-from worlds import Memory, ran
+from worlds import Memory, plain, ran
 from worlds import small as small_model
 
 from prism_mesa import agents_in_state, state_distribution
@@ -24,7 +24,7 @@ from prism_mesa.statechart import AgentState
 from prism_mesa.streams import Streams
 from prism_mesa.view.summaries import run_lines
 
-SMALL = {"agents": {"n": 60, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
+SMALL = plain({"agents": {"n": 60, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8})
 
 
 def small(**records):

@@ -13,6 +13,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from small_runs import TABLES, small, table_bytes
+from worlds import plain
 
 from prism_mesa import Config
 from prism_mesa.analysis.survey.survey import survey
@@ -135,7 +136,7 @@ def test_what_does_not_fit_in_a_users_files_is_counted_and_said(tmp_path):
     graph, posts = tmp_path / "graph.csv", tmp_path / "posts.parquet"
     graph.write_text("src,dst\na,b\nb,c\na,b\nc,c\n,a\n")
     pd.DataFrame({"text": ["one", "two", "", "three"], "author": ["a", "b", "a", "nobody"]}).to_parquet(posts)
-    given = {"network": {"edges": str(graph)}, "posts": {"file": str(posts)}, "rounds": 1}
+    given = plain({"network": {"edges": str(graph)}, "posts": {"file": str(posts)}, "rounds": 1})
     with pytest.warns(
         PrismWarning, match=r"^SocialModel: network.edges: 1 self-follows left out; .*: 1 rows without"
     ) as said:

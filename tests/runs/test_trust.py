@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from foreign_runs import WORLD, from_elsewhere
+from worlds import plain
 
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.distill.share_sweep import drift
@@ -235,11 +236,11 @@ def test_a_file_that_is_no_key_is_said_to_be_none(held, tmp_path, monkeypatch):
 
 def test_the_key_is_made_once_and_for_its_owner_only(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
-    run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+    run(plain({"agents": {"n": 5}, "rounds": 1}), out=tmp_path)
     key = tmp_path / "data" / "prism-mesa" / "key"
     before = key.read_bytes()
     assert (len(before), stat.S_IMODE(key.stat().st_mode)) == (32, 0o600)
-    run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+    run(plain({"agents": {"n": 5}, "rounds": 1}), out=tmp_path)
     assert key.read_bytes() == before
     assert [file.name for file in key.parent.iterdir()] == ["key"]
 
@@ -248,7 +249,7 @@ def test_without_a_place_for_a_key_runs_go_on_unsigned_and_say_so(tmp_path, monk
     (tmp_path / "data").write_text("a file is in the way")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     with pytest.warns(PrismWarning, match="the run is not signed"):
-        result = run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+        result = run(plain({"agents": {"n": 5}, "rounds": 1}), out=tmp_path)
     assert result.status == "done"
     assert any("not signed" in note for note in result.summary["notes"])
     assert "signature" not in json.loads((result.run_dir / "manifest.json").read_text())
@@ -277,7 +278,7 @@ def test_a_key_that_is_none_is_not_used(tmp_path, monkeypatch):
     key_file().parent.mkdir(parents=True)
     key_file().write_bytes(b"")
     with pytest.warns(PrismWarning, match="not signed"):
-        run({"agents": {"n": 5}, "rounds": 1}, out=tmp_path)
+        run(plain({"agents": {"n": 5}, "rounds": 1}), out=tmp_path)
 
 
 def test_a_relative_data_folder_does_not_count(monkeypatch):

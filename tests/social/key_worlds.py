@@ -1,12 +1,14 @@
 """Values for each key, and worlds in which some have no effect."""
 
 import csv
+import warnings
 from contextlib import contextmanager
 from pathlib import Path
 
-from worlds import named
+from worlds import named, plain
 
 from prism_mesa import Config, Reasoner
+from prism_mesa.errors import PrismWarning
 from prism_mesa.llm import factory
 from prism_mesa.params import leaves, nested, said_of
 from prism_mesa.runs.run_files import read_manifest
@@ -68,6 +70,8 @@ ANOTHER = {
     "reasoner.persona": "archetype",
     "reasoner.spend_on": "followed",
     "scheduler": "mesa",
+    "utility.reshared": 3.0,
+    "utility.theta": 3.0,
     "statechart.chart": named(build_chart(asks_action=True), "asking"),
     "economy.domain": "trade",
     "economy.first_quarter": "2010Q1",
@@ -132,6 +136,16 @@ def outcome(values, world, out):
     assert result.status == "done"
     found = {str(file.relative_to(result.run_dir)): file.read_bytes() for file in result.run_dir.rglob("*.parquet")}
     return found, read_manifest(result.run_dir)["notes"]
+
+
+def in_plain_world(values, world):
+    """Return a small plain world with values on top (None: not set), without what has no effect beside them."""
+    given = {key: value for key, value in (SMALL | values).items() if value is not None}
+    made = plain(given)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismWarning)
+        idle = idle_in(made, world)
+    return {key: value for key, value in made.items() if key in given or key not in idle}
 
 
 def idle_in(values, world):

@@ -2,7 +2,7 @@
 
 import pytest
 from echo_agents import IDLE, Echo
-from worlds import FROM_FILE, differing, ran, small
+from worlds import differing, ran, small
 
 from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
@@ -45,7 +45,7 @@ def test_a_new_agent_shifts_nobody_elses_draws():
 
 def test_a_new_agents_id_is_nobody_elses(tmp_path):
     (tmp_path / "edges.csv").write_text("src,dst\n1,2\n2,3\n")
-    model = small(network_edges=str(tmp_path / "edges.csv"), **FROM_FILE)
+    model = small(network_edges=str(tmp_path / "edges.csv"))
     made = [SocialAgent(model).agent_id for _ in range(2)]
     assert len({"1", "2", "3", *made}) == 5
     assert model.population.ids == ["1", "2", "3", *made]

@@ -4,7 +4,7 @@ import warnings
 
 import own_charts
 import pytest
-from worlds import ran, small
+from worlds import plain, ran, small
 
 from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.runs.run_files import read_manifest, read_table
@@ -114,7 +114,7 @@ def test_a_model_whose_guards_hold_warns_of_nothing():
 
 
 def run_with(chart, tmp_path, **more):
-    return run(BUSY | {"statechart": {"chart": f"own_charts:{chart}"}} | more, out=tmp_path)
+    return run(plain(BUSY | {"statechart": {"chart": f"own_charts:{chart}"}} | more), out=tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_values_that_a_guard_gave_in_compiled_rounds_alone_count_too():
 def test_a_few_failures_do_not_end_a_run(tmp_path):
     quiet = {"agents": {"n": 3, "activity": 1.0, "activity_sigma": 0.0}, "rounds": 1}
     chart = with_guards(breaks)
-    _, result = caught(lambda: run(BUSY | quiet | {"network": {"mean_degree": 1}}, out=tmp_path, chart=chart))
+    _, result = caught(lambda: run(plain(BUSY | quiet | {"network": {"mean_degree": 1}}), out=tmp_path, chart=chart))
     assert list(result.summary["guard_errors"].values()) == [3]
     assert result.status == "done"
 

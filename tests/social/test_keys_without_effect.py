@@ -3,7 +3,8 @@
 import warnings
 
 import pytest
-from key_worlds import NOBODY, SMALL, another, idle_in, outcome, table, without_embedded
+from key_worlds import NOBODY, another, idle_in, in_plain_world, outcome, table, without_embedded
+from worlds import plain_keywords
 
 from prism_mesa import Config
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
@@ -33,7 +34,8 @@ WRITES = {"content": "llm", "agents.post_rate": 0.4}
 
 
 WORLDS = {
-    "the default": lambda made: ({}, {}),
+    "the plain one": lambda made: ({}, {}),
+    "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
     "one block": lambda made: (
         {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.count": 2},
         {},
@@ -101,9 +103,9 @@ def test_what_is_said_to_have_no_effect_has_none(world, made, monkeypatch):
     if "embedded" in world and embedded_fault():
         pytest.skip(f"the embedded LLM {embedded_fault()}")
     base, more = WORLDS[world](made)
-    base = {key: value for key, value in (SMALL | base).items() if value is not None}
     defaults = dict(leaves(Config))
     with without_embedded(monkeypatch, world):
+        base = in_plain_world(base, world)
         idle = idle_in(base, world)
         changed = {key: another(key, defaults[key]) for key in idle if key not in base}
         changed = {key: value for key, value in changed.items() if value is not None} | more
@@ -124,10 +126,9 @@ def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
     tried = set()
     for world, of in WORLDS.items():
         base, more = of(made)
-        values = {key: value for key, value in (SMALL | base | more).items() if value is not None}
         with without_embedded(monkeypatch, world), warnings.catch_warnings():
             warnings.simplefilter("ignore", PrismWarning)
-            tried |= set(idle_in(values, world).values())
+            tried |= set(idle_in(in_plain_world(base, world) | more, world).values())
     assert [row.keys for place, row in enumerate(TABLE) if place not in tried] == []
 
 
@@ -136,13 +137,13 @@ def test_every_entry_of_the_table_is_tried_in_some_world(made, monkeypatch):
     [{"agents_posting": "online", "agents_post_sigma": 0.5, "agents_popularity": 0.5}, {"agents_posting": "online"}],
 )
 def test_activity_of_a_file_leaves_its_keys_to_the_scale_of_posting_online(posting, tmp_path):
-    given = {"agents_n": 30, "agents_profiles": activities(tmp_path), **posting}
-    plain = SocialModel(**given)
+    given = plain_keywords(agents_n=30, agents_profiles=activities(tmp_path), **posting)
+    unchanged = SocialModel(**given)
     for changed in ({"agents_activity": 0.2}, {"agents_activity_sigma": 0.4}):
-        model = SocialModel(**given, **changed)
+        model = SocialModel(**given | changed)
         assert not any("no effect" in note for note in model.notes)
-        assert model.population.activity.tolist() == plain.population.activity.tolist()
-        assert model.population.post_rate.tolist() != plain.population.post_rate.tolist()
+        assert model.population.activity.tolist() == unchanged.population.activity.tolist()
+        assert model.population.post_rate.tolist() != unchanged.population.post_rate.tolist()
 
 
 @pytest.mark.parametrize(("rows", "kind"), [(TABLE, Config), (OF_NATIONS, EconomyConfig)])

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from lively_worlds import IDLE, RESTING, SCROLLING, rounds_of
 from mesa.experimental.scenarios import Scenario
-from worlds import Memory, differing, facts, ran, small
+from worlds import Memory, differing, facts, plain_keywords, ran, small
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner import RuleReasoner
@@ -137,9 +137,10 @@ def test_a_model_stops_running_after_its_rounds():
 
 
 def test_mesas_batch_run_takes_plain_keywords_and_seeds():
+    world = plain_keywords(agents_n=30, network_mean_degree=6, rounds=2)
     rows = mesa.batch_run(
         SocialModel,
-        {"agents_n": 30, "network_mean_degree": 6, "feed_mode": ["random", "chronological"], "rounds": 2},
+        world | {"feed_mode": ["random", "chronological"]},
         rng=[1, 2],
         number_processes=1,
         display_progress=False,
@@ -150,7 +151,7 @@ def test_mesas_batch_run_takes_plain_keywords_and_seeds():
     assert len(last) == 4
     assert set(last["feed_mode"]) == {"random", "chronological"}
     for (mode, rng), row in last.set_index(["feed_mode", "rng"]).iterrows():
-        alone = ran(SocialModel(agents_n=30, network_mean_degree=6, feed_mode=mode, rounds=2, seed=rng), 2)
+        alone = ran(SocialModel(**world, feed_mode=mode, seed=rng), 2)
         assert {name: row[name] for name in alone.round_row} == alone.round_row
     assert last["impressions"].nunique() > 1
 

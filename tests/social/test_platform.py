@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 from echo_agents import Echo
 from own_charts import SCROLLING
-from worlds import ran, small
+from worlds import plain, ran, small
 
 from prism_mesa.errors import AgentError, NotedWarning
 from prism_mesa.llm import Ledger
+from prism_mesa.params import nested
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.model import SocialModel
@@ -33,7 +34,7 @@ OUTSIDE = ("scripts", "recorder", "writer", "reasoner", "tables")
 
 
 def started(**params):
-    return start_platform(SocialParams(agents={"n": 60, "activity": 0.5}, network={"mean_degree": 8}, **params))
+    return start_platform(SocialParams(**nested(plain({"agents.n": 60, "network.mean_degree": 8, **params}))))
 
 
 def differing(one, other, name="platform", known=()):
@@ -121,7 +122,7 @@ def test_a_branch_of_a_run_leaves_the_run_and_its_folder_alone():
 
 
 def test_a_branch_with_an_llm_goes_on_like_the_original(tmp_path):
-    model = SocialModel(agents_n=40, reasoner=Reasoner(lambda prompt: "composing"))
+    model = small(agents_n=40, reasoner=Reasoner(lambda prompt: "composing"))
     with Ledger(tmp_path / "own.sqlite") as own, closing(model):
         model.reasoner.record(own, "run")
         model.step()
@@ -135,7 +136,7 @@ def test_a_branch_with_an_llm_goes_on_like_the_original(tmp_path):
 
 
 def test_a_model_goes_on_from_another_platform_and_its_agents_with_it():
-    model = SocialModel(agents_n=40)
+    model = small(agents_n=40)
     agent = model.agent(3)
     model.step()
     before, now = deepcopy(model.platform), agent.now
@@ -149,7 +150,7 @@ def test_a_model_goes_on_from_another_platform_and_its_agents_with_it():
 
 
 def test_agents_with_scripts_are_copied_with_their_model_only():
-    model = SocialModel(agents_n=20)
+    model = small(agents_n=20)
     Echo(model, 3)
     with pytest.raises(AgentError, match="copied with their model"):
         deepcopy(model.platform)
@@ -175,7 +176,7 @@ def test_guards_and_actions_in_python_are_handed_agents_without_mesa():
 
     begins = Transition("feed_ready", IDLE, SCROLLING, guard=lambda agent, _: agent.row < 5, action=meets)
     chart = Statechart([IDLE, SCROLLING], [begins], IDLE)
-    platform = start_platform(SocialParams(agents={"n": 20, "activity": 1.0}), chart=chart)
+    platform = start_platform(SocialParams(**nested(plain({"agents.n": 20, "agents.activity": 1.0}))), chart=chart)
     run_round(platform)
     assert [agent.row for agent, _ in met] == list(range(5))
     assert all(type(agent) is PlatformAgent and agent.state is SCROLLING for agent, _ in met)
@@ -193,7 +194,7 @@ def test_who_comes_is_there_in_the_next_round_and_who_left_is_gone():
 
 
 def test_what_is_read_on_the_model_is_the_platforms_and_cannot_be_set_there():
-    model = SocialModel(agents_n=20)
+    model = small(agents_n=20)
     for field in fields(Platform):
         if field.name not in ("chart", "recorder", "scripts"):
             assert getattr(model, field.name) is getattr(model.platform, field.name)

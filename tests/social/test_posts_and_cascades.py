@@ -139,7 +139,7 @@ def test_written_texts_come_after_the_corpus_and_have_topics():
     posts.add(np.array([0]), np.array([3]), 0, POST, NO_PARENT, None)
     assert posts.texts[2:] == ["three", "four"]
     assert posts.vectors(np.array([0])).tolist() == [[1, 1]]
-    assert posts.views(np.array([0]), ["Ann"], [0.5])[0].text == "four"
+    assert posts.views(np.array([0]), ["Ann"], [0.5], [0.5])[0].text == "four"
 
 
 def test_a_reader_sees_the_roots_counters_and_its_own_relevance():
@@ -149,7 +149,7 @@ def test_a_reader_sees_the_roots_counters_and_its_own_relevance():
     posts.add(np.array([5]), np.array([1]), 1, REPLY, np.array([0]), None)
     posts.count("likes", np.array([0, 0]))
     posts.count_velocity(np.array([0]))
-    first, reshare, reply = posts.views(np.array([0, 1, 2]), ["Ann", "Bo", "Cy"], [0.5, 1.0, 0.0])
+    first, reshare, reply = posts.views(np.array([0, 1, 2]), ["Ann", "Bo", "Cy"], [0.5, 1.0, 0.0], [0.7, 0.1, 0.0])
     assert (reshare.kind, reshare.parent, reshare.root, reshare.likes, reshare.velocity) == ("reshare", 0, 0, 2, 1)
     assert (reshare.author, reshare.author_name, reshare.relevance, reshare.round) == (4, "Bo", 1.0, 1)
     assert (reply.kind, reply.parent, reply.root, reply.likes, reply.relevance) == ("reply", 0, 2, 0, 0.0)

@@ -1,11 +1,12 @@
 """Small studies."""
 
 import pytest
+from worlds import plain
 
 from prism_mesa.studies.design.study_design import design_study
 from prism_mesa.studies.params import study_params
 
-SMALL = {"agents.n": 20, "rounds": 2, "network.mean_degree": 5}
+SMALL = plain({"agents.n": 20, "rounds": 2, "network.mean_degree": 5})
 
 
 @pytest.fixture

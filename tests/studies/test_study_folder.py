@@ -4,6 +4,7 @@ import os
 
 import pytest
 import yaml
+from worlds import plain
 
 from prism_mesa.errors import DataError, RunError
 from prism_mesa.runs.config import load_config
@@ -15,7 +16,7 @@ from prism_mesa.studies.params import study_params
 
 
 def design_of(question="Does it?", **values):
-    base = {"agents.n": 20, "rounds": 2, "network.mean_degree": 5}
+    base = plain({"agents.n": 20, "rounds": 2, "network.mean_degree": 5})
     given = {"question": question, "base": base, "measures": ["reshares"], **values}
     return design_study(study_params(given, "mine.yaml"), "mine", "mine.yaml")
 

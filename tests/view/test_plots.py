@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from worlds import plain
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs.social import run
@@ -78,7 +79,7 @@ def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_
 
 @pytest.mark.slow
 def test_a_run_is_drawn_into_three_png_files(tmp_path):
-    small = {"agents": {"n": 20}, "network": {"mean_degree": 4}, "rounds": 2, "ticks_per_round": 4}
+    small = plain({"agents": {"n": 20}, "network": {"mean_degree": 4}, "rounds": 2, "ticks_per_round": 4})
     folder = run(small, out=tmp_path).run_dir
     files = draw_run(folder)
     assert [file.name for file in files] == ["states.png", "cascades.png", "engagement.png"]

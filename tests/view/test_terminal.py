@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from worlds import plain
 
 from prism_mesa import run
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
@@ -21,7 +22,9 @@ from prism_mesa.terminal import Dimmed, show, show_line
 
 PACKAGE = Path(__file__).parents[2] / "prism_mesa"
 STEERING = "\x1b[31mred\x1b[0m \x9b2J \x07 \u202eback\u202c \u2066left\u2069 \x08\x7f"
-WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+WORLD = plain(
+    {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+)
 
 
 def can_steer(text):

@@ -131,7 +131,10 @@ def _otherwise(asked: NetworkParams, network: FollowNetwork) -> Iterator[str]:
     others = (network.n_edges - close) / n
     if asked.edges is None and abs(others / asked.mean_degree - 1) > 0.05:
         yield f"network.mean_degree: {asked.mean_degree:g} was asked for, {others:.3g} came out"
-    if asked.close_ties and abs(close / n / asked.close_ties - 1) > 0.05:
+    said = asked.edges is None or "close_ties" in said_of(
+        asked
+    )  # the default is the most that a graph of one's own has
+    if said and asked.close_ties and abs(close / n / asked.close_ties - 1) > 0.05:
         yield f"network.close_ties: {asked.close_ties} was asked for, {close / n:.3g} came out"
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 from ollama_server import as_json, chat_answer, serving
 from test_openai_client import listing, says
+from worlds import plain
 
 from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.errors import ConfigError, NotedWarning, PrismError, said_openly
@@ -18,7 +19,9 @@ from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.social import run
 
 SECRET, TOKEN = "hunter2-and-more", "tok-1234567890"
-WORLD = {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+WORLD = plain(
+    {"agents": {"n": 30, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
+)
 
 
 def with_secrets(url):

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from minds import SPEAKS, THINKS, thought, whim
+from worlds import plain
 from writing_worlds import WORLD, asking
 
 from prism_mesa.analysis.distill.distill import distill
@@ -184,13 +185,13 @@ def test_no_llm_named_is_an_error_that_says_what_to_set(tmp_path):
     with pytest.raises(
         ConfigError, match=r"content: llm needs an LLM, and reasoner\.kind=rule asks none; set reasoner"
     ):
-        run(WORLD | {"reasoner": {"kind": "rule"}}, out=tmp_path)
+        run(plain(WORLD | {"reasoner": {"kind": "rule"}}), out=tmp_path)
 
 
 def test_where_auto_finds_no_llm_the_words_are_templates_the_run_says_so_and_can_be_repeated(tmp_path, monkeypatch):
     monkeypatch.setattr(factory, "embedded_fault", lambda gguf: "needs xllamacpp")
     nobody = {"kind": "auto", "host": "http://127.0.0.1:9"}
-    result = run(WORLD | {"reasoner": nobody}, out=tmp_path)
+    result = run(plain(WORLD | {"reasoner": nobody}), out=tmp_path)
     posts = result.table("posts").query("kind == 'reply'")
     assert posts["text"].notna().all()
     assert result.summary["writing"] is None

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from talking_worlds import LIVELY, lively, said, saying, talkers, view
-from worlds import differing, ran, small
+from worlds import differing, plain, ran, small
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.runs.config import make_config
@@ -228,7 +228,7 @@ def test_words_are_the_same_however_the_agents_are_moved(other):
 
 @pytest.mark.slow
 def test_the_files_are_the_same_bytes_with_the_other_scheduler_and_with_threads(tmp_path):
-    given = {"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 4, "content": "template"}
+    given = plain({"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 4, "content": "template"})
     ways = ({}, {"scheduler": "mesa"}, {"threads": 4})
     first, *others = (table_bytes(run(make_config(given | way), out=tmp_path).run_dir) for way in ways)
     assert others == [first, first]

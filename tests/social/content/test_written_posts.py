@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from talking_worlds import Talker, lively, said, saying, talkers, view
-from worlds import ran, small
+from worlds import plain, ran, small
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import why
@@ -171,7 +171,7 @@ def test_a_comment_shows_the_media_of_what_it_passes_on_and_words_alone_have_non
     posts.add(np.array([0]), np.array([1]), 0, POST, -1, None)
     text_id, words = posts.worded(np.array([0]), np.array([RESHARE]), ["Look"], np.array([0]))
     posts.add(np.array([3]), text_id, 1, RESHARE, 0, np.array([0]), 0, words)
-    [seen] = posts.views(np.array([1]), ["Ann"], [0.5])
+    [seen] = posts.views(np.array([1]), ["Ann"], [0.5], [0.5])
     assert (seen.text, seen.words, seen.media_type) == ("Look (resharing: two)", "Look", "image")
     assert posts.media(int(words[0])) == ("", "")
 
@@ -183,7 +183,7 @@ def test_which_posts_have_media_is_what_each_of_them_shows():
     posts.add(np.zeros(5, int), np.array([0, 1, 2, *written, *words]), 0, POST, -1, None)
     assert posts.has_media(np.array([4, 3, 1, 0, 2, 1])).tolist() == [False, True, True, False, False, True]
     assert posts.has_media(np.zeros(0, int)).tolist() == []
-    seen = posts.views(np.arange(5), [""] * 5, [0.5] * 5)
+    seen = posts.views(np.arange(5), [""] * 5, [0.5] * 5, [0.5] * 5)
     assert [view.has_media for view in seen] == posts.has_media(np.arange(5)).tolist()
 
 
@@ -218,7 +218,7 @@ def test_what_nobody_worded_is_listed_once_by_tick_agent_and_post():
 
 
 def test_the_table_of_posts_holds_the_words(tmp_path):
-    given = {"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 5}
+    given = plain({"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 5})
     silent, wordy = (
         read_table(run(make_config(given | {"content": content}), out=tmp_path).run_dir, "posts")
         for content in ("none", "template")
@@ -239,7 +239,7 @@ def test_the_table_of_posts_holds_the_words(tmp_path):
 
 
 def test_why_tells_what_was_said(tmp_path):
-    given = {"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 4, "content": "template"}
+    given = plain({"agents": {"n": 60, "activity": 1.0, "threshold_mean": 0.4}, "rounds": 4, "content": "template"})
     folder = run(make_config(given), out=tmp_path).run_dir
     posts = read_table(folder, "posts")
     reply = posts[(posts["kind"] == "reply") & (posts["round"] < 4)].iloc[0]

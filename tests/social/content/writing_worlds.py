@@ -1,7 +1,7 @@
 """Worlds in which an LLM writes."""
 
 from minds import asked
-from worlds import ran, small
+from worlds import plain, ran, small
 
 from prism_mesa.social.model import SocialModel
 
@@ -42,4 +42,4 @@ WORLD = {
 def asking(server, world=WORLD, agents=None, **reasoner):
     own = {"kind": "ollama", "host": server.url, "timeout_s": 5, **reasoner}
     own |= {} if own.get("attempts") == 1 else {"backoff_s": 0}
-    return world | {"reasoner": own} | {"agents": world["agents"] | (agents or {})}
+    return plain(world | {"reasoner": own} | {"agents": world["agents"] | (agents or {})})

@@ -3,6 +3,8 @@
 from hashlib import blake2b
 from pathlib import Path
 
+from worlds import plain
+
 from prism_mesa.llm.stand_in import prompt_text
 
 WORLD = {
@@ -16,7 +18,7 @@ WORLD = {
 def asking(server, world=WORLD, **reasoner):
     own = {"kind": "ollama", "host": server.url, "timeout_s": 5, **reasoner}
     own |= {} if own.get("attempts") == 1 else {"backoff_s": own.get("backoff_s", 0.01)}
-    return world | {"reasoner": own}
+    return plain(world | {"reasoner": own})
 
 
 def tables_of(run_dir):

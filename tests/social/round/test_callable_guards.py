@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import differing, named, ran, small
+from worlds import differing, named, plain, ran, small
 
 from prism_mesa.domain import Post
 from prism_mesa.runs.social import run
@@ -298,7 +298,7 @@ def test_a_callable_does_what_the_same_guard_does_as_an_expression_which_is_not_
 
 
 def test_a_run_names_each_callable_once_and_says_how_to_go_faster(tmp_path):
-    result = run({"agents": {"n": 60}, "rounds": 3}, out=tmp_path, chart=decided_by(by_method))
+    result = run(plain({"agents": {"n": 60}, "rounds": 3}), out=tmp_path, chart=decided_by(by_method))
     assert result.summary["guards_by_row"] == [f"{LABEL} [by_method()]"]
     [line] = [line for line in run_lines(result.summary) if "by_method" in str(line)]
     assert SAYS_HOW in str(line)

@@ -3,6 +3,7 @@
 import pandas as pd
 import pytest
 from asking_worlds import WORLD, asking, tables_of
+from worlds import plain
 
 from prism_mesa import SocialModel
 from prism_mesa.errors import ConfigError
@@ -144,7 +145,7 @@ def test_a_file_that_is_no_gguf_is_bad_input_before_the_run(tmp_path):
     bad = tmp_path / "bad.gguf"
     bad.write_bytes(b"GGUF\x03\0\0\0garbage")
     with pytest.raises(ConfigError, match=r"llama.cpp cannot load .*bad.gguf"):
-        run(WORLD | {"reasoner": {"kind": "embedded", "model": str(bad)}}, out=tmp_path / "out")
+        run(plain(WORLD | {"reasoner": {"kind": "embedded", "model": str(bad)}}), out=tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
@@ -153,4 +154,4 @@ def test_an_llm_function_that_raises_an_interrupt_does_not_hang_its_caller():
         raise SystemExit
 
     with Reasoner(llm) as reasoner, pytest.raises(RuntimeError, match="the LLM's function raised SystemExit"):
-        SocialModel(WORLD, reasoner=reasoner).run_for(2)
+        SocialModel(plain(WORLD), reasoner=reasoner).run_for(2)

@@ -5,6 +5,7 @@ import sqlite3
 import pandas as pd
 import pytest
 from asking_worlds import WORLD, a_delay, asking, tables_of
+from worlds import plain
 
 from prism_mesa.errors import ConfigError, DataError, RunError
 from prism_mesa.llm import Ledger
@@ -116,7 +117,7 @@ def test_a_run_that_has_not_ended_or_was_given_python_objects_is_not_replayed(tm
 
 
 def test_a_run_decided_by_rule_is_replayed_too(tmp_path):
-    result = run(WORLD, out=tmp_path)
+    result = run(plain(WORLD), out=tmp_path)
     found = replay(result.run_dir, out=tmp_path / "again")
     assert found.equal
     assert read_manifest(found.run_dir)["status"] == "done"
@@ -156,7 +157,10 @@ def test_replay_takes_the_answers_of_the_llm_and_options_that_are_configured(tmp
 def test_a_ledger_that_is_not_there_is_bad_input_in_replay_and_nothing_is_made(tmp_path):
     typo = tmp_path / "typo.sqlite"
     with pytest.raises(DataError, match=r"typo.sqlite: no such file"):
-        run(WORLD | {"reasoner": {"kind": "auto", "ledger": "replay", "ledger_path": str(typo)}}, out=tmp_path / "out")
+        run(
+            plain(WORLD | {"reasoner": {"kind": "auto", "ledger": "replay", "ledger_path": str(typo)}}),
+            out=tmp_path / "o",
+        )
     assert not typo.exists()
     assert not (tmp_path / "out").exists()
 

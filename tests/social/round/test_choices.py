@@ -5,6 +5,7 @@ import json
 
 import pytest
 from asking_worlds import WORLD, a_delay, asking, tables_of
+from worlds import plain
 
 from prism_mesa import SocialAgent, SocialModel
 from prism_mesa.llm import Ledger
@@ -92,7 +93,7 @@ def test_a_real_llm_behind_the_real_protocol_decides_a_run_that_is_replayed_equa
 def test_the_embedded_llm_decides_where_no_server_is_and_its_run_is_replayed_equal(tmp_path):
     pytest.importorskip("xllamacpp", reason="the extra 'embedded' is not installed")
     world = WORLD | {"posts": {"circulating": 4}, "reasoner": {"kind": "auto", "host": "http://127.0.0.1:9"}}
-    result = run(world, out=tmp_path)
+    result = run(plain(world), out=tmp_path)
     decisions = result.summary["decisions"]
     assert decisions["decided_by"] == "embedded SmolLM2-135M-Instruct (llama.cpp)"
     assert "http://127.0.0.1:9 does not answer" in decisions["note"]
@@ -108,7 +109,7 @@ def test_the_same_answers_make_the_same_run_wherever_they_come_from():
     with Reasoner(llm) as one, Reasoner(llm, max_concurrency=1) as other:
         totals = []
         for reasoner in (one, other):
-            model = SocialModel(WORLD, reasoner=reasoner)
+            model = SocialModel(plain(WORLD), reasoner=reasoner)
             model.run_for(3)
             totals.append(model.totals)
     assert totals[0] == totals[1]
@@ -125,11 +126,11 @@ def test_a_reasoner_that_was_interrupted_serves_the_next_model():
         return '{"next_state": "scrolling"}'
 
     with Reasoner(slow, max_concurrency=2) as reasoner:
-        interrupted = SocialModel(WORLD, reasoner=reasoner)
+        interrupted = SocialModel(plain(WORLD), reasoner=reasoner)
         Impatient(interrupted, 0)
         with pytest.raises(KeyboardInterrupt):
             interrupted.step()
-        model = SocialModel(WORLD, reasoner=reasoner)
+        model = SocialModel(plain(WORLD), reasoner=reasoner)
         model.run_for(1)
     assert model.totals["open"] == sum(model.sources.values()) > 0
 
@@ -138,7 +139,7 @@ def test_every_model_on_one_reasoner_has_the_whole_of_its_limits():
     with Reasoner(lambda prompt: '{"next_state": "scrolling"}', max_calls=5) as reasoner:
         asked = []
         for seed in (1, 2):
-            model = SocialModel(WORLD, reasoner=reasoner, seed=seed)
+            model = SocialModel(plain(WORLD), reasoner=reasoner, seed=seed)
             model.run_for(1)
             asked.append(model.sources["llm"])
     assert asked == [5, 5]

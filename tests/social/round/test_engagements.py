@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 from engagement_charts import ALL_ONLINE, EVALUATING, LIKING, SCROLLING, always, assert_counts_agree, engagements
-from worlds import differing, ran, small
+from worlds import differing, plain, ran, small
 
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.social import run
@@ -140,7 +140,7 @@ def test_a_chart_that_keeps_a_post_over_rounds_likes_it_once():
 
 def test_a_run_says_how_many_moves_of_its_chart_did_not_count(tmp_path):
     again = [Transition("action_done", LIKING, EVALUATING)]
-    config = {"agents": {"n": 30, "activity": 1.0}, "network.mean_degree": 6, "rounds": 3}
+    config = plain({"agents": {"n": 30, "activity": 1.0}, "network.mean_degree": 6, "rounds": 3})
     chart = always(LIKING, *again, without={("action_done", LIKING)})
     found = run(config, out=tmp_path, chart=chart)
     moves = found.table("transitions")

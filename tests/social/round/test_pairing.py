@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from worlds import ran, small
+from worlds import plain, ran, small
 
 from prism_mesa import Statechart, Transition
 from prism_mesa.domain import Post
@@ -157,7 +157,7 @@ def test_a_run_takes_a_chart_and_agents_of_ones_own(tmp_path):
             while post := self.read():
                 self.reshare(post)
 
-    config = {"agents": {"n": 40, "activity": 0.0}, "network.mean_degree": 6, "rounds": 4}
+    config = plain({"agents": {"n": 40, "activity": 0.0}, "network.mean_degree": 6, "rounds": 4})
     chart = with_first(Transition("nothing_fires_this", AgentState.IDLE, AgentState.RESTING))
     result = run(config, out=tmp_path, chart=chart, prepare=lambda model: Amplifier(model, 7))
     assert set(result.table("engagements")["agent"]) == {7}

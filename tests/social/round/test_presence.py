@@ -5,7 +5,7 @@ from datetime import datetime
 import numpy as np
 import pytest
 from lively_worlds import LIVELY, moves, rounds_of
-from worlds import facts, ran, small
+from worlds import facts, plain, ran, small
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import why
@@ -169,7 +169,7 @@ def test_with_all_of_it_columns_and_steps_agree_and_threads_do_not_matter():
 
 def test_why_tells_the_draw_that_counted(tmp_path):
     values = {"agents": {"n": 40, "activity": 0.4, "persistence": 0.6, "hours": tuple(range(1, 25))}, "rounds": 4}
-    result = run({**values, "reasoner": {"kind": "rule"}}, out=tmp_path)
+    result = run(plain(values), out=tmp_path)
     for agent in (0, 1, 2, 3):
         told = why(result.run_dir, str(agent))
         assert [r.came_online for r in told.rounds] == [r.online_draw < r.online_chance for r in told.rounds]

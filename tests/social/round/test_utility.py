@@ -174,7 +174,7 @@ def test_who_passes_posts_does_not_tire_of_scrolling():
 
 
 def test_feeds_are_as_long_as_a_session():
-    model = SocialModel(
+    model = small(
         agents_n=300,
         network_kind="erdos_renyi",
         network_mean_degree=290,

@@ -6,6 +6,7 @@ import re
 import pytest
 from asking_worlds import WORLD, asking
 from minds import SPEAKS, THINKS, thought, words_of
+from worlds import plain
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, _most_telling, why
@@ -64,7 +65,7 @@ def test_why_names_fallbacks_leftovers_and_the_rule(tmp_path, caplog):
     with StandIn(fault="useless") as server:
         limits = {"attempts": 1, "max_calls": 3, "max_fallback_share": 1.0}
         result = run(asking(server, **limits), out=tmp_path)
-    by_rule = run(WORLD, out=tmp_path)
+    by_rule = run(plain(WORLD), out=tmp_path)
     texts = []
     for folder in (result.run_dir, by_rule.run_dir):
         agents = result.table("transitions").query("open and round == 0")["agent"].unique()[:6]
@@ -119,7 +120,7 @@ def test_why_shows_the_round_in_which_most_was_done_even_if_all_of_it_by_tools()
 
 
 def test_why_finds_an_agent_by_row_or_name_and_says_what_is_wrong(tmp_path):
-    result = run(WORLD, out=tmp_path)
+    result = run(plain(WORLD), out=tmp_path)
     names = result.table("agents")["name"]
     name = names[~names.duplicated(keep=False)].iloc[3]
     assert why(result.run_dir, name.lower(), 0).agent.name == name

@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from worlds import plain, plain_keywords
 
 from prism_mesa import SocialAgent, SocialModel
 from prism_mesa.runs.measures import gini
@@ -15,7 +16,7 @@ from prism_mesa.social.state.outcomes import OUTCOME_FIELDS, gini_of_counts
 from prism_mesa.social.state.posts import POST
 from prism_mesa.view.summaries import run_lines
 
-WORLD = {"agents_n": 80, "network_mean_degree": 8, "agents_activity": 0.8, "ticks_per_round": 8, "rounds": 12}
+WORLD = plain_keywords(agents_n=80, network_mean_degree=8, agents_activity=0.8, ticks_per_round=8, rounds=12)
 
 
 class Loud(SocialAgent):
@@ -50,7 +51,7 @@ def check(model):
 @pytest.mark.parametrize("mode", ["chronological", "random", "preference", "x_algo"])
 @pytest.mark.parametrize("window", [1, 4])
 def test_outcomes_agree_with_posts_and_trees_after_every_round(mode, window):
-    model = SocialModel(**WORLD, feed_mode=mode, feed_window=window)
+    model = SocialModel(**WORLD | {"feed_mode": mode, "feed_window": window})
     for _ in range(8):
         model.step()
         check(model)
@@ -81,16 +82,17 @@ def test_totals_are_the_sums_of_the_rounds_so_far():
 
 
 def test_a_platform_on_which_nothing_happens_has_no_cascades_and_no_inequality():
-    model = SocialModel(**WORLD | {"agents_activity": 0.0}, agents_post_rate=0.0)
+    model = SocialModel(**WORLD | {"agents_activity": 0.0, "agents_post_rate": 0.0})
     model.run_for(2)
     assert told(model)[list(OUTCOME_FIELDS)].iloc[-1].tolist() == [0.0] * len(OUTCOME_FIELDS)
 
 
 def test_the_last_round_that_a_batch_returns_tells_of_the_whole_run():
-    arms = {"agents_n": 40, "network_mean_degree": 8, "feed_mode": ["chronological", "random"]}
+    world = plain_keywords(agents_n=40, network_mean_degree=8)
+    arms = world | {"feed_mode": ["chronological", "random"]}
     found = pd.DataFrame(mesa.batch_run(SocialModel, arms, rng=[1, 2], max_steps=4, display_progress=False))
     for _, row in found.iterrows():
-        model = SocialModel(agents_n=40, network_mean_degree=8, feed_mode=row["feed_mode"], rng=int(row["rng"]))
+        model = SocialModel(**world, feed_mode=row["feed_mode"], rng=int(row["rng"]))
         model.run_for(4)
         assert row["total_reshares"] == told(model)["reshares"].sum() == model.totals["reshares"]
         assert row["attention_gini"] == gini(np.bincount(model.posts.author, model.posts.impressions, minlength=40))
@@ -102,7 +104,7 @@ def test_counting_equal_numbers_gives_the_same_gini_as_sorting(numbers):
 
 
 def test_a_runs_summary_tells_attention_beside_activity_and_tables_stay_as_they_are(tmp_path):
-    result = run({"agents": {"n": 60}, "rounds": 4, "ticks_per_round": 8}, out=tmp_path)
+    result = run(plain({"agents": {"n": 60}, "rounds": 4, "ticks_per_round": 8}), out=tmp_path)
     seen = result.table("posts").groupby("author")["impressions"].sum().reindex(range(60), fill_value=0)
     attention = result.summary["attention"]
     assert attention["mean"] == pytest.approx(seen.mean())

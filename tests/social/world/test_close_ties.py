@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_follows import follows
-from worlds import FROM_FILE, small
+from worlds import plain_group, small
 
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import NetworkParams
@@ -18,7 +18,7 @@ KINDS = ["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block",
 
 
 def generated(n=400, seed=1, **params):
-    return generate_network(NetworkParams(**{"mean_degree": 5} | params), n, Streams(seed))
+    return generate_network(NetworkParams(**plain_group("network") | {"mean_degree": 5} | params), n, Streams(seed))
 
 
 def close(network):
@@ -104,7 +104,7 @@ def test_a_newcomer_has_no_close_ties_and_takes_nobody_elses():
 def test_follows_of_files_are_told_to_be_fewer_where_they_are(tmp_path):
     (tmp_path / "e.csv").write_text("src,dst\n1,2\n2,1\n2,3\n3,4\n")
     sensitive = {"utility_sensitivity": 0.04}
-    model = small(network_edges=str(tmp_path / "e.csv"), network_close_ties=1, **sensitive, **FROM_FILE)
+    model = small(network_edges=str(tmp_path / "e.csv"), network_close_ties=1, **sensitive)
     assert "network.close_ties: 1 was asked for, 0.5 came out" in model.notes
     assert close(model.network) == {(0, 1), (1, 0)}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_follows import follows
-from worlds import small
+from worlds import plain, small
 
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.runs.social import run
@@ -59,7 +59,7 @@ def test_an_edge_list_is_turned_where_src_follows_dst(tmp_path, name):
 def test_the_summary_tells_who_is_followed_by_most_and_who_follows_most(tmp_path, direction):
     star = written(tmp_path / "e.csv", [("star", fan) for fan in ("a", "b", "c")] + [("b", "a")])
     network = {"edges": star, "direction": direction}
-    summary = run({"network": network, "rounds": 1}, out=tmp_path).summary
+    summary = run(plain({"network": network, "rounds": 1}), out=tmp_path).summary
     star_first = {"agent": 3, "id": "star"}, {"agent": 0, "id": "a"}
     most, eager = star_first if direction == "dst_follows_src" else reversed(star_first)
     n_most, n_eager = (3, 2) if direction == "dst_follows_src" else (2, 3)
@@ -73,7 +73,7 @@ def test_the_summary_tells_who_is_followed_by_most_and_who_follows_most(tmp_path
 
 
 def test_a_direction_is_told_of_an_edge_list_only(tmp_path):
-    summary = run({"agents": {"n": 30}, "rounds": 1}, out=tmp_path).summary
+    summary = run(plain({"agents": {"n": 30}, "rounds": 1}), out=tmp_path).summary
     assert summary["direction"] is None
     assert "direction" not in dict(run_lines(summary))["network"]
 

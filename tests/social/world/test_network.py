@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_follows import follows
+from worlds import plain_group
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.kernels.network import draw_rows, toss_rows
@@ -17,7 +18,7 @@ KINDS = ["erdos_renyi", "barabasi_albert", "watts_strogatz", "stochastic_block",
 
 
 def generated(kind, n=400, seed=1, **params):
-    return generate_network(NetworkParams(kind=kind, **params), n, Streams(seed))
+    return generate_network(NetworkParams(**plain_group("network") | {"kind": kind, **params}), n, Streams(seed))
 
 
 @settings(max_examples=60, deadline=None)

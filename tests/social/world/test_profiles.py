@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import FROM_FILE, ran, small
+from worlds import plain_group, ran, small
 
 from prism_mesa.domain import BIG_FIVE
 from prism_mesa.errors import DataError
@@ -33,7 +33,7 @@ NEUROTICISM_WITH = {"extraversion": -0.44, "agreeableness": -0.44, "conscientiou
 
 def drawn(n=20_000, seed=1, start=0, **agents):
     rows = np.arange(start, start + n)
-    params = SocialParams(agents=AgentsParams(**agents))
+    params = SocialParams(agents=AgentsParams(**plain_group("agents") | agents))
     return draw_profiles(rows, [str(i) for i in rows], np.zeros((n, 4), np.int8), params, Streams(seed))
 
 
@@ -101,7 +101,7 @@ def test_with_scheduled_posts_agents_like_what_they_and_those_they_follow_post(t
     posts = [(" ".join(rng.choice(words, 5)), int(rng.integers(0, 25))) for _ in range(60)]
     (tmp_path / "edges.csv").write_text("src,dst\n" + "".join(f"{a},{b}\n" for a, b in sorted(edges)))
     (tmp_path / "posts.csv").write_text("text,author\n" + "".join(f"{text},{author}\n" for text, author in posts))
-    params = {"network_edges": str(tmp_path / "edges.csv"), **FROM_FILE}
+    params = {"network_edges": str(tmp_path / "edges.csv")}
     model, plain = small(posts_file=str(tmp_path / "posts.csv"), **params), small(**params)
     without, ids = 0, list(model.population.ids)
     vectors = model.topics.vectors[model.schedule.text_id].astype(int)
@@ -212,7 +212,7 @@ def test_a_name_may_look_like_a_number(tmp_path):
 
 def test_agents_are_named_by_the_ids_of_the_edge_list(tmp_path):
     (tmp_path / "edges.csv").write_text("src,dst\nx,y\ny,z\n")
-    model = world(tmp_path, "agent,activity\nz,0.25\n", network_edges=str(tmp_path / "edges.csv"), **FROM_FILE)
+    model = world(tmp_path, "agent,activity\nz,0.25\n", network_edges=str(tmp_path / "edges.csv"))
     assert {agent.agent_id: agent.activity for agent in model.agents}["z"] == 0.25
 
 

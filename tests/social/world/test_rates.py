@@ -4,7 +4,7 @@ from statistics import NormalDist
 
 import numpy as np
 import pytest
-from worlds import FROM_FILE, small
+from worlds import plain_group, small
 
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import AgentsParams
@@ -13,11 +13,12 @@ from prism_mesa.social.world.rates import activity_of, popularity_of, post_rate_
 from prism_mesa.streams import Streams
 
 ROWS = np.arange(100_000)
+PLAIN = plain_group("agents")
 RARE = {"activity": 0.001, "post_rate": 0.001, "activity_sigma": 1.0}  # so that no cap is felt
 
 
 def drawn(scores=None, rows=ROWS, seed=1, **own):
-    params = AgentsParams(**own)
+    params = AgentsParams(**PLAIN | own)
     return tuple(of(params, Streams(seed), scores)(rows) for of in (activity_of, post_rate_of))
 
 
@@ -49,7 +50,7 @@ def test_logarithms_of_activity_and_posting_are_correlated_with_popularity_and_t
 
 
 def test_popularity_is_the_normal_score_of_the_rank_by_followers():
-    scores = popularity_of(star_of(2, 5, 1, 3, 4, 0, n=12), AgentsParams(popularity=0.5), Streams(1))
+    scores = popularity_of(star_of(2, 5, 1, 3, 4, 0, n=12), AgentsParams(**PLAIN | {"popularity": 0.5}), Streams(1))
     place = {0: 8, 1: 11, 2: 7, 3: 9, 4: 10}  # below them are seven with none
     for agent, rank in place.items():
         assert scores[agent] == pytest.approx(NormalDist().inv_cdf((rank + 0.5) / 12))
@@ -57,7 +58,10 @@ def test_popularity_is_the_normal_score_of_the_rank_by_followers():
 
 
 def test_who_has_as_many_followers_is_ranked_by_the_seed_not_by_number():
-    own, network = AgentsParams(popularity=0.5), from_edges(np.arange(400), np.roll(np.arange(400), 1), 400)
+    own, network = (
+        AgentsParams(**PLAIN | {"popularity": 0.5}),
+        from_edges(np.arange(400), np.roll(np.arange(400), 1), 400),
+    )
     one, other = (popularity_of(network, own, Streams(seed)) for seed in (1, 2))
     assert sorted(one) == pytest.approx(sorted(other))
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.2
@@ -65,7 +69,7 @@ def test_who_has_as_many_followers_is_ranked_by_the_seed_not_by_number():
 
 
 def test_where_popularity_does_not_count_nobody_is_ranked():
-    assert popularity_of(star_of(2, 1, n=6), AgentsParams(), Streams(1)) is None
+    assert popularity_of(star_of(2, 1, n=6), AgentsParams(**PLAIN), Streams(1)) is None
 
 
 @pytest.mark.parametrize("activity", [0.05, 0.17, 0.5])
@@ -90,7 +94,7 @@ def test_rates_of_posting_online_of_0_and_1_are_those_of_all(rate, post_sigma):
 def test_on_networks_of_files_too_the_popular_are_there_more(tmp_path):
     edges = "".join(f"{a},{b}\n" for a in range(40) for b in range(100, 102 + a))
     (tmp_path / "e.csv").write_text("src,dst\n" + edges)
-    model = small(network_edges=str(tmp_path / "e.csv"), agents_popularity=1.0, **FROM_FILE)
+    model = small(network_edges=str(tmp_path / "e.csv"), agents_popularity=1.0)
     activity, followers = model.population.activity, model.network.n_followers
     order = np.argsort(followers, kind="stable")[-40:]
     assert (np.diff(activity[order]) >= 0).all()

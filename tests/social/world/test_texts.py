@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from worlds import FROM_FILE, ran, small
+from worlds import ran, small
 
 from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.social.params import PostsParams
@@ -250,7 +250,7 @@ def test_by_rank_the_busiest_author_is_the_agent_with_the_most_followers(tmp_pat
     edges = file(tmp_path, "src,dst\na,b\na,c\na,d\nb,a\nb,c\nc,d\n", "edges.csv")  # followers: a 3, b 2, c 1, d 0
     rows = "quiet,Q\nloud,L\nloud,L\nloud,L\nmiddling,M\nmiddling,M\n"
     posts = file(tmp_path, "text,author\n" + rows)
-    model = small(**FROM_FILE, network_edges=edges, posts_file=posts, posts_authors="rank")
+    model = small(network_edges=edges, posts_file=posts, posts_authors="rank")
     ids = model.population.ids
     said = {(model.posts.texts[t], ids[a]) for a, t in zip(model.schedule.author, model.schedule.text_id, strict=True)}
     assert said == {("loud", "a"), ("middling", "b"), ("quiet", "c")}
@@ -259,7 +259,7 @@ def test_by_rank_the_busiest_author_is_the_agent_with_the_most_followers(tmp_pat
 def test_interests_are_the_mean_topics_of_what_one_posts_and_reads(tmp_path):
     edges = file(tmp_path, "src,dst\na,b\nb,c\nd,e\n", "edges.csv")  # b follows a, c follows b, e follows d
     posts = file(tmp_path, "text,author,topic\nx,a,art\ny,b,music\nz,b,music\n")
-    model = small(**FROM_FILE, network_edges=edges, posts_file=posts, posts_label_weight=1.0)
+    model = small(network_edges=edges, posts_file=posts, posts_label_weight=1.0)
     names = {agent.agent_id: agent.interests for agent in model.agents}
     assert names["a"] == ["art"]
     assert names["c"] == ["music"]

@@ -1,12 +1,13 @@
 import pytest
 import yaml
+from worlds import plain
 
 from prism_mesa.errors import BadInputError
 from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.study_design import design_study, overrides_of
 from prism_mesa.studies.params import study_params
 
-SMALL = {"question": "Does it?", "base": {"agents.n": 20, "rounds": 2, "network.mean_degree": 5}, "seeds": 2}
+SMALL = {"question": "Does it?", "base": plain({"agents.n": 20, "rounds": 2, "network.mean_degree": 5}), "seeds": 2}
 TWO = {"chronological": {"feed.mode": "chronological"}, "ranked": {"feed": {"mode": "x_algo"}}}
 
 

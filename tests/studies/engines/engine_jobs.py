@@ -4,9 +4,11 @@ import os
 import time
 from pathlib import Path
 
+from worlds import plain
+
 from prism_mesa.studies.engines.job import Job
 
-SMALL = {"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8}
+SMALL = plain({"agents": {"n": 40, "activity": 0.8}, "network": {"mean_degree": 6}, "rounds": 3, "ticks_per_round": 8})
 
 _CHART = """
 import os, signal, subprocess, sys, time, warnings

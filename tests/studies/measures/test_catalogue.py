@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy.stats import entropy
 from small_measured_runs import finished
+from worlds import plain
 
 from prism_mesa import PrismError, measure
 from prism_mesa.errors import ConfigError, DataError, RunError
@@ -34,7 +35,7 @@ def ended(tmp_path_factory):
         "network.mean_degree": 8,
         "posts.seeded.count": 3,
     }
-    return run(values, out=tmp_path_factory.mktemp("runs"))
+    return run(plain(values), out=tmp_path_factory.mktemp("runs"))
 
 
 @pytest.fixture

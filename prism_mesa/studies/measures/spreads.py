@@ -68,6 +68,8 @@ SPREADS: Final = (
             _median_rate(counter),
             f"median over measured posts that were seen at least {SEEN_ENOUGH} times of {counter} per impression",
             "share",
+            0,
+            1,
         )
         for action, counter in (("like", "likes"), ("reshare", "reshares"))
     ),

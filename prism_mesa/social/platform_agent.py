@@ -278,7 +278,8 @@ class PlatformAgent:
     @property
     def next_post(self) -> Post | None:
         """The next unread post of the feed."""
-        return next(iter(self.feed[:1]), None)
+        population, row = self._platform.population, self.row
+        return self._platform.post(int(population.feed[row, population.n_read[row]]), row) if self.n_unread else None
 
     @property
     def max_history_depth(self) -> int:

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from prism_mesa.params import Params
 from prism_mesa.social.params.feed import MOST_POSTS
 
-CONGRESS_HOURS: Final = (
+DEFAULT_HOURS: Final = (
     0.363, 0.284, 0.264, 0.257, 0.257, 0.261, 0.293, 0.351, 0.57, 1.184, 1.625, 1.82,
     1.868, 1.793, 1.924, 1.915, 1.92, 1.744, 1.386, 1.071, 0.871, 0.718, 0.74, 0.52,
 )  # fmt: skip
@@ -58,7 +58,7 @@ class AgentsParams(Params):
         "online is so again, and who was not is not; the means stay (0: rounds are independent)",
     )
     hours: tuple[float, ...] | None = Field(
-        CONGRESS_HOURS,
+        DEFAULT_HOURS,
         description="weights of the 24 hours of the day in UTC, of any sum: in a round the probability of coming "
         "online is activity times the weight of its hours over the mean of all, at most 1; null: alike",
     )

@@ -21,6 +21,7 @@ from prism_mesa.studies.measures.observed import OBSERVED
 from prism_mesa.studies.measures.rhythms import RHYTHMS
 from prism_mesa.studies.measures.seeded import SEEDED
 from prism_mesa.studies.measures.sessions import SESSIONS
+from prism_mesa.studies.measures.spreads import SPREADS
 
 __all__ = ["MEASURES", "SUBJECTS", "FinishedRun", "Measure", "find_measure", "measured"]
 
@@ -33,7 +34,7 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "Seeded posts": SEEDED,
     "Posts as data have them": OBSERVED,
     "Windows of use": SESSIONS,
-    "When and how much": RHYTHMS,
+    "When and how much": (*RHYTHMS, *SPREADS),
     "States": STATE_SHARES,
     "Open choices": DECISIONS,
 }

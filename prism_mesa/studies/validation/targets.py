@@ -93,6 +93,19 @@ class Target:
     required: bool = True
 
 
+UNSEEN: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
+    ("post_like_rate_median", 0.0019, "ropensci", "median post: likes per impression", "sizes"),
+    ("post_reshare_rate_median", 0.00091, "ropensci", "median post: reshares per impression", "sizes"),
+    ("post_reach_median", 0.214, "ropensci", "median post: impressions per follower", "sizes"),
+    ("post_top_1", 0.693, "voterfraud_cascades", "reshares of the top 1 % of posts", "sizes"),
+    ("written_top_1", 0.203, "voterfraud_users", "activity: share of top hundredth", "day"),
+    ("written_only_reshares", 0.272, "voterfraud_users", "users who only reshare", "day"),
+    ("written_only_posts", 0.167, "voterfraud_users", "users who only post", "day"),
+    ("delay_lower", 8.162, "klout", "lower quartile of delays, minutes", "rounds"),
+    ("delay_upper", 310.717, "klout", "upper quartile of delays, minutes", "rounds"),
+)
+"""What nobody looked at while parameters were chosen: measure, real value, source, what it is, what a world needs."""
+
 TARGETS: Final = (
     Target("post_size_1", 0.8029, 0.70, 0.90, "voterfraud_cascades", "P(1): never reshared", "fitted", "sizes"),
     Target("post_size_2", 0.1169, 0.067, 0.167, "voterfraud_cascades", "P(2): reshared once", "fitted", "sizes"),
@@ -111,15 +124,13 @@ TARGETS: Final = (
     Target("post_reshare_rate", 0.00117, 0.0008, 0.002, "ropensci", "reshares per impression", "predicted", "sizes"),
     Target("post_reply_rate", 0.0001, 0.0001, 0.0015, "ropensci", "replies per impression", "predicted", "sizes"),
     Target("post_reshares", 1.245, 0.75, 1.75, "voterfraud_cascades", "reshares per post", "fitted"),
-    Target("written_gini", 0.743, 0.66, 0.82, "voterfraud_users", "activity: Gini", "predicted", "day"),
-    Target("written_top_10", 0.622, 0.52, 0.72, "voterfraud_users", "activity: share of top tenth", "predicted", "day"),
+    Target("written_gini", 0.743, 0.66, 0.82, "voterfraud_users", "activity: Gini", "fitted", "day"),
+    Target("written_top_10", 0.622, 0.52, 0.72, "voterfraud_users", "activity: share of top tenth", "fitted", "day"),
     Target("burstiness", 0.2, 0.08, 0.32, "congress", "burstiness", "predicted", "day"),
     Target("hours_r", 1.0, 0.8, 1.0, "congress", "hours: correlation", "given", "day"),
     Target("delay_median", 51.9, 30, 90, "klout", "median delay of a reaction, minutes", "fitted", "rounds"),
-    Target("persons_reshared_sd", 0.253, 0.20, 0.36, "esm_persons", "persons: sd of reshared", "predicted", "window"),
-    Target(
-        "persons_never_reshared", 0.705, 0.60, 0.80, "esm_persons", "persons: never reshared", "predicted", "window"
-    ),
+    Target("persons_reshared_sd", 0.253, 0.20, 0.36, "esm_persons", "persons: sd of reshared", "fitted", "window"),
+    Target("persons_never_reshared", 0.705, 0.60, 0.80, "esm_persons", "persons: never reshared", "fitted", "window"),
     Target(
         "post_tail_ks",
         0.0189,
@@ -152,6 +163,10 @@ TARGETS: Final = (
         "predicted",
         "sizes",
         required=False,
+    ),
+    *(
+        Target(name, real, -inf, inf, source, told, "predicted", needs, required=False)
+        for name, real, source, told, needs in UNSEEN
     ),
     Target(
         "degree_assortativity", -0.246, -inf, inf, "graphs", "degree assortativity", "predicted", "any", required=False

@@ -86,6 +86,9 @@ def test_values_of_a_run_lie_in_their_ranges_and_few_are_not_defined(ended):
         "post_like_rate",
         "post_reshare_rate",
         "post_reply_rate",
+        "post_like_rate_median",
+        "post_reshare_rate_median",
+        "post_reach_median",
     }
     of_long_runs = {"hours_r", "burstiness"}
     assert not_defined - {"shape_depth", "shape_breadth", "shape_virality", "post_tail_ks"} == {

@@ -1,5 +1,6 @@
 """Measures that are held against data, on tables that are small enough to be worked out by hand."""
 
+from dataclasses import replace
 from math import isnan
 
 import numpy as np
@@ -84,7 +85,7 @@ AGENTS = pd.DataFrame(
 def run():
     config = Config.model_validate(
         {
-            "agents": {"n": 5},
+            "agents": {"n": 5, "hours": None},
             "rounds": 144,
             "ticks_per_round": TICKS,
             "clock": {"round_minutes": 30, "start": "2026-01-01T06:00:00Z"},
@@ -231,3 +232,29 @@ def test_a_lorenz_curve_falls_below_equality():
     assert lorenz([1, 1, 2]).tolist() == pytest.approx(np.interp(np.linspace(0, 3, 101), range(4), [0, 0.25, 0.5, 1]))
     assert np.isnan(lorenz([])).all()
     assert np.isnan(up_to([])).all()
+
+
+# -- spreads -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("post_like_rate_median", (8 / 1000 + 4 / 600) / 2),
+        ("post_reshare_rate_median", (2 / 1000 + 0) / 2),
+        ("post_reach_median", 2.0),  # of 1000 / 500, 100 / 100, 600 / 100
+        ("written_only_reshares", 1 / 4),  # agent 2
+        ("written_only_posts", 1 / 4),  # agent 3
+        ("delay_lower", 8.75),  # of 5, 10, 50, 92
+        ("delay_upper", 60.5),
+    ],
+)
+def test_spreads_are_what_the_tables_say(run, name, expected):
+    agents = AGENTS.assign(followers=[500, 100, 1, 1, 1])
+    known = replace(run, table=lambda table: agents if table == "agents" else run.table(table))
+    assert value(known, name) == pytest.approx(expected)
+
+
+def test_what_the_top_has_is_a_share_of_all(run):
+    assert value(run, "post_top_1") == 1  # of two reshares the most passed on of three posts has both
+    assert value(run, "written_top_1") == pytest.approx(3 / 8)  # agents 0 to 3 have 3, 3, 1, 1

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reference_mesa import IDLE, STATES, TOTALS, ReferenceModel
+from worlds import PLAIN
 
 from prism_mesa.social.model import SocialModel
 
@@ -67,7 +68,7 @@ def main() -> None:
     options.add_argument("--agents", type=int, default=5000)
     options.add_argument("--rounds", type=int, default=15)
     given = options.parse_args()
-    model = SocialModel(agents_n=given.agents)
+    model = SocialModel(PLAIN, agents_n=given.agents)
     reference = ReferenceModel(model)
     for _ in range(given.rounds):
         model.step()

@@ -29,6 +29,7 @@ from typing import Final
 
 from matplotlib.figure import Figure
 from measuring import cpu_s, machine
+from worlds import PLAIN
 
 from prism_mesa.domain import Post
 from prism_mesa.llm.clients.embedded import EmbeddedChatClient
@@ -125,7 +126,7 @@ def over_the_corpus(client: EmbeddedChatClient) -> None:
     """Score all posts of the corpus for all personas of a default run; print and check the constants."""
     oracle, corpus = PmiOracle(client), load_corpus(None)
     topics = tuple(sorted({label for labels in corpus.labels for label in labels}))
-    personas = [tuple(agent.interests) for agent in SocialModel().agents if agent.interests]
+    personas = [tuple(agent.interests) for agent in SocialModel(PLAIN).agents if agent.interests]
     described = zip(corpus.texts, corpus.media_descriptions, strict=True)
     posts = [Post(text=text, media_description=media) for text, media in described]
     before = process_time()

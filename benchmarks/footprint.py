@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from measuring import Target, Times, at_most, forget_peak, peak_bytes, rss_bytes, say
-from worlds import columns_model, warm_up
+from worlds import PLAIN_KEYWORDS, columns_model, warm_up
 
 TARGET_AGENTS: Final = 1_000_000
 _START: Final = """
 from time import process_time
 from prism_mesa import SocialModel
 imported = process_time()
-SocialModel(agents_n=1000).step()
+SocialModel(agents_n=1000, **{plain}).step()
 print(imported, process_time() - imported)
 """
 
@@ -92,7 +92,9 @@ def report_memory(n: int, rounds: int) -> list[Target]:
 
 def start_s() -> tuple[float, float]:
     """Return the CPU seconds of the imports in a fresh Python, and of its first world and round after these."""
-    done = subprocess.run([sys.executable, "-c", _START], check=True, stdout=subprocess.PIPE, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", _START.format(plain=PLAIN_KEYWORDS)], check=True, stdout=subprocess.PIPE, text=True
+    )
     imports, start = map(float, done.stdout.split())
     return imports, start
 

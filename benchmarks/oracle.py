@@ -25,6 +25,7 @@ from time import perf_counter, process_time
 from typing import Final
 
 from measuring import machine, verdict
+from worlds import PLAIN
 
 from prism_mesa.domain import Post
 from prism_mesa.llm import OllamaChatClient
@@ -111,7 +112,7 @@ def whole_run(n: int, rounds: int, slots: int, latency_ms: float) -> None:
     """Print how full the slots are kept in a run."""
     with stand_in(slots, latency_ms) as url:
         params = {"kind": "ollama", "host": url, "max_concurrency": 2 * slots}
-        model = SocialModel({"agents": {"n": n}, "rounds": rounds, "reasoner": params})
+        model = SocialModel(PLAIN | {"agents.n": n, "rounds": rounds, "reasoner": params})
         assert isinstance(model.reasoner, Reasoner)
         with model.reasoner:
             wall, cpu = perf_counter(), process_time()
@@ -142,7 +143,7 @@ def how_rarely() -> None:
 
         params = {"answer": answer, "persona": persona}
         with Reasoner(llm, **params) as reasoner:
-            model = SocialModel(reasoner=reasoner)
+            model = SocialModel(PLAIN, reasoner=reasoner)
             rounds = model.params.rounds
             model.run_for(rounds)
         thousands = len(model.population) * rounds / 1000

@@ -25,6 +25,7 @@ from typing import Any, Final
 
 import mesa
 from measuring import Target, at_least, at_most, machine, print_targets, say
+from worlds import PLAIN, PLAIN_KEYWORDS
 
 from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.engines.executors import open_engine
@@ -64,6 +65,7 @@ class Size:
 
     def _job(self, mode: str, band: float, seed: int, keep: Any) -> Job:
         config = {
+            **PLAIN,
             "seed": seed,
             "rounds": self.rounds,
             "threads": 1,
@@ -152,7 +154,8 @@ def report_batch_run(size: Size) -> list[Target]:
     at = time.perf_counter()
     rows = mesa.batch_run(
         SocialModel,
-        {name: list(values) for name, values in zip(("feed_mode", "agents_band"), VALUES, strict=True)}
+        PLAIN_KEYWORDS
+        | {name: list(values) for name, values in zip(("feed_mode", "agents_band"), VALUES, strict=True)}
         | {"agents_n": size.agents, "rounds": size.rounds, "threads": 1},
         number_processes=2,
         max_steps=size.rounds,

@@ -17,6 +17,7 @@ from pathlib import Path
 import pandas as pd
 import yaml
 from measuring import machine, say
+from worlds import PLAIN
 
 from prism_mesa import Study
 
@@ -47,7 +48,7 @@ def faulty_study(out: Path, engine: str) -> Study:
     return Study(
         question="What is left?",
         name=name,
-        base={"agents.n": 100, "rounds": 5},
+        base=PLAIN | {"agents.n": 100, "rounds": 5},
         seeds=60,
         measures=["reshares", f"{name}:likes"],
         limits={"seconds": 5},

@@ -19,7 +19,19 @@ from prism_mesa.statechart import AgentState
 
 
 shares = st.sampled_from([None, 0.0, 0.5, 1.0])
-populations = st.fixed_dictionaries(
+_utilities = st.fixed_dictionaries(
+    {
+        "utility_sensitivity": st.sampled_from([0.05, 0.01]),
+        "utility_appeal_sigma": st.sampled_from([3.0, 1.0]),
+        "utility_gamma": st.sampled_from([0.3, 0.0, 1.0]),
+        "utility_reshared": st.sampled_from([0.0, -1.0]),
+        "utility_theta": st.sampled_from([0.2, 0.0]),
+        "utility_mood": st.sampled_from([1.0, 0.0]),
+        "utility_closeness": st.sampled_from([5.0, 0.0]),
+        "network_close_ties": st.just(3),
+    }
+)
+_people = st.fixed_dictionaries(
     {
         "seed": st.integers(0, 2**63 - 1),
         "agents_n": st.integers(10, 60),
@@ -29,7 +41,7 @@ populations = st.fixed_dictionaries(
         "agents_popularity": st.sampled_from([0.0, 0.6]),
         "agents_posting": st.sampled_from(["always", "online"]),
         "agents_persistence": st.sampled_from([0.0, 0.5]),
-        "agents_session": st.sampled_from([None, 3.0]),
+        "agents_session": st.sampled_from([None, 3.0, 20.0]),
         "agents_propensity_sigma": st.sampled_from([0.0, 2.0]),
         "agents_threshold_mean": st.sampled_from([0.5, 0.6, 0.0]),
         "network_close_ties": st.sampled_from([0, 3]),
@@ -42,11 +54,15 @@ populations = st.fixed_dictionaries(
         "feed_mode": st.sampled_from(["random", "chronological", "preference", "x_algo"]),
         "feed_size": st.sampled_from([6, 60, 3, 2, 1]),
         "feed_window": st.integers(1, 3),
+        "feed_glances": st.sampled_from([1, 3, 10]),
+        "utility_weight": st.sampled_from([1.0, 0.5]),
         "records_transitions": shares,
         "records_impressions": shares,
         "records_engagements": shares,
     }
 )
+populations = st.builds(lambda people, utility: people | utility, _people, st.just({}) | _utilities)
+"""Parameters of worlds, about half of them with utility that is more than relevance."""
 
 
 # who decides what is left open

@@ -26,7 +26,7 @@ from solara.hooks.use_reactive import use_reactive
 from prism_mesa.errors import PrismError
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.params import AgentsParams, FeedParams, SocialParams
+from prism_mesa.social.params import AgentsParams, FeedParams, NetworkParams, SocialParams
 from prism_mesa.social.state.population import unpacked_codes
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 
@@ -146,12 +146,12 @@ def view(model: PageModel, draw: Callable[[PageModel], Figure | str]) -> None:
 
 @component
 def make_page(config: SocialParams | None = None) -> None:
-    """Mesa's page on a model of `config`; by default of 200 agents, few enough to draw their network.
+    """Mesa's page on a model of `config`; by default of 200 agents who follow 20 others, few enough to draw.
 
     Each browser tab has a model of its own. Changed parameters count from the next Reset on. The views stand below
     Mesa's components, not among them: its draggable grid stays blank with ipyvuetify 3 (mesa/mesa issue 3806).
     """
-    config = config or SocialParams(agents=AgentsParams(n=200))
+    config = config or SocialParams(agents=AgentsParams(n=200), network=NetworkParams(mean_degree=20))
     model: Any = use_reactive(use_memo(lambda: PageModel(config), []))
     SolaraViz(model, components=[], model_params=inputs(config), name="PRISM")
     with ColumnsResponsive(12, large=[12, 6, 6, 6]):
@@ -173,8 +173,8 @@ def inputs(config: SocialParams) -> dict[str, Any]:
         **({} if config.network.edges else {"agents_n": n}),
         "rounds": Slider("Rounds", config.rounds, 1, max(100, config.rounds), 1, dtype=int),
         "feed_mode": {"type": "Select", "label": "Feed", "value": config.feed.mode, "values": modes},
-        "agents_band": Slider("Band", agents.band, 0.0, 1.0, 0.01),
-        "agents_post_rate": Slider("Post rate", agents.post_rate, 0.0, 1.0, 0.01),
+        "agents_band": Slider("Band", agents.band, 0.0, 1.0, 0.001),
+        "agents_post_rate": Slider("Post rate", agents.post_rate, 0.0, 1.0, 0.005),
         "statechart_oracle_enabled": {"type": "Checkbox", "label": "Oracle", "value": chart.oracle_enabled},
     }
 

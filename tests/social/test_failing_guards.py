@@ -4,7 +4,7 @@ import warnings
 
 import own_charts
 import pytest
-from worlds import plain, ran, small
+from worlds import PLAIN_FILE, plain, ran, small
 
 from prism_mesa.errors import ChartError, PrismWarning
 from prism_mesa.runs.run_files import read_manifest, read_table
@@ -162,7 +162,14 @@ def test_a_few_failures_do_not_end_a_run(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_line_says_it_in_its_summary_only(prism, tmp_path):
-    small_run = ("agents.n=40", "agents.activity=0.8", "network.mean_degree=6", "rounds=2", "reasoner.kind=rule")
+    small_run = (
+        PLAIN_FILE,
+        "agents.n=40",
+        "agents.activity=0.8",
+        "network.mean_degree=6",
+        "rounds=2",
+        "reasoner.kind=rule",
+    )
     code, out, err = prism("run", *small_run, "statechart.chart=own_charts:hopeless")
     assert code == 1
     assert out.count("no opinion at all") == 1

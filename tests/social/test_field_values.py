@@ -54,6 +54,8 @@ def is_possible(name, text, where):
         return 1 <= float(text) <= 5
     if name in COUNTS:
         return text.isdecimal()
+    if name == "post.utility":
+        return -1 <= float(text) <= 2
     return name in ("agent.low_threshold", "agent.high_threshold", "agent.timeout_threshold")
 
 

@@ -18,8 +18,8 @@ from prism_mesa.statechart import AgentState, agents_in_state, state_distributio
 
 @pytest.fixture(scope="module")
 def default():
-    """The model without arguments after its first four rounds."""
-    return ran(SocialModel(), 4)
+    """The model without arguments after its first twelve rounds, a night and a morning."""
+    return ran(SocialModel(), 12)
 
 
 # without arguments
@@ -52,16 +52,16 @@ def test_no_guard_of_the_default_chart_fails_or_has_to_run_row_by_row(default):
 
 def test_shares_of_agent_ticks_add_up_to_1_and_ticks_to_the_agents(default):
     shares = rounds_of(default).filter(like="share_")
-    assert shares.sum(axis=1).tolist() == pytest.approx([1.0] * 4)
-    ticks = default.datacollector.get_table_dataframe("ticks")
+    assert shares.sum(axis=1).tolist() == pytest.approx([1.0] * 12)
+    ticks, n_ticks = default.datacollector.get_table_dataframe("ticks"), default.params.ticks_per_round
     counts = ticks.drop(columns=["round", "tick"])
     assert list(counts.columns) == [state.value for state in AgentState]
-    assert counts.sum(axis=1).tolist() == [1000] * 40
+    assert counts.sum(axis=1).tolist() == [1000] * (12 * n_ticks)
     assert (ticks["round"].tolist(), ticks["tick"].tolist()) == (
-        [r for r in range(4) for _ in range(10)],
-        list(range(1, 11)) * 4,
+        [r for r in range(12) for _ in range(n_ticks)],
+        list(range(1, n_ticks + 1)) * 12,
     )
-    by_hand = counts.groupby(ticks["round"]).sum() / 10000
+    by_hand = counts.groupby(ticks["round"]).sum() / (1000 * n_ticks)
     assert by_hand.to_numpy() == pytest.approx(shares.to_numpy())
 
 

@@ -78,7 +78,7 @@ def test_it_needs_no_mesa():
     code = (
         "import sys; from prism_mesa.social.params import SocialParams; from prism_mesa.social.start import "
         "start_platform; from prism_mesa.social.round.run_round import run_round; "
-        "run_round(start_platform(SocialParams())); sys.exit('mesa' in sys.modules)"
+        "run_round(start_platform(SocialParams(agents={'n': 30}))); sys.exit('mesa' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

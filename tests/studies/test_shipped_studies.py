@@ -9,6 +9,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.params import merged, nested
 from prism_mesa.reasoner.distilled import read_distilled
 from prism_mesa.runs.config import make_config
+from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.measures.catalogue import MEASURES
 from prism_mesa.studies.params import read_study
@@ -20,12 +21,13 @@ STUDIES = {file.stem: file for file in sorted((ROOT / "configs" / "studies").glo
 
 def conditions(study):
     """Return the configuration of each condition, by hand."""
+    base = study.base if isinstance(study.base, dict) else read_yaml(ROOT / "configs" / "studies" / study.base)
     points = [{}]
     for key, values in study.vary.items():
         points = [point | {key: value} for point in points for value in values]
     for arm in study.arms.values() or [{}]:
         for point in points:
-            yield make_config(merged(nested(study.base), nested({**study.set, **arm, **point})))
+            yield make_config(merged(nested(base), nested({**study.set, **arm, **point})))
 
 
 def test_there_are_these_five():

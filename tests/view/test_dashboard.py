@@ -15,8 +15,10 @@ import ipyvuetify as v
 import ipywidgets
 import pytest
 import solara
+from worlds import plain
 
 from prism_mesa.errors import PrismError
+from prism_mesa.params import nested
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
@@ -24,7 +26,7 @@ from prism_mesa.view import dashboard as app
 
 pytestmark = pytest.mark.slow
 
-CONFIG = SocialParams.model_validate({"agents": {"n": 60}, "rounds": 1, "seed": 5})
+CONFIG = SocialParams.model_validate(nested(plain({"agents.n": 60, "rounds": 1, "seed": 5})))
 
 
 def inside(widget):

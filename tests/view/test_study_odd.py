@@ -3,8 +3,9 @@ import re
 import pytest
 from read_reports import Page, read_markdown
 from study_results import factorial, two_arms
+from worlds import plain
 
-from prism_mesa.params import leaves
+from prism_mesa.params import leaves, nested
 from prism_mesa.runs.config import Config
 from prism_mesa.social.behavior import social_chart, viral_chart
 from prism_mesa.view.study.blocks import Report
@@ -71,9 +72,13 @@ def test_every_transition_of_the_chart_is_there_with_its_guard(chart):
 
 
 def test_values_that_are_not_the_default_are_marked_and_stand_first():
-    rows = odd_of(rounds=50, feed={"size": 5}, agents={"n": 500}).rows()
+    rows, own = odd_of(rounds=51, feed={"size": 5}, agents={"n": 500}).rows(), Config()
     marked = [row[:2] for row in rows if len(row) > 1 and " default " in row[1]]
-    assert marked[:3] == [["rounds", "50 default 20"], ["agents.n", "500 default 1000"], ["feed.size", "5 default 10"]]
+    assert marked[:3] == [
+        ["rounds", f"51 default {own.rounds}"],
+        ["agents.n", "500 default 1000"],
+        ["feed.size", f"5 default {own.feed.size}"],
+    ]
     assert len(marked) == 6  # once first, once among all
 
 
@@ -125,11 +130,12 @@ def test_a_chart_that_cannot_be_had_is_said_and_the_rest_stands(tmp_path):
 
 
 def test_who_is_there_when_and_close_ties_are_told_as_they_are_configured():
-    plain = odd_of().text
-    assert "mean probability 0.5 of coming online and 0.15 of posting in a round; lognormal between agents" in plain
-    assert not any(word in plain for word in ("sessions of", "goes with the hour", "its draw lasts", "20 followed and"))
+    calm = odd_of(**nested(plain())).text
+    assert "mean probability 0.5 of coming online and 0.15 of posting in a round; lognormal between agents" in calm
+    assert not any(word in calm for word in ("sessions of", "goes with the hour", "its draw lasts", "20 followed and"))
     agents = {"post_sigma": 1.7, "posting": "online", "popularity": 0.55, "hours": range(24), "persistence": 0.4}
-    told = odd_of(agents={**agents, "session": 320}, network={"close_ties": 4}).text
+    own = {"agents": {**agents, "session": 320}, "network": {"close_ties": 4}}
+    told = odd_of(**nested(plain(own))).text
     for said in (
         "mean probability 0.5 of coming online in a round and 0.15 of posting then",
         "sigma 1.6 and of posting 1.7",

@@ -113,7 +113,7 @@ def test_a_dead_server_costs_seconds_and_the_run_is_kept_as_failed(tmp_path, cap
 def test_two_servers_share_the_questions_and_one_that_dies_is_done_without(tmp_path, caplog):
     with StandIn(slots=2, latency=0.005) as one, StandIn(slots=2, latency=0.005) as two:
         config = asking(one, max_concurrency=4)
-        config["reasoner"]["host"] = [one.url, two.url]
+        config["reasoner.host"] = [one.url, two.url]
         both = run(config, out=tmp_path)
         assert min(one.n_requests, two.n_requests) > 0.3 * (one.n_requests + two.n_requests)
         alone = run(config, out=tmp_path, on_round=lambda done: two.stop() if done == 1 else None)

@@ -6,7 +6,7 @@ from worlds import plain, ran, small
 
 from prism_mesa import Statechart, Transition
 from prism_mesa.domain import Post
-from prism_mesa.errors import AgentError
+from prism_mesa.errors import AgentError, NotedWarning
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.agent import SocialAgent
@@ -79,7 +79,8 @@ def test_the_configuration_model_has_the_degree_that_was_asked_for(n, degree):
 
 
 def test_a_degree_that_cannot_be_is_said():
-    model = small(agents_n=10, network_mean_degree=20)
+    with pytest.warns(NotedWarning, match=r"network\.mean_degree: 20 is more than the 9 others that there are"):
+        model = small(agents_n=10, network_mean_degree=20)
     assert any(note.startswith("network.mean_degree: 20 was asked for") for note in model.notes)
 
 

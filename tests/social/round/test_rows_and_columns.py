@@ -107,7 +107,7 @@ def its_order_counts(way, happens):
     kinds = [happening.what for happening in happens if happening.what in (Moderator, Recruiter)]
     if "threads" in WAYS[way] or Recruiter not in kinds:
         return False
-    return Moderator in kinds or (way == "rows in any order" and len(kinds) > 1)
+    return Moderator in kinds or (WAYS[way].get("scheduler") == "mesa" and len(kinds) > 1)
 
 
 @pytest.mark.slow

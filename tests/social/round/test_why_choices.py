@@ -31,7 +31,7 @@ def test_why_explains_a_reshare_with_guards_prompt_answer_and_draws(tmp_path):
         f"(agent {agent}) likes",
         f"Round {round_}: it came online",
         "The guards leave it open: composing or scrolling?",
-        "post.relevance > agent.high_threshold: false",
+        "post.utility > agent.high_threshold: false",
         f"Decided by Ollama llama3.2 at {server.url}.",
         "You decide what one user of a social media platform does next.",
         'It answered: {"next_state": "composing"}',

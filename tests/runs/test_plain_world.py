@@ -1,0 +1,36 @@
+"""The plain world is the default world of before: its tables have the values that were computed then."""
+
+from hashlib import blake2b
+
+import pytest
+from small_runs import TABLES
+from worlds import PLAIN_FILE
+
+from prism_mesa import load_config, run
+
+BEFORE = {
+    (): (
+        "15c1df3341b66e43 e698db4f2f717423 abc6b1bce051eb44 1600261fbfe27491 5f7669b27ef11ce2 f06bcf29fb791c1e "
+        "b735ca74cc20c9d2 913b43fd3199ba47"
+    ),
+    ("feed.mode=x_algo", "agents.band=0.2", "agents.activity=0.8"): (
+        "e8d77448991d88f7 5e759ef0b1c59f2b a6715a0e437ecf41 253e5d4a06753684 aecb03cb48caefce 4d18b3a90500afca "
+        "1c573e88a19125a8 f1ee0e925e5813c3"
+    ),
+}
+"""Digests of the tables, in the order of their names, by what is set beside 200 agents and 5 rounds.
+
+They are of a run of the defaults at commit 18b5962, the last one whose defaults were these.
+"""
+
+
+def digest_of(table):
+    return blake2b(table.astype(str).to_csv(index=False).encode(), digest_size=8).hexdigest()
+
+
+@pytest.mark.parametrize("given", BEFORE, ids=lambda given: " ".join(given) or "as it is")
+def test_the_tables_of_the_plain_world_are_those_of_the_default_world_of_before(given, tmp_path):
+    config = load_config(PLAIN_FILE, ["agents.n=200", "rounds=5", "reasoner.kind=rule", *given])
+    result = run(config, out=tmp_path, pictures=False)
+    found = {name: digest_of(result.table(name)) for name in sorted(TABLES)}
+    assert found == dict(zip(sorted(TABLES), BEFORE[given].split(), strict=True))

@@ -25,7 +25,7 @@ class AgentsParams(Params):
     activity: float = Field(0.22, ge=0, le=1, description="mean probability of coming online in a round")
     post_rate: float = Field(0.155, ge=0, le=1, description="mean probability of posting in a round")
     activity_sigma: float = Field(
-        2.4,
+        2.2,
         ge=0,
         le=5,
         description="spread of activity between agents (sigma of a lognormal, capped at 1); without post_sigma of posting "
@@ -51,7 +51,7 @@ class AgentsParams(Params):
         "weighted by activity, so that it is the posts of all rounds that agents are online in",
     )
     persistence: float = Field(
-        0.2,
+        0.1,
         ge=0,
         lt=1,
         description="bursts: probability that the draw of coming online lasts into the next round, so that who was "

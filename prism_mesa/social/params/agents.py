@@ -28,8 +28,8 @@ class AgentsParams(Params):
         2.2,
         ge=0,
         le=5,
-        description="spread of activity between agents (sigma of a lognormal, capped at 1); without post_sigma of posting "
-        "too",
+        description="spread of activity between agents (sigma of a lognormal, capped at 1); without post_sigma of "
+        "posting too",
     )
     post_sigma: float | None = Field(
         3.0,

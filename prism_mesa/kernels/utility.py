@@ -25,7 +25,7 @@ class Tastes(NamedTuple):
 
     Attributes:
         weight: Of relevance.
-        sensitivity: Relevance that one log-odds is worth; 0: utility is weight times relevance.
+        sensitivity: Relevance that one log-odds is worth; 0: there is nothing but relevance.
         gamma: Share of the appeal after a reshare and for who does not follow the author.
         reshared: What a post has more after a reshare.
         closeness: What a post by a close tie has more.
@@ -83,9 +83,8 @@ def utility_at(
 ) -> float:
     """Return the utility of a post of this relevance to the agent of a row.
 
-    Every array that is handed over is counted, which takes twice as long as all the rest:
-    `kernels.walk` has these lines
-    once more where agents scroll past posts.
+    Every array that is handed over is counted, which takes twice as long as all the rest; so `kernels.walk` has these
+    lines once more, where agents scroll past posts.
     """
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:

@@ -176,9 +176,9 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # what it is worth
     WithoutEffect(
-        "utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness utility.mood",
+        "utility.weight utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness utility.mood",
         lambda k: k.p.utility.sensitivity == 0,
-        "utility.sensitivity=0: utility is relevance times utility.weight",
+        "utility.sensitivity=0: utility is relevance",
     ),
     WithoutEffect(
         "utility.gamma", lambda k: k.p.utility.appeal_sigma == 0, "all posts appeal alike (utility.appeal_sigma=0)"

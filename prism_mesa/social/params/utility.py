@@ -8,14 +8,14 @@ from prism_mesa.params import Params
 class UtilityParams(Params):
     """What a post is worth to a reader, in units of relevance; an agent compares it with its band.
 
-    ``weight * relevance + sensitivity * (g * appeal - theta * log(1 + age) + closeness + mood)``: random utility
-    (McFadden 1974) with one part that lies in what a post is about, and four in log-odds of engaging. Age is that of
-    the root, in hours. Without `sensitivity` utility is relevance.
+    ``weight * relevance + sensitivity * (g * appeal + reshared - theta * log(1 + age) + closeness + mood)``: random
+    utility (McFadden 1974) with one part that lies in what a post is about, and the others in log-odds of engaging. Age
+    is that of the root, in hours. With a sensitivity of 0 utility is relevance.
     """
 
     weight: float = Field(0.09, ge=0, le=100, description="weight of relevance")
     sensitivity: float = Field(
-        0.03, ge=0, le=10, description="relevance that one log-odds is worth; 0: utility is weight times relevance"
+        0.03, ge=0, le=10, description="relevance that one log-odds is worth; 0: utility is relevance"
     )
     appeal_sigma: float = Field(
         3.0, ge=0, le=10, description="appeal: sigma of the log-odds of a root, whose odds are lognormal with mean 1"

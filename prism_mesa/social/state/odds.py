@@ -45,7 +45,7 @@ class Odds:
         """Return the numbers of utility in a round."""
         own = self.params
         return Tastes(
-            weight=own.weight,
+            weight=own.weight if own.sensitivity else 1.0,
             sensitivity=own.sensitivity,
             gamma=own.gamma,
             reshared=own.reshared,

@@ -176,7 +176,8 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # what it is worth
     WithoutEffect(
-        "utility.weight utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness utility.mood",
+        "utility.weight utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness "
+        "utility.mood",
         lambda k: k.p.utility.sensitivity == 0,
         "utility.sensitivity=0: utility is relevance",
     ),

@@ -20,26 +20,26 @@ class AgentsParams(Params):
 
     n: int = Field(1000, ge=2, le=50_000_000, description="number of agents; a graph from a file brings its own")
     band: float = Field(0.008, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
-    threshold_mean: float = Field(0.187, ge=0, le=1, description="mean engagement threshold, in units of relevance")
-    threshold_sd: float = Field(0.096, ge=0, le=0.5, description="its standard deviation between agents")
-    activity: float = Field(0.3, ge=0, le=1, description="mean probability of coming online in a round")
+    threshold_mean: float = Field(0.184, ge=0, le=1, description="mean engagement threshold, in units of relevance")
+    threshold_sd: float = Field(0.102, ge=0, le=0.5, description="its standard deviation between agents")
+    activity: float = Field(0.22, ge=0, le=1, description="mean probability of coming online in a round")
     post_rate: float = Field(0.155, ge=0, le=1, description="mean probability of posting in a round")
     activity_sigma: float = Field(
-        2.6,
+        2.2,
         ge=0,
         le=5,
-        description="spread of activity and posting between agents (sigma of a lognormal, capped at 1); 1.6 gives "
-        "the Gini of .74 of VoterFraud2020 where no cap bites, with these means .43 online and .67 posting",
+        description="spread of activity between agents (sigma of a lognormal, capped at 1); without post_sigma of "
+        "posting too",
     )
     post_sigma: float | None = Field(
-        4.0,
+        3.0,
         ge=0,
         le=5,
         description="spread of posting between agents (lognormal sigma), drawn apart from activity; null: one draw "
         "serves both",
     )
     popularity: float = Field(
-        0.6,
+        0.7,
         ge=0,
         le=1,
         description="correlation of the logarithms of activity, and of posting, with the normal score of the rank by "
@@ -51,7 +51,7 @@ class AgentsParams(Params):
         "weighted by activity, so that it is the posts of all rounds that agents are online in",
     )
     persistence: float = Field(
-        0.0,
+        0.1,
         ge=0,
         lt=1,
         description="bursts: probability that the draw of coming online lasts into the next round, so that who was "
@@ -75,7 +75,7 @@ class AgentsParams(Params):
     reply: float = Field(0.05, ge=0, le=1, description="mean share of replies")
     reshare: float = Field(0.085, ge=0, le=1, description="mean share of reshares; the three are scaled to add up to 1")
     propensity_sigma: float = Field(
-        1.6, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
+        1.9, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
     profiles: str | None = Field(None, description="file with agents' own profiles (CSV, .gz, Parquet)")
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from prism_mesa import SocialModel, cascades
 
-AGENTS, ROUNDS, SEEDS = 500, 10, range(1, 11)
+AGENTS, ROUNDS, SEEDS = 500, 16, range(1, 11)
 COLORS = {"chronological": "#4f8fc0", "x_algo": "#ec8f1c"}
 T_975 = 2.262
 """The .975 quantile of Student's t with 9 degrees of freedom: ten pairs."""
@@ -28,7 +28,7 @@ def cascades_of(mode: str, seed: int) -> pd.DataFrame:
 
 
 def two_arms_figure(trees: pd.DataFrame) -> Figure:
-    """Return all cascade sizes of both arms, and the largest of each seed, pair by pair.
+    """Return all cascade sizes of both arms, and the mean of each seed, pair by pair.
 
     Args:
         trees: Columns `mode`, `seed`, `size`; one row per post.
@@ -44,16 +44,18 @@ def two_arms_figure(trees: pd.DataFrame) -> Figure:
     left.legend(frameon=False)
     left.grid(alpha=0.25, which="both")
 
-    largest = trees.groupby(["seed", "mode"])["size"].max().unstack()[list(COLORS)]
-    right.plot([0, 1], largest.to_numpy().T, "o-", color="#b5b5b5", ms=4, lw=1)
+    means = trees.groupby(["seed", "mode"])["size"].mean().unstack()[list(COLORS)]
+    right.plot([0, 1], means.to_numpy().T, "o-", color="#b5b5b5", ms=4, lw=1)
     for place, (mode, color) in enumerate(COLORS.items()):
-        right.plot(place, largest[mode].mean(), "_", ms=34, mew=3, color=color)
-    difference = largest["x_algo"] - largest["chronological"]
+        right.plot(place, means[mode].mean(), "_", ms=34, mew=3, color=color)
+    difference = means["x_algo"] - means["chronological"]
     half = T_975 * difference.std() / np.sqrt(len(difference))
-    told = f"mean difference {difference.mean():.1f} posts, 95 % interval {difference.mean() - half:.1f} to "
-    right.set_title(f"{told}{difference.mean() + half:.1f}", loc="left", fontsize=9.5)
+    told = f"mean difference {difference.mean():.2f} posts, 95 % interval {difference.mean() - half:.2f} to "
+    right.set_title(f"{told}{difference.mean() + half:.2f}", loc="left", fontsize=9.5)
     right.set(xticks=[0, 1], xticklabels=list(COLORS), xlim=(-0.4, 1.4), ylim=(0, None))
-    right.set(ylabel="largest cascade (posts)", xlabel=f"feed; one line per seed (n = {len(SEEDS)}), bars: means")
+    right.set(
+        ylabel="mean size of a cascade (posts)", xlabel=f"feed; one line per seed (n = {len(SEEDS)}), bars: means"
+    )
     right.grid(alpha=0.25, axis="y")
     figure.suptitle(f"{AGENTS} agents, {ROUNDS} rounds, decided by rule", fontsize=11)
     return figure

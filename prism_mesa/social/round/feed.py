@@ -46,7 +46,7 @@ def rank_feeds(
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
-    A feed holds up to `params.size` posts, best first: of the last `params.window` rounds, not the
+    A feed holds up to `feed.size` posts, best first: of the last `feed.window` rounds, not the
     agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy).
     """
     population.n_read[agents] = 0

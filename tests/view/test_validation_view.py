@@ -1,5 +1,7 @@
 """What is said and drawn of a validation, of one made by hand."""
 
+from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.view.validation.figures import cascades_figure, figures_of
 from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken, data_used, joint, validation_lines, variant_line
+from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_line
 
 
 def rows(excused=lambda target: "", **columns):
@@ -78,10 +80,34 @@ def test_a_variant_breaks_what_the_full_model_reaches(found):
 
 
 def test_data_are_named_by_what_they_were_used_for(found):
-    fitted, given, predicted = data_used(found)
-    assert "3,982,990 tweets" in fitted
-    assert "rOpenSci" in predicted
-    assert "rOpenSci" not in fitted + given
+    used = data_used(found)
+    assert "3,982,990 tweets" in used["fitted"]
+    assert "US Congress (times" in used["given"]
+    assert "US Congress (burstiness)" in used["other"]
+    assert "activity: share of top hundredth" in used["other"]  # what only informs is named too
+    assert "rOpenSci" in used["predicted"]
+    assert "VoterFraud" not in used["predicted"]
+    assert "rOpenSci" not in used["fitted"] + used["given"] + used["other"]
+
+
+def test_the_table_says_over_how_many_seeds_a_mean_is_and_how_far_is_what_informs():
+    told = {row.target.measure: cells(row, False) for row in rows(post_tail_100=[2.2, 2.2, nan], delay_upper=[100] * 3)}
+    assert told["post_tail_100"][3] == "2.2 (in 2 of 3 seeds)"
+    assert told["post_size_1"][3] == "0.803"
+    assert told["delay_upper"][-1] == "informs: 0.322 times the real"
+    assert told["post_tail_p"][-1] == "informs"
+    assert (told["burstiness"][1], told["post_like_rate"][1]) == ("same data", "predicted")
+
+
+def test_carried_values_are_marked_where_others_were_computed(found):
+    assert "†" not in markdown(found) + "\n".join(validation_lines(found))
+    mixed = [replace(row, computed=row.target.measure == "post_size_1") for row in found.rows]
+    some = replace(found, rows=tuple(mixed))
+    page, lines = markdown(some), "\n".join(validation_lines(some))
+    assert "| 0.803 |" in page
+    assert "| 51.9† |" in page
+    assert "those with † are carried" in page
+    assert "† carried by PRISM" in lines
 
 
 def test_the_lines_and_the_page_have_all_targets_and_sources(found):

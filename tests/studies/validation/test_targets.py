@@ -57,21 +57,35 @@ def test_every_target_is_a_measure_with_a_source_and_a_real_value_that_is_allowe
     assert set(CASCADES) <= {target.measure for target in TARGETS}
 
 
-def test_fitted_and_predicted_are_of_different_data():
-    by_role = {
-        role: {target.source for target in TARGETS if target.role == role and target.required}
-        for role in ("fitted", "predicted")
+def roles_of_data(targets):
+    """Return for each role the data sets of its targets."""
+    return {
+        role: {SOURCES[target.source].data for target in targets if target.role == role}
+        for role in ("fitted", "given", "other", "predicted")
     }
-    assert by_role["fitted"]
-    assert by_role["predicted"]
-    assert not by_role["fitted"] & by_role["predicted"]
+
+
+@pytest.mark.parametrize("measures", [None, {"post_like_rate"}, {"post_size_1", "window_liked"}, set()])
+def test_predicted_is_only_what_is_of_data_of_which_nothing_was_fitted_or_given(measures):
+    data = roles_of_data(targets_fitted(measures))
+    assert not data["predicted"] & (data["fitted"] | data["given"])
+    assert data["other"] <= data["fitted"] | data["given"]
+
+
+def test_of_the_shipped_configuration_only_rates_per_impression_and_graphs_are_predicted():
+    assert roles_of_data(TARGETS)["predicted"] == {"rOpenSci", "follow graphs"}
+    roles = {target.measure: target.role for target in TARGETS}
+    assert roles["burstiness"] == "other"  # the hours of the same accounts are given
+    assert {roles[name] for name in ("delay_upper", "written_top_1", "post_top_1")} == {"other"}
 
 
 def test_what_was_fitted_may_be_named():
     roles = {target.measure: target.role for target in targets_fitted({"post_like_rate", "hours_r"})}
     assert roles["post_like_rate"] == "fitted"
+    assert roles["post_reshare_rate"] == "other"
     assert roles["post_size_1"] == "predicted"
     assert roles["hours_r"] == "given"
+    assert roles["burstiness"] == "other"
     assert targets_fitted(None) == TARGETS
 
 

@@ -36,6 +36,9 @@ def curves():
     return pd.concat(parts, ignore_index=True)
 
 
+RATES = {name: [0.25, 0.75] for name in BESIDE} | {"reshares_per_impression": [0.001, 0.0011]}
+
+
 @pytest.fixture
 def found():
     nothing = {name: [5.0] * 3 for name in CASCADES[2:5]} | {"post_size_100": [0.0] * 3, "delay_median": [45.0] * 3}
@@ -47,7 +50,7 @@ def found():
         variants={"one_probability": rows(burstiness=[0.0] * 3, **nothing)},
         matches={"one_probability": Match(0.2, 1.01)},
         curves=curves(),
-        runs=pd.DataFrame({"arm": ["full", "one_probability"]} | {name: [0.25, 0.75] for name in BESIDE}),
+        runs=pd.DataFrame({"arm": ["full", "one_probability"]} | RATES),
         real=carried(),
         notes=("a note",),
     )
@@ -73,10 +76,19 @@ def test_a_variant_breaks_what_the_full_model_reaches(found):
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
     told = variant_line(found, "one_probability")
     assert "(outside in all: 4 of 6 targets of cascades)" in told
-    assert "Threshold 0.2, reshares per impression x 1.01" in told
+    assert "Reshares per impression x 1.1 in these runs, x 1.01 where threshold 0.2 was found" in told
     assert "NOT" not in told
-    apart = Validation(**{**vars(found), "matches": {"one_probability": Match(0.2, 0.5)}})
+    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
     assert "NOT the same rate" in variant_line(apart, "one_probability")
+
+
+def test_a_null_model_that_misses_the_rate_in_the_compared_runs_is_shown_as_a_straw_man(found):
+    assert found.rates == {"one_probability": pytest.approx(1.1)}
+    straw = replace(found, runs=found.runs.assign(reshares_per_impression=[0.001, 0.0005]))
+    told = variant_line(straw, "one_probability")
+    assert "x 0.5 in these runs" in told
+    assert "NOT the same rate" in told
+    assert "x 0.5 in these runs" in markdown(straw)
 
 
 def test_data_are_named_by_what_they_were_used_for(found):

@@ -5,6 +5,7 @@ from math import isfinite
 from typing import Final
 
 from prism_mesa.errors import counted
+from prism_mesa.studies.validation.matching import STRAW
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import CASCADES, SOURCES, Role
 from prism_mesa.studies.validation.validation import Validation
@@ -106,9 +107,12 @@ def variant_line(found: Validation, name: str) -> str:
     told = f"{VARIANTS[name].told}: breaks {told}"
     if cascades:
         told += f" (outside in all: {sum(row.fails for row in cascades)} of {len(cascades)} targets of cascades)"
+    rate = found.rates[name]
+    told += f". Reshares per impression x {number(rate)} in these runs"
     if (match := found.matches.get(name)) is not None:
-        fits = "" if match.found else ": NOT the same rate"
-        told += f". Threshold {match.threshold:g}, reshares per impression x {match.ratio:.2f}{fits}"
+        same = match.found and 1 / STRAW <= rate <= STRAW
+        told += f", x {match.ratio:.2f} where threshold {match.threshold:g} was found"
+        told += "" if same else ": NOT the same rate"
     return told
 
 

@@ -31,8 +31,12 @@ def plain(changes=None):
     if given.get("agents.n", 1000) <= PLAIN["network.mean_degree"]:  # all follow all others, as by default
         idle.add("network.mean_degree")
     made = PLAIN | given
-    if made["agents.activity_sigma"] == 0 and not made["agents.post_sigma"]:
+    if made["agents.activity_sigma"] == 0 and not (made["agents.post_sigma"] and made["agents.post_rate"]):
         idle.add("agents.popularity")
+    if not made["agents.post_rate"]:
+        idle |= {"agents.post_sigma"} if made.get("agents.profiles") else {"agents.post_sigma", "agents.posting"}
+    if not (made["agents.activity"] or made.get("agents.profiles")):
+        idle |= {"agents.hours", "agents.persistence"}
     if sum(made[f"agents.{action}"] > 0 for action in ("like", "reply", "reshare")) == 1:
         idle.add("agents.propensity_sigma")
     return {key: value for key, value in made.items() if key in given or key not in idle}

@@ -73,8 +73,11 @@ def shapes_figure(found: Validation) -> Figure:
     figure, grid = panels(4)
     for axes, name in zip(grid, ("depth", "breadth", "virality"), strict=False):
         _overlay(axes, found, name, name.capitalize(), None)
-        scale = "log" if name == "breadth" else "linear"
-        axes.set(xscale="log", yscale=scale, xlabel="size of the cascade, from", ylabel=f"mean {name}")
+        drawn = any(np.size(line.get_ydata()) for line in axes.lines)  # nothing has no logarithm
+        scale = "log" if name == "breadth" and drawn else "linear"
+        axes.set(
+            xscale="log" if drawn else "linear", yscale=scale, xlabel="size of the cascade, from", ylabel=f"mean {name}"
+        )
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
         axes.minorticks_off()
     _overlay(grid[3], found, "reproduction", "Reproduction number", None)

@@ -109,6 +109,16 @@ def test_a_small_world_has_no_rates_and_sizes_but_all_that_is_of_agents():
     assert left >= {"window_liked", "post_reshares", "written_gini", "delay_median", "persons_never_reshared"}
 
 
+def test_a_large_world_without_tails_fails_by_them_and_a_smaller_one_is_not_judged():
+    for agents, inside in ((76_000, False), (25_000, None)):
+        config = Config.model_validate(LARGE | {"agents": {"n": agents}})
+        found = rows(
+            table(post_tail_100=[2.2, nan, nan, nan]), lambda target, c=config: why_not(target, c, c.agents.n, 300)
+        )
+        assert found["post_tail_100"].inside is inside
+        assert found["post_tail_10"].inside is True
+
+
 def test_tails_from_100_are_wanted_of_worlds_of_a_calibrated_size_only():
     assert "25,000 agents" in reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_100"]
     assert not reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_10"]

@@ -82,7 +82,7 @@ def test_totals_are_the_sums_of_the_rounds_so_far():
 
 
 def test_a_platform_on_which_nothing_happens_has_no_cascades_and_no_inequality():
-    model = SocialModel(**WORLD | {"agents_activity": 0.0, "agents_post_rate": 0.0})
+    model = SocialModel(**plain_keywords(agents_n=80, network_mean_degree=8, agents_activity=0.0, agents_post_rate=0.0))
     model.run_for(2)
     assert told(model)[list(OUTCOME_FIELDS)].iloc[-1].tolist() == [0.0] * len(OUTCOME_FIELDS)
 

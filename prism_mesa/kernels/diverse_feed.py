@@ -8,7 +8,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.ordering import by_key, is_among
-from prism_mesa.kernels.outbox import BITS_33, LOWER, Outbox, writer_of
+from prism_mesa.kernels.outbox import BITS_33, LOWER, Outbox, place_of_root, writer_of
 from prism_mesa.kernels.scoring import Scoring, lowered, scored, sort_key
 
 type Int32 = npt.NDArray[np.int32]
@@ -32,10 +32,14 @@ def _best_diverse(
     indptr: Int64,
     indices: Int32,
     feed: Int32,
+    met: Int64,
+    turn: Any,
 ) -> Any:
     """Write the best of a reader's candidates and of posts from outside into its feed; return how many there are.
 
-    Each further post of one author has a lower score.
+    Each further post of one author has a lower score. ``met[0]``, by `place_of_root`, is `turn` where a root is kept;
+    ``met[1]``, by author, is `turn` and the number of its posts that are kept. Less stands where there are none, so
+    nothing is cleared between readers.
     """
     n_visible = outbox.n
     most += scoring.outsiders
@@ -71,19 +75,17 @@ def _best_diverse(
     kept = 0
     for i in range(n):  # each root once, its best copy, and each author's posts counted from the best
         one = order[i]
-        before, is_new = 0, True
-        for j in range(kept):
-            other = order[j]
-            if root[other] == root[one]:
-                is_new = False
-                break
-            if writer[other] == writer[one]:
-                before += 1
-        if is_new:
-            order[kept] = one
-            kept += 1
-            factor = scoring.diversity[min(before, len(scoring.diversity) - 1)]
-            key[one] = sort_key(lowered(score[one], factor), local[one])
+        spot = place_of_root(root[one], outbox.first, n_visible, outbox.old_roots)
+        if met[0, spot] == turn:
+            continue
+        met[0, spot] = turn
+        author = writer_of(outbox.wrote, outbox.writers, writer[one])
+        before = max(met[1, author] - turn, 0)
+        met[1, author] = turn + before + 1
+        order[kept] = one
+        kept += 1
+        factor = scoring.diversity[min(before, len(scoring.diversity) - 1)]
+        key[one] = sort_key(lowered(score[one], factor), local[one])
     final = np.empty(kept, np.uint64)
     for i in range(kept):
         final[i] = key[order[i]]
@@ -111,8 +113,14 @@ def rank_diverse(
     indices: Int32,
     feed: Int32,
     n_feed: npt.NDArray[np.uint16],
-) -> None:
-    """Write the feeds of a block of readers, with posts from outside and fewer of one author."""
+    met: Int64,
+    turn: Any,
+) -> Any:
+    """Write the feeds of a block of readers, with posts from outside and fewer of one author.
+
+    `met` has two rows, as long as there are roots of visible posts, with nothing from `turn` on; returned is the
+    number from which on it has nothing then.
+    """
     at, before = 0, 0
     for j in range(len(ends)):
         reader = readers[first + j]
@@ -132,5 +140,9 @@ def rank_diverse(
             indptr,
             indices,
             feed,
+            met,
+            turn,
         )
+        turn += item_ends[j] - before + scoring.outsiders + 1
         at, before = ends[j], item_ends[j]
+    return turn

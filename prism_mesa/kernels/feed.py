@@ -14,7 +14,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.diverse_feed import rank_diverse
 from prism_mesa.kernels.ordering import DIGITS, FEW, show
-from prism_mesa.kernels.outbox import BITS_32, BITS_33, LOWER, Outbox, writer_of
+from prism_mesa.kernels.outbox import BITS_32, BITS_33, LOWER, Outbox, place_of_root, writer_of
 from prism_mesa.kernels.scoring import CHRONOLOGICAL, X_ALGO, Scoring, score_block
 
 type Int32 = npt.NDArray[np.int32]
@@ -96,19 +96,21 @@ def _best_of_many(
     known_first: Any,
     known_last: Any,
     best: Keys,
-    least: Any,
+    n_visible: Any,
+    old_roots: Int32,
     mark: Int32,
     turn: Any,
 ) -> Any:
-    """Do what `_best` does, for many candidates or known roots: these are looked up in `mark`, by root.
+    """Do what `_best` does, for many candidates or known roots: these are looked up in `mark`, by `place_of_root`.
 
-    ``mark[root - least]`` is below `turn` where the reader has not met a root, `turn` where it knows it, and above it
+    What stands there is below `turn` where the reader has not met a root, `turn` where it knows it, and above it
     by the candidate's place + 1 where the root is in `best`. So nothing is cleared between readers.
     """
     n = 0
     for j in range(known_first, known_last):
-        if least <= known[j] < least + len(mark):
-            mark[known[j] - least] = turn
+        spot = place_of_root(known[j], first_id, n_visible, old_roots)
+        if spot >= 0:
+            mark[spot] = turn
     for i in range(first_author, last_author):
         for place in range(begin[i], begin[i] + count[i]):
             one = item[place]
@@ -119,24 +121,15 @@ def _best_of_many(
                 at += 1
             if root < first_id and author[root] == reader:  # which then may have been forgotten
                 continue
-            met = mark[root - least]
+            spot = place_of_root(root, first_id, n_visible, old_roots)
+            met = mark[spot]
             if met < turn:
-                mark[root - least] = turn + 1 + n
+                mark[spot] = turn + 1 + n
                 best[n] = key
                 n += 1
             elif met > turn:
                 best[met - turn - 1] = max(best[met - turn - 1], key)
     return n
-
-
-@part_of_kernels
-def _least_root(outbox: Outbox) -> Any:
-    """Return the lowest root of the visible posts, and how many numbers there are from it to the highest."""
-    least = most = np.int64(outbox.item[0] & LOWER)
-    for i in range(outbox.n):
-        root = np.int64(outbox.item[i] & LOWER)
-        least, most = min(least, root), max(most, root)
-    return least, most - least + 1
 
 
 @kernel
@@ -174,7 +167,10 @@ def rank(
         bits = 1
         while outbox.n >> bits:
             bits += 1
-    mark, least, turn = np.empty(0, np.int32), np.int64(0), np.int64(1)
+    n_visible, old_roots = outbox.n, outbox.old_roots
+    n_roots = n_visible + len(old_roots)
+    mark, turn = np.empty(0, np.int32), np.int64(1)
+    met, met_turn = np.zeros((2, n_roots if mode == X_ALGO else 0), np.int64), np.int64(1)
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
     authors, begin, count = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32)
     for first in range(0, len(readers), READERS):
@@ -213,7 +209,7 @@ def rank(
                 np.empty(2 * total, np.int32),
             )
         if mode == X_ALGO:
-            rank_diverse(
+            met_turn = rank_diverse(
                 readers,
                 first,
                 ends[:n],
@@ -228,6 +224,8 @@ def rank(
                 indices,
                 feed,
                 n_feed,
+                met,
+                met_turn,
             )
             continue
         if mode != CHRONOLOGICAL:
@@ -258,8 +256,7 @@ def rank(
                 )
             else:
                 if len(mark) == 0 or turn + candidates + 1 >= 1 << 31:
-                    least, size = _least_root(outbox)
-                    mark, turn = np.zeros(size, np.int32), np.int64(1)
+                    mark, turn = np.zeros(n_roots, np.int32), np.int64(1)
                 kept = _best_of_many(
                     reader,
                     item,
@@ -276,7 +273,8 @@ def rank(
                     known_first,
                     known_last,
                     best,
-                    least,
+                    n_visible,
+                    old_roots,
                     mark,
                     turn,
                 )

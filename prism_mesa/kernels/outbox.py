@@ -29,6 +29,7 @@ class Outbox(NamedTuple):
         start: The w-th agent who has any has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
         item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``;
             and one more, which counts for nothing.
+        old_roots: Roots of visible posts that are older than all these, ascending.
     """
 
     first: int
@@ -37,6 +38,7 @@ class Outbox(NamedTuple):
     writers: Int32
     start: Int32
     item: Keys
+    old_roots: Int32
 
 
 @kernel
@@ -77,3 +79,21 @@ def writer_of(wrote: Keys, writers: Int32, author: Any) -> Any:
     """Return the place of an agent among those who have a visible post."""
     below = (np.uint64(1) << np.uint64(author & 63)) - np.uint64(1)
     return np.int64(writers[author >> 6]) + np.int64(_ones(wrote[author >> 6] & below))
+
+
+@part_of_kernels
+def place_of_root(root: Any, first: Any, n: Any, old_roots: Int32) -> Any:
+    """Return a number of a root below ``n + len(old_roots)``, or -1 if no visible post has it.
+
+    A visible root has its local number; the old ones come after these.
+    """
+    if root >= first:
+        return np.int64(root) - first
+    low, high = np.int64(0), np.int64(len(old_roots))
+    while low < high:
+        middle = (low + high) >> 1
+        if old_roots[middle] < root:
+            low = middle + 1
+        else:
+            high = middle
+    return n + low if low < len(old_roots) and old_roots[low] == root else np.int64(-1)

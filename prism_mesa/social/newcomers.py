@@ -7,7 +7,7 @@ import numpy as np
 from prism_mesa.errors import AgentError
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles
-from prism_mesa.social.world.rates import popularity_of
+from prism_mesa.social.world.rates import popularity_of_last
 
 
 def existing_row(platform: Platform, row: int) -> int:
@@ -36,7 +36,7 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     own_id = str(row) if str(row) not in platform.population.ids else f"new {row}"
     platform.network = platform.network.with_agent(follows, followers)
     params, streams = platform.params, platform.streams
-    popularity = popularity_of(platform.network, params.agents, streams)
+    popularity = popularity_of_last(platform.network, params.agents, streams)
     platform.population.append(draw_profiles(agents, [own_id], interests, params, streams, popularity))
     platform.population.state[row] = platform.chart.initial.code
     platform.history.grow(1)

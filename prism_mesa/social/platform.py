@@ -17,7 +17,8 @@ import numpy.typing as npt
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.errors import counted, one_line
-from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
+from prism_mesa.kernels.draws import mixed
+from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
@@ -137,7 +138,7 @@ class Platform:
         self.population, self.network, self.topics = world.population, world.network, world.topics
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
-        self.odds = Odds(params.utility, self.streams, params.rounds, params.clock.round_minutes / 60)
+        self.odds = Odds(params.utility, self.streams, params.clock.round_minutes / 60)
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, self.odds.draw_appeal)
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
@@ -241,10 +242,8 @@ class Platform:
             "its age": -float(tables.aged[age]),
             "by a close tie": tastes.closeness * (author in close),
         }
-        rows, ids = np.array([reader]), np.array([post])
-        matches = self.matches(rows, ids)
-        beyond = self.utilities(rows, ids, matches) - tastes.weight * relevance_of(matches)
-        parts["its mood"] = float(beyond[0]) / tastes.sensitivity - sum(parts.values())
+        draw = np.uint64(mixed(np.uint64(mixed(tastes.mood_key, posts.key[root])), np.uint64(reader)))  # ints come back
+        parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
         return parts
 
     @property

@@ -1,5 +1,7 @@
 """What is said and drawn of a validation, of one made by hand."""
 
+from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.view.validation.figures import cascades_figure, figures_of
 from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken, data_used, joint, validation_lines, variant_line
+from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_line
 
 
 def rows(excused=lambda target: "", **columns):
@@ -34,6 +36,9 @@ def curves():
     return pd.concat(parts, ignore_index=True)
 
 
+RATES = {name: [0.25, 0.75] for name in BESIDE} | {"reshares_per_impression": [0.001, 0.0011]}
+
+
 @pytest.fixture
 def found():
     nothing = {name: [5.0] * 3 for name in CASCADES[2:5]} | {"post_size_100": [0.0] * 3, "delay_median": [45.0] * 3}
@@ -45,7 +50,7 @@ def found():
         variants={"one_probability": rows(burstiness=[0.0] * 3, **nothing)},
         matches={"one_probability": Match(0.2, 1.01)},
         curves=curves(),
-        runs=pd.DataFrame({"arm": ["full", "one_probability"]} | {name: [0.25, 0.75] for name in BESIDE}),
+        runs=pd.DataFrame({"arm": ["full", "one_probability"]} | RATES),
         real=carried(),
         notes=("a note",),
     )
@@ -71,17 +76,50 @@ def test_a_variant_breaks_what_the_full_model_reaches(found):
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
     told = variant_line(found, "one_probability")
     assert "(outside in all: 4 of 6 targets of cascades)" in told
-    assert "Threshold 0.2, reshares per impression x 1.01" in told
+    assert "Reshares per impression x 1.1 in these runs, x 1.01 where threshold 0.2 was found" in told
     assert "NOT" not in told
-    apart = Validation(**{**vars(found), "matches": {"one_probability": Match(0.2, 0.5)}})
+    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
     assert "NOT the same rate" in variant_line(apart, "one_probability")
 
 
+def test_a_null_model_that_misses_the_rate_in_the_compared_runs_is_shown_as_a_straw_man(found):
+    assert found.rates == {"one_probability": pytest.approx(1.1)}
+    straw = replace(found, runs=found.runs.assign(reshares_per_impression=[0.001, 0.0005]))
+    told = variant_line(straw, "one_probability")
+    assert "x 0.5 in these runs" in told
+    assert "NOT the same rate" in told
+    assert "x 0.5 in these runs" in markdown(straw)
+
+
 def test_data_are_named_by_what_they_were_used_for(found):
-    fitted, given, predicted = data_used(found)
-    assert "3,982,990 tweets" in fitted
-    assert "rOpenSci" in predicted
-    assert "rOpenSci" not in fitted + given
+    used = data_used(found)
+    assert "3,982,990 tweets" in used["fitted"]
+    assert "US Congress (times" in used["given"]
+    assert "US Congress (burstiness)" in used["other"]
+    assert "activity: share of top hundredth" in used["other"]  # what only informs is named too
+    assert "rOpenSci" in used["predicted"]
+    assert "VoterFraud" not in used["predicted"]
+    assert "rOpenSci" not in used["fitted"] + used["given"] + used["other"]
+
+
+def test_the_table_says_over_how_many_seeds_a_mean_is_and_how_far_is_what_informs():
+    told = {row.target.measure: cells(row, False) for row in rows(post_tail_100=[2.2, 2.2, nan], delay_upper=[100] * 3)}
+    assert told["post_tail_100"][3] == "2.2 (in 2 of 3 seeds)"
+    assert told["post_size_1"][3] == "0.803"
+    assert told["delay_upper"][-1] == "informs: 0.322 times the real"
+    assert told["post_tail_p"][-1] == "informs"
+    assert (told["burstiness"][1], told["post_like_rate"][1]) == ("same data", "predicted")
+
+
+def test_carried_values_are_marked_where_others_were_computed(found):
+    assert "†" not in markdown(found) + "\n".join(validation_lines(found))
+    mixed = [replace(row, computed=row.target.measure == "post_size_1") for row in found.rows]
+    some = replace(found, rows=tuple(mixed))
+    page, lines = markdown(some), "\n".join(validation_lines(some))
+    assert "| 0.803 |" in page
+    assert "| 51.9† |" in page
+    assert "those with † are carried" in page
+    assert "† carried by PRISM" in lines
 
 
 def test_the_lines_and_the_page_have_all_targets_and_sources(found):

@@ -1,6 +1,7 @@
 """Who the agents are: parameters."""
 
 import math
+from collections.abc import Iterable
 from typing import Final, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
@@ -79,14 +80,20 @@ class AgentsParams(Params):
     )
     profiles: str | None = Field(None, description="file with agents' own profiles (CSV, .gz, Parquet)")
 
-    @field_validator("hours")
+    @field_validator("hours", mode="before")
     @classmethod
-    def _hours_are_of_a_day(cls, hours: tuple[float, ...] | None) -> tuple[float, ...] | None:
+    def _hours_are_of_a_day(cls, hours: object) -> object:
         if hours is None:
             return None
-        if len(hours) != 24 or not all(0 <= weight < math.inf for weight in hours) or not sum(hours):
-            raise ValueError(f"give 24 weights from 0 on, not all 0, one for each hour; {len(hours)} were given")
-        return hours
+        weights = list(hours) if isinstance(hours, Iterable) and not isinstance(hours, str | bytes | dict) else []
+        try:
+            given = [float(weight) for weight in weights]
+        except (TypeError, ValueError):
+            given = []
+        if len(given) != 24 or min(given) < 0 or not 0 < sum(given) < math.inf:
+            what = f"{len(weights)} were given" if weights else f"not {hours!r}"
+            raise ValueError(f"give 24 weights from 0 on, one for each hour, with a finite sum above 0; {what}")
+        return weights
 
     @model_validator(mode="after")
     def _some_action(self) -> Self:

@@ -71,9 +71,10 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outb
     wrote, writers = np.zeros(words, np.uint64), np.zeros(words, np.int32)
     n = len(posts) - first
     start, item = np.zeros(n_agents + 2, np.int32), np.zeros(n + 1, np.uint64)
+    root = posts.root[first:]
     if n:
-        fill_outbox(posts.author[first:], posts.root[first:], start, wrote, writers, item)
-    return Outbox(first, n, wrote, writers, start, item)
+        fill_outbox(posts.author[first:], root, start, wrote, writers, item)
+    return Outbox(first, n, wrote, writers, start, item, np.unique(root[root < first]))
 
 
 def _scoring(

@@ -123,9 +123,8 @@ def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
         HistoryRing(platform.history.ring, platform.history.count),
     )
 
-    rooms: list[
-        WalkOutput
-    ] = []  # used again from block to block: memory that is given back and forth is not all given back
+    # used again from block to block: memory that is given back and forth is not all given back
+    rooms: list[WalkOutput] = []
 
     def block(cut: slice) -> WalkOutput:
         part = walkers.cut(cut)

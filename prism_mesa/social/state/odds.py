@@ -1,6 +1,5 @@
 """The parts of utility that are log-odds: what of them is drawn once, and tables of the rest."""
 
-import math
 from typing import Final
 
 import numpy as np
@@ -23,15 +22,14 @@ class Odds:
     Args:
         params: The parameters.
         streams: The draws.
-        rounds: Rounds of a run: no post gets older.
         round_hours: Length of a round.
     """
 
-    def __init__(self, params: UtilityParams, streams: Streams, rounds: int, round_hours: float) -> None:
+    def __init__(self, params: UtilityParams, streams: Streams, round_hours: float) -> None:
         self.params = params
         self._streams = streams
-        ages = [params.theta * math.log1p(age * round_hours) for age in range(min(rounds, _OLDEST) + 1)]
-        self._aged = np.array(ages, np.float32).astype(np.float64)
+        ages = params.theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
+        self._aged = ages.astype(np.float32).astype(np.float64)
         self._mood = params.mood * _logistic_quantiles() if params.sensitivity else np.zeros(1)
 
     def draw_appeal(self, key: npt.NDArray[np.uint64]) -> npt.NDArray[np.float32]:

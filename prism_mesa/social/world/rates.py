@@ -34,6 +34,18 @@ def popularity_of(network: FollowNetwork, own: AgentsParams, streams: Streams) -
     return np.append(lower, -lower[: n // 2][::-1])[rank]
 
 
+def popularity_of_last(network: FollowNetwork, own: AgentsParams, streams: Streams) -> Floats | None:
+    """Return what `popularity_of` gives, but for the last agent alone: the scores of the others are nan."""
+    if not own.popularity:
+        return None
+    n, followers = network.n_agents, network.n_followers
+    alike = np.flatnonzero(followers[:-1] == followers[-1])
+    draws = streams.bits("popularity rank", np.append(alike, n - 1))
+    before = int((followers < followers[-1]).sum()) + int((draws[:-1] <= draws[-1]).sum())
+    score = _NORMAL.inv_cdf((before + 0.5) / n) if before < (n + 1) // 2 else -_NORMAL.inv_cdf((n - before - 0.5) / n)
+    return np.append(np.full(n - 1, np.nan), score)
+
+
 def activity_of(own: AgentsParams, streams: Streams, popularity: Floats | None) -> Callable[[Rows], Rates]:
     """Return what gives the activity of agents, by row."""
     scale = capped_scale(own.activity, own.activity_sigma)

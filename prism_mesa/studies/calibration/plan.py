@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, PrismError, counted
+from prism_mesa.params import merged, nested, shown, validated
 from prism_mesa.runs.config import Config
 from prism_mesa.studies.calibration.params import CalibrationParams, Span
 from prism_mesa.studies.calibration.space import Axis, Space
@@ -101,7 +102,8 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
                 raise ConfigError(f"{where}: {group}: {str(error).removeprefix('measures: ')}") from None
     start = {"question": _QUESTION, "base": params.base, "set": params.set}
     base = design_study(study_params(start, where), name, where).base
-    space = Space(tuple(_axis(key, span, where) for key, span in params.parameters.items()))
+    own = base.model_dump(mode="json", exclude={"seed"})
+    space = Space(tuple(_axis(key, span, own, where) for key, span in params.parameters.items()))
     plan = CalibrationPlan(
         params,
         params.name or name,
@@ -110,9 +112,11 @@ def plan_calibration(params: CalibrationParams, name: str, where: str) -> Calibr
         space,
         identity_of(base),
         tuple(_notes(params)),
-        base.model_dump(mode="json", exclude={"seed"}),
+        own,
     )
     lows, highs = ({axis.key: axis.value(end) for axis in space.axes} for end in (0.0, 1.0))
+    for values in (lows, highs):  # as arms of the study below their faults would be those of arms
+        validated(Config, merged(own, nested(values)), f"{where}: parameters")
     ends = plan.study({"lowest": lows, "highest": highs}, [1], list(params.fit), f"{where}: parameters")
     return _noted(plan, check_models(ends))
 
@@ -123,7 +127,12 @@ def _noted(plan: CalibrationPlan, notes: Sequence[str]) -> CalibrationPlan:
     return CalibrationPlan(**vars(plan) | {"notes": (*plan.notes, *fitted)})
 
 
-def _axis(key: str, span: Span, where: str) -> Axis:
+def _axis(key: str, span: Span, own: Mapping[str, Any], where: str) -> Axis:
+    value: Any = own
+    for part in key.split("."):
+        value = value[part] if isinstance(value, Mapping) else None
+    if isinstance(value, str | bool | list):
+        raise ConfigError(f"{where}: parameters: {key}: choices cannot be fitted, only numbers (here: {shown(value)})")
     whole = is_whole(key)
     if whole and not (span.low.is_integer() and span.high.is_integer()):
         raise ConfigError(f"{where}: parameters: {key}: takes whole numbers, not {span.low:g} to {span.high:g}")

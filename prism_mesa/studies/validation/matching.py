@@ -14,10 +14,17 @@ from prism_mesa.runs.social import start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 
 AGENTS: Final = 3_000
-"""At most so many agents has the small run in which a threshold is looked for."""
+"""At most so many agents have the small runs in which a threshold is looked for."""
 
-NEAR: Final = 0.03
-"""So far, as a logarithm, may two rates lie apart that count as the same."""
+SEEDS: Final = 4
+"""Small runs of each threshold."""
+
+NEAR: Final = 0.05
+"""So far, as a logarithm, may two rates lie apart that count as the same: a standard error of the ratio of two means
+over `SEEDS` runs (between seeds of 3,000 agents of the calibrated world a rate's logarithm has a deviation of .075)."""
+
+STRAW: Final = 1.25
+"""Above so many times the full model's rate, or below its inverse, a variant is no fair comparison in its runs."""
 
 _STEPS: Final = 10
 _FARTHEST: Final = 3.0
@@ -52,12 +59,17 @@ def small(config: Config) -> Config:
 
 
 def reshare_rate(config: Config) -> float:
-    """Run a configuration, keep nothing, and return its reshares per impression; 0 without impressions."""
-    with as_before():
-        summary = start_run(config).leave_nothing(RowsInMemory(SOCIAL_TABLES, ()), "rate")
-    if summary["status"] != "done":
-        raise RunError(f"matching: {summary.get('error', 'the run failed')}")
-    return float(summary["engagement"]["reshares"]) / max(1, int(summary["impressions"]))
+    """Run a configuration with 4 seeds, keep nothing, and return all reshares per impression; 0 without impressions."""
+    reshares = impressions = 0
+    for seed in range(config.seed, config.seed + SEEDS):
+        with as_before():
+            run = start_run(config.model_copy(update={"seed": seed}))
+            summary = run.leave_nothing(RowsInMemory(SOCIAL_TABLES, ()), "rate")
+        if summary["status"] != "done":
+            raise RunError(f"matching: {summary.get('error', 'the run failed')}")
+        reshares += int(summary["engagement"]["reshares"])
+        impressions += int(summary["impressions"])
+    return reshares / max(1, impressions)
 
 
 def matched_threshold(config: Config, overrides: Mapping[str, Any], rate: float) -> Match:
@@ -74,7 +86,7 @@ def matched_threshold(config: Config, overrides: Mapping[str, Any], rate: float)
         rate: Reshares per impression of the full model.
 
     Returns:
-        The best threshold of 10 steps; its ratio says how near it comes.
+        The best threshold of 10 steps (each of 4 runs); its ratio says how near it comes.
     """
     values = merged(config.model_dump(mode="json"), nested(dict(overrides)))
     unit = values["utility"]["sensitivity"] or 0.03

@@ -1,6 +1,7 @@
 """Real values: as PRISM carries them, or computed from the data by the estimators that measure runs."""
 
-from collections.abc import Mapping
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, printable
 from prism_mesa.runs.measures import ccdf, gini, tail_exponent, top_share
 from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
 from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
@@ -72,24 +73,44 @@ def real_of(folder: str | Path | None) -> Real:
     known = carried()
     if folder is None:
         return known
+    if not Path(folder).is_dir():
+        raise DataError(f"{folder}: no such folder")
     values, curves = dict[str, float](), dict[str, Curve]()
-    parts = ((_SIZES, _of_sizes), (_USERS, _of_users), (_WINDOWS, _of_windows), (_GRAPH, _of_graph))
-    for file, computed in parts:
+    parts = (
+        (_SIZES, ("size", "n"), (), _of_sizes),
+        (_USERS, ("activity_level", "mu"), (), _of_users),
+        (_WINDOWS, ("used",), ("person", *_ACTS), _of_windows),
+        (_GRAPH, (), ("src", "dst"), _of_graph),
+    )
+    for file, numbers, others, computed in parts:
         if (Path(folder) / file).is_file():
-            own, drawn = computed(_read(Path(folder) / file))
+            own, drawn = computed(_read(Path(folder) / file, numbers, others))
             values |= own
             curves |= drawn
     if not values:
-        names = ", ".join(str(file) for file, _ in parts)
+        names = ", ".join(str(file) for file, *_ in parts)
         raise DataError(f"{folder}: holds none of {names}")
     return Real({**known.values, **values}, {**known.curves, **curves}, frozenset(values))
 
 
-def _read(file: Path) -> pd.DataFrame:
+def _read(file: Path, numbers: Sequence[str], others: Sequence[str]) -> pd.DataFrame:
+    """Return a table that has some columns of numbers and some others, without a gap."""
     try:
-        return pd.read_csv(file)
-    except (OSError, ValueError) as error:
+        table = pd.read_csv(file)
+    except (OSError, ValueError, EOFError, zlib.error) as error:
         raise DataError(f"{file}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
+    wanted = [*numbers, *others]
+    for column in wanted:
+        if column not in table:
+            raise DataError(f"{file}: no column {column!r} (there is {printable(', '.join(map(str, table.columns)))})")
+        if table[column].isna().any():
+            raise DataError(f"{file}: column {column!r}: line {int(table[column].isna().argmax()) + 2} has no value")
+    for column in numbers:
+        if not pd.api.types.is_numeric_dtype(table[column]) or not (table[column] >= 0).all():
+            raise DataError(f"{file}: column {column!r}: give numbers from 0 on")
+    if table.empty:
+        raise DataError(f"{file}: has no lines below its head")
+    return table[wanted]
 
 
 type _Computed = tuple[dict[str, float], dict[str, Curve]]
@@ -110,15 +131,22 @@ def _of_sizes(table: pd.DataFrame) -> _Computed:
         "post_tail_10": tail_exponent(sizes, 10).exponent,
         "post_tail_100": tail_exponent(sizes, 100).exponent,
         "post_reshares": mean - 1,
+        "post_top_1": top_share(sizes - 1, 0.01),
     }
     return values, {"cascade_sizes": _curve(*ccdf(sizes))}
 
 
 def _of_users(table: pd.DataFrame) -> _Computed:
-    """Return what the activity of users (`activity_level`) says."""
+    """Return what the activity of users (`activity_level`, and `mu`: which share of it are posts of their own) says."""
+    table = table[table["activity_level"] >= 1]
     activity = table["activity_level"].to_numpy()
-    activity = activity[activity >= 1]
-    values = {"written_gini": gini(activity), "written_top_10": top_share(activity, 0.1)}
+    values = {
+        "written_gini": gini(activity),
+        "written_top_1": top_share(activity, 0.01),
+        "written_top_10": top_share(activity, 0.1),
+        "written_only_reshares": float((table["mu"] == 0).mean()),
+        "written_only_posts": float((table["mu"] == 1).mean()),
+    }
     return values, {"activity": _curve(SHARES, lorenz(activity))}
 
 

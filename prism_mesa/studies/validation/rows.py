@@ -27,9 +27,11 @@ class Row:
         low: Where the 95 % interval of the mean begins, within what is possible; NaN of fewer than two seeds.
         high: Where it ends.
         n: Seeds that have a value.
+        of: All seeds.
         share_inside: Of all seeds, those whose own value is inside.
         inside: Whether the mean is; None where the target does not apply, or only informs.
         why_not: Why it does not apply; empty if it does.
+        computed: Whether the real value was computed from data here, not carried.
     """
 
     target: Target
@@ -38,9 +40,16 @@ class Row:
     low: float
     high: float
     n: int
+    of: int
     share_inside: float
     inside: bool | None
     why_not: str
+    computed: bool
+
+    @property
+    def ratio(self) -> float:
+        """The simulated value as a multiple of the real one; NaN where the real one is not above 0."""
+        return self.simulated / self.real if self.real > 0 else nan
 
     @property
     def fails(self) -> bool:
@@ -53,7 +62,7 @@ def rows_of(
 ) -> tuple[Row, ...]:
     """Return the table of some runs.
 
-    A measure that is no number in most runs is outside: there is no tail to measure an exponent of.
+    A measure that is no number in half of the runs or more is outside: there is no tail to measure an exponent of.
 
     Args:
         runs: Those of one condition, a row for each seed, with a column for each measure; failed ones are left out.
@@ -62,10 +71,10 @@ def rows_of(
         targets: All targets, with what was fitted.
     """
     done = runs[runs["status"] == "done"]
-    return tuple(_row(target, done, real.values[target.measure], excused(target)) for target in targets)
+    return tuple(_row(target, done, real, excused(target)) for target in targets)
 
 
-def _row(target: Target, done: pd.DataFrame, real: float, why_not: str) -> Row:
+def _row(target: Target, done: pd.DataFrame, real: Real, why_not: str) -> Row:
     values = done[target.measure].to_numpy(np.float64)
     known = values[np.isfinite(values)]
     mean = float(known.mean()) if len(known) else nan
@@ -77,7 +86,9 @@ def _row(target: Target, done: pd.DataFrame, real: float, why_not: str) -> Row:
     enough = len(known) > _MOST_MISSING * len(values)
     inside = bool(enough and target.low <= mean <= target.high) if judged else None
     share = float(within.mean()) if judged else nan
-    return Row(target, real, mean, low, high, len(known), share, inside, why_not)
+    seeds = len(known), len(values)
+    computed = target.measure in real.computed
+    return Row(target, real.values[target.measure], mean, low, high, *seeds, share, inside, why_not, computed)
 
 
 def as_json(row: Row) -> dict[str, object]:
@@ -86,6 +97,7 @@ def as_json(row: Row) -> dict[str, object]:
     numbers = {"real": row.real, "simulated": row.simulated, "low": row.low, "high": row.high}
     bounds = {"from": target.low, "to": target.high, "share_inside": row.share_inside}
     told: dict[str, object] = {"measure": target.measure, **_finite(numbers), "inside": row.inside, **_finite(bounds)}
+    told |= {**_finite({"ratio": row.ratio}), "computed": row.computed, "of_seeds": row.of}
     told |= {"seeds": row.n, "required": target.required, "role": target.role, "source": target.source}
     return told | {"told": target.told, "not_applicable": row.why_not or None}
 

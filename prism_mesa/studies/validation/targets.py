@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from math import inf
 from typing import Final, Literal
 
-type Role = Literal["fitted", "given", "predicted"]
+type Role = Literal["fitted", "given", "other", "predicted"]
 type Need = Literal["window", "sizes", "many", "rounds", "day", "any"]
 
 
@@ -17,11 +17,13 @@ class Source:
         title: In a few words.
         reference: Where it was published.
         what: What was counted.
+        data: The data set that it is a part of.
     """
 
     title: str
     reference: str
     what: str
+    data: str
 
 
 SOURCES: Final[Mapping[str, Source]] = {
@@ -29,37 +31,46 @@ SOURCES: Final[Mapping[str, Source]] = {
         "VoterFraud2020, tweets",
         "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
         "sizes of the cascades of 3,982,990 tweets, those never retweeted among them",
+        "VoterFraud2020",
     ),
     "voterfraud_users": Source(
         "VoterFraud2020, users",
         "Abilov et al. 2021, arXiv:2101.08210; Youngblood et al. 2023, doi:10.1057/s41599-023-02106-x",
         "tweets and retweets of 341,676 users",
+        "VoterFraud2020",
     ),
     "esm_windows": Source(
         "experience sampling, windows",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
         "what US Twitter users had done in 1,610 windows of 30 minutes in which they used it",
+        "experience sampling",
     ),
     "esm_persons": Source(
         "experience sampling, persons",
         "Oldemburgo de Mello, Cheung and Inzlicht 2024, doi:10.1038/s44271-024-00062-z",
         "how 234 of these users differ (the same answers as the windows)",
+        "experience sampling",
     ),
     "ropensci": Source(
         "rOpenSci",
         "analytics of its account, 2016-2021, published by itself",
         "9,723,067 impressions of 1,668 tweets",
+        "rOpenSci",
     ),
     "klout": Source(
         "Klout",
         "Spasojevic et al. 2015, arXiv:1506.02089",
         "minutes from post to reaction on Twitter, of the first day",
+        "Klout",
     ),
-    "congress": Source("US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets"),
+    "congress": Source(
+        "US Congress", "an archive of 525 accounts of members", "times of 179,974 tweets", "US Congress"
+    ),
     "graphs": Source(
         "two follow graphs",
         "Anwar, Saveski and Roy 2021, WSDM",
         "who follows whom among 9,226 and 13,688 users",
+        "follow graphs",
     ),
 }
 """Where real values come from, by name."""
@@ -76,8 +87,9 @@ class Target:
         high: Up to where.
         source: One of `SOURCES`.
         told: What it is, in a few words.
-        role: `fitted`: parameters were chosen so that it holds; `given`: it goes into the configuration; `predicted`:
-            nothing was fitted to it.
+        role: `fitted`: parameters were chosen so that it holds; `given`: it goes into the configuration; `other`:
+            another statistic of a data set of which something was fitted or given; `predicted`: of a data set of which
+            nothing was.
         needs: What a world must have for it (see `worlds.why_not`).
         required: Whether a configuration fails that is outside; the others inform.
     """
@@ -93,7 +105,7 @@ class Target:
     required: bool = True
 
 
-UNSEEN: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
+INFORMING: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("post_like_rate_median", 0.0019, "ropensci", "median post: likes per impression", "sizes"),
     ("post_reshare_rate_median", 0.00091, "ropensci", "median post: reshares per impression", "sizes"),
     ("post_reach_median", 0.214, "ropensci", "median post: impressions per follower", "sizes"),
@@ -104,9 +116,10 @@ UNSEEN: Final[tuple[tuple[str, float, str, str, Need], ...]] = (
     ("delay_lower", 8.162, "klout", "lower quartile of delays, minutes", "rounds"),
     ("delay_upper", 310.717, "klout", "upper quartile of delays, minutes", "rounds"),
 )
-"""What nobody looked at while parameters were chosen: measure, real value, source, what it is, what a world needs."""
+"""Statistics to which no parameter was fitted, and that have no tolerance: measure, real value, source, what it is, and
+what a world needs."""
 
-TARGETS: Final = (
+_TARGETS: Final = (
     Target("post_size_1", 0.8029, 0.70, 0.90, "voterfraud_cascades", "P(1): never reshared", "fitted", "sizes"),
     Target("post_size_2", 0.1169, 0.067, 0.167, "voterfraud_cascades", "P(2): reshared once", "fitted", "sizes"),
     Target("post_size_mean", 2.245, 1.7, 2.7, "voterfraud_cascades", "mean size of a cascade", "fitted", "sizes"),
@@ -166,27 +179,43 @@ TARGETS: Final = (
     ),
     *(
         Target(name, real, -inf, inf, source, told, "predicted", needs, required=False)
-        for name, real, source, told, needs in UNSEEN
+        for name, real, source, told, needs in INFORMING
     ),
     Target(
         "degree_assortativity", -0.246, -inf, inf, "graphs", "degree assortativity", "predicted", "any", required=False
     ),
     Target("friendship_paradox", 0.984, -inf, inf, "graphs", "friendship paradox", "predicted", "any", required=False),
 )
-"""All targets, in the order of the table; bounds of what only informs are infinite."""
+"""All targets, in the order of the table, but for whether others were fitted to their data."""
 
 
 def targets_fitted(measures: Collection[str] | None) -> tuple[Target, ...]:
-    """Return all targets, those of some measures as fitted and the others as predicted, but for what is given.
+    """Return all targets, those of some measures as fitted and what is given as given.
+
+    The others are predicted only where nothing of their data set is fitted or given.
 
     Args:
-        measures: What was fitted; None: as it stands in `TARGETS`.
+        measures: What was fitted; None: as it is known of PRISM's own configuration.
     """
-    if measures is None:
-        return TARGETS
-    roles: dict[bool, Role] = {True: "fitted", False: "predicted"}
-    return tuple(one if one.role == "given" else replace(one, role=roles[one.measure in measures]) for one in TARGETS)
+    known = _FITTED if measures is None else measures
+    used = {_data(one) for one in _TARGETS if one.role == "given" or one.measure in known}
 
+    def role(one: Target) -> Role:
+        if one.role == "given":
+            return "given"
+        return "fitted" if one.measure in known else "other" if _data(one) in used else "predicted"
+
+    return tuple(replace(one, role=role(one)) for one in _TARGETS)
+
+
+def _data(target: Target) -> str:
+    return SOURCES[target.source].data
+
+
+_FITTED: Final = frozenset(one.measure for one in _TARGETS if one.role == "fitted")
+
+TARGETS: Final = targets_fitted(None)
+"""All targets, in the order of the table; bounds of what only informs are infinite."""
 
 CASCADES: Final = ("post_size_1", "post_size_2", "post_size_mean", "post_tail_10", "post_tail_100", "post_size_100")
 """Measures of the targets of cascades."""

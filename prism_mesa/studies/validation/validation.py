@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any, Final
 
@@ -83,6 +84,13 @@ class Validation:
     def judged(self) -> int:
         """How many required targets apply to it."""
         return sum(row.inside is not None for row in self.rows)
+
+    @property
+    def rates(self) -> dict[str, float]:
+        """Reshares per impression that each variant reached in the runs compared here, as a multiple of the model's."""
+        means = self.runs.groupby("arm")["reshares_per_impression"].mean()
+        full = float(means[FULL])
+        return {name: float(means[name]) / full if full else nan for name in self.variants}
 
     @property
     def passed(self) -> bool:
@@ -169,11 +177,8 @@ def _tables(
     """Return the tables of the full model and of its variants, to which the same targets apply."""
     full = done[done["arm"] == FULL]
     size = float(full["agents"].mean()), float(full["followees_mean"].mean())
-    tails = full["post_tail_100"].notna()
 
     def excused(target: Target) -> str:
-        if target.needs == "many" and not why_not(target, config, *size) and tails.mean() <= 0.5:
-            return f"fewer than 200 cascades reach 100 (in {(~tails).sum()} of {len(full)} seeds)"
         return why_not(target, config, *size)
 
     others = {name: rows_of(done[done["arm"] == name], real, excused, targets) for name in variants}
@@ -232,6 +237,7 @@ def _write(found: Validation, folder: StudyFolder) -> None:
         "targets": [as_json(row) for row in found.rows],
         "variants": {name: [as_json(row) for row in rows] for name, rows in found.variants.items()},
         "matches": {name: {"threshold": m.threshold, "ratio": m.ratio} for name, m in found.matches.items()},
+        "rates": {name: rate if isfinite(rate) else None for name, rate in found.rates.items()},
         "notes": list(found.notes),
     }
     write_text(folder.path / VALIDATION, json.dumps(told, indent=1) + "\n")

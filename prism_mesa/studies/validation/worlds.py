@@ -17,6 +17,9 @@ LONGEST_ROUND_MIN: Final = 60
 
 DAY_H: Final = 24
 
+MANY_AGENTS: Final = 60_000
+"""From so many on a world is to have cascades of 100 enough for an exponent: without them that target is outside."""
+
 OF_SMALL_GRAPHS: Final = (
     "post_reshares",
     *("window_liked", "window_reshared", "window_replied", "window_posted", "window_none"),
@@ -42,6 +45,8 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
             return f"{agents:,.0f} agents: a post needs some 1,000 impressions ({LEAST_AGENTS:,} agents)"
         if few:
             return f"{followees:.0f} followees: a post needs some 1,000 impressions ({LEAST_FOLLOWEES} followees)"
+    if target.needs == "many" and agents < MANY_AGENTS:
+        return f"{agents:,.0f} agents: 200 cascades of 100 need {MANY_AGENTS:,}"
     if target.needs == "window" and not WINDOW_MIN[0] <= minutes <= WINDOW_MIN[1]:
         return f"rounds of {minutes:g} minutes: the data are of windows of 30"
     if target.needs == "rounds" and minutes > LONGEST_ROUND_MIN:

@@ -12,7 +12,17 @@ from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.view.study.style import png_of
 from prism_mesa.view.validation.figures import figures_of
-from prism_mesa.view.validation.words import HEAD, cells, data_used, joint, number, variant_line
+from prism_mesa.view.validation.words import (
+    CARRIED,
+    HEAD,
+    USED,
+    cells,
+    data_used,
+    is_marked,
+    joint,
+    number,
+    variant_line,
+)
 
 
 def write_report(found: Validation) -> Path:
@@ -27,14 +37,12 @@ def write_report(found: Validation) -> Path:
 
 def markdown(found: Validation) -> str:
     """Return the page."""
-    fitted, given, predicted = data_used(found)
     parts = [f"# {found.path.name}", f"**{joint(found)}.**", _table(found.rows)]
     parts.append(
-        "*Real* values are "
-        + ("computed from the data by the estimators that measured the runs" if found.real.computed else "carried")
-        + ". The interval is that of the mean over seeds; *seeds inside* are those whose own value is allowed."
+        f"*Real* values are {_origin(found)}. The interval is that of the mean over seeds; *seeds inside* are those "
+        "whose own value is allowed. *Same data* is another statistic of data of which something was fitted or given."
     )
-    parts.append(f"**Fitted to** {fitted}.\n\n**Given,** not predicted: {given}.\n\n**Predicted:** {predicted}.")
+    parts += [f"**{USED[role].capitalize()}:** {told}." for role, told in data_used(found).items()]
     parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(found).items()]
     parts += ["## Shapes, and what they hang on", _beside(found)]
     if found.variants:
@@ -48,8 +56,15 @@ def markdown(found: Validation) -> str:
 
 
 def _table(rows: Sequence[Row]) -> str:
-    lines = [HEAD, ("---",) * len(HEAD), *map(cells, rows)]
+    lines = [HEAD, ("---",) * len(HEAD), *(cells(row, is_marked(rows)) for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _origin(found: Validation) -> str:
+    """Return where real values come from."""
+    if not is_marked(found.rows):
+        return "carried"
+    return f"computed from the data by the estimators that measured the runs; those with {CARRIED} are carried"
 
 
 def _beside(found: Validation) -> str:

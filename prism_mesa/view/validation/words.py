@@ -1,16 +1,27 @@
 """A validation in words: the table, the verdict, what breaks without what."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Final
 
 from prism_mesa.errors import counted
+from prism_mesa.studies.validation.matching import STRAW
 from prism_mesa.studies.validation.rows import Row
-from prism_mesa.studies.validation.targets import CASCADES, SOURCES
+from prism_mesa.studies.validation.targets import CASCADES, SOURCES, Role
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import VARIANTS
 
 HEAD: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
+
+CARRIED: Final = "†"
+
+ROLES: Final[Mapping[Role, str]] = {
+    "fitted": "fitted",
+    "given": "given",
+    "other": "same data",
+    "predicted": "predicted",
+}
+"""What roles are called in the table; `same data`: another statistic of data of which something was fitted or given."""
 
 
 def number(value: float) -> str:
@@ -29,17 +40,24 @@ def verdict(row: Row) -> str:
     if row.why_not:
         return f"not applicable: {row.why_not}"
     if row.inside is None:
-        return "informs"
+        return f"informs: {number(row.ratio)} times the real" if isfinite(row.ratio) else "informs"
     return "inside" if row.inside else "outside"
 
 
-def cells(row: Row) -> tuple[str, ...]:
-    """Return a row of the table as texts, in the order of `HEAD`."""
+def cells(row: Row, marked: bool) -> tuple[str, ...]:
+    """Return a row of the table as texts, in the order of `HEAD`; a dagger marks a carried value, if it is to."""
     target = row.target
     between = f"{number(row.low)} to {number(row.high)}" if isfinite(row.low) else "-"
     allowed = f"{number(target.low)} to {number(target.high)}" if isfinite(target.low) else "-"
     seeds = f"{row.share_inside:.0%}" if isfinite(row.share_inside) else "-"
-    return target.told, target.role, number(row.real), number(row.simulated), between, allowed, seeds, verdict(row)
+    real = number(row.real) + (CARRIED if marked and not row.computed else "")
+    simulated = number(row.simulated) + (f" (in {row.n} of {row.of} seeds)" if 0 < row.n < row.of else "")
+    return target.told, ROLES[target.role], real, simulated, between, allowed, seeds, verdict(row)
+
+
+def is_marked(rows: Sequence[Row]) -> bool:
+    """Return whether carried values are marked: where others were computed."""
+    return any(row.computed for row in rows)
 
 
 def joint(found: Validation) -> str:
@@ -53,17 +71,26 @@ def joint(found: Validation) -> str:
     return told + ("" if found.passed else f". Outside: {', '.join(row.target.told for row in found.outside)}")
 
 
-def data_used(found: Validation) -> tuple[str, str, str]:
-    """Return the data that parameters were fitted to, those that went in, and those that nothing was fitted to."""
-    by_role = {
-        role: list(dict.fromkeys(r.target.source for r in found.rows if r.target.role == role and r.target.required))
-        for role in ("fitted", "given", "predicted")
-    }
-    fitted, given, predicted = (
-        "; ".join(f"{SOURCES[name].title} ({SOURCES[name].what})" for name in names) or "none"
-        for names in by_role.values()
-    )
-    return fitted, given, predicted
+USED: Final[Mapping[Role, str]] = {
+    "fitted": "fitted to",
+    "given": "given",
+    "other": "same data, another statistic",
+    "predicted": "predicted",
+}
+"""What stands before the data of each role."""
+
+
+def data_used(found: Validation) -> dict[Role, str]:
+    """Return by role the data, and of what parameters were not fitted to, which statistics; all rows count."""
+    named: dict[Role, dict[str, list[str]]] = {role: {} for role in USED}
+    for row in found.rows:
+        named[row.target.role].setdefault(row.target.source, []).append(row.target.told)
+
+    def told(role: Role, source: str) -> str:
+        one, statistics = SOURCES[source], ", ".join(named[role][source])
+        return f"{one.title} ({one.what if role in ('fitted', 'given') else statistics})"
+
+    return {role: "; ".join(told(role, source) for source in sources) or "none" for role, sources in named.items()}
 
 
 def broken(found: Validation, rows: Sequence[Row]) -> list[Row]:
@@ -80,24 +107,27 @@ def variant_line(found: Validation, name: str) -> str:
     told = f"{VARIANTS[name].told}: breaks {told}"
     if cascades:
         told += f" (outside in all: {sum(row.fails for row in cascades)} of {len(cascades)} targets of cascades)"
+    rate = found.rates[name]
+    told += f". Reshares per impression x {number(rate)} in these runs"
     if (match := found.matches.get(name)) is not None:
-        fits = "" if match.found else ": NOT the same rate"
-        told += f". Threshold {match.threshold:g}, reshares per impression x {match.ratio:.2f}{fits}"
+        same = match.found and 1 / STRAW <= rate <= STRAW
+        told += f", x {match.ratio:.2f} where threshold {match.threshold:g} was found"
+        told += "" if same else ": NOT the same rate"
     return told
 
 
 def table_lines(rows: Sequence[Row]) -> list[str]:
     """Return the table as lines of equal columns."""
-    texts = [HEAD, *map(cells, rows)]
+    texts = [HEAD, *(cells(row, is_marked(rows)) for row in rows)]
     widths = [max(len(line[place]) for line in texts) for place in range(len(HEAD) - 1)]
-    return ["  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[-1]]) for line in texts]
+    lines = ["  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[-1]]) for line in texts]
+    return [*lines, f"{CARRIED} carried by PRISM; the other real values are computed"] if is_marked(rows) else lines
 
 
 def validation_lines(found: Validation) -> list[str]:
     """Return what the command prints."""
     lines = [*table_lines(found.rows), "", joint(found)]
-    fitted, given, predicted = data_used(found)
-    lines += ["", f"fitted to:    {fitted}", f"given:        {given}", f"predicted:    {predicted}"]
+    lines += ["", *(f"{USED[role] + ':':<13} {told}" for role, told in data_used(found).items())]
     if found.variants:
         lines += ["", *(f"{name}: {variant_line(found, name)}" for name in found.variants)]
     lines += [f"note: {note}" for note in found.notes]

@@ -1,5 +1,7 @@
 """Feeds: every mode against a slow reference in plain Python, and what each weight and factor does."""
 
+from time import process_time
+
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -265,3 +267,42 @@ def test_each_further_post_of_an_author_is_lowered_down_to_the_floor():
 def test_a_decay_to_nothing_puts_further_posts_last_whatever_their_sign(topic):
     params = x_algo(weight_like=1.0, weight_report=-1.0, rate_report=0.5, author_decay=0.0, author_floor=0.0)
     assert by_hand([(1, topic), (1, topic), (2, topic)], params)[-1] == 0
+
+
+def crowded(mode, n_authors=1500, each=8):
+    """Return what ranks the feed of one reader that follows many who wrote much; `cpu_s` tells how long it took."""
+    author = np.repeat(np.arange(1, n_authors + 1), each)
+    topics = Topics(
+        np.full((1, 3), 60, np.int8), [], np.zeros((0, 3), np.int8), lambda texts: np.zeros((len(texts), 3))
+    )
+    posts = Posts(Corpus(["tea"]), topics, 3)
+    posts.add(author, np.zeros_like(author), 0, POST, -1, np.full(len(author), -1), np.arange(len(author), dtype="u8"))
+    network = from_edges(np.arange(1, n_authors + 1), np.zeros(n_authors, np.int64), n_authors + 1)
+    params, streams = FeedParams(mode=mode, size=600, window=3), Streams(1)
+    ids, interests = [str(i) for i in range(n_authors + 1)], np.full((n_authors + 1, 3), 60, np.int8)
+    people = draw_profiles(np.arange(n_authors + 1), ids, interests, SocialParams(feed=params), streams)
+
+    def cpu_s():
+        begin = process_time()
+        feed.rank_feeds(np.arange(1), people, posts, Exposure(n_authors + 1), network, params, streams, 1)
+        assert people.n_feed[0] == 600
+        return process_time() - begin
+
+    return cpu_s
+
+
+def test_many_candidates_are_told_apart_in_about_the_time_that_ordering_them_takes():
+    x_algo, preference = crowded("x_algo"), crowded("preference")
+    times = [[rank() for _ in range(5)] for rank in (x_algo, preference)]
+    assert min(times[0]) < 10 * min(times[1])
+
+
+def test_one_reshare_of_an_old_root_makes_no_room_for_all_posts_since():
+    topics = Topics(np.zeros((1, 3), np.int8), [], np.zeros((0, 3), np.int8), lambda texts: np.zeros((len(texts), 3)))
+    posts = Posts(Corpus(["tea"]), topics, 3)
+    for round_ in range(50):
+        root = np.full(10, 3 if round_ == 49 else -1)
+        posts.add(np.arange(10), np.zeros(10, np.int64), round_, POST, -1, root, np.arange(10, dtype="u8"))
+    outbox = feed.outbox_of(posts, FeedParams(window=1), 10, 49)
+    assert outbox.n == 10
+    assert outbox.old_roots.tolist() == [3]

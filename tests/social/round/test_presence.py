@@ -9,7 +9,9 @@ from worlds import facts, plain, ran, small
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import why
+from prism_mesa.errors import ConfigError
 from prism_mesa.runs.social import run
+from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.round.presence import weight_of_hours
 from prism_mesa.social.state.posts import POST
@@ -174,3 +176,10 @@ def test_why_tells_the_draw_that_counted(tmp_path):
         told = why(result.run_dir, str(agent))
         assert [r.came_online for r in told.rounds] == [r.online_draw < r.online_chance for r in told.rounds]
         assert any("at this hour" in line for line in report_lines(told))
+
+
+@pytest.mark.parametrize("hours", [[1e308] * 24, [1, 2], 5, "ab", [0] * 24, [-1] + [1] * 23, [float("nan")] * 24])
+def test_hours_that_are_no_weights_are_refused_in_one_line(hours):
+    with pytest.raises(ConfigError, match=r"agents\.hours: give 24 weights") as caught:
+        SocialModel(agents_hours=hours)
+    assert "\n" not in str(caught.value)

@@ -54,6 +54,16 @@ def test_utility_is_what_the_formula_says(mode):
     assert RESHARE in kinds
 
 
+def test_what_makes_up_utility_adds_up_to_it():
+    model = ran(small(**ALL, utility_reshared=-0.5, rng=3), 5)
+    own = model.params.utility
+    for post_id in range(0, len(model.posts), 3):
+        for reader in (0, 7, 19):
+            parts, post = model.platform.log_odds(reader, post_id), model.post(post_id, reader)
+            whole = own.weight * post.relevance + own.sensitivity * sum(parts.values())
+            assert whole == pytest.approx(post.utility, abs=1e-12)
+
+
 def test_columns_agents_and_one_post_have_the_same_utility_to_the_last_bit():
     model = ran(small(**ALL, rng=4), 4)
     readers, posts = np.meshgrid(np.arange(30), np.arange(0, len(model.posts), 5), indexing="ij")
@@ -74,7 +84,7 @@ def test_without_sensitivity_utility_is_relevance_whatever_its_weight():
 
 def test_the_odds_of_appeal_are_lognormal_with_mean_one_and_hang_on_the_key_alone():
     keys = Streams(1).bits("keys", np.arange(200_000))
-    odds = Odds(UtilityParams(sensitivity=0.03, appeal_sigma=1.0), Streams(5), 10, 1.0)
+    odds = Odds(UtilityParams(sensitivity=0.03, appeal_sigma=1.0), Streams(5), 1.0)
     appeal = odds.draw_appeal(keys).astype(float)
     assert np.exp(appeal).mean() == pytest.approx(1, abs=0.02)
     assert appeal.std() == pytest.approx(1, abs=0.01)
@@ -118,6 +128,13 @@ def test_posts_grow_old():
     young = model.post(post, reader).utility
     model.platform.round += 4
     assert young - model.post(post, reader).utility == pytest.approx(0.05 * own.theta * math.log1p(age), rel=1e-5)
+
+
+def test_posts_go_on_growing_old_in_a_run_that_is_longer_than_was_said():
+    model = small(**ALL | {"utility_mood": 0.0, "utility_theta": 0.8}, rounds=1)
+    model.run_for(4)
+    aged = [model.platform.log_odds(5, 0)["its age"] for model.platform.round in (0, 1, 2, 20, 2000)]
+    assert aged == pytest.approx([-0.8 * math.log1p(0.5 * age) for age in (0, 1, 2, 20, 2000)])
 
 
 # -- glances ---------------------------------------------------------------------------------------------------

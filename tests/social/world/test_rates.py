@@ -9,7 +9,7 @@ from worlds import plain_group, small
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.params import AgentsParams
 from prism_mesa.social.state.network import from_edges
-from prism_mesa.social.world.rates import activity_of, popularity_of, post_rate_of
+from prism_mesa.social.world.rates import activity_of, popularity_of, popularity_of_last, post_rate_of
 from prism_mesa.streams import Streams
 
 ROWS = np.arange(100_000)
@@ -66,6 +66,17 @@ def test_who_has_as_many_followers_is_ranked_by_the_seed_not_by_number():
     assert sorted(one) == pytest.approx(sorted(other))
     assert abs(np.corrcoef(one, other)[0, 1]) < 0.2
     assert abs(np.corrcoef(one, np.arange(400))[0, 1]) < 0.2
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 11, 12, 200])
+def test_the_last_to_come_is_ranked_alone_as_among_all(n):
+    own = AgentsParams(**PLAIN | {"popularity": 0.5})
+    for seed in range(20):
+        draw = Streams(seed).integers("followers of a test", np.arange(n), min(n, 6))
+        network = star_of(*draw.tolist(), n=n) if n > 5 else from_edges(np.zeros(0, int), np.zeros(0, int), n)
+        one, all_ = (of(network, own, Streams(seed)) for of in (popularity_of_last, popularity_of))
+        assert one[-1] == all_[-1]
+        assert np.isnan(one[:-1]).all()
 
 
 def test_where_popularity_does_not_count_nobody_is_ranked():

@@ -220,8 +220,10 @@ def test_what_is_said_in_the_call_counts_before_what_the_file_says(planned):
         ({"parameters": {"agents.activty": [0, 1]}}, "parameters: agents.activty: .*Did you mean 'agents.activity'"),
         (
             {"parameters": {"agents.activity": [0, 2]}},
-            "parameters: arms.highest: agents.activity: .*less than or equal",
+            "parameters: agents.activity: .*less than or equal to 1, not 2",
         ),
+        ({"parameters": {"agents.like": [-1, 0.5]}}, "parameters: agents.like: .*greater than or equal to 0, not -1"),
+        ({"parameters": {"feed.mode": [0, 1]}}, "parameters: feed.mode: choices cannot be fitted.* 'chronological'"),
         ({"parameters": {"feed.size": [1.5, 9]}}, "parameters: feed.size: takes whole numbers"),
         ({"fit": {"lkes": fitted_target()}}, "fit: lkes: no such measure. Did you mean 'likes'"),
         ({"holdout": {"lkes": {**fitted_target(), "data": "x"}}}, "holdout: lkes: no such measure"),

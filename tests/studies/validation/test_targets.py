@@ -1,5 +1,6 @@
 """The targets that PRISM carries: complete, honest about their sources, and those of the data where they are here."""
 
+import gzip
 from math import isfinite
 from pathlib import Path
 
@@ -57,21 +58,35 @@ def test_every_target_is_a_measure_with_a_source_and_a_real_value_that_is_allowe
     assert set(CASCADES) <= {target.measure for target in TARGETS}
 
 
-def test_fitted_and_predicted_are_of_different_data():
-    by_role = {
-        role: {target.source for target in TARGETS if target.role == role and target.required}
-        for role in ("fitted", "predicted")
+def roles_of_data(targets):
+    """Return for each role the data sets of its targets."""
+    return {
+        role: {SOURCES[target.source].data for target in targets if target.role == role}
+        for role in ("fitted", "given", "other", "predicted")
     }
-    assert by_role["fitted"]
-    assert by_role["predicted"]
-    assert not by_role["fitted"] & by_role["predicted"]
+
+
+@pytest.mark.parametrize("measures", [None, {"post_like_rate"}, {"post_size_1", "window_liked"}, set()])
+def test_predicted_is_only_what_is_of_data_of_which_nothing_was_fitted_or_given(measures):
+    data = roles_of_data(targets_fitted(measures))
+    assert not data["predicted"] & (data["fitted"] | data["given"])
+    assert data["other"] <= data["fitted"] | data["given"]
+
+
+def test_of_the_shipped_configuration_only_rates_per_impression_and_graphs_are_predicted():
+    assert roles_of_data(TARGETS)["predicted"] == {"rOpenSci", "follow graphs"}
+    roles = {target.measure: target.role for target in TARGETS}
+    assert roles["burstiness"] == "other"  # the hours of the same accounts are given
+    assert {roles[name] for name in ("delay_upper", "written_top_1", "post_top_1")} == {"other"}
 
 
 def test_what_was_fitted_may_be_named():
     roles = {target.measure: target.role for target in targets_fitted({"post_like_rate", "hours_r"})}
     assert roles["post_like_rate"] == "fitted"
+    assert roles["post_reshare_rate"] == "other"
     assert roles["post_size_1"] == "predicted"
     assert roles["hours_r"] == "given"
+    assert roles["burstiness"] == "other"
     assert targets_fitted(None) == TARGETS
 
 
@@ -89,7 +104,7 @@ def test_carried_curves_agree_with_carried_values():
 @here
 def test_carried_values_are_those_of_the_data():
     real, known = real_of(DATA), carried()
-    assert len(real.computed) == 20
+    assert len(real.computed) == 24
     for measure in real.computed:
         assert real.values[measure] == pytest.approx(known.values[measure], rel=0.005), measure
     sizes, shares = real.curves["cascade_sizes"]
@@ -109,6 +124,47 @@ def test_a_folder_without_data_is_named(tmp_path):
         real_of(tmp_path)
 
 
+def test_a_folder_that_is_missing_is_said_to_be(tmp_path):
+    with pytest.raises(DataError, match=r"nowhere: no such folder$"):
+        real_of(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("size,count\n1,2\n", r"histogram\.csv: no column 'n' \(there is size, count\)"),
+        ("size,n\n1,2\nmany,3\n", "column 'size': give numbers from 0 on"),
+        ("size,n\n1,2\n3,-1\n", "column 'n': give numbers from 0 on"),
+        ("size,n\n1,2\n2,\n", "column 'n': line 3 has no value"),
+        ("size,n\n", "has no lines below its head|give numbers"),
+        ("", "cannot be read as CSV"),
+    ],
+)
+def test_a_file_that_is_not_as_expected_is_said_in_a_line(tmp_path, text, told):
+    (tmp_path / "cascades_voterfraud").mkdir()
+    (tmp_path / "cascades_voterfraud" / "cascade_size_histogram.csv").write_text(text)
+    with pytest.raises(DataError, match=told) as error:
+        real_of(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_a_file_that_is_cut_off_is_said_in_a_line(tmp_path):
+    (tmp_path / "cascades_voterfraud").mkdir()
+    packed = gzip.compress(b"activity_level,mu\n" + b"3,0.5\n" * 1000)
+    (tmp_path / "cascades_voterfraud" / "users.csv.gz").write_bytes(packed[:-20])
+    with pytest.raises(DataError, match=r"users\.csv\.gz: cannot be read as CSV"):
+        real_of(tmp_path)
+
+
+def test_users_who_only_post_or_only_reshare_are_counted_of_those_who_do_either(tmp_path):
+    (tmp_path / "cascades_voterfraud").mkdir()
+    users = pd.DataFrame({"activity_level": [0, 1, 2, 5, 92], "mu": [0, 0, 0, 1, 0.5]})
+    users.to_csv(tmp_path / "cascades_voterfraud" / "users.csv.gz", index=False)
+    values = real_of(tmp_path).values
+    assert (values["written_only_reshares"], values["written_only_posts"]) == (0.5, 0.25)
+    assert values["written_top_1"] == 0.92
+
+
 def test_a_folder_with_some_data_gives_what_is_there(tmp_path):
     (tmp_path / "cascades_voterfraud").mkdir()
     file = tmp_path / "cascades_voterfraud" / "cascade_size_histogram.csv"
@@ -116,6 +172,7 @@ def test_a_folder_with_some_data_gives_what_is_there(tmp_path):
     real = real_of(tmp_path)
     assert real.values["post_size_1"] == 0.8
     assert real.values["post_size_100"] == 0.01
+    assert real.values["post_top_1"] == pytest.approx(119 / 138)
     assert real.values["window_liked"] == carried().values["window_liked"]
     assert "post_size_1" in real.computed
     assert "window_liked" not in real.computed

@@ -55,6 +55,19 @@ def test_an_exponent_that_most_seeds_do_not_have_is_outside():
     assert rows(table(post_tail_10=[1.9, 1.9, 1.9, nan]))["post_tail_10"].inside
 
 
+def test_a_mean_over_some_seeds_says_over_how_many():
+    row = rows(table(post_tail_100=[2.2, 2.2, 2.3, nan]))["post_tail_100"]
+    assert (row.n, row.of) == (3, 4)
+    assert (as_json(row)["seeds"], as_json(row)["of_seeds"]) == (3, 4)
+
+
+def test_what_only_informs_has_a_distance():
+    row = rows(table(written_top_1=[0.406] * 4))["written_top_1"]
+    assert row.ratio == pytest.approx(2)
+    assert as_json(row)["ratio"] == pytest.approx(2)
+    assert as_json(rows(table())["post_tail_p"])["ratio"] is None  # the real one is 0
+
+
 def test_failed_runs_are_left_out():
     runs = table(post_size_mean=[2.0, 2.0, 2.0, 99.0]).assign(status=["done", "done", "done", "failed"])
     assert rows(runs)["post_size_mean"].simulated == 2
@@ -94,6 +107,12 @@ def test_a_small_world_has_no_rates_and_sizes_but_all_that_is_of_agents():
     assert "1,000 agents" in small["post_like_rate"]
     left = {name for name, why in small.items() if not why}
     assert left >= {"window_liked", "post_reshares", "written_gini", "delay_median", "persons_never_reshared"}
+
+
+def test_tails_from_100_are_wanted_of_worlds_of_a_calibrated_size_only():
+    assert "25,000 agents" in reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_100"]
+    assert not reasons(LARGE | {"agents": {"n": 25_000}})["post_tail_10"]
+    assert not reasons(LARGE | {"agents": {"n": 60_000}})["post_tail_100"]
 
 
 def test_a_small_audience_has_no_rates_and_sizes():

@@ -8,7 +8,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.studies.validation import matching
-from prism_mesa.studies.validation.matching import matched_threshold, small
+from prism_mesa.studies.validation.matching import matched_threshold, reshare_rate, small
 from prism_mesa.studies.validation.variants import VARIANTS, chosen_variants
 
 
@@ -72,7 +72,7 @@ def test_where_rates_are_logistic_the_threshold_is_found_in_a_few_steps(rates):
     tried = rates(lambda threshold: 0.01 * exp(-(threshold - 0.55) / 0.03))
     found = matched_threshold(CONFIG, {"utility.appeal_sigma": 0.0}, 0.001)
     assert found.found
-    assert found.threshold == pytest.approx(0.55 + 0.03 * log(10), abs=0.001)
+    assert found.threshold == pytest.approx(0.55 + 0.03 * log(10), abs=0.03 * matching.NEAR)
     assert len(tried) <= 3
 
 
@@ -80,12 +80,28 @@ def test_where_rates_fall_steeply_it_is_found_by_secants(rates):
     rates(lambda threshold: 0.01 * exp(-(((threshold - 0.3) / 0.03) ** 2) / 2) if threshold > 0.3 else 0.01)
     found = matched_threshold(CONFIG, {"utility.mood": 0.0}, 0.001)
     assert found.found
-    assert found.threshold == pytest.approx(0.3 + 0.03 * sqrt(2 * log(10)), abs=0.001)
+    assert found.threshold == pytest.approx(0.3 + 0.03 * sqrt(2 * log(10)), abs=0.03 * matching.NEAR)
 
 
 def test_a_rate_that_cannot_be_reached_is_told(rates):
     rates(lambda threshold: 0.0)
     assert not matched_threshold(CONFIG, {"utility.mood": 0.0}, 0.001).found
+
+
+def test_a_rate_is_that_of_four_seeds_together(monkeypatch):
+    counts = {7: (1, 1000), 8: (9, 1000), 9: (0, 2000), 10: (10, 4000)}
+
+    class Run:
+        def __init__(self, config):
+            self.reshares, self.impressions = counts.pop(config.seed)
+
+        def leave_nothing(self, *_):
+            engagement = {"reshares": self.reshares}
+            return {"status": "done", "engagement": engagement, "impressions": self.impressions}
+
+    monkeypatch.setattr(matching, "start_run", Run)
+    assert reshare_rate(CONFIG.model_copy(update={"seed": 7})) == 20 / 8000
+    assert not counts
 
 
 def test_thresholds_are_looked_for_in_a_small_world():

@@ -73,7 +73,7 @@ def shapes_figure(found: Validation) -> Figure:
     figure, grid = panels(4)
     for axes, name in zip(grid, ("depth", "breadth", "virality"), strict=False):
         _overlay(axes, found, name, name.capitalize(), None)
-        scale = "log" if name == "breadth" else "linear"
+        scale = "log" if name == "breadth" and 0 < axes.dataLim.ymax < np.inf else "linear"  # without a cascade: inf
         axes.set(xscale="log", yscale=scale, xlabel="size of the cascade, from", ylabel=f"mean {name}")
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
         axes.minorticks_off()

@@ -33,8 +33,12 @@ def plain(changes=None):
     made = PLAIN | given
     if made.get("clock.round_minutes", 60) % (24 * 60) == 0:
         idle.add("agents.hours")
-    if made["agents.activity_sigma"] == 0 and not made["agents.post_sigma"]:
+    if made["agents.activity_sigma"] == 0 and not (made["agents.post_sigma"] and made["agents.post_rate"]):
         idle.add("agents.popularity")
+    if not made["agents.post_rate"]:
+        idle |= {"agents.post_sigma"} if made.get("agents.profiles") else {"agents.post_sigma", "agents.posting"}
+    if not (made["agents.activity"] or made.get("agents.profiles")):
+        idle |= {"agents.hours", "agents.persistence"}
     if sum(made[f"agents.{action}"] > 0 for action in ("like", "reply", "reshare")) == 1:
         idle.add("agents.propensity_sigma")
     return {key: value for key, value in made.items() if key in given or key not in idle}

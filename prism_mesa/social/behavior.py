@@ -40,6 +40,7 @@ RELEASES_POST: Final = frozenset({IDLE, AgentState.SCROLLING, RESTING})
 
 FEED_READY: Final = "feed_ready"
 SEES_POST: Final = "sees_post"
+IGNORES: Final = "ignores"
 ROUND_ENDS: Final = "round_ends"
 
 IS_INTERESTED: Final = F.post.utility > F.agent.high_threshold
@@ -78,7 +79,7 @@ class TriggerRule:
 
 TRIGGER_RULES: Final = (
     TriggerRule(SCROLLING, SEES_POST, F.agent.n_unread > 0),
-    TriggerRule(EVALUATING, "ignores", F.post.utility < F.agent.low_threshold),
+    TriggerRule(EVALUATING, IGNORES, F.post.utility < F.agent.low_threshold),
     TriggerRule(EVALUATING, "decides"),
     TriggerRule(COMPOSING, "compose_done"),
     *(TriggerRule(state, "action_done") for state in ENGAGING.values()),
@@ -99,7 +100,7 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
     transitions = [
         Transition(FEED_READY, IDLE, SCROLLING),
         Transition(SEES_POST, SCROLLING, EVALUATING),
-        Transition("ignores", EVALUATING, SCROLLING),
+        Transition(IGNORES, EVALUATING, SCROLLING),
         Transition("decides", EVALUATING, COMPOSING, guard=engages),
         Transition("decides", EVALUATING, SCROLLING, guard=F.post.utility < F.agent.low_threshold),
         Transition("decides", EVALUATING, None),

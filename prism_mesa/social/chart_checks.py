@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from prism_mesa.errors import ChartError, did_you_mean
-from prism_mesa.social.behavior import FIRED
+from prism_mesa.social.behavior import EVALUATING, FIRED, IGNORES, SCROLLING, SEES_POST
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
@@ -69,6 +69,33 @@ def require_agent_fields(chart: Statechart, agents: Iterable[object], *, has_scr
                 f"chart {chart.name}: {transition}: no agent has a field {name!r}.{did_you_mean(name, READABLE)} "
                 "(agents of a class of your own that have it are to be made before the first round)"
             )
+
+
+def passed_without(chart: Statechart, glances: int) -> tuple[str, ...]:
+    """Return in words what of a chart does not meet posts below an agent's band, as these are passed; mostly nothing.
+
+    A scrolling agent passes them without a transition, which is short for a chart that leads from SCROLLING to
+    EVALUATING, and by `ignores` back, whatever else it says.
+
+    Args:
+        chart: The chart.
+        glances: Posts that a scrolling agent passes in a tick (`feed.glances`); with 1 the chart meets every post.
+    """
+    if glances == 1 or SCROLLING not in chart.cells.get(SEES_POST, {}):
+        return ()
+    on_the_way = ((SEES_POST, SCROLLING, EVALUATING), (IGNORES, EVALUATING, SCROLLING))
+    other = [
+        f"{state.value} --{trigger}-->"
+        for trigger, state, target in on_the_way
+        if [(t.target, t.guard, t.action) for t in chart.transitions if (t.trigger, t.source) == (trigger, state)]
+        != [(target, None, None)]
+    ]
+    if not other:
+        return ()
+    return (
+        f"chart {chart.name}: posts below an agent's band are passed without it, whatever it says of "
+        f"{' and '.join(other)} (feed.glances={glances}; feed.glances=1: it meets every post)",
+    )
 
 
 class GuardWarnings:

@@ -25,7 +25,7 @@ class Known:
         own_chart: Whether the chart is not the default one; `chart_given`: it was given as an object.
         authors: Whether the posts have authors; so `labels`, `media`.
         profiled: Columns of profiles that are given for every agent.
-        close: Whether somebody has close ties.
+        close: Whether somebody has close ties; `active`: ever comes online; `posts`: ever posts of its own accord.
         n: Number of agents.
     """
 
@@ -46,6 +46,8 @@ class Known:
     media: bool
     profiled: frozenset[str]
     close: bool
+    active: bool
+    posts: bool
     n: int
 
     @property
@@ -111,5 +113,7 @@ def known_of(
         media=any(corpus.media_types),
         profiled=world.profiled,
         close=bool(len(platform.network.close_indices)),
+        active=bool(platform.population.activity.any()),
+        posts=bool(platform.population.post_rate.any()),
         n=len(platform.population),
     )

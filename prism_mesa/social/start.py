@@ -3,7 +3,7 @@
 from prism_mesa.errors import ChartError
 from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
-from prism_mesa.social.chart_checks import checked
+from prism_mesa.social.chart_checks import checked, passed_without
 from prism_mesa.social.content.writer import writer_of
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
@@ -53,8 +53,9 @@ def start_platform(
     platform = Platform(params, streams, own_chart, asked, world, writer, recorder)
     platform.scripts = PlainAgents(platform)
     idle = keys_without_effect(platform, world, given=reasoner is not None, chart_given=chart is not None)
-    platform.notes += (*left, *filter(None, [why_not]), *idle)
-    for said in filter(None, (world.misfits, idle)):
+    passed = passed_without(own_chart, params.feed.glances)
+    platform.notes += (*left, *filter(None, [why_not]), *idle, *passed)
+    for said in filter(None, (world.misfits, idle, passed)):
         warn("; ".join(said))
     return platform
 
@@ -79,8 +80,13 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
     answers = platform.reasoner.batch_reasoner
     left = unlearned(answers, WalkTables(new).option_sets)
     unlearned_before = unlearned(answers, platform.tables.option_sets)
+    glances = platform.params.feed.glances
+    passed = passed_without(new, glances)
+    outdated = (*unlearned_before, *passed_without(platform.chart, glances))
     platform.go_by(new)
-    platform.notes = tuple(note for note in platform.notes if note not in unlearned_before) + left
+    platform.notes = (*(note for note in platform.notes if note not in outdated), *left, *passed)
+    if passed:
+        warn("; ".join(passed))
     platform.population.state[platform.population.state == before.initial.code] = new.initial.code
 
 

@@ -119,9 +119,12 @@ TABLE: Final[tuple[Row, ...]] = (
     _profiles("agents.popularity", "activity", "post_rate"),
     WithoutEffect(
         "agents.popularity",
-        lambda k: k.p.agents.activity_sigma == 0 and not k.p.agents.post_sigma,
+        lambda k: k.p.agents.activity_sigma == 0 and not (k.p.agents.post_sigma and k.p.agents.post_rate),
         "agents do not differ in activity and posting (agents.activity_sigma=0)",
     ),
+    WithoutEffect("agents.post_sigma", lambda k: k.p.agents.post_rate == 0, "it spreads agents.post_rate, which is 0"),
+    WithoutEffect("agents.posting", lambda k: not k.posts, "nobody posts of its own accord (agents.post_rate)"),
+    WithoutEffect("agents.hours agents.persistence", lambda k: not k.active, "nobody comes online (agents.activity)"),
     WithoutEffect(
         "agents.hours",
         lambda k: k.p.clock.round_minutes % (24 * 60) == 0,

@@ -50,6 +50,12 @@ WORLDS = {
         {},
     ),
     "all alike in activity": lambda made: ({"agents.activity_sigma": 0}, {}),
+    "nobody posts": lambda made: ({"agents.post_rate": 0, "posts.seeded.count": 3}, {"agents.posting": "always"}),
+    "nobody posts, and all are alike in activity": lambda made: (
+        {"agents.post_rate": 0, "agents.activity_sigma": 0, "posts.seeded.count": 3},
+        {"agents.posting": "always"},
+    ),
+    "nobody comes online": lambda made: ({"agents.activity": 0}, {}),
     "rounds of two days": lambda made: ({"clock.round_minutes": 2880}, {}),
     "only likes": lambda made: ({"agents.reply": 0, "agents.reshare": 0}, {}),
     "bare texts": lambda made: ({"posts.file": made["bare"]}, {}),

@@ -23,7 +23,9 @@ class AgentsParams(Params):
     band: float = Field(0.008, ge=0, le=1, description="width of the band of utility in which the oracle is asked")
     threshold_mean: float = Field(0.184, ge=0, le=1, description="mean engagement threshold, in units of relevance")
     threshold_sd: float = Field(0.102, ge=0, le=0.5, description="its standard deviation between agents")
-    activity: float = Field(0.22, ge=0, le=1, description="mean probability of coming online in a round")
+    activity: float = Field(
+        0.22, ge=0, le=1, description="mean probability of coming online in a round, before agents.hours caps it"
+    )
     post_rate: float = Field(0.155, ge=0, le=1, description="mean probability of posting in a round")
     activity_sigma: float = Field(
         2.2,
@@ -49,7 +51,7 @@ class AgentsParams(Params):
     posting: Literal["always", "online"] = Field(
         "online",
         description="when agents post: in any round, or only when online; post_rate is then per round online, its mean "
-        "weighted by activity, so that it is the posts of all rounds that agents are online in",
+        "weighted by activity; fewer posts come out where agents.hours caps the rounds of the most active",
     )
     persistence: float = Field(
         0.1,
@@ -61,7 +63,8 @@ class AgentsParams(Params):
     hours: tuple[float, ...] | None = Field(
         DEFAULT_HOURS,
         description="weights of the 24 hours of the day in UTC, of any sum: in a round the probability of coming "
-        "online is activity times the weight of its hours over the mean of all, at most 1; null: alike",
+        "online is activity times the weight of its hours over the mean of all, at most 1, which "
+        "keeps those who are there most below their activity; null: alike",
     )
     session: float | None = Field(
         150.0,

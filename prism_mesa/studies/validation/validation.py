@@ -19,7 +19,7 @@ from prism_mesa.studies.folder import StudyFolder, make_study_folder, open_folde
 from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.study import run_study
-from prism_mesa.studies.validation.matching import KEY, Match, matched_threshold, reshare_rate, small
+from prism_mesa.studies.validation.matching import KEY, SEEDS, Match, matched_threshold, reshare_rate, small
 from prism_mesa.studies.validation.real import Real
 from prism_mesa.studies.validation.rows import Row, as_json, rows_of
 from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
@@ -210,8 +210,8 @@ def _matches(config: Config, variants: Sequence[str], folder: Path) -> dict[str,
         return {}
     file = folder / _MATCHED
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if known.get("code") != code_version():
-        known = {"code": code_version(), "variants": {}}
+    if (known.get("code"), known.get("seeds")) != (code_version(), SEEDS):
+        known = {"code": code_version(), "seeds": SEEDS, "variants": {}}
     tried, rate = small(config), None
     for name in asked:
         told = json.dumps(dict(VARIANTS[name].overrides), sort_keys=True)

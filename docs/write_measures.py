@@ -20,7 +20,7 @@ made (`uv run python docs/write_measures.py`) from the catalogue in `prism_mesa/
 >>> from prism_mesa import measure, run
 >>> result = run({"agents.n": 100, "rounds": 12}, pictures=False)
 >>> measure(result, ["gini_impressions", "cascade_mean"]).round(2).to_dict()
-{'gini_impressions': 0.9, 'cascade_mean': 1.45}
+{'gini_impressions': 0.92, 'cascade_mean': 1.55}
 
 ```
 

@@ -21,6 +21,7 @@ from prism_mesa.statechart import AgentState
 shares = st.sampled_from([None, 0.0, 0.5, 1.0])
 _utilities = st.fixed_dictionaries(
     {
+        "utility_weight": st.sampled_from([1.0, 0.5]),
         "utility_sensitivity": st.sampled_from([0.05, 0.01]),
         "utility_appeal_sigma": st.sampled_from([3.0, 1.0]),
         "utility_gamma": st.sampled_from([0.3, 0.0, 1.0]),
@@ -55,7 +56,6 @@ _people = st.fixed_dictionaries(
         "feed_size": st.sampled_from([6, 60, 3, 2, 1]),
         "feed_window": st.integers(1, 3),
         "feed_glances": st.sampled_from([1, 3, 10]),
-        "utility_weight": st.sampled_from([1.0, 0.5]),
         "records_transitions": shares,
         "records_impressions": shares,
         "records_engagements": shares,

@@ -31,6 +31,8 @@ def plain(changes=None):
     if given.get("agents.n", 1000) <= PLAIN["network.mean_degree"]:  # all follow all others, as by default
         idle.add("network.mean_degree")
     made = PLAIN | given
+    if made.get("clock.round_minutes", 60) % (24 * 60) == 0:
+        idle.add("agents.hours")
     if made["agents.activity_sigma"] == 0 and not (made["agents.post_sigma"] and made["agents.post_rate"]):
         idle.add("agents.popularity")
     if not made["agents.post_rate"]:

@@ -4,10 +4,13 @@ import json
 from pathlib import Path
 
 import pytest
+from worlds import PLAIN_FILE
 
 from prism_mesa.view.study import style
 
 TINY = (
+    PLAIN_FILE,
+    "name=run",
     "agents.n=40",
     "rounds=6",
     "ticks_per_round=8",

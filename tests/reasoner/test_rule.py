@@ -39,7 +39,8 @@ RULE = RuleReasoner()
 
 def choices(n=1, options=(C, S), **changed):
     columns = {
-        "relevance": np.full(n, 0.5),
+        "relevance": np.full(n, 0.3),
+        "utility": np.full(n, 0.5),
         "low": np.full(n, 0.4),
         "high": np.full(n, 0.6),
         "velocity": np.zeros(n, np.int64),
@@ -54,13 +55,14 @@ def choices(n=1, options=(C, S), **changed):
 def some_choices(n, seed, options):
     draw = Streams(seed)
     rows = np.arange(n)
-    column = {name: draw.uniform(name, rows) for name in ("relevance", "low", "width", "draws")}
+    column = {name: draw.uniform(name, rows) for name in ("relevance", "utility", "low", "width", "draws")}
     traits = 1 + 4 * np.stack([draw.uniform(f"trait {k}", rows) for k in range(5)], axis=1)
     shares = np.stack([draw.uniform(f"share {k}", rows) for k in range(3)], axis=1)
     return choices(
         n,
         options,
         relevance=column["relevance"],
+        utility=column["utility"],
         low=column["low"],
         high=column["low"] + 0.3 * column["width"],
         velocity=draw.integers("velocity", rows, 3000),
@@ -85,7 +87,7 @@ def test_the_probability_is_the_logistic_of_the_published_sum():
     z = -0.33 + 1.5 * 0.5 + 0.3 * math.log(1 + 6)
     z += 0.34 * (4 - 3.1) / 0.78 + 0.10 * (3 - 3.86) / 0.59 - 0.15 * (2 - 3.64) / 0.77
     z += 0.31 * (1.5 - 2.68) / 0.87 + 0.24 * (3.5 - 3.91) / 0.7
-    given_ = choices(relevance=[0.55], velocity=[6], traits=[[4, 3, 2, 1.5, 3.5]])
+    given_ = choices(utility=[0.55], velocity=[6], traits=[[4, 3, 2, 1.5, 3.5]])
     assert RULE.engage_probability(given_)[0] == pytest.approx(1 / (1 + math.exp(-z)), abs=0.25 / 64 + 1e-9)
 
 
@@ -104,17 +106,17 @@ def test_a_question_about_a_post_with_media_gets_what_its_column_gets_and_is_tol
     assert RULE.log_odds(replace(asked, post=None))["its media"] == 0
 
 
-def test_relevance_and_velocity_raise_the_probability_up_to_their_caps():
-    by_relevance = RULE.engage_probability(choices(41, relevance=np.linspace(0, 1, 41)))
+def test_utility_and_velocity_raise_the_probability_up_to_their_caps():
+    by_utility = RULE.engage_probability(choices(41, utility=np.linspace(0, 1, 41)))
     by_velocity = RULE.engage_probability(choices(6, velocity=[0, 1, 10, 100, 1023, 10**9]))
-    assert (np.diff(by_relevance) >= 0).all()
-    assert by_relevance[0] == by_relevance[5] < by_relevance[20] < by_relevance[35] == by_relevance[40]
+    assert (np.diff(by_utility) >= 0).all()
+    assert by_utility[0] == by_utility[5] < by_utility[20] < by_utility[35] == by_utility[40]
     assert (np.diff(by_velocity[:5]) > 0).all()
     assert by_velocity[4] == by_velocity[5]
 
 
 def test_a_band_without_width_counts_as_its_middle():
-    narrow = choices(2, relevance=[0.1, 0.9], low=[0.5, 0.5], high=[0.5, 0.5])
+    narrow = choices(2, utility=[0.1, 0.9], low=[0.5, 0.5], high=[0.5, 0.5])
     assert (RULE.engage_probability(narrow) == RULE.engage_probability(choices())[0]).all()
 
 
@@ -180,11 +182,11 @@ def test_a_batch_of_questions_gets_what_the_columns_get_in_the_order_of_asks():
     for i, options in enumerate([(C, S), (LIKE, REPLY, S), (C, S), (S, REST)] * 5):
         draw = (i * 0.37) % 1
         persona = Persona(f"a{i}", propensities=(0.5, 0.2, 0.3), low=0.4, high=0.6)
-        post = Post(relevance=0.4 + i / 100, velocity=i)
+        post = Post(relevance=0.5, utility=0.4 + i / 100, velocity=i)
         asks.append(
             PlacedQuestion(Question(persona, AgentState.EVALUATING, "decides", options, post), agent=i, draw=draw)
         )
-        columns = choices(options=options, relevance=[post.relevance], velocity=[i], draws=[draw])
+        columns = choices(options=options, utility=[post.utility], velocity=[i], draws=[draw])
         expected.append(options[RULE.choose(columns)[0]])
     answers = RULE.answer(asks)
     assert [answer.choice for answer in answers] == expected
@@ -214,7 +216,7 @@ def test_without_a_post_the_middle_of_the_band_counts():
 
 def test_the_weights_of_the_parameters_are_used():
     flat = RuleReasoner(RuleParams(slope=0, velocity=0, media=0))
-    many = choices(3, relevance=[0, 0.5, 1], velocity=[0, 50, 1000], media=[True, False, True])
+    many = choices(3, utility=[0, 0.5, 1], velocity=[0, 50, 1000], media=[True, False, True])
     assert len(set(flat.engage_probability(many))) == 1
 
 

@@ -70,6 +70,7 @@ ANOTHER = {
     "reasoner.persona": "archetype",
     "reasoner.spend_on": "followed",
     "scheduler": "mesa",
+    "utility.gamma": 0.0,
     "utility.reshared": 3.0,
     "utility.theta": 3.0,
     "statechart.chart": named(build_chart(asks_action=True), "asking"),

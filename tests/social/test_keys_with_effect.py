@@ -34,7 +34,7 @@ def folder_of_its_own(tmp_path, monkeypatch):
     [
         ({}, ""),
         ({"feed.mode": "x_algo"}, "feed."),
-        ({"utility.sensitivity": 0.05, "utility.gamma": 0.5, "network.close_ties": 3}, "utility."),
+        ({"utility.sensitivity": 0.05, "utility.gamma": 1.0, "network.close_ties": 3}, "utility."),
         ({"agents.session": 4.0}, "agents.session"),
     ],
 )

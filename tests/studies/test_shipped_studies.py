@@ -19,19 +19,22 @@ ROOT = Path(__file__).parents[2]
 STUDIES = {file.stem: file for file in sorted((ROOT / "configs" / "studies").glob("*.yaml"))}
 
 
-def conditions(study):
-    """Return the configuration of each condition, by hand."""
-    base = study.base if isinstance(study.base, dict) else read_yaml(ROOT / "configs" / "studies" / study.base)
+def conditions(study, most=None):
+    """Return the configuration of each condition, by hand, or of some that hold every value of the few factors."""
+    base = study.base
+    if isinstance(base, str):
+        [file] = [file for file in (ROOT / base, ROOT / "configs" / "studies" / base) if file.is_file()]
+        base = read_yaml(file)
     points = [{}]
     for key, values in study.vary.items():
         points = [point | {key: value} for point in points for value in values]
-    for arm in study.arms.values() or [{}]:
-        for point in points:
-            yield make_config(merged(nested(base), nested({**study.set, **arm, **point})))
+    own = [{**study.set, **arm, **point} for arm in study.arms.values() or [{}] for point in points]
+    for values in own[:: -(-len(own) // most) if most else 1]:
+        yield make_config(merged(nested(base), nested(values)))
 
 
-def test_there_are_these_five():
-    assert set(STUDIES) == {"media", "network_position", "feeds", "who_decides", "robustness"}
+def test_there_are_these_six():
+    assert set(STUDIES) == {"media", "network_position", "feeds", "who_decides", "robustness", "sensitivity"}
 
 
 @pytest.mark.parametrize("name", STUDIES)
@@ -48,12 +51,12 @@ def test_a_shipped_study_begins_with_what_it_found_and_names_what_there_is(name)
 @pytest.mark.parametrize("name", STUDIES)
 def test_no_condition_of_a_shipped_study_sets_a_key_in_vain(name, monkeypatch):
     monkeypatch.chdir(ROOT)  # from where the file of a distilled model is named
-    made = list(conditions(read_study(STUDIES[name])))
-    for config in made[:: -(-len(made) // 6)]:  # six of them hold every value of the few factors
+    for config in conditions(read_study(STUDIES[name]), most=6):
         if config.reasoner.kind != "embedded":
             with warnings.catch_warnings():
                 warnings.simplefilter("error", PrismWarning)
-                SocialModel(config.model_copy(update={"agents": config.agents.model_copy(update={"n": 150})})).close()
+                n = max(150, round(config.network.mean_degree) + 1)
+                SocialModel(config.model_copy(update={"agents": config.agents.model_copy(update={"n": n})})).close()
 
 
 @pytest.mark.parametrize("name", ["media", "network_position"])

@@ -93,7 +93,7 @@ def test_a_run_says_of_whoever_ends_it_from_outside_that_it_was_killed(tmp_path,
 SCRIPT = """
 import sys
 from pathlib import Path
-sys.path.insert(0, {tests!r})
+sys.path[:0] = {tests!r}
 from engine_jobs import good_job, job_that
 from prism_mesa.studies.engines.executors import open_engine
 from prism_mesa.studies.engines.supervise import run_supervised
@@ -112,7 +112,7 @@ with open_engine({kind!r}, workers=2) as engine:
 def script(folder, *, hangs, kind="local"):
     """Start a script without a guard of `__main__`."""
     file = folder / "study_script.py"
-    tests = str(Path(__file__).parent)
+    tests = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
     file.write_text(SCRIPT.format(tests=tests, folder=str(folder), hangs=hangs, kind=kind))
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     return subprocess.Popen([sys.executable, str(file)], cwd=folder, **pipes)

@@ -9,7 +9,7 @@ from worlds import facts, plain, ran, small
 
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import why
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import ClockParams
@@ -124,7 +124,9 @@ def test_who_was_online_comes_again_and_the_mean_stays():
 
 def test_bursts_do_not_keep_agents_of_activity_0_or_in_hours_without_weight():
     held = {"agents_activity_sigma": 0.0, "agents_persistence": 0.9}
-    assert rounds_of(ran(small(agents_activity=0.0, **held)))["online"].tolist() == [0, 0, 0]
+    with pytest.warns(NotedWarning, match="agents.persistence: no effect"):
+        nobody = small(agents_activity=0.0, **held)
+    assert rounds_of(ran(nobody))["online"].tolist() == [0, 0, 0]
     model = ran(small(agents_activity=0.9, agents_hours=NOON, **held), 14)
     assert rounds_of(model)["online"].tolist() == [0] * 12 + [30, 0]
 

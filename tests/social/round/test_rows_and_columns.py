@@ -20,7 +20,10 @@ from prism_mesa.social.round import walk as walking
 from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.statechart import AgentState, F, Statechart, Transition
 
-pytestmark = pytest.mark.filterwarnings("ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:SocialModel. the guard of:prism_mesa.errors.PrismWarning"),
+    pytest.mark.filterwarnings("ignore:SocialModel. chart .* posts below:prism_mesa.errors.NotedWarning"),
+]
 
 
 def whim(prompt):

@@ -87,8 +87,12 @@ def passed_without(chart: Statechart, glances: int) -> tuple[str, ...]:
     other = [
         f"{state.value} --{trigger}-->"
         for trigger, state, target in on_the_way
-        if [(t.target, t.guard, t.action) for t in chart.transitions if (t.trigger, t.source) == (trigger, state)]
-        != [(target, None, None)]
+        if [
+            (t.target, t.guard is None, t.action is None)  # an expression that is compared is another expression
+            for t in chart.transitions
+            if (t.trigger, t.source) == (trigger, state)
+        ]
+        != [(target, True, True)]
     ]
     if not other:
         return ()

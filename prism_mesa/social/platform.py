@@ -219,7 +219,7 @@ class Platform:
         """Return what each post is worth to the reader before it; `matches` are their similarities."""
         tastes, tables = self.tastes
         if not tastes.sensitivity:
-            return np.asarray(tastes.weight * relevance_of(matches))
+            return np.asarray(relevance_of(matches))
         found = np.empty(len(posts), np.float64)
         who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
         utilities(who, what, near, UNIT_LENGTH, self.posts.table, tastes, tables, found)

@@ -67,7 +67,7 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     likes = plain(", ".join(who.interests), 400) or "nothing in particular"
     yield f"{plain(who.name, NAME_CAP)} (agent {who.row}) likes {likes}; {who.personality}."
     yield (
-        f"{_WORTH[who.model.params.utility.sensitivity > 0]} It ignores posts below {who.low_threshold:.3f} and "
+        f"{_COMPARED[who.model.params.utility.sensitivity > 0]} It ignores posts below {who.low_threshold:.3f} and "
         f"engages above {who.high_threshold:.3f}; between them the choice is open."
     )
     there = [r.round for r in explanation.rounds if r.came_online]
@@ -188,7 +188,7 @@ def _worth(explanation: Explanation, move: Move) -> str:
     return f"Its utility: {own.weight:g} x relevance {relevance:.3f} + {own.sensitivity:g} x log-odds ({made_of})."
 
 
-_WORTH = {
+_COMPARED = {
     False: "Relevance is the similarity of a post's topics and its interests, 0 to 1.",
     True: "Utility is what a post is worth to it: its relevance (the similarity of topics and interests, 0 to 1), and "
     "log-odds of appeal, age, closeness and mood, each with its weight.",

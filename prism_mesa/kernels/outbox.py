@@ -29,7 +29,7 @@ class Outbox(NamedTuple):
         start: The w-th agent who has any has items ``start[w]`` .. ``start[w + 1] - 1``, oldest first.
         item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``;
             and one more, which counts for nothing.
-        old_roots: Roots of visible posts that are older than all these, ascending.
+        old_roots: Roots of visible posts that are older than all these, ascending; one may stand there more than once.
     """
 
     first: int

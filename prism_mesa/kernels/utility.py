@@ -63,44 +63,28 @@ class TasteTables(NamedTuple):
 
 
 @part_of_kernels
-def utility_at(
-    row: Any,
-    post: Any,
-    relevance: float,
-    tastes: Tastes,
-    root_of: Int32,
-    kind: npt.NDArray[np.uint8],
-    author_of: Int32,
-    round_of: Int32,
-    key: npt.NDArray[np.uint64],
-    appeal: npt.NDArray[np.float32],
-    aged: Floats,
-    mood: Floats,
-    indptr: Int64,
-    indices: Int32,
-    close_indptr: Int64,
-    close_indices: Int32,
-) -> float:
+def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
     """Return the utility of a post of this relevance to the agent of a row.
 
     Every array that is handed over is counted, which takes twice as long as all the rest; so `kernels.walk` has these
-    lines once more, where agents scroll past posts.
+    lines once more, where agents scroll past posts, and calls this only if there is more than relevance.
     """
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
-        root, author = np.int64(root_of[post]), author_of[post]
+        root, author = np.int64(posts.root[post]), posts.author[post]
         share, more = 1.0, 0.0
-        if kind[post] == RESHARE:
+        if posts.kind[post] == RESHARE:
             share, more = tastes.gamma, tastes.reshared
-        elif tastes.gamma != 1.0 and not is_among(indices, indptr[row], indptr[row + 1], author):
+        elif tastes.gamma != 1.0 and not is_among(tables.indices, tables.indptr[row], tables.indptr[row + 1], author):
             share = tastes.gamma
         if tastes.closeness != 0.0:
-            for i in range(close_indptr[row], close_indptr[row + 1]):
-                if close_indices[i] == author:
+            for i in range(tables.close_indptr[row], tables.close_indptr[row + 1]):
+                if tables.close_indices[i] == author:
                     more += tastes.closeness
-        draw = mixed(mixed(tastes.mood_key, key[root]), np.uint64(row)) >> MOOD_SHIFT
-        age = np.int64(min(max(tastes.now - round_of[root], 0), len(aged) - 1))
-        utility += tastes.sensitivity * (share * appeal[root] - aged[age] + more + mood[np.int64(draw)])
+        draw = mixed(mixed(tastes.mood_key, posts.key[root]), np.uint64(row)) >> MOOD_SHIFT
+        age = np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.aged) - 1))
+        odds = share * posts.appeal[root] - tables.aged[age] + more + tables.mood[np.int64(draw)]
+        utility += tastes.sensitivity * odds
     return utility
 
 
@@ -116,30 +100,6 @@ def utilities(
     out: Floats,
 ) -> None:
     """Write the utility of each of the posts `shown` to the reader before it; arrays of one length."""
-    root, kind, author, round_of = posts.root, posts.kind, posts.author, posts.round
-    key, appeal, aged, mood = posts.key, posts.appeal, tables.aged, tables.mood
-    indptr, indices, close_indptr, close_indices = (
-        tables.indptr,
-        tables.indices,
-        tables.close_indptr,
-        tables.close_indices,
-    )
     for i in range(len(out)):
-        out[i] = utility_at(
-            readers[i],
-            shown[i],
-            relevance_at(matches[i], unit_length),
-            tastes,
-            root,
-            kind,
-            author,
-            round_of,
-            key,
-            appeal,
-            aged,
-            mood,
-            indptr,
-            indices,
-            close_indptr,
-            close_indices,
-        )
+        relevance = relevance_at(matches[i], unit_length)
+        out[i] = utility_at(readers[i], shown[i], relevance, tastes, tables, posts)

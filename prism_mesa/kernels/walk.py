@@ -134,6 +134,9 @@ def walk(
     n_stopped, n_impressions, n_engagements, n_moves = 0, 0, 0, 0
     keeps_step = min(1, len(keeps) - 1)
     last = min(until, setting.ticks)
+    sees = chart.sees_trigger
+    scrolls_past = setting.glances > 1 and sees >= 0
+    has_odds = tastes.sensitivity != 0.0  # utility is more than relevance
     register = programs.registers.copy()
     touched = np.int64(0)
     for i in range(len(rows)):
@@ -184,29 +187,17 @@ def walk(
                                 if loaded != post:
                                     loaded = post
                                     load_post(register, used, row, post, post, matches, interests, posts, unit_length)
-                                    register[UTILITY] = utility_at(
-                                        row,
-                                        post,
-                                        register[RELEVANCE],
-                                        tastes,
-                                        root_of,
-                                        kind,
-                                        author_of,
-                                        round_of,
-                                        key_of,
-                                        appeal,
-                                        aged,
-                                        mood,
-                                        indptr,
-                                        indices,
-                                        close_indptr,
-                                        close_indices,
-                                    )
+                                    register[UTILITY] = register[RELEVANCE]
+                                    if has_odds:
+                                        relevance = register[RELEVANCE]
+                                        register[UTILITY] = utility_at(
+                                            row, post, relevance, tastes, taste_tables, posts
+                                        )
                             if run_program(program, code, left, right, result, start, register) != 1:
                                 continue
                         trigger = rule_trigger[rule]
                         break
-                if setting.glances > 1 and trigger >= 0 and trigger == chart.sees_trigger:
+                if scrolls_past and trigger == sees:
                     # scroll past what lies below the band, as `social.round.effects.pass_posts` does for one agent
                     trigger, waited, loaded = np.int32(NOTHING), np.int64(0), np.int64(NO_POST)
                     most = n_read[row] + setting.glances
@@ -214,7 +205,7 @@ def walk(
                         ahead = np.int64(feed[row, n_read[row]])
                         match = match_of(interests, vectors, row, text_id[ahead])
                         utility = tastes.weight * relevance_at(match, unit_length)
-                        if tastes.sensitivity != 0.0:  # as `kernels.utility.utility_at`
+                        if has_odds:  # as `kernels.utility.utility_at`
                             root, author = np.int64(root_of[ahead]), author_of[ahead]
                             share, more = 1.0, 0.0
                             if kind[ahead] == RESHARE:
@@ -233,7 +224,7 @@ def walk(
                             register[UTILITY] = utility
                             loaded = ahead
                             load_post(register, used, row, ahead, post, matches, interests, posts, unit_length)
-                            trigger, waited = np.int32(chart.sees_trigger), np.int64(register[WAITED])
+                            trigger, waited = np.int32(sees), np.int64(register[WAITED])
                             break
                         n_read[row] += 1
                         impressions[0, n_impressions] = tick
@@ -246,7 +237,7 @@ def walk(
                 if outcome == GUARDED:
                     cell = cells[trigger, state]
                     at_hand = post
-                    if trigger == chart.sees_trigger and n_read[row] < n_feed[row]:
+                    if trigger == sees and n_read[row] < n_feed[row]:
                         at_hand = np.int64(feed[row, n_read[row]])
                     key, first = np.int64(0), arm_start[cell]
                     for arm in range(first, arm_start[cell + 1]):
@@ -256,24 +247,10 @@ def walk(
                             if reads_post[program] and loaded != at_hand:
                                 loaded = at_hand
                                 load_post(register, used, row, at_hand, post, matches, interests, posts, unit_length)
-                                register[UTILITY] = utility_at(
-                                    row,
-                                    at_hand,
-                                    register[RELEVANCE],
-                                    tastes,
-                                    root_of,
-                                    kind,
-                                    author_of,
-                                    round_of,
-                                    key_of,
-                                    appeal,
-                                    aged,
-                                    mood,
-                                    indptr,
-                                    indices,
-                                    close_indptr,
-                                    close_indices,
-                                )
+                                register[UTILITY] = register[RELEVANCE]
+                                if has_odds:
+                                    relevance = register[RELEVANCE]
+                                    register[UTILITY] = utility_at(row, at_hand, relevance, tastes, taste_tables, posts)
                             value = run_program(program, code, left, right, result, start, register)
                         if value == FAULT:
                             outcome = np.int64(UNDECIDED)
@@ -293,7 +270,7 @@ def walk(
                 # take the transition and do what it entails, as `social.round.effects.apply_effects` does for one agent
                 target = outcome
                 move = np.int64(trigger) << 6 | state << 3 | target
-                reads = trigger == chart.sees_trigger and n_read[row] < n_feed[row]
+                reads = trigger == sees and n_read[row] < n_feed[row]
                 waited = np.int64(0)
                 if setting.depth > 0 and state != target:
                     place = total[row] % setting.depth

@@ -74,7 +74,7 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outb
     root = posts.root[first:]
     if n:
         fill_outbox(posts.author[first:], root, start, wrote, writers, item)
-    return Outbox(first, n, wrote, writers, start, item, np.unique(root[root < first]))
+    return Outbox(first, n, wrote, writers, start, item, np.sort(root[root < first]))
 
 
 def _scoring(

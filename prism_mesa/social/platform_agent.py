@@ -60,7 +60,7 @@ class PlatformAgent:
             self.fire(TIMEOUT, self.current_post)
             return
         trigger = next_trigger(state, self, self.current_post)
-        scrolls = trigger == SEES_POST and self._platform.params.feed.glances > 1
+        scrolls = trigger == SEES_POST in self._platform.tables.triggers and self._platform.params.feed.glances > 1
         if trigger is not None and not (scrolls and not pass_posts(self._platform, self.row)):
             self.fire(trigger, self.next_post if trigger == SEES_POST else self.current_post)
 

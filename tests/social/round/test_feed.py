@@ -305,4 +305,4 @@ def test_one_reshare_of_an_old_root_makes_no_room_for_all_posts_since():
         posts.add(np.arange(10), np.zeros(10, np.int64), round_, POST, -1, root, np.arange(10, dtype="u8"))
     outbox = feed.outbox_of(posts, FeedParams(window=1), 10, 49)
     assert outbox.n == 10
-    assert outbox.old_roots.tolist() == [3]
+    assert set(outbox.old_roots.tolist()) == {3}

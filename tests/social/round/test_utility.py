@@ -1,6 +1,7 @@
 """What a post is worth to a reader: the formula, its parts, and what goes by it."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import UtilityParams
 from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.posts import RESHARE
+from prism_mesa.statechart import AgentState, Statechart, Transition
 from prism_mesa.streams import Streams
 
+IDLE, SCROLLING = AgentState.IDLE, AgentState.SCROLLING
 ALL = {
     "utility_sensitivity": 0.05,
     "utility_weight": 0.5,
@@ -186,6 +189,16 @@ def test_who_passes_posts_does_not_tire_of_scrolling():
         passed[row["agent"]] = max(row["tick"], passed.get(row["agent"], 0))
     assert max(passed.values()) > 4
     assert all(m["tick"] > passed.get(m["agent"], 0) for m in rests)
+
+
+@pytest.mark.parametrize("scheduler", ["mesa", "columns"])
+def test_under_a_chart_that_knows_no_posts_nothing_is_passed(scheduler):
+    order = [IDLE, SCROLLING, *(state for state in AgentState if state not in (IDLE, SCROLLING)), IDLE]
+    steps = [Transition("feed_ready" if a is IDLE else "timeout", a, b) for a, b in pairwise(order)]
+    chart = Statechart(AgentState, steps, IDLE)
+    model = ran(small(**ALL, feed_glances=10, chart=chart, scheduler=scheduler), 3)
+    assert model.population.n_feed.any()
+    assert model.platform.totals["impressions"] == 0
 
 
 def test_feeds_are_as_long_as_a_session():

@@ -34,7 +34,7 @@ class GaussianProcess:
     lengths: Floats
     mean: float
     scale: float
-    _factor: tuple[Floats, bool]
+    _whitening: Floats
     _weights: Floats
 
     @classmethod
@@ -54,14 +54,22 @@ class GaussianProcess:
         factor = cho_factor(_covariance(points, points, lengths) + np.exp(best.x[-1]) * np.eye(len(y)), lower=True)
         weights = cho_solve(factor, y)
         scale = float(np.sqrt(y @ weights / len(y)))
-        return cls(points, lengths, mean, scale * spread, factor, weights * spread)
+        whitening = solve_triangular(factor[0], np.eye(len(y)), lower=True)  # once, as it is asked at many places
+        return cls(points, lengths, mean, scale * spread, whitening, weights * spread)
 
     def at(self, places: Floats) -> tuple[Floats, Floats]:
         """Return the mean and the standard deviation of the function at places, shape (m, axes)."""
         across = _covariance(places, self.points, self.lengths)
-        seen = solve_triangular(self._factor[0], across.T, lower=True)
+        seen = self._whitening @ across.T
         left = np.maximum(1.0 - np.einsum("ij,ij->j", seen, seen), 0.0)
-        return self.mean + across @ self._weights, self.scale * np.sqrt(left)
+        return self._mean(across), self.scale * np.sqrt(left)
+
+    def mean_at(self, places: Floats) -> Floats:
+        """Return the mean of the function at places, shape (m, axes)."""
+        return self._mean(_covariance(places, self.points, self.lengths))
+
+    def _mean(self, across: Floats) -> Floats:
+        return np.asarray(self.mean + across @ self._weights)
 
 
 def _covariance(left: Floats, right: Floats, lengths: Floats) -> Floats:
@@ -139,6 +147,10 @@ class Surrogate:
         """
         total = np.zeros(len(places))
         for process in self.processes:
-            mean, sd = process.at(places)
-            total += np.sinh(np.maximum(np.abs(mean) - leeway * sd, 0.0)) ** 2
+            if leeway:
+                mean, sd = process.at(places)
+                off = np.maximum(np.abs(mean) - leeway * sd, 0.0)
+            else:
+                off = process.mean_at(places)
+            total += np.sinh(off) ** 2
         return total

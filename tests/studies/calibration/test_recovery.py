@@ -93,9 +93,9 @@ def test_what_data_do_not_tell_is_not_identified(data, jobs, tmp_path):
 
 @pytest.mark.slow
 def test_runs_in_processes_of_their_own_at_the_same_time_try_the_same(data, tmp_path, request):
-    plan = plan_of(data, first=4)
-    two = calibrate(plan, open_calibration_folder(plan, tmp_path / "two"), Engine(workers=2), Budget(12))
+    plan = plan_of(data, first=2)
+    two = calibrate(plan, open_calibration_folder(plan, tmp_path / "two"), Engine(workers=2), Budget(8))
     request.getfixturevalue("jobs")  # from here on in this process, one after another
-    one = calibrate(plan, open_calibration_folder(plan, tmp_path / "one"), Engine(workers=1), Budget(12))
+    one = calibrate(plan, open_calibration_folder(plan, tmp_path / "one"), Engine(workers=1), Budget(8))
     for file in ("trials.json", "trials.parquet", "fitted.parquet", "parameters.parquet"):
         assert (one.calibration_dir / file).read_bytes() == (two.calibration_dir / file).read_bytes()

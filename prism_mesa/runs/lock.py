@@ -126,10 +126,10 @@ def lock_run(folder: Path, *, round_: int | None = None) -> Iterator[RunLock]:
         lock.release()
 
 
-def held(folder: Path) -> bool:
-    """Return whether a process writes to a run's folder now."""
+def held(folder: Path, name: str = LOCK) -> bool:
+    """Return whether a process writes to a run's folder now; `name` is that of the file that it locks."""
     try:
-        number = _opened(folder / LOCK, os.O_RDONLY)
+        number = _opened(folder / name, os.O_RDONLY)
     except OSError:
         return False
     try:

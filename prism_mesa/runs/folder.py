@@ -134,6 +134,8 @@ class RunFolder:
         part = self.path / f".{MANIFEST}"
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         part.replace(self.path / MANIFEST)
+        if self.lock is not None:
+            self.lock.ended = manifest.get("status") != "running"
         if unsigned and unsigned not in self.notes:
             self.notes.append(unsigned)
             warnings.warn(unsigned, PrismWarning, stacklevel=2)

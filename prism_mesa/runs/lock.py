@@ -21,7 +21,7 @@ from typing import Any, Final, TypeGuard
 from prism_mesa.errors import DataError, printable, shortened
 
 LOCK: Final = ".lock"
-"""The file's name. A run that came to an end, good or bad, takes it away; a run that died leaves it."""
+"""The file's name. A run that has written down how it ended takes it away; a run that died leaves it."""
 _BYTES: Final = 512
 """Of what stands in it, however much that is: one write takes the place of what stood there."""
 _EVERY_S: Final = 1.0
@@ -59,20 +59,26 @@ class Holder:
 
 
 class RunLock:
-    """The lock on a folder while it is held (see `lock_run`)."""
+    """The lock on a folder while it is held (see `lock_run`).
+
+    Attributes:
+        ended: Whether the folder says how the run ended: then the file is taken away with the lock. Else it stays, and
+            says how far the run came.
+    """
 
     def __init__(self, file: Path, number: int, holder: Holder) -> None:
         self._file, self._number, self._holder = file, number, holder
+        self.ended = False
         self._next = 0.0
         self._write(holder)
         _held_here.add(self)
 
     def note_round(self, round_: int) -> None:
         """Write down the round that the run is in now, if that was last done a second ago or more."""
-        now = time.monotonic()
+        self._holder, now = replace(self._holder, round=round_), time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY_S
-            self._write(replace(self._holder, round=round_))
+            self._write(self._holder)
 
     def _write(self, holder: Holder) -> None:
         if self._number >= 0:
@@ -81,11 +87,13 @@ class RunLock:
                 os.pwrite(self._number, text.ljust(_BYTES - 1) + b"\n", 0)
 
     def release(self) -> None:
-        """Take the file away, and let go of it."""
-        if self._number >= 0:
+        """Let go of it; of a run that has ended take the file away."""
+        if self._number >= 0 and self.ended:
             with suppress(OSError):  # the folder may be gone
                 self._file.unlink()
-            self.forget()
+        else:
+            self._write(self._holder)
+        self.forget()
 
     def forget(self) -> None:
         """Close the file, which lets go of the lock unless another process has the file open as well."""

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from prism_mesa.studies.listing import Listed
 
 _TITLES: Final = ("run", "what", "config", "seed", "status", "age", "size")
-_LONGEST: Final = 60
+_LONGEST_NAME: Final = 60
+_LONGEST_STATE: Final = 100
 _AGES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -47,9 +48,9 @@ def runs(
 
 def _row(one: "Listed") -> Sequence[str]:
     why = f": {one.error}" if one.status in ("damaged", "failed") and one.error else ""
-    name = printable(shortened(Path(one.run_dir).name, _LONGEST))
+    name = printable(shortened(Path(one.run_dir).name, _LONGEST_NAME))
     seed = "" if one.seed is None else str(one.seed)
-    state = shortened(f"{one.state}{why}", _LONGEST)
+    state = shortened(f"{one.state}{why}", _LONGEST_STATE)
     return name, one.kind, one.config, seed, state, age_in_words(one.age_s), size_in_words(one.size_bytes)
 
 

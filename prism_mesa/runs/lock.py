@@ -25,7 +25,7 @@ LOCK: Final = ".lock"
 _BYTES: Final = 512
 """Of what stands in it, however much that is: one write takes the place of what stood there."""
 _EVERY_S: Final = 1.0
-_TRIES: Final = 15
+_TRIES: Final = 10
 _PAUSE_S: Final = 0.02
 _MOST: Final = 2**31
 _LONGEST_NAME: Final = 100

@@ -60,7 +60,8 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     manifest = run.manifest
     done, llm = manifest.summary.rounds, manifest.llm
     if not done:
-        told = f"no quarter of it is known to have been completed (status {run.state})"
+        was = "was" if done == 0 else "is known to have been"
+        told = f"no quarter of it {was} completed (status {run.state})"
         raise DataError(f"{run_dir}: {told}: nothing to repeat{run.way_on}")
     values = manifest_values(run_dir, manifest)
     as_config(EconomyConfig, values, run_dir)

@@ -62,13 +62,13 @@ class RunLock:
     """The lock on a folder while it is held (see `lock_run`).
 
     Attributes:
-        ended: Whether the folder says how the run ended: then the file is taken away with the lock. Else it stays, and
-            says how far the run came.
+        ended: Whether the folder says how its run ended, or nothing has been written to it: then the file is taken away
+            with the lock. Else it stays, and says how far the run came.
     """
 
     def __init__(self, file: Path, number: int, holder: Holder) -> None:
         self._file, self._number, self._holder = file, number, holder
-        self.ended = False
+        self.ended = os.fstat(number).st_size == 0  # else a run died there
         self._next = 0.0
         self._write(holder)
         _held_here.add(self)
@@ -122,7 +122,7 @@ def lock_run(folder: Path, *, round_: int | None = None) -> Iterator[RunLock]:
 
     Args:
         folder: The folder.
-        round_: The round that the run goes on from, if it goes on.
+        round_: The round that the run goes on from, if it goes on; None: as the file has it, of a run that died.
 
     Raises:
         DataError: If another process, or this one, writes to it already, or it cannot be written to.
@@ -197,7 +197,6 @@ def take(number: int, *, shared: bool = False) -> bool | None:
 def _taken(folder: Path, round_: int | None) -> RunLock:
     file = folder / LOCK
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    me = Holder(os.getpid(), platform.node(), now, round_)
     while True:
         try:
             number = _opened(file, os.O_RDWR | os.O_CREAT)
@@ -208,7 +207,9 @@ def _taken(folder: Path, round_: int | None) -> RunLock:
             if taken is False or _says_so(number, kernel_locks=bool(taken)):
                 raise _busy(folder, _read(number))
             if _is_at(file, number):
-                return RunLock(file, number, replace(me, locks=bool(taken)))
+                before = _read(number)
+                known = before.round if before is not None and round_ is None else round_
+                return RunLock(file, number, Holder(os.getpid(), platform.node(), now, known, bool(taken)))
         except OSError as error:
             os.close(number)
             raise DataError(f"{file}: cannot be locked: {error.strerror}") from None

@@ -85,8 +85,7 @@ def test_many_at_once_are_one_after_another(tmp_path):
     def write():
         for _ in range(20):
             try:
-                with lock_run(tmp_path) as lock:
-                    lock.ended = True
+                with lock_run(tmp_path):
                     inside.append(1)
                     most.append(len(inside))
                     inside.pop()
@@ -100,6 +99,16 @@ def test_many_at_once_are_one_after_another(tmp_path):
         thread.join()
     assert set(most) == {1}
     assert len(most) + len(refused) == 80
+
+
+def test_a_lock_under_which_nothing_was_written_leaves_nothing(tmp_path):
+    with lock_run(tmp_path):
+        assert [file.name for file in tmp_path.iterdir()] == [LOCK]
+    assert list(tmp_path.iterdir()) == []
+    written(tmp_path)
+    with lock_run(tmp_path):
+        pass
+    assert last_holder(tmp_path).round == 7
 
 
 def test_whoever_only_looks_keeps_nobody_out(tmp_path):
@@ -134,9 +143,10 @@ def test_a_process_that_was_killed_holds_nothing_and_the_round_is_known(tmp_path
     assert not held(tmp_path)
     died = last_holder(tmp_path)
     assert (died.pid, died.host, died.round) == (process.pid, HERE, 7)
-    with lock_run(tmp_path, round_=7):
-        now = last_holder(tmp_path)
-    assert (now.pid, now.round) == (os.getpid(), 7)
+    for given, known in ((None, 7), (5, 5)):
+        with lock_run(tmp_path, round_=given):
+            now = last_holder(tmp_path)
+        assert (now.pid, now.round) == (os.getpid(), known)
 
 
 @pytest.mark.slow
@@ -161,6 +171,7 @@ def test_the_round_is_written_at_most_once_a_second_and_last_of_all(tmp_path, mo
     monkeypatch.setattr(time, "monotonic", lambda: now)
     seen = []
     with lock_run(tmp_path) as lock:
+        lock.ended = False
         seen.append(last_holder(tmp_path).round)
         for round_ in range(1, 9):
             lock.note_round(round_)

@@ -178,21 +178,32 @@ def _endings(path: str, names: list[str]) -> tuple[int, int]:
     Raises:
         ValueError: If a journal cannot be read.
     """
-    done: set[str] = set()
-    known: set[str] = set()
+    endings: dict[str, bool] = {}
     for name in names:
-        file = Path(path, name)
-        if not (name.startswith("journal") and name.endswith(".sqlite")) or file.is_symlink():
-            continue
+        if name.startswith("journal") and name.endswith(".sqlite"):
+            for run, ending in _rows(Path(path, name)):
+                endings[run] = endings.get(run, False) or ending == "done"
+    done = sum(endings.values())
+    return done, len(endings) - done
+
+
+def _rows(journal: Path) -> list[tuple[str, str]]:
+    """Return the runs of a journal with their endings; nothing is written, and no link followed: it may be anybody's.
+
+    Raises:
+        ValueError: If it cannot be read.
+    """
+    if any(journal.with_name(f"{journal.name}{log}").is_symlink() for log in ("", "-wal", "-shm", "-journal")):
+        return []
+    for how in ("mode=ro", "immutable=1"):  # the second: as the file stands, if a driver was killed while it wrote
         try:
-            with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", 1, uri=True)) as db:
-                db.execute("pragma query_only = on")
-                for run, ending in db.execute("select run, ending from runs"):
-                    known.add(run)
-                    done |= {run} if ending == "done" else set()
-        except (sqlite3.Error, TypeError) as error:
-            raise ValueError(f"{name}: cannot be read: {error}") from None
-    return len(done), len(known - done)
+            with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?{how}", 1, uri=True)) as db:
+                found = db.execute("select run, ending from runs").fetchall()
+        except sqlite3.Error as error:
+            told = f"{journal.name}: cannot be read: {error}"
+        else:
+            return [(str(run), str(ending)) for run, ending in found]
+    raise ValueError(told)
 
 
 def _listed(path: str, now: float, values: _Told, kind: Kind, told: _Told, size: int) -> Listed:

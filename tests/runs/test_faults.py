@@ -3,6 +3,8 @@
 import os
 import re
 import shutil
+import subprocess
+import sys
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import pytest
 from small_runs import TABLES, small, table_bytes
 
-from prism_mesa import open_run, replay, why
+from prism_mesa import Ledger, open_run, replay, why
 from prism_mesa.errors import DataError, PrismError, RunError
 from prism_mesa.runs import folder as folders
 from prism_mesa.runs.lock import LOCK
@@ -234,3 +236,33 @@ def test_a_damaged_ledger_is_named(damage, asked, tmp_path):
             ask()
         assert "\n" not in str(error.value)
     assert len(open_run(copy).table("rounds")) == len(open_run(asked).table("rounds"))
+
+
+FILLING = """
+import resource, sys
+sys.path[:0] = sys.argv[2:]
+from foreign_runs import WORLD
+from prism_mesa import Reasoner, run
+
+def full(done):
+    if done == 2:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (50_000, 50_000))  # no file may grow beyond
+
+asked = Reasoner(lambda prompt: "composing")
+run({**WORLD, "rounds": 5}, out=sys.argv[1], reasoner=asked, on_round=full, pictures=False)
+"""
+
+
+@pytest.mark.slow
+def test_a_disk_that_is_full_for_the_ledger_keeps_the_answers_that_were_paid_for(tmp_path):
+    here = Path(__file__).parent
+    command = [sys.executable, "-c", FILLING, str(tmp_path), str(here), str(here.parent)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    folder = only(tmp_path)
+    said = f"{folder}: round 2: ledger {folder}/decisions.sqlite: cannot be written (disk I/O error) (what was recorded"
+    assert said in done.stderr.splitlines()[-1]
+    with Ledger(folder / "decisions.sqlite", read_only=True) as ledger:
+        assert {row.round for row in ledger.asked()} >= {0, 1}
+        assert {row.key for row in ledger.asked() if row.round < 2} <= {row.key for row in ledger.answers()}
+    assert open_run(folder).status == "failed"
+    assert len(read_table(folder, "rounds")) == 2

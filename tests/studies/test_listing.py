@@ -232,3 +232,23 @@ def test_the_table_has_a_row_for_each_and_the_same_columns_if_there_is_none(tmp_
     pd.testing.assert_series_equal(empty.dtypes[["seed", "age_s"]], table.dtypes[["seed", "age_s"]])
     [row] = table.to_dict("records")
     assert (row["status"], row["round"], row["seed"], row["kind"]) == ("died", 6, 7, "platform")
+
+
+def test_a_journal_whose_driver_was_killed_while_it_wrote_is_read_and_left_as_it_is(tmp_path):
+    folder = study(tmp_path / "cascades", ["done"] * 2)
+    with closing(sqlite3.connect(folder / "journal.sqlite", isolation_level=None)) as db:
+        db.execute("pragma cache_size = 1")
+        db.execute("begin immediate")
+        db.executemany("insert into runs values (?, ?)", ((f"{n}" * 400, "done") for n in range(200)))
+        hot = {file.name: file.read_bytes() for file in folder.iterdir()}
+        db.execute("rollback")
+    assert "journal.sqlite-journal" in hot
+    for name, content in hot.items():
+        (folder / name).write_bytes(content)
+    read_only = closing(sqlite3.connect(f"{(folder / 'journal.sqlite').as_uri()}?mode=ro", uri=True))
+    with read_only as db, pytest.raises(sqlite3.OperationalError):
+        db.execute("select * from runs")
+    found = only(tmp_path)
+    assert (found.kind, found.error) == ("study", "")
+    assert found.status != "damaged"
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == hot

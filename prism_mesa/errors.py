@@ -132,7 +132,7 @@ def counted(n: int, what: str) -> str:
 
 def printable(text: str) -> str:
     """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
-    return "".join(char if char.isprintable() else " " for char in text)
+    return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
 
 
 def one_line[T](told: Callable[[T], str]) -> Callable[[T], str]:

@@ -84,7 +84,7 @@ def test_a_run_opens_while_it_is_running(tmp_path):
     run(SMALL | {"rounds": 1}, out=tmp_path, on_round=look, pictures=False)
     [opened] = seen
     assert (opened.status, opened.summary) == ("running", {})
-    assert repr(opened) == f"<RunResult running: {opened.run_dir}>"
+    assert repr(opened) == f"<RunResult running, round 1 of 1: {opened.run_dir}>"
 
 
 TAKE_A_RUN = {

@@ -24,6 +24,8 @@ from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
+from prism_mesa.runs.state import STATUSES
+from prism_mesa.runs.stopping import ended_by_signals
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
@@ -114,24 +116,23 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
         path: The run's folder, ``results/<run-id>``.
 
     Returns:
-        The run as its folder has it. Its status is `done`, `failed`, `interrupted`, or `running`: then it is still on
-        its way or was killed, its summary is empty, and its tables hold the rounds that were written so far.
+        The run as its folder has it. Its status is `done`, `failed`, `interrupted`, `running`, or `died` if its process
+        is gone without a word. Of a run that is running or died the summary is empty, the tables hold the rounds that
+        were written so far, and `state` tells the round that it is or was in.
 
     Raises:
         DataError: If there is no run, the folder is damaged, or holds something else (a survey, an interview, a study).
     """
     folder = folder_of(path)
-    manifest = read_run(folder).manifest
-    if manifest.status not in _STATUSES or manifest.config is None:
-        missing = "status" if manifest.status not in _STATUSES else "configuration"
+    recorded = read_run(folder)
+    manifest, state = recorded.manifest, recorded.state
+    if manifest.status not in STATUSES or manifest.config is None:
+        missing = "status" if manifest.status not in STATUSES else "configuration"
         raise DataError(f"{folder}: {MANIFEST} holds no {missing} of a run: it is damaged, or another version wrote it")
     summary, pictures = read_manifest(folder).get("summary", {}), tuple(sorted(folder.glob("*.png")))
     if summary:  # the folder may have been moved
         summary |= {"run_dir": str(folder), "pictures": [str(path) for path in pictures]}
-    return RunResult(folder, manifest.status, summary, pictures)
-
-
-_STATUSES = ("running", "done", "failed", "interrupted")
+    return RunResult(folder, state.status, summary, pictures, str(state) if state.unfinished else "")
 
 
 def replay(
@@ -217,6 +218,7 @@ class _Draw(Protocol):
     def __call__(self, run_dir: Path, *, partly: bool) -> list[Path]: ...
 
 
+@ended_by_signals()
 def _run_and_draw(go: Callable[[], RunResult], draw: _Draw) -> RunResult:
     """Run and draw; a run that was broken off has the pictures that can be drawn of it."""
     try:

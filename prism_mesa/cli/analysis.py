@@ -50,12 +50,14 @@ def why(
     from prism_mesa.params import whole_number
     from prism_mesa.runs.manifest import read_run
 
-    round_ = None if at is None else whole_number(at)
-    rounds = read_run(run_dir).manifest.planned if round_ is None else round_ + 1
+    round_, run = None if at is None else whole_number(at), read_run(run_dir)
+    rounds = run.manifest.planned if round_ is None else round_ + 1
     with progress_bar(rounds or 0, "rounds") as advance:
         report = explained(run_dir, agent, at, on_round=lambda done: advance(), trust=trust)
     for line in report.lines:
         show_line(line)
+    if run.state.unfinished:
+        say(f"prism: {run_dir}: {run.state}{run.way_on}")
 
 
 def survey(

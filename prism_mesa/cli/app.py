@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from prism_mesa.cli import analysis, calibration, runs, studies, validation
+from prism_mesa.cli import analysis, calibration, listing, runs, studies, validation
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError
@@ -21,6 +21,7 @@ app = typer.Typer(
 for command in (
     runs.run,
     runs.economy,
+    listing.runs,
     runs.replay,
     analysis.why,
     analysis.survey,

@@ -109,11 +109,13 @@ class RunRecords:
         for table in ("agents", "posts"):
             if not has_table(self.run_dir, table):
                 raise DataError(
-                    f"{run_dir}: no table {table!r} there (status {manifest.status}): it has not come to an end"
+                    f"{run_dir}: no table {table!r} there: it has not come to an end (status {self.run.state})"
+                    f"{self.run.way_on}"
                 )
         self.rounds = self._completed()
         if self.rounds == 0:
-            raise DataError(f"{run_dir}: no round of it was completed (status {manifest.status})")
+            told = f"no round of it was completed (status {self.run.state})"
+            raise DataError(f"{run_dir}: {told}{self.run.way_on}")
 
     def _completed(self) -> int:
         rounds = self.run.manifest.summary.rounds

@@ -63,7 +63,7 @@ def run_economy(
 
 @dataclass(frozen=True)
 class NationsRun:
-    """The work of a run of nations (see `lifecycle.Work`)."""
+    """The work of a run of nations (see `work.Work`)."""
 
     model: EconomyModel
     config: EconomyConfig

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, PrismWarning, said_openly
 from prism_mesa.runs.arrow_rows import Rows, WaitingRows, arrow_table
+from prism_mesa.runs.lock import RunLock, require_free
 from prism_mesa.runs.run_files import MANIFEST, file_of
 from prism_mesa.runs.trust import sign
 from prism_mesa.tables import TableSchema
@@ -40,6 +41,7 @@ class RunFolder:
     Attributes:
         cpu_s: CPU seconds that went into writing so far.
         notes: What whoever made the run should know of its folder.
+        lock: The lock that is held on it, which is told each round that begins; None if none is.
     """
 
     def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
@@ -49,6 +51,7 @@ class RunFolder:
         """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
         self.cpu_s = 0.0
+        self.lock: RunLock | None = None
         self.notes: list[str] = [f"an earlier attempt at this run lies in {aside.name}"] if aside else []
 
     def write(self, table: str, columns: Rows) -> None:
@@ -95,6 +98,8 @@ class RunFolder:
     def round_done(self) -> None:
         """Count a round; every `PART_ROUNDS` rounds what waits is written."""
         self._rounds += 1
+        if self.lock is not None:
+            self.lock.note_round(self._rounds)
         if self._rounds % PART_ROUNDS == 0:
             for table in self._open:
                 self._flush(table)
@@ -129,6 +134,8 @@ class RunFolder:
         part = self.path / f".{MANIFEST}"
         part.write_text(json.dumps(values, indent=2) + "\n", encoding="utf-8")
         part.replace(self.path / MANIFEST)
+        if self.lock is not None:
+            self.lock.ended = manifest.get("status") != "running"
         if unsigned and unsigned not in self.notes:
             self.notes.append(unsigned)
             warnings.warn(unsigned, PrismWarning, stacklevel=2)
@@ -184,10 +191,11 @@ def own_folder(out: Path, name: str) -> tuple[Path, Path | None]:
     That is the next of ``<name>.broken-1``, ``<name>.broken-2``, ...
 
     Raises:
-        DataError: If that cannot be done.
+        DataError: If that cannot be done, or somebody writes to the folder that is there.
     """
     make_folder(out)
     folder, aside = out / name, None
+    require_free(folder)
     try:
         if folder.exists():
             taken = [_number(other) for other in out.glob(f"{glob.escape(name)}.broken-*")]

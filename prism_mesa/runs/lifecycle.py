@@ -3,21 +3,23 @@
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import pandas as pd
 
 from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, one_line, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.arrow_rows import Rows
 from prism_mesa.runs.folder import RunFolder
+from prism_mesa.runs.lock import lock_run
 from prism_mesa.runs.machine import peak_memory_mb, provenance, wall_clock
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
+from prism_mesa.runs.stopping import EndAtOnceError, TerminatedError, go_on, last_tables
+from prism_mesa.runs.work import Records, Stepped, Work
 from prism_mesa.streams import digest64, fresh_seed
 from prism_mesa.tables import TableSchema
 
@@ -28,16 +30,19 @@ class RunResult:
 
     Attributes:
         run_dir: Its folder.
-        status: `done`, `failed` or `interrupted`; of a run that was opened also `running`.
+        status: `done`, `failed` or `interrupted`; of a run that was opened also `running`, or `died` if its process is
+            gone.
         summary: What it comes to; empty while it is running. ``prism run --json`` and ``prism economy --json`` print it
             with the clocks of the whole command.
         pictures: Those that were drawn into its folder.
+        state: Of a run that was running when it was opened, or died, also the round: `died in round 7 of 56`.
     """
 
     run_dir: Path
     status: str
     summary: dict[str, Any]
     pictures: tuple[Path, ...] = ()
+    state: str = ""
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a table of the run: one of `social.tables`, or of `economy.tables` for nations.
@@ -64,7 +69,7 @@ class RunResult:
             counts = {"agent": told.get("agents"), "round": told.get("rounds")}
         said = [counted(n, what) for what, n in counts.items() if isinstance(n, int)]
         said += [f"seed {told['seed']}"] if "seed" in told else []
-        return f"<RunResult {self.status}: {', '.join([*said, str(self.run_dir)])}>"
+        return f"<RunResult {self.state or self.status}: {', '.join([*said, str(self.run_dir)])}>"
 
 
 class RunBrokenError(RunError):
@@ -82,7 +87,7 @@ class RunBrokenError(RunError):
 
 
 class RunInterruptedError(KeyboardInterrupt):
-    """A run that Ctrl-C ended; `result` is as in `RunBrokenError`."""
+    """A run that Ctrl-C or SIGTERM ended; `result` is as in `RunBrokenError`."""
 
     def __init__(self, message: str, result: Any) -> None:
         super().__init__(shortened(message))
@@ -93,7 +98,7 @@ class RunTimer:
     """The clocks of a run, from when it is made."""
 
     def __init__(self) -> None:
-        self._wall, self._cpu = time.time(), time.process_time()
+        self._wall, self._cpu = time.monotonic(), time.process_time()
         self.rounds: list[float] = []
         """CPU seconds of each completed round, without what went into records."""
 
@@ -112,7 +117,7 @@ class RunTimer:
         """
         return {
             "cpu_s": time.process_time() - self._cpu,
-            "wall_s": time.time() - self._wall,
+            "wall_s": time.monotonic() - self._wall,
             "round_cpu_s": median(self.rounds[1:] or self.rounds or [0.0]),
         }
 
@@ -123,75 +128,6 @@ def as_before() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", PrismWarning)
         yield
-
-
-class Asked(Protocol):
-    """Who is asked in a run, and keeps answers."""
-
-    def record(self, ledger: Ledger | None, run: str) -> None:
-        """Keep what is asked and answered in a ledger, if there is one, under the name of a run."""
-        ...
-
-
-class Records(Protocol):
-    """Where the records of a run go: a `RunFolder`, or `in_memory.RowsInMemory`.
-
-    Attributes:
-        cpu_s: CPU seconds that went into them.
-        notes: What whoever made the run should know of them.
-    """
-
-    cpu_s: float
-    notes: list[str]
-
-    @property
-    def path(self) -> Path | None:
-        """The run's folder; None if it has none."""
-        ...
-
-    def write(self, table: str, columns: Rows) -> None:
-        """Append rows to a table."""
-        ...
-
-    def write_whole(self, table: str, blocks: Rows | Iterable[Rows]) -> None:
-        """Write a table in place of what it held."""
-        ...
-
-    def round_done(self) -> None:
-        """Count a round."""
-        ...
-
-
-class Work[R](Protocol):
-    """What a run does from the facts of its manifest to its end: what runs of one kind do not share with others.
-
-    `R` is where its records may go.
-    """
-
-    @property
-    def asked(self) -> Asked | None:
-        """Who is asked; None if nobody."""
-        ...
-
-    def scope(self) -> str:
-        """Return a name for all runs in which the same happens, if the answers are the same."""
-        ...
-
-    def facts(self) -> dict[str, Any]:
-        """Return what the manifest says before it begins, beside `machine.provenance`."""
-        ...
-
-    def carry_out(self, folder: R) -> str:
-        """Do it; return why it counts as failed although it came to its end, or an empty string."""
-        ...
-
-    def where(self) -> str:
-        """Return how far it has come, for errors."""
-        ...
-
-    def finish(self, folder: R, ending: Mapping[str, Any]) -> dict[str, Any]:
-        """Write the last tables, and return the summary; `ending`: status, and the error if there was one."""
-        ...
 
 
 def run_to_completion(
@@ -209,20 +145,27 @@ def run_to_completion(
     Raises:
         DataError: If the folder cannot be made.
         RunBrokenError: If the run cannot go on; its folder says `failed`, and keeps what was recorded.
-        RunInterruptedError: The same for KeyboardInterrupt, but that the folder says `interrupted`.
+        RunInterruptedError: The same for KeyboardInterrupt, but that the folder says `interrupted`; one that came while
+            the last tables of a whole run were written leaves a whole run.
     """
     manifest = {**provenance(), **work.facts()}
     folder = RunFolder(Path(out), name, tables, dated=dated)
-    folder.write_manifest(manifest)
-    try:
-        with Ledger(folder.path / LEDGER) as ledger:
-            if work.asked is not None:
-                work.asked.record(ledger, _name_in_ledgers(work, folder.path.name))
-            error = work.carry_out(folder)
-        folder.close()
-        return _ended(work, folder, manifest, _ending(error))
-    except BaseException as fault:
-        raise _broken_off(work, folder, manifest, fault) from fault
+    with lock_run(folder.path) as folder.lock:
+        try:
+            folder.write_manifest(manifest)
+            with Ledger(folder.path / LEDGER) as ledger:
+                if work.asked is not None:
+                    work.asked.record(ledger, _name_in_ledgers(work, folder.path.name))
+                error = work.carry_out(folder)
+            with last_tables() as signals:
+                folder.close()
+                result = _ended(work, folder, manifest, _ending(error))
+        except BaseException as fault:
+            raise _broken_off(work, folder, manifest, fault) from fault
+    if signals.came:
+        kept = f"{folder.path}: interrupted while its last tables were written (the run is kept there, and whole)"
+        raise RunInterruptedError(kept, result)
+    return result
 
 
 def run_without_folder(work: Work[Records], records: Records, name: str) -> dict[str, Any]:
@@ -273,17 +216,29 @@ def _broken_off(
 ) -> RunBrokenError | RunInterruptedError:
     """Write down how a run ended before its time, and return what is to be raised."""
     interrupted = isinstance(fault, KeyboardInterrupt)
-    text = shortened(f"{work.where()}: interrupted") if interrupted else _told(work, fault)
+    by = " by SIGTERM" if isinstance(fault, TerminatedError) else ""
+    text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _told(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     result = None
-    with _going_on(ending, "its manifest could not be written"):
-        folder.write_manifest({**manifest, **ending})
-    with _going_on(ending, "its last rows could not be written"):
-        folder.close()
-    with _going_on(ending, "its last tables could not be written"):
-        result = _ended(work, folder, manifest, ending)
+    with last_tables():
+        with _going_on(ending, _NO_MANIFEST):
+            folder.write_manifest({**manifest, **ending})
+        try:
+            if isinstance(fault, EndAtOnceError):
+                raise fault
+            with _going_on(ending, "its last rows could not be written"):
+                folder.close()
+            with _going_on(ending, "its last tables could not be written"):
+                result = _ended(work, folder, manifest, ending)
+        except EndAtOnceError:
+            ending["error"] += "; ended at once, without its last tables"
+            with _going_on(ending, _NO_MANIFEST):
+                folder.write_manifest({**manifest, **ending})
     kept = f"{folder.path}: {ending['error']} (what was recorded is kept there)"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
+
+
+_NO_MANIFEST: Final = "its manifest could not be written"
 
 
 @contextmanager
@@ -295,20 +250,14 @@ def _going_on(ending: dict[str, str], what: str) -> Iterator[None]:
         ending["error"] += f"; {what} ({type(second).__name__}: {second})"
 
 
-class Stepped(Protocol):
-    """A model whose rounds are run."""
-
-    recorder: Any
-
-    def step(self) -> None:
-        """Run the next round."""
-        ...
-
-
 def run_rounds(
     model: Stepped, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
-    """Step a model, its records going where they go; `on_round` is called with the rounds done, after each."""
+    """Step a model, its records going where they go; `on_round` is called with the rounds done, after each.
+
+    Raises:
+        KeyboardInterrupt: Also for a signal that came in a round and was lost there.
+    """
     model.recorder = records
     for done in range(1, rounds + 1):
         with watch.round(records):
@@ -316,6 +265,7 @@ def run_rounds(
         records.round_done()
         if on_round is not None:
             on_round(done)
+        go_on()
 
 
 WITHOUT_EFFECT: Final = set(

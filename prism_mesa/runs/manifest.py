@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
+from prism_mesa.runs.state import RunState, state_of
 from prism_mesa.runs.trust import Origin
 
 
@@ -102,6 +103,17 @@ class RecordedRun:
     folder: Path
     manifest: Manifest
     whose: Origin
+
+    @property
+    def state(self) -> RunState:
+        """How it stands now."""
+        return state_of(self.folder, self.manifest.status, self.manifest.planned)
+
+    @property
+    def way_on(self) -> str:
+        """What can be done with it if it has not come to its end, as the end of an error; else an empty string."""
+        way_on = self.state.way_on(self.folder, from_python=any(self.manifest.made_in_python))
+        return f"; {way_on}" if way_on else ""
 
 
 def read_run(run_dir: str | Path) -> RecordedRun:

@@ -56,10 +56,13 @@ def recorded_economy(run_dir: Path) -> EconomyConfig:
     Raises:
         DataError: If no quarter was completed.
     """
-    manifest = read_run(run_dir).manifest
+    run = read_run(run_dir)
+    manifest = run.manifest
     done, llm = manifest.summary.rounds, manifest.llm
     if not done:
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest.status}): nothing to repeat")
+        was = "was" if done == 0 else "is known to have been"
+        told = f"no quarter of it {was} completed (status {run.state})"
+        raise DataError(f"{run_dir}: {told}: nothing to repeat{run.way_on}")
     values = manifest_values(run_dir, manifest)
     as_config(EconomyConfig, values, run_dir)
     own: dict[str, Any] = {**_NOBODY, "kind": "rule"}

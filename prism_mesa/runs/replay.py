@@ -123,14 +123,12 @@ def _replayed(run_dir: Path, out: Path, on_round: Callable[[int], None] | None, 
             run_dir, lambda: run_economy(nations, out=out, llm=llm, on_round=show_progress), ECONOMY_TABLES, keep=keep
         )
     config = recorded_config(run_dir, trust=trust)
-    manifest = read_run(run_dir).manifest
-    status, rounds = manifest.status, manifest.summary.rounds
+    found = read_run(run_dir)
+    rounds = found.manifest.summary.rounds
     if rounds != config.rounds:
-        done = "none" if rounds is None else str(rounds)
-        raise DataError(
-            f"{run_dir}: has not come to its end (status {status}, {done} of {config.rounds} rounds): "
-            "there is nothing to compare"
-        )
+        done = "" if rounds is None else f", {rounds} of {config.rounds} rounds"
+        told = f"has not come to its end (status {found.state}{done}): there is nothing to compare"
+        raise DataError(f"{run_dir}: {told}{found.way_on}")
     return _repeated(run_dir, lambda: run(config, out=out, on_round=on_round), SOCIAL_TABLES, keep=keep)
 
 

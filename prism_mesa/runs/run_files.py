@@ -164,8 +164,22 @@ def _naming_file(file: Path) -> Iterator[None]:
         yield
     except PrismError:
         raise
-    except (OSError, pa.ArrowException, ValueError, OverflowError) as error:  # UnicodeDecodeError is a ValueError
-        raise DataError(f"{file}: cannot be read: {next(iter(str(error).splitlines()), 'it is damaged')}") from None
+    except _UNREADABLE as error:
+        where, why = _damaged_part(file, error)
+        raise DataError(f"{where}: cannot be read: {next(iter(str(why).splitlines()), 'it is damaged')}") from None
+
+
+_UNREADABLE = (OSError, pa.ArrowException, ValueError, OverflowError)  # UnicodeDecodeError is a ValueError
+
+
+def _damaged_part(file: Path, error: Exception) -> tuple[Path, Exception]:
+    """Return which file of a table cannot be read, and why: of a folder of parts the first such part."""
+    for part in files_of(file) if file.is_dir() else ():
+        try:
+            pq.ParquetFile(part).read().validate(full=True)
+        except _UNREADABLE as own:
+            return part, own
+    return file, error
 
 
 def read_manifest(run: str | Path) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from prism_mesa.runs.config import INPUT_FILES, Config, given_config
 from prism_mesa.runs.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.runs.lifecycle import (
     WITHOUT_EFFECT,
-    Records,
     RunResult,
     RunTimer,
     run_rounds,
@@ -27,6 +26,7 @@ from prism_mesa.runs.lifecycle import (
 )
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.summary import summarised
+from prism_mesa.runs.work import Records
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.chart_checks import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
@@ -93,7 +93,7 @@ def start_run(
 
 @dataclass(frozen=True)
 class PlatformRun:
-    """The work of a run of the platform (see `lifecycle.Work`)."""
+    """The work of a run of the platform (see `work.Work`)."""
 
     model: SocialModel
     config: Config

@@ -1,8 +1,10 @@
 """The folder of a study: what lies in it, whose it is, and who may write to it now."""
 
+import errno
 import json
 import os
 import secrets
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
@@ -14,6 +16,7 @@ import yaml
 
 from prism_mesa.errors import DataError, RunError, said_openly, shortened
 from prism_mesa.runs.folder import make_folder
+from prism_mesa.runs.lock import take
 from prism_mesa.runs.machine import provenance
 from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.journal import Journals
@@ -260,10 +263,15 @@ def _held(file: Path, *, shared: bool, waits: bool = False, busy: str = _BUSY) -
     except OSError as error:
         raise DataError(f"{file}: cannot be opened: {error.strerror}") from None
     try:
-        with suppress(ImportError):  # Windows has no such locks
-            import fcntl
+        if waits:
+            with suppress(ImportError):  # Windows has no such locks
+                import fcntl
 
-            fcntl.flock(number, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | (0 if waits else fcntl.LOCK_NB))
+                fcntl.flock(number, fcntl.LOCK_EX)
+        elif (taken := take(number, shared=shared)) is False:
+            raise BlockingIOError
+        elif taken is None and sys.platform != "win32":
+            raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
     except OSError as error:
         os.close(number)
         told = busy if isinstance(error, BlockingIOError) else f"cannot be locked: {error.strerror}"

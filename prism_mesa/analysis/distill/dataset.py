@@ -71,7 +71,8 @@ def rounds_of(run_dir: Path) -> int:
     Raises:
         DataError: If there is no such run, no LLM was asked in it, or it does not say how far it came.
     """
-    manifest = read_run(run_dir).manifest
+    run = read_run(run_dir)
+    manifest = run.manifest
     if manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of nations, which answer in words: there are no choices to learn")
     if manifest.llm is None:
@@ -80,7 +81,8 @@ def rounds_of(run_dir: Path) -> int:
             "run with an LLM (prism run reasoner.kind=embedded)"
         )
     if not manifest.summary.rounds:
-        raise DataError(f"{run_dir}: no round of it is known to have been completed (status {manifest.status})")
+        told = f"no round of it is known to have been completed (status {run.state})"
+        raise DataError(f"{run_dir}: {told}{run.way_on}")
     return manifest.summary.rounds
 
 

@@ -51,10 +51,12 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
     Raises:
         DataError: If there is no such run, nation or quarter.
     """
-    manifest = read_run(run_dir).manifest
+    run = read_run(run_dir)
+    manifest = run.manifest
     if not manifest.summary.rounds:
         error = f": {manifest.error}" if manifest.error else ""
-        raise DataError(f"{run_dir}: no quarter of it was completed (status {manifest.status}{error})")
+        was = "was" if manifest.summary.rounds == 0 else "is known to have been"
+        raise DataError(f"{run_dir}: no quarter of it {was} completed (status {run.state}{error}){run.way_on}")
     decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
     name = _nation(nation, read_table(run_dir, "nations", ["name"])["name"].tolist(), run_dir)
     own = decisions[decisions["nation"] == name]

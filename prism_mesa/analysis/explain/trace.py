@@ -20,7 +20,7 @@ from prism_mesa.reasoner import Answer, Question, Reasoner
 from prism_mesa.runs.archive import row_of
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.lifecycle import as_before
-from prism_mesa.runs.manifest import Manifest, read_run
+from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.social.agent import SocialAgent
@@ -254,8 +254,8 @@ def why(
     """
     run_dir = Path(run_dir)
     config = recorded_config(run_dir, trust=trust)
-    manifest = read_run(run_dir).manifest
-    last = _last_round(run_dir, manifest, config)
+    recorded = read_run(run_dir)
+    last = _last_round(recorded, config)
     if round_ is not None and not 0 <= round_ <= last:
         raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
     with closing(SocialModel(config)) as model:
@@ -268,17 +268,17 @@ def why(
                 on_round(done + 1)
     rounds = traced.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
-    return Explanation(traced, manifest.decided_by, rounds, shown)
+    return Explanation(traced, recorded.manifest.decided_by, rounds, shown)
 
 
-def _last_round(run_dir: Path, manifest: Manifest, config: Config) -> int:
+def _last_round(run: RecordedRun, config: Config) -> int:
     """Return the last round that is known to have been completed; a run that was killed does not say."""
-    rounds = manifest.summary.rounds
-    if rounds is None and manifest.llm is not None:
-        with Ledger(run_dir / LEDGER, read_only=True) as ledger:
+    rounds = run.manifest.summary.rounds
+    if rounds is None and run.manifest.llm is not None:
+        with Ledger(run.folder / LEDGER, read_only=True) as ledger:
             rounds = max((row.round for row in ledger.asked()), default=0)
     if rounds == 0:
-        raise DataError(f"{run_dir}: no round of it was completed (status {manifest.status})")
+        raise DataError(f"{run.folder}: no round of it was completed (status {run.state}){run.way_on}")
     return min(rounds or config.rounds, config.rounds) - 1
 
 

@@ -155,7 +155,7 @@ def _questionnaire(given: str | Path | Mapping[str, Any] | Questionnaire) -> Que
 
 
 class _Survey:
-    """A survey on its way, as the work of a run (see `lifecycle.Work`)."""
+    """A survey on its way, as the work of a run (see `work.Work`)."""
 
     def __init__(
         self,

@@ -30,12 +30,15 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
         DataError: If there is no such run, it is one of nations, or it has not come to an end.
     """
     run_dir = folder_of(run)
-    manifest = read_run(run_dir).manifest
+    found = read_run(run_dir)
+    manifest = found.manifest
     if manifest.of_nations:
         raise DataError(f"{run_dir}: is a run of nations, and measures are of a platform")
     summary = read_manifest(run_dir).get("summary")
     if not isinstance(summary, dict):
-        raise DataError(f"{run_dir}: its manifest.json has no summary (status {manifest.status}): nothing to measure")
+        raise DataError(
+            f"{run_dir}: its manifest.json has no summary (status {found.state}): nothing to measure{found.way_on}"
+        )
     config = as_config(Config, manifest_values(run_dir, manifest), run_dir)
     return FinishedRun(config, summary, partial(read_table, run_dir), partial(_follows, run_dir, trust=trust))
 

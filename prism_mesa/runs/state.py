@@ -1,0 +1,77 @@
+"""How a run stands: what its manifest says, and whether the process that it calls running is still there."""
+
+import json
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.runs.lock import held, last_holder
+
+STATUSES: Final = ("running", "done", "failed", "interrupted")
+"""What a manifest may say."""
+
+
+@dataclass(frozen=True)
+class RunState:
+    """How a run stands.
+
+    Attributes:
+        status: `done`, `failed`, `interrupted`, `running`, or `died`: its manifest says `running`, and nobody is.
+        round: Of a run that is running or died the round that it is or was in, from 0, so that as many are complete; it
+            may be a second behind. None if nobody knows.
+        rounds: The rounds, or quarters, that it was to have; None if it does not say.
+    """
+
+    status: str
+    round: int | None = None
+    rounds: int | None = None
+
+    def __str__(self) -> str:
+        if self.round is None or self.rounds is None:
+            return self.status
+        between = " in" if self.status == "died" else ","
+        return f"{self.status}{between} round {self.round} of {self.rounds}"
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether its manifest says that it is running."""
+        return self.status in ("running", "died")
+
+    def way_on(self, folder: Path, *, from_python: bool = False) -> str:
+        """Return what can be done with a run that has not come to its end; an empty string if nothing is known.
+
+        Args:
+            folder: The run's folder.
+            from_python: Whether it was given things in Python, which its folder does not hold.
+        """
+        if self.status == "running":
+            return "wait until it has ended"
+        if self.status not in ("died", "interrupted"):
+            return ""
+        if from_python:
+            return "resume(...) in Python, with what it was given there, continues it"
+        return f"'prism resume {folder}' continues it"
+
+
+def state_of(folder: Path, status: str, rounds: int | None) -> RunState:
+    """Return how a run stands.
+
+    Args:
+        folder: Its folder.
+        status: What its manifest says.
+        rounds: What its manifest says that it was to have.
+    """
+    if status != "running":
+        return RunState(status, None, rounds)
+    goes_on, holder = held(folder), last_holder(folder)
+    if not goes_on and (now := _status_in(folder)) in STATUSES and now != "running":
+        return RunState(now, None, rounds)  # it came to its end since the manifest was read
+    known = None if holder is None or rounds is None else min(holder.round or 0, rounds)
+    return RunState("running" if goes_on else "died", known, rounds)
+
+
+def _status_in(folder: Path) -> Any:
+    with suppress(OSError, ValueError, AttributeError, RecursionError):
+        return json.loads((folder / "manifest.json").read_bytes()).get("status")
+    return None

@@ -1,0 +1,178 @@
+"""A run that died says so, and everything that reads it says what can be done."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from small_runs import small
+
+from prism_mesa import Interview, open_run, replay, run_economy, survey, why
+from prism_mesa.errors import DataError
+from prism_mesa.runs import state
+from prism_mesa.runs.lock import LOCK
+from prism_mesa.runs.run_files import MANIFEST, read_manifest, read_table
+from prism_mesa.runs.social import run
+from prism_mesa.runs.state import RunState, state_of
+from prism_mesa.studies.measures.finished import finished_run
+
+QUESTIONS = {"questions": [{"id": "q", "ask": "How are you?", "options": ["well", "ill"]}]}
+
+
+def image(taken_in, to):
+    """Copy the one run in a folder as it is now: what is there if its process is killed at this moment."""
+    [folder] = taken_in.iterdir()
+    return Path(shutil.copytree(folder, to))
+
+
+@pytest.fixture(scope="module")
+def died(tmp_path_factory):
+    """A run of which the process is gone in its third round."""
+    out = tmp_path_factory.mktemp("runs")
+    found = []
+
+    def at(done):
+        if done == 2:
+            (lock,) = out.glob(f"running/*/{LOCK}")
+            values = json.loads(lock.read_text())
+            lock.write_text(json.dumps(values | {"round": 2}))  # which is written once a second
+            found.append(image(out / "running", out / "died"))
+
+    run(small(), out=out / "running", on_round=at)
+    return found[0]
+
+
+def test_a_run_whose_process_is_gone_died_in_its_round(died):
+    opened = open_run(died)
+    assert (opened.status, opened.state, opened.summary) == ("died", "died in round 2 of 3", {})
+    assert repr(opened) == f"<RunResult died in round 2 of 3: {died}>"
+    assert read_manifest(died)["status"] == "running"
+
+
+def test_a_run_without_a_lock_died_nobody_knows_where(died, tmp_path):
+    copy = Path(shutil.copytree(died, tmp_path / "copy"))
+    (copy / LOCK).unlink()
+    assert repr(open_run(copy)) == f"<RunResult died: {copy}>"
+
+
+def test_what_cannot_be_had_of_a_run_that_died_is_said_with_what_can_be_done(died):
+    way_on = rf"'prism resume {re.escape(str(died))}' continues it$"
+    told = rf"^{re.escape(str(died))}: .*\(status died in round 2 of 3\).*; {way_on}"
+    asks = (
+        lambda: replay(died),
+        lambda: Interview(died, 3, llm=lambda prompt: "x"),
+        lambda: survey(died, QUESTIONS, llm=lambda prompt: "A"),
+        lambda: finished_run(died),
+    )
+    for ask in asks:
+        with pytest.raises(DataError, match=told):
+            ask()
+
+
+def test_why_tells_of_a_run_that_died_as_of_any(died):
+    assert str(why(died, 3, 1)).startswith("Dana Kovac (agent 3)")
+
+
+def test_a_run_that_is_running_is_to_be_waited_for(tmp_path):
+    said = []
+
+    def ask(done):
+        [folder] = tmp_path.iterdir()
+        with pytest.raises(DataError) as error:
+            replay(folder)
+        said.append(str(error.value))
+
+    run(small(rounds=1), out=tmp_path, on_round=ask)
+    [folder] = tmp_path.iterdir()
+    told = "has not come to its end (status running, round 1 of 1): there is nothing to compare"
+    assert said == [f"{folder}: {told}; wait until it has ended"]
+
+
+def test_a_run_that_was_given_things_in_python_goes_on_from_there(tmp_path):
+    def look(done):
+        image(tmp_path / "a", tmp_path / "died")
+
+    run(small(rounds=1), out=tmp_path / "a", prepare=lambda model: None, on_round=look)
+    with pytest.raises(DataError, match=r"; resume\(\.\.\.\) in Python, with what it was given there, continues it$"):
+        Interview(tmp_path / "died", 3, llm=lambda prompt: "x")
+
+
+def test_an_interrupted_run_can_go_on_and_says_so(tmp_path):
+    def impatient(done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(small(), out=tmp_path, on_round=impatient)
+    [folder] = tmp_path.iterdir()
+    assert open_run(folder).status == "interrupted"
+    told = r"\(status interrupted, 1 of 3 rounds\): there is nothing to compare; 'prism resume .*' continues it$"
+    with pytest.raises(DataError, match=told):
+        replay(folder)
+
+
+def test_nations_that_died_say_so_as_well(tmp_path):
+    config = {"rounds": 2, "economy": {"nations": ["Sweden"], "policy": "taylor"}}
+    once = []
+
+    def look(done):
+        if done == 1:
+            once.append(image(tmp_path / "a", tmp_path / "died"))
+
+    run_economy(config, out=tmp_path / "a", on_round=look, pictures=False)
+    assert open_run(once[0]).state == "died in round 1 of 2"
+    for ask in (lambda: replay(once[0]), lambda: why(once[0], "Sweden")):
+        with pytest.raises(DataError, match=r"\(status died in round 1 of 2\).*; 'prism resume .*' continues it$"):
+            ask()
+
+
+def test_a_run_that_ends_while_somebody_looks_did_not_die(tmp_path, monkeypatch):
+    (tmp_path / MANIFEST).write_text(json.dumps({"status": "running"}))
+
+    def ends(folder):
+        (folder / MANIFEST).write_text(json.dumps({"status": "done"}))
+        return False
+
+    monkeypatch.setattr(state, "held", ends)
+    assert state_of(tmp_path, "running", 3) == RunState("done", None, 3)
+
+
+def test_a_round_that_no_run_has_is_not_told(died, tmp_path):
+    copy = Path(shutil.copytree(died, tmp_path / "copy"))
+    values = json.loads((copy / LOCK).read_text())
+    (copy / LOCK).write_text(json.dumps(values | {"round": 999}))
+    assert open_run(copy).state == "died in round 3 of 3"
+
+
+def test_prism_why_of_a_run_that_died_ends_with_what_can_be_done(died, prism):
+    code, out, err = prism("why", died, "3", "1")
+    assert (code, out.splitlines()[0][:10]) == (0, "Dana Kovac")
+    assert err.splitlines()[-1] == f"prism: {died}: died in round 2 of 3; 'prism resume {died}' continues it"
+    assert prism("replay", died)[0] == 2
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_says_how_far_it_came_and_keeps_what_was_written(tmp_path):
+    command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=100000", "agents.n=30", "network.mean_degree=5"]
+    process = subprocess.Popen([*command, "reasoner.kind=rule", "--out", str(tmp_path)], stderr=subprocess.DEVNULL)
+    try:
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob("*/rounds.parquet/part-00001.parquet")) and time.monotonic() < until:
+            time.sleep(0.02)
+        [folder] = tmp_path.iterdir()
+        assert open_run(folder).status == "running"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    opened = open_run(folder)
+    said = re.fullmatch(r"died in round (\d+) of 100000", opened.state)
+    assert said
+    rounds = read_table(folder, "rounds")["round"].tolist()
+    assert rounds == list(range(len(rounds)))
+    assert len(rounds) >= 100
+    assert not os.path.exists(f"/proc/{process.pid}")

@@ -183,8 +183,7 @@ def _compared(sides: _Sides, table: str) -> TableCompared:
 
 
 def _when(found: Divergence) -> str:
-    told = f"{'quarter' if found.of_nations else 'round'} {found.round}"
-    return told if found.tick is None else f"{told}, tick {found.tick}"
+    return found.where.removesuffix(f", table {found.table}")
 
 
 def _of_whole_runs(sides: _Sides, table: str, columns: Sequence[str]) -> TableCompared:

@@ -6,7 +6,7 @@ Tables are read in parts, side by side, up to their first difference. Where a ta
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -54,7 +54,9 @@ class Divergence:
     def where(self) -> str:
         """When, who and in which table, in words."""
         quarter = (self.base or self.other or {}).get(_QUARTER)
-        told = [f"quarter {self.round}{f' ({quarter})' if quarter else ''}" if self.of_nations else f"round {self.round}"]
+        told = [
+            f"quarter {self.round}{f' ({quarter})' if quarter else ''}" if self.of_nations else f"round {self.round}"
+        ]
         told += [] if self.tick is None else [f"tick {self.tick}"]
         if self.agent is not None:
             told.append(f"agent {self.agent}{f' ({self.who})' if self.who else ''}")
@@ -198,7 +200,11 @@ def _of_whole_runs(sides: _Sides, table: str, columns: Sequence[str]) -> TableCo
 
 
 def _apart(base: Row, other: Row, columns: Sequence[str]) -> tuple[str, ...]:
-    return tuple(name for name in columns if base[name] != other[name] and not (base[name] != base[name]))
+    return tuple(name for name in columns if base[name] != other[name] and not _both_no_number(base[name], other[name]))
+
+
+def _both_no_number(base: Any, other: Any) -> bool:
+    return all(isinstance(one, float) and isnan(one) for one in (base, other))
 
 
 def _divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequence[str]) -> Divergence:
@@ -227,9 +233,7 @@ def _name(sides: _Sides, agent: int | None) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _only(
-    sides: _Sides, table: str, agents: pa.Array | None
-) -> Callable[[pa.RecordBatch], pa.RecordBatch] | None:
+def _only(sides: _Sides, table: str, agents: pa.Array | None) -> Callable[[pa.RecordBatch], pa.RecordBatch] | None:
     """Return what keeps the rows of the rounds that are compared, and of agents that both recorded."""
     if sides.whole and agents is None:
         return None

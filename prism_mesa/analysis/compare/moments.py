@@ -63,7 +63,8 @@ def moment_of(table: str, row: Row) -> Moment:
     own = TIMED[table]
     agent = row.get(own.agent) if own.agent else inf
     tick = row.get("tick", own.tick)
-    return tuple(inf if one is None else one for one in (row.get("round"), tick, agent)) + (own.place,)  # type: ignore[return-value]
+    known = [inf if one is None else float(one) for one in (row.get("round"), tick, agent)]
+    return known[0], known[1], known[2], own.place
 
 
 _DOES: Final = {"like": "likes", "reply": "replies to", "reshare": "reshares"}

@@ -126,9 +126,7 @@ def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
     """Return in what the first pair's settings differ; notes say if runs of one side do."""
     left, right = pairs.base[0], pairs.other[0]
     for side in (pairs.base, pairs.other):
-        apart = {
-            one.key for run in side[1:] for one in settings_that_differ(_config(side[0]), _config(run)) if one.key
-        }
+        apart = {one.key for run in side[1:] for one in settings_that_differ(_config(side[0]), _config(run)) if one.key}
         if apart:
             notes.append(f"runs of one side, {side[0].name} and others, differ among themselves in {_some(apart)}")
     return [

@@ -1,4 +1,4 @@
-"""Differences of two sides, pair by pair: the other side less the base, with intervals where there are several pairs."""
+"""Differences of two sides, pair by pair, the other side less the base; intervals where there are several pairs."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.streams import Floats
-from prism_mesa.studies.comparison.values import Series, name_of, unit_of
+from prism_mesa.studies.comparison.values import Series, name_of, span_of, unit_of
 from prism_mesa.studies.statistics.cells import ARM, Cells
 from prism_mesa.studies.statistics.comparisons import Comparison, compare
 from prism_mesa.studies.statistics.intervals import interval
@@ -37,7 +37,8 @@ def _compared(base: Floats, other: Floats, names: Sequence[str]) -> Comparison:
 def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd.DataFrame:
     """Return a row for each measure, what differs most first: see `comparison.RunComparison.measures`.
 
-    With several pairs that is by the standardised difference, else by the share of the larger of both values.
+    With several pairs that is by the standardised difference, else by the difference as a share of the larger value, or
+    of `values.span_of`.
 
     Args:
         names: Of the measures.
@@ -50,8 +51,11 @@ def measure_differences(names: Sequence[str], base: Floats, other: Floats) -> pd
     with np.errstate(all="ignore"):
         spread = _spread(samples)
         standardised = np.where(found.equal, 0.0, found.difference / spread)
-        change = np.where(found.right_mean != 0, found.difference / np.abs(found.right_mean), np.nan)
-        share = np.abs(found.difference) / np.maximum(np.abs(found.right_mean), np.abs(mean))
+        spans = np.array([span_of(name) or np.nan for name in names], np.float64)
+        rated = np.isnan(spans) & (found.right_mean != 0)
+        change = np.where(rated, found.difference / np.abs(found.right_mean), np.nan)
+        larger = np.maximum(np.abs(found.right_mean), np.abs(mean))
+        share = np.abs(found.difference) / np.where(np.isnan(spans), larger, spans)
     table = pd.DataFrame(
         {
             "measure": list(names),
@@ -95,7 +99,7 @@ def round_differences(series: Sequence[Series], base: Floats, other: Floats) -> 
     """
     pairs, rounds, columns = base.shape
     wide = [np.moveaxis(side, 2, 1).reshape(pairs, columns * rounds) for side in (base, other)]
-    found = _compared(*wide, [name_of(one) for one in series for _ in range(rounds)])
+    found = _compared(wide[0], wide[1], [name_of(one) for one in series for _ in range(rounds)])
     table = {
         "column": np.repeat([column for column, _ in series], rounds),
         "nation": np.repeat([nation for _, nation in series], rounds),

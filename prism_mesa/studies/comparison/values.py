@@ -90,6 +90,18 @@ def unit_of(name: str) -> str:
     return "points squared" if name == LOSS else _POINTS.get(name.partition(" of ")[0], "")
 
 
+def span_of(name: str) -> float | None:
+    """Return how far apart two values of a measure can be that may lie on both sides of 0, in whose unit it is.
+
+    Of these no difference is a share of a value: it is told by their range (correlations), or in points of 100 (rates
+    and balances of nations). None for all others.
+    """
+    if name in MEASURES:
+        own = MEASURES[name]
+        return own.high - own.low if own.low < 0 and isfinite(own.low) and isfinite(own.high) else None
+    return 100.0 if _POINTS.get(name.partition(" of ")[0], "").startswith("%") else None
+
+
 def per_round(run: OneRun, rounds: int) -> tuple[list[Series], Floats]:
     """Return the columns of a run that are compared round by round, and their values, shape (rounds, columns).
 

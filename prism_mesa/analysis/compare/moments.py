@@ -79,7 +79,7 @@ def in_words(table: str, row: Row | None, columns: Sequence[str]) -> str:
         columns: Those in which it differs from the other side's.
     """
     if row is None:
-        return "nothing"
+        return "reads nothing more at this tick" if table == "impressions" else "nothing"
     match table:
         case "impressions":
             return f"reads post {row.get('post')}"

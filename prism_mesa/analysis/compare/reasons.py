@@ -1,5 +1,6 @@
 """Why something diverged: what `why` tells of that agent or nation at that moment, on each side."""
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from prism_mesa.analysis.compare.divergence import Divergence
 from prism_mesa.analysis.explain.economy import decision_lines
 from prism_mesa.analysis.explain.report import moment_lines
 from prism_mesa.analysis.explain.trace import Explanation, why
-from prism_mesa.errors import PrismError, shortened
+from prism_mesa.errors import PrismError
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import batches_of, has_table, read_table
@@ -79,7 +80,7 @@ def _about(explanation: Explanation, number: int) -> str:
     post = agent.model.post(number, agent.row) if 0 <= number < len(agent.model.posts) else None
     if post is None:
         return ""
-    text = shortened(plain(post.words or post.text, 400), 60)
+    text = textwrap.shorten(plain(post.words or post.text, 400), 70, placeholder=" ...")
     return f' by {plain(post.author_name, NAME_CAP)}, "{text}" (relevance {post.relevance:.3f})'
 
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
@@ -45,7 +46,7 @@ def comparison_figure(found: RunComparison) -> Figure:
     """Return per-round curves of both sides, each with the difference below it; bands where there are several pairs."""
     panels = _panels(found)
     rows = -(-len(panels) // _COLUMNS)
-    figure = Figure(figsize=(WIDTH, _HEIGHT * max(rows, 1) + 0.55), layout="constrained")
+    figure = Figure(figsize=(WIDTH, _HEIGHT * max(rows, 1) + 0.55), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0))
     grid = figure.add_gridspec(max(rows, 1), _COLUMNS)
     for place, (title, rounds) in enumerate(panels):
         row, column = divmod(place, _COLUMNS)
@@ -64,6 +65,8 @@ def comparison_figure(found: RunComparison) -> Figure:
         if column == 0:
             lower.set_ylabel("difference", fontsize=_SMALL + 0.5)
     figure.legend(handles=_legend(found), loc="outside upper center", ncols=2, frameon=False, fontsize=_SMALL + 0.5)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")  # places stay, however often it is written
     return figure
 
 
@@ -138,6 +141,9 @@ def _difference(axes: Axes, rounds: pd.DataFrame) -> None:
     tidy(axes)
     axes.xaxis.set_major_locator(MaxNLocator(5, integer=True))
     axes.yaxis.set_major_locator(MaxNLocator(3))
+    if rounds["equal"].all():
+        axes.set(ylim=(-1, 1), yticks=[0])
+        axes.text(0.97, 0.9, "equal", transform=axes.transAxes, ha="right", va="top", fontsize=_SMALL)
 
 
 def _style(place: int) -> dict[str, Any]:

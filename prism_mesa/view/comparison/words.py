@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from prism_mesa.errors import counted, shortened
 from prism_mesa.studies.comparison.comparison import RunComparison
+from prism_mesa.studies.statistics.significance import ALPHA
 from prism_mesa.view.study.blocks import plain
 from prism_mesa.view.study.numbers import NOTHING, interval, significant
 
@@ -20,8 +21,8 @@ type Row = Mapping[str, Any]
 
 def side_labels(found: RunComparison) -> tuple[str, str]:
     """Return what tells the sides apart: the one setting in which they differ, else the names of their folders."""
-    settings = found.settings.to_dict("records")
-    if len(settings) == 1 and " " not in settings[0]["key"]:
+    settings = [row for row in found.settings.to_dict("records") if " " not in row["key"]]  # keys, not facts
+    if len(settings) == 1:
         told = [f"{settings[0]['key']}={_value(settings[0][side])}" for side in ("base", "other")]
         if all(len(one) <= _LABEL for one in told):
             return told[0], told[1]
@@ -151,10 +152,18 @@ def comparison_lines(found: RunComparison, *, show_all: bool = False) -> Iterato
     if shown:
         by = "standardised" if several else "relative"
         yield ""
-        yield f"other less base, the largest {by} differences first" + ("" if several else f" ({_ONE_PAIR})")
+        yield f"other less base, the largest {by} differences first"
         yield from _aligned([measure_cells(row) for row in shown], several)
     if rest:
         yield rest
+    yield _sure(found) if several else _ONE_PAIR
+
+
+def _sure(found: RunComparison) -> str:
+    """Return how many measures differ for sure, of so many that were compared."""
+    alone = int((found.measures["p"] < ALPHA).sum())
+    together = int((found.measures["p_holm"] < ALPHA).sum())
+    return f"intervals are each for itself: without 0 of {alone:,} measures; after Holm's correction {together:,} differ"
 
 
 def _under(name: str, lines: Sequence[str]) -> Iterator[str]:

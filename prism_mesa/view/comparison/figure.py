@@ -46,7 +46,9 @@ def comparison_figure(found: RunComparison) -> Figure:
     """Return per-round curves of both sides, each with the difference below it; bands where there are several pairs."""
     panels = _panels(found)
     rows = -(-len(panels) // _COLUMNS)
-    figure = Figure(figsize=(WIDTH, _HEIGHT * max(rows, 1) + 0.55), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0))
+    figure = Figure(
+        figsize=(WIDTH, _HEIGHT * max(rows, 1) + 0.55), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0)
+    )
     grid = figure.add_gridspec(max(rows, 1), _COLUMNS)
     for place, (title, rounds) in enumerate(panels):
         row, column = divmod(place, _COLUMNS)

@@ -163,7 +163,9 @@ def _sure(found: RunComparison) -> str:
     """Return how many measures differ for sure, of so many that were compared."""
     alone = int((found.measures["p"] < ALPHA).sum())
     together = int((found.measures["p_holm"] < ALPHA).sum())
-    return f"intervals are each for itself: without 0 of {alone:,} measures; after Holm's correction {together:,} differ"
+    return (
+        f"intervals are each for itself: without 0 of {alone:,} measures; after Holm's correction {together:,} differ"
+    )
 
 
 def _under(name: str, lines: Sequence[str]) -> Iterator[str]:

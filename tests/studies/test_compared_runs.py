@@ -268,6 +268,9 @@ def test_a_damaged_table_is_bad_input(base):
     (other / "transitions.parquet").write_bytes(b"dear diary")
     with pytest.raises(DataError, match=r"transitions\.parquet: cannot be read"):
         compare(base, other)
+    with_cell(base, "rounds", 1, round=10**9)
+    with pytest.raises(DataError, match="table 'rounds' is damaged: it has round 1,000,000,000 in 3 rows"):
+        compare(base, other)
 
 
 def test_a_run_without_a_round_is_bad_input(base):

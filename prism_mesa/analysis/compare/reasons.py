@@ -12,7 +12,7 @@ from prism_mesa.analysis.compare.divergence import Divergence
 from prism_mesa.analysis.explain.economy import decision_lines
 from prism_mesa.analysis.explain.report import moment_lines
 from prism_mesa.analysis.explain.trace import Explanation, why
-from prism_mesa.errors import PrismError
+from prism_mesa.errors import PrismError, counted
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import batches_of, has_table, read_table
@@ -58,7 +58,10 @@ def _of_agent(run: Path, found: Divergence, trust: bool) -> list[str]:
     lines = list(moment_lines(explanation, tick))
     if found.table == "impressions":
         lines += _read_by(run, explanation, found)
-    return lines or [f"At tick {tick} of round {round_} nothing happens with it."]
+    if not lines and explanation.shown is not None:
+        feed = counted(explanation.shown.feed, "post")
+        return [f"at tick {tick} of round {round_} nothing happens with it: it is online, with {feed} in its feed"]
+    return lines
 
 
 def _id_of(run: Path, row: int) -> str:

@@ -263,8 +263,9 @@ def _plain(value: Any) -> Any:
 
 
 def folder_name(found: RunComparison) -> str:
-    """Return what the folder of a comparison is called: ``compare-<base>-<other>``."""
-    return "-".join(["compare", *(_short(Path(side[0].folder)) for side in (found.pairs.base, found.pairs.other))])
+    """Return what the folder of a comparison is called: ``compare-<base>-<other>``, and how many pairs, if several."""
+    n, sides = len(found.pairs.base), (found.pairs.base, found.pairs.other)
+    return "-".join(["compare", *(_short(side[0].folder) for side in sides), *([f"{n}-pairs"] if n > 1 else [])])
 
 
 def _short(folder: Path) -> str:

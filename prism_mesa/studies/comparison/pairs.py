@@ -159,6 +159,10 @@ def _opened(folder: Path) -> OneRun:
     if has_table(folder, table):
         column = read_table(folder, table, ["round"])["round"]
         rounds = int(column.max()) + 1 if len(column) else 0
+        if rounds > len(column):
+            raise DataError(
+                f"{folder}: table {table!r} is damaged: it has round {rounds - 1:,} in {len(column):,} rows"
+            )
     return OneRun(folder, run.manifest, read_manifest(folder), rounds)
 
 

@@ -44,14 +44,14 @@ type Panel = tuple[str, pd.DataFrame]
 
 def comparison_figure(found: RunComparison) -> Figure:
     """Return per-round curves of both sides, each with the difference below it; bands where there are several pairs."""
-    panels = _panels(found)
-    rows = -(-len(panels) // _COLUMNS)
+    panels, columns = _panels(found), _columns(found)
+    rows = -(-len(panels) // columns)
     figure = Figure(
         figsize=(WIDTH, _HEIGHT * max(rows, 1) + 0.55), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0)
     )
-    grid = figure.add_gridspec(max(rows, 1), _COLUMNS)
+    grid = figure.add_gridspec(max(rows, 1), columns)
     for place, (title, rounds) in enumerate(panels):
-        row, column = divmod(place, _COLUMNS)
+        row, column = divmod(place, columns)
         inner = grid[row, column].subgridspec(2, 1, height_ratios=(2, 1), hspace=0.06)
         upper = figure.add_subplot(inner[0])
         lower = figure.add_subplot(inner[1], sharex=upper)
@@ -62,7 +62,7 @@ def comparison_figure(found: RunComparison) -> Figure:
             axes.tick_params(labelsize=_SMALL)
             if at is not None:
                 axes.axvline(at, color=GREY, ls="--", lw=0.9, zorder=1)
-        if row == rows - 1 or place + _COLUMNS >= len(panels):
+        if row == rows - 1 or place + columns >= len(panels):
             lower.set_xlabel("quarter" if found.pairs.of_nations else "round", fontsize=_SMALL + 0.5)
         if column == 0:
             lower.set_ylabel("difference", fontsize=_SMALL + 0.5)
@@ -124,6 +124,11 @@ def _panels(found: RunComparison) -> list[Panel]:
         for nation in nations
     ]
     return [(title, rows) for title, rows in chosen if len(rows)]
+
+
+def _columns(found: RunComparison) -> int:
+    """Return how many panels stand side by side: of nations one for each."""
+    return min(found.rounds["nation"].nunique(), _MOST_NATIONS) if found.pairs.of_nations else _COLUMNS
 
 
 def _curves(axes: Axes, rounds: pd.DataFrame, title: str) -> None:

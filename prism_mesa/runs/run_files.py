@@ -90,6 +90,21 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
     return rows
 
 
+def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
+    """Yield columns of a table in parts of at most so many rows, in order, so that none is in memory as a whole.
+
+    Types are checked, values are not (see `read_table`).
+
+    Raises:
+        DataError: If there is no such run, table or column, or it cannot be read.
+    """
+    file = _table_of(run, table)
+    for part in files_of(file):
+        with _naming_file(part), pq.ParquetFile(part) as opened:
+            check_columns(str(part), table, opened.schema_arrow, columns)
+            yield from opened.iter_batches(rows, columns=list(columns))
+
+
 def columns_of(run: str | Path, table: str) -> list[str]:
     """Return the names of a table's columns; those of an older run may be fewer.
 

@@ -67,6 +67,24 @@ def why_nation(run_dir: str | Path, nation: str, quarter: str | None = None) -> 
     yield from _one(Path(run_dir), decision, name)
 
 
+def decision_lines(run_dir: str | Path, nation: str, round_: int) -> Iterator[str]:
+    """Yield what a nation wanted in a quarter, why, and what became of it: the short form of `why_nation`.
+
+    Raises:
+        DataError: If there is no such run or nation, or nothing of it in that quarter.
+    """
+    decisions = read_table(run_dir, "decisions", _OF_DECISIONS)
+    own = decisions[(decisions["nation"] == nation) & (decisions["round"] == round_)]
+    decision = _one_row(own, run_dir, "decisions", nation)
+    seen = read_table(run_dir, "indicators", ["round", "nation", *_SHOWN])
+    before = seen[(seen["nation"] == nation) & (seen["round"] == round_ - 1)]
+    if len(before):
+        yield f"It stood at {_indicators(before.iloc[0])}."
+    yield from _wrapped(f'It wanted: "{decision["action"]}"', "")
+    yield from _wrapped(f"because: {decision['reasoning']}", "  ")
+    yield f"It was {_OUTCOMES[decision['outcome']]}."
+
+
 def _nation(given: str, names: list[str], run_dir: str | Path) -> str:
     row = whole_number(given)
     if row is not None and row < len(names):

@@ -117,6 +117,28 @@ def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     yield "  At the end of the round it goes idle."
 
 
+def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
+    """Yield what the agent did at one tick of the round that is shown; 0 opens the round."""
+    shown = explanation.shown
+    if shown is None:
+        return
+    if tick == 0:
+        yield from _posted(shown)
+    if tick == 0 or not shown.came_online:
+        comes = "came online" if shown.came_online else "did not come online"
+        yield (
+            f"Round {shown.round}: it {comes} (its draw {shown.online_draw:.3f}, its chance "
+            f"{shown.online_chance:.3f}: it comes when the draw is below), {shown.feed} posts in its feed."
+        )
+    for at, passed in shown.passed:
+        if at == tick:
+            below = f"{explanation.agent.low_threshold:.3f}"
+            yield f"  tick {tick}: it scrolls past {passed} of its feed, worth less than {below} to it"
+    for move in shown.moves:
+        if move.tick == tick:
+            yield from _move(explanation, move)
+
+
 def _thoughts(agent: TracedAgent, thoughts: list[Thought]) -> Iterator[str]:
     """Yield what the agent thought, called, did by tools and said when it wrote."""
     before = None

@@ -1,0 +1,1 @@
+"""Two finished runs beside each other: their settings, and what diverged first and why."""

@@ -1,0 +1,87 @@
+"""Two runs compared, or two sides of several seeds, as users call it."""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from prism_mesa.errors import counted, one_line
+from prism_mesa.studies.comparison.comparison import RunComparison, as_json, compare_runs
+from prism_mesa.studies.comparison.pairs import Given
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["Comparison", "compare"]
+
+
+class Comparison(RunComparison):
+    """What came of comparing runs; see `RunComparison` for its tables."""
+
+    def draw(self) -> "Figure":
+        """Return the figure: rounds of both sides, and their differences, 17 cm wide."""
+        from prism_mesa.view.comparison.figure import comparison_figure
+
+        return comparison_figure(self)
+
+    def write(self, out: str | Path = "results") -> Path:
+        """Write report.md, comparison.json, rounds.png and rounds.pdf, and return their folder.
+
+        Args:
+            out: Parent of that folder, ``out/compare-<base>-<other>``; made if missing.
+
+        Raises:
+            DataError: If that folder lies in a run, or holds something else.
+        """
+        from prism_mesa.view.comparison.report import write_comparison
+
+        return write_comparison(self, out)[0].parent
+
+    def as_json(self) -> dict[str, Any]:
+        """Return it as plain values: what ``prism compare --json`` prints."""
+        return as_json(self)
+
+    def __str__(self) -> str:
+        from prism_mesa.view.comparison.words import comparison_lines
+
+        return "\n".join(comparison_lines(self))
+
+    @one_line
+    def __repr__(self) -> str:
+        first = self.first_divergence
+        told = "equal in every table" if self.equal else "no table in which they diverge"
+        told = told if first is None else f"diverged in {first.where}"
+        return (
+            f"<Comparison of {' and '.join(self.names)}: {counted(len(self.pairs.base), 'pair')}, {told}, "
+            f"{self.n_differ} of {counted(len(self.measures), 'measure')} differ>"
+        )
+
+
+def compare(
+    run: Given,
+    other: Given,
+    *,
+    measures: str | Sequence[str] | None = None,
+    why: bool = True,
+    trust: bool = False,
+) -> Comparison:
+    """Compare two runs, or runs of several seeds, as ``prism compare`` does; differences are `other` less `run`.
+
+    Args:
+        run: A result, or the folder of a run, or a folder that holds runs, or several of these: one side.
+        other: The other side. Runs are paired by seed; two runs alone are compared whatever their seeds are.
+        measures: Names of the catalogue (docs/measures.md), or ``module:function`` for your own; None: all of it.
+        why: Whether to tell why the first thing diverged, for which both runs are repeated up to there.
+        trust: As for `replay`.
+
+    Returns:
+        Tables `measures`, `rounds` and `settings`, `first_divergence` with `reasons`; `draw` and `write` make the
+        figure and the report.
+
+    Raises:
+        BadInputError: If there is no such run or measure, or the runs cannot be compared: of a platform and of nations,
+            the same twice, or without a round.
+    """
+    names = [measures] if isinstance(measures, str) else measures
+    found = compare_runs(run, other, measures=names, why=why, trust=trust)
+    return Comparison(**{field.name: getattr(found, field.name) for field in fields(found)})

@@ -1,0 +1,82 @@
+"""The command that compares runs."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from prism_mesa.cli.arguments import AsJson, OutOption, Trust
+from prism_mesa.errors import BadInputError, did_you_mean
+from prism_mesa.terminal import show_json, show_line
+
+WITH: Final = "--with"
+_OPTIONS: Final = (WITH, "--out", "--all", "--why", "--no-why", "--trust", "--json", "--measure")
+
+Sides = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="BASE... [--with OTHER...]",
+        help="two runs, or runs of several seeds on either side of --with, or folders that hold them",
+    ),
+]
+
+
+def compare(
+    arguments: Sides,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="a measure to compare; several: the option again; by default all"),
+    ] = None,
+    show_all: Annotated[bool, typer.Option("--all", help="show every measure that differs")] = False,
+    why: Annotated[
+        bool, typer.Option("--why/--no-why", help="repeat both runs up to where they diverge, to tell why")
+    ] = True,
+    out: OutOption = Path("results"),
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Compare runs: settings, what diverged first and why, measures and rounds; report in OUT/compare-<names>."""
+    base, other = sides_of(arguments)
+
+    from prism_mesa.api.comparison import compare as compared
+    from prism_mesa.view.comparison.words import comparison_lines
+
+    found = compared(base, other, measures=measure, why=why, trust=trust)
+    folder = found.write(out)
+    if as_json:
+        show_json(found.as_json() | {"folder": str(folder)})
+        return
+    for line in comparison_lines(found, show_all=show_all):
+        show_line(line)
+    show_line(f"kept: {folder} (report.md, comparison.json, rounds.png, rounds.pdf)")
+
+
+def sides_of(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return the two sides that arguments name: before and after ``--with``; two without it; or by configuration.
+
+    Raises:
+        BadInputError: If they name no two sides.
+    """
+    for argument in arguments:
+        if argument.startswith("-") and argument != WITH:
+            raise BadInputError(
+                f"no such option: {argument}.{did_you_mean(argument, _OPTIONS)} (see prism compare --help)"
+            )
+    if arguments.count(WITH) > 1:
+        raise BadInputError("--with: is given more than once: BASE... --with OTHER... has two sides")
+    if WITH in arguments:
+        place = list(arguments).index(WITH)
+        sides = list(arguments[:place]), list(arguments[place + 1 :])
+        if not all(sides):
+            raise BadInputError("--with: there is no run on one side of it: prism compare BASE... --with OTHER...")
+        return sides
+    if len(arguments) < 2:
+        raise BadInputError(f"{arguments[0]}: is one run: name another to compare it with: prism compare RUN RUN")
+    if len(arguments) == 2:
+        return [arguments[0]], [arguments[1]]
+
+    from prism_mesa.studies.comparison.pairs import sides_by_settings
+
+    left, right = sides_by_settings(arguments)
+    return [str(one) for one in left], [str(one) for one in right]

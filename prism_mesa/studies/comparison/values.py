@@ -1,0 +1,129 @@
+"""The numbers of a run that are compared: measures of the whole run, and columns of its rounds."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from math import isfinite, nan
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from prism_mesa.economy.tables import INDICATOR_COLUMNS
+from prism_mesa.errors import PrismError
+from prism_mesa.runs.run_files import columns_of, read_table
+from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
+from prism_mesa.streams import Floats
+from prism_mesa.studies.comparison.pairs import OneRun
+from prism_mesa.studies.measures.catalogue import MEASURES, measured
+from prism_mesa.studies.measures.finished import finished_run
+
+PER_ROUND: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
+"""Columns of table `rounds` that are compared."""
+PER_QUARTER: Final = tuple(column.name for column in INDICATOR_COLUMNS)
+"""Columns of table `indicators` that are compared, for each nation."""
+LOSS: Final = "loss"
+_POINTS: Final = {column.name: column.unit for column in INDICATOR_COLUMNS}
+
+type Series = tuple[str, str]
+"""A column that is compared round by round: its name, and the nation; of a platform an empty text."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Measures of a run, and why others could not be taken, both by name."""
+
+    values: dict[str, float]
+    failed: dict[str, str]
+
+
+def measures_of(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust: bool) -> Measured:
+    """Return measures of a whole run: of the catalogue, or of nations means over quarters (`mean_over_quarters`).
+
+    Args:
+        run: The run.
+        names: Which; None: all.
+        rounds: Quarters of a run of nations that count.
+        trust: As for `finished_run`.
+
+    Raises:
+        ConfigError: If there is no such measure.
+    """
+    if run.manifest.of_nations:
+        found = mean_over_quarters(run, rounds)
+        return Measured({name: found[name] for name in (names or found) if name in found}, {})
+    finished = finished_run(run.folder, trust=trust)
+    finished = replace(finished, table=cache(finished.table), follows=cache(finished.follows))
+    values: dict[str, float] = {}
+    failed: dict[str, str] = {}
+    for name in MEASURES if names is None else names:
+        try:
+            values |= measured(finished, [name])
+        except PrismError as error:
+            if names is not None:
+                raise
+            failed[name] = str(error)
+    return Measured(values, failed)
+
+
+def mean_over_quarters(run: OneRun, rounds: int) -> dict[str, float]:
+    """Return the mean over quarters of each indicator of each nation, and the loss, where the run has one."""
+    columns, values = per_round(run, rounds)
+    with np.errstate(invalid="ignore"):
+        means = {name_of(series): float(of.mean()) for series, of in zip(columns, values.T, strict=True)}
+    summary = run.facts.get("summary")
+    loss = summary.get(LOSS) if isinstance(summary, dict) else None
+    known = {LOSS: float(loss)} if isinstance(loss, int | float) and not isinstance(loss, bool) else {}
+    return known | {name: value if isfinite(value) else nan for name, value in means.items()}
+
+
+def name_of(series: Series) -> str:
+    """Return what a column of rounds is called: ``likes``, ``inflation of Canada``."""
+    column, nation = series
+    return f"{column} of {nation}" if nation else column
+
+
+def unit_of(name: str) -> str:
+    """Return the unit of a measure; nothing for one that is not known."""
+    if name in MEASURES:
+        return MEASURES[name].unit
+    return "points squared" if name == LOSS else _POINTS.get(name.partition(" of ")[0], "")
+
+
+def span_of(name: str) -> float | None:
+    """Return how far apart two values of a measure can be that may lie on both sides of 0, in whose unit it is.
+
+    Of these no difference is a share of a value: it is told by their range (correlations), or in points of 100 (rates
+    and balances of nations). None for all others.
+    """
+    if name in MEASURES:
+        own = MEASURES[name]
+        return own.high - own.low if own.low < 0 and isfinite(own.low) and isfinite(own.high) else None
+    return 100.0 if _POINTS.get(name.partition(" of ")[0], "").startswith("%") else None
+
+
+def per_round(run: OneRun, rounds: int) -> tuple[list[Series], Floats]:
+    """Return the columns of a run that are compared round by round, and their values, shape (rounds, columns).
+
+    A round that is missing, as in a damaged table, is not a number.
+
+    Raises:
+        DataError: If its table cannot be read.
+    """
+    table, wanted = ("indicators", PER_QUARTER) if run.manifest.of_nations else ("rounds", PER_ROUND)
+    have = set(columns_of(run.folder, table))
+    columns = [name for name in wanted if name in have]
+    keys = ["round", "nation"] if run.manifest.of_nations else ["round"]
+    rows = read_table(run.folder, table, [*keys, *columns])
+    rows = rows[(rows["round"] >= 0) & (rows["round"] < rounds)].drop_duplicates(keys)
+    if not run.manifest.of_nations:
+        return [(name, "") for name in columns], _filled(rows, columns, rounds)
+    nations = [str(name) for name in dict.fromkeys(rows["nation"])]
+    parts = [_filled(rows[rows["nation"] == nation], columns, rounds) for nation in nations]
+    return [(name, nation) for nation in nations for name in columns], np.column_stack(parts)
+
+
+def _filled(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats:
+    values: Any = np.full((rounds, len(columns)), np.nan)
+    values[rows["round"].to_numpy(np.int64)] = rows[list(columns)].to_numpy(np.float64)
+    return np.asarray(values, np.float64)

@@ -1,0 +1,1 @@
+"""A comparison of runs: lines for a terminal, a page of Markdown, a figure."""

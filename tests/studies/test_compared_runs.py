@@ -1,0 +1,286 @@
+"""Two runs, or two sides of several seeds, compared."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from compared_sides import copied, nations, platform, with_cell, with_facts, without_row
+from scipy import stats
+
+from prism_mesa.api.comparison import compare
+from prism_mesa.errors import BadInputError, ConfigError, DataError
+from prism_mesa.runs.run_files import read_table
+from prism_mesa.studies.comparison.pairs import sides_by_settings
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs of two feeds with three seeds each: (feed, seed) -> folder."""
+    out = tmp_path_factory.mktemp("runs")
+    feeds = ("chronological", "random")
+    return {(feed, seed): platform(out / feed, feed__mode=feed, seed=seed) for feed in feeds for seed in (1, 2, 3)}
+
+
+@pytest.fixture
+def base(runs, tmp_path):
+    return shutil.copytree(runs["chronological", 1], tmp_path / "base")
+
+
+def quick(one, other, **options):
+    return compare(one, other, measures=["likes", "impressions"], **options)
+
+
+def test_a_run_and_its_copy_are_equal(base):
+    found = compare(base, copied(base, "other"))
+    assert found.equal
+    assert (found.first_divergence, found.reasons) == (None, None)
+    assert found.settings.empty
+    assert found.measures["equal"].all()
+    assert len(found.measures) > 40
+    assert (found.rounds["difference"] == 0).all()
+    assert "nothing: equal in every table that both have" in str(found)
+    assert "equal in every table" in repr(found)
+
+
+def test_another_seed_differs_from_the_start_and_is_said_to(runs):
+    found = quick(runs["chronological", 1], runs["chronological", 2])
+    assert not found.equal
+    assert found.divergences[0].start.startswith("agent 0: ")
+    assert found.first_divergence.round == 0
+    assert "their seeds differ (1 and 2)" in found.notes[0]
+    assert found.settings.empty
+
+
+def test_one_key_that_differs_is_the_one_that_is_named(runs):
+    found = quick(runs["chronological", 1], runs["random", 1])
+    assert found.settings.to_dict("records") == [{"key": "feed.mode", "base": "chronological", "other": "random"}]
+    assert (found.divergences[0].start, found.notes) == ("", ())
+    assert found.first_divergence.table == "impressions"
+
+
+@pytest.mark.parametrize("place", [0, 57, -1])
+def test_what_diverges_first_is_the_row_that_was_changed(base, place):
+    other = copied(base, "other")
+    row = with_cell(other, "transitions", place, to_state="resting")
+    first = quick(base, other, why=False).first_divergence
+    assert (first.table, first.round, first.tick, first.agent) == (
+        "transitions",
+        row["round"],
+        row["tick"],
+        row["agent"],
+    )
+    assert first.columns == ("to_state",)
+    assert first.sides[1].startswith(f"{row['from_state']} -> resting, on '{row['trigger']}'")
+    assert first.who == read_table(base, "agents")["name"][row["agent"]]
+
+
+def test_a_row_that_is_missing_is_nothing_on_its_side(base):
+    other = copied(base, "other")
+    gone = without_row(other, "transitions", 40)
+    first = quick(base, other, why=False).first_divergence
+    assert (first.round, first.tick, first.agent) == (gone["round"], gone["tick"], gone["agent"])
+    assert (first.base, first.other) == (gone, None)
+    assert first.sides[1] == "nothing"
+
+
+def test_of_two_tables_the_earlier_row_counts(base):
+    other = copied(base, "other")
+    late = with_cell(other, "transitions", -1, to_state="resting")
+    early = with_cell(other, "engagements", 0, action="reply")
+    first = quick(base, other, why=False).first_divergence
+    assert (early["round"], early["tick"]) < (late["round"], late["tick"])
+    assert (first.table, first.agent, first.tick) == ("engagements", early["agent"], early["tick"])
+
+
+def test_a_table_in_parts_is_read_across_them(base):
+    other = copied(base, "other")
+    row = with_cell(other, "transitions", -3, trigger="timeout")
+    file = base / "transitions.parquet"
+    whole = pq.read_table(file)
+    file.unlink()
+    file.mkdir()
+    for place, start in enumerate(range(0, len(whole), 100)):
+        pq.write_table(whole[start : start + 100], file / f"part-{place:05d}.parquet")
+    first = quick(base, other, why=False).first_divergence
+    assert (first.round, first.tick, first.agent, first.columns) == (
+        *(row[k] for k in ("round", "tick", "agent")),
+        ("trigger",),
+    )
+
+
+def test_counters_of_whole_runs_diverge_at_no_time(base):
+    other = copied(base, "other")
+    likes = read_table(base, "posts")["likes"][3]
+    with_cell(other, "posts", 3, likes=int(likes) + 1)
+    found = quick(base, other)
+    assert (found.first_divergence, found.equal) == (None, False)
+    told = {one.table: one.told for one in found.divergences[0].tables if one.equal is False}
+    assert told == {"posts": f"row 3: likes {likes} | likes {likes + 1}"}
+
+
+def test_why_tells_both_sides_of_an_agent(runs):
+    found = quick(runs["chronological", 1], runs["random", 1])
+    for told, side in (
+        (found.reasons.base, found.first_divergence.base),
+        (found.reasons.other, found.first_divergence.other),
+    ):
+        assert any(f"it reads post {side['post']} by " in line for line in told)
+
+
+def test_why_is_not_told_of_a_run_that_does_not_do_what_it_recorded(base):
+    other = copied(base, "other")
+    with_cell(other, "transitions", 57, to_state="resting")
+    told = quick(base, other).reasons
+    assert "does not do in round 0 what is recorded" in told.other[0]
+    assert "tick " in told.base[0]
+
+
+def test_only_agents_that_both_recorded_are_compared(runs, tmp_path):
+    few = platform(tmp_path, seed=1, records__transitions=0.5, records__impressions=0.5, feed__mode="chronological")
+    found = quick(runs["chronological", 1], few)
+    told = {one.table: one for one in found.divergences[0].tables}
+    assert told["transitions"].equal
+    recorded = int(read_table(few, "agents")["recorded_transitions"].sum())
+    assert 0 < recorded < 40
+    assert told["transitions"].note == f"holds {recorded} of 40 agents: of the others nothing is known"
+
+
+def test_a_pair_has_differences_and_no_interval(runs):
+    left, right = runs["chronological", 1], runs["random", 1]
+    found = quick(left, right, why=False)
+    row = found.measures.set_index("measure").loc["likes"]
+    totals = [read_table(run, "rounds")["likes"].sum() for run in (left, right)]
+    assert (row["base"], row["other"], row["difference"]) == (*totals, totals[1] - totals[0])
+    assert np.isnan([row["low"], row["high"], row["p"]]).all()
+    assert found.as_json()["measures"]["likes"]["interval"] is None
+
+
+def test_several_pairs_have_the_interval_of_the_paired_t_test(runs):
+    sides = [
+        [runs[feed, seed] for seed in order] for feed, order in (("chronological", (1, 2, 3)), ("random", (3, 1, 2)))
+    ]
+    found = quick(*sides, why=False)
+    row = found.measures.set_index("measure").loc["impressions"]
+    left, right = (
+        [read_table(runs[feed, s], "rounds")["impressions"].sum() for s in (1, 2, 3)]
+        for feed in ("chronological", "random")
+    )
+    expected = stats.ttest_rel(right, left)
+    ends = expected.confidence_interval()
+    assert row["n"] == 3
+    assert [row["low"], row["high"], row["p"]] == pytest.approx([ends.low, ends.high, expected.pvalue])
+    assert row["difference"] == pytest.approx(np.mean(right) - np.mean(left))
+
+
+def test_rounds_have_differences_by_column(runs):
+    left, right = runs["chronological", 1], runs["random", 1]
+    rounds = quick(left, right, why=False).rounds
+    own = rounds[rounds["column"] == "impressions"]
+    tables = [read_table(run, "rounds")["impressions"] for run in (left, right)]
+    assert own["difference"].tolist() == (tables[1] - tables[0]).tolist()
+
+
+def test_runs_of_other_lengths_are_compared_as_far_as_both_go(runs, tmp_path):
+    longer = platform(tmp_path, seed=1, rounds=5, feed__mode="chronological")
+    found = compare(runs["chronological", 1], longer)
+    assert found.rounds["round"].max() == 2
+    assert (found.first_divergence, len(found.measures)) == (None, 0)
+    assert "they have 3 to 5 rounds: the first 3 are compared, and no whole runs" in found.notes
+
+
+def test_a_run_that_was_broken_off_is_compared_as_far_as_it_came(base):
+    other = with_facts(copied(base, "other"), status="running")
+    facts = json.loads((other / "manifest.json").read_text("utf-8"))
+    del facts["summary"]
+    (other / "manifest.json").write_text(json.dumps(facts), "utf-8")
+    file = other / "rounds.parquet"
+    pq.write_table(pq.read_table(file)[:2], file)
+    for table in ("agents", "cascades"):
+        (other / f"{table}.parquet").unlink()
+    found = compare(base, other)
+    assert found.rounds["round"].max() == 1
+    assert found.first_divergence is None
+    assert "not come to an end: other (running, 2 of 3)" in found.notes
+    assert {one.table: one.told for one in found.divergences[0].tables}["agents"] == "other has none"
+
+
+def test_a_branch_says_where_it_parted_and_what_differs_before(base):
+    other = with_facts(copied(base, "other"), branched_from={"run": str(base), "round": 2})
+    with_cell(other, "transitions", 57, to_state="resting")
+    found = quick(base, other, why=False)
+    assert found.free_from == 2
+    assert found.branched["other"].run == "base"
+    assert any("they branched in round 2, and differ before it" in note for note in found.notes)
+
+
+def test_nations_are_compared_by_quarter(tmp_path):
+    left, right = nations(tmp_path, "taylor"), nations(tmp_path, "nothing")
+    found = compare(left, right)
+    assert (found.first_divergence.table, found.first_divergence.round, found.first_divergence.who) == (
+        "decisions",
+        0,
+        "Canada",
+    )
+    assert found.reasons.other[0] == 'It wanted: "hold"'
+    seen = [read_table(run, "indicators") for run in (left, right)]
+    rates = [of.loc[of["nation"] == "Sweden", "policy_rate"].to_numpy() for of in seen]
+    own = found.rounds[(found.rounds["nation"] == "Sweden") & (found.rounds["column"] == "policy_rate")]
+    assert own["difference"].tolist() == pytest.approx((rates[1] - rates[0]).tolist())
+    measures = found.measures.set_index("measure")["difference"]
+    assert measures["policy_rate of Sweden"] == pytest.approx(rates[1].mean() - rates[0].mean())
+    assert "loss" in measures
+
+
+def test_sides_are_told_by_their_configurations(runs):
+    mixed = [runs["random", 2], runs["chronological", 1], runs["random", 1], runs["chronological", 2]]
+    assert sides_by_settings(mixed) == ([mixed[0], mixed[2]], [mixed[1], mixed[3]])
+
+
+def test_a_folder_of_runs_is_a_side(runs):
+    left, right = (runs[feed, 1].parent for feed in ("chronological", "random"))
+    found = quick(left, right, why=False)
+    assert sorted(found.pairs.seeds) == [1, 2, 3]
+
+
+def test_what_cannot_be_compared_is_said_in_a_line(runs, base, tmp_path):
+    one = runs["chronological", 1]
+    with pytest.raises(DataError, match="is given twice: a run is compared with another one"):
+        compare(one, one)
+    with pytest.raises(DataError, match="nowhere: no run there: there is no such folder"):
+        compare(one, "nowhere")
+    with pytest.raises(DataError, match="no seed is on both sides"):
+        compare([one, runs["chronological", 2]], runs["random", 3])
+    with pytest.raises(DataError, match=r"seed 1: .* both on one side"):
+        compare([one, base], runs["random", 1])
+    with pytest.raises(DataError, match=r"is a run of a platform, .* of nations: they share no table"):
+        compare(one, nations(tmp_path, "nothing"))
+    with pytest.raises(DataError, match="3 runs of 3 configurations that differ in more than the seed"):
+        sides_by_settings([one, runs["random", 1], with_facts(base, config={"rounds": 3})])
+    with pytest.raises(ConfigError, match=r"no such measure.* Did you mean 'likes'"):
+        compare(one, runs["random", 1], measures=["likess"], why=False)
+
+
+def test_a_damaged_table_is_bad_input(base):
+    other = copied(base, "other")
+    (other / "transitions.parquet").write_bytes(b"dear diary")
+    with pytest.raises(DataError, match=r"transitions\.parquet: cannot be read"):
+        compare(base, other)
+    with_cell(base, "rounds", 1, round=10**9)
+    with pytest.raises(DataError, match="table 'rounds' is damaged: it has round 1,000,000,000 in 3 rows"):
+        compare(base, other)
+
+
+def test_a_run_without_a_round_is_bad_input(base):
+    other = copied(base, "other")
+    (other / "rounds.parquet").unlink()
+    with pytest.raises(BadInputError, match=r"other: holds no round to compare \(status done\)"):
+        compare(base, other)
+
+
+def test_tables_are_data_frames(runs):
+    found = quick(runs["chronological", 1], runs["random", 1], why=False)
+    assert all(isinstance(one, pd.DataFrame) for one in (found.settings, found.measures, found.rounds))
+    assert list(found.measures["measure"]) == list(found.as_json()["measures"])

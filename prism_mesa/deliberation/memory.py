@@ -9,7 +9,7 @@
 
 import math
 from bisect import insort_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from numbers import Integral
 from typing import Any, Final
@@ -17,7 +17,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import AgentError, ConfigError
+from prism_mesa.errors import AgentError, ConfigError, DataError
+from prism_mesa.snapshot import Plain, Restorable
 
 type Vector = npt.NDArray[np.floating[Any]] | Sequence[float]
 
@@ -84,7 +85,7 @@ def relevance(
     return (1 + min(max(float(one @ other), -1.0), 1.0)) / 2
 
 
-class Notebook:
+class Notebook(Restorable):
     """The notes of all agents of a model.
 
     A note counts recency x relevance x importance: ``decay ** hours since it was written``, ``(1 + cosine) / 2`` of
@@ -147,6 +148,22 @@ class Notebook:
         towards = direction_of(about)
         notes = self._notes.get(agent, [])[::-1]
         return sorted(notes, key=lambda note: self._score(note, towards, hour), reverse=True)[: max(0, most)]
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return all notes."""
+        kept = [(agent, note) for agent, notes in self._notes.items() for note in notes]
+        vectors = [None if note.vector is None else [float(x) for x in note.vector] for _, note in kept]
+        told = [[agent, note.text, note.hour, int(note.importance)] for agent, note in kept]
+        return {"notes": [[*own, vector] for own, vector in zip(told, vectors, strict=True)]}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned."""
+        try:
+            self._notes = {}
+            for agent, text, hour, importance, vector in kept["notes"]:
+                self._notes.setdefault(int(agent), []).append(Note(str(text), float(hour), int(importance), vector))
+        except (KeyError, TypeError, ValueError, AgentError) as error:
+            raise DataError(f"Notebook: {error}") from None
 
     def rows(self) -> dict[str, list[Any]]:
         """Return all notes as columns of a table, by agent and then oldest first."""

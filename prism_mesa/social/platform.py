@@ -21,6 +21,7 @@ from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.prompt_interests import PromptInterests
@@ -45,7 +46,7 @@ from prism_mesa.streams import Streams
 
 
 @dataclass(eq=False, repr=False)
-class Platform:
+class Platform(Restorable):
     """The state of a simulated platform.
 
     Attributes:
@@ -57,7 +58,7 @@ class Platform:
         writer: The LLM that writes texts, if any.
         recorder: Where records go, if anywhere.
         population: The agents, as columns.
-        network: Who follows whom.
+        network: Who follows whom; `first_network` is that of the beginning.
         topics: What posts and interests are about.
         schedule: The posts that a file brings, or users place, and when.
         seeded: Those that users place.
@@ -87,6 +88,12 @@ class Platform:
         notes: What a user should know about how the input was taken.
     """
 
+    changes = (
+        *("population", "posts", "history", "exposure", "engagements", "liked", "notebook", "outcomes", "recorded"),
+        *("round", "tick", "first_of_round", "events", "pending", "leaving", "counts", "totals", "sources", "written"),
+        *("tick_counts", "agent_ticks", "row_by_row_guards", "notes"),
+    )
+
     params: SocialParams
     streams: Streams
     chart: Statechart
@@ -99,6 +106,7 @@ class Platform:
     tables: WalkTables = field(init=False)
     population: Population = field(init=False)
     network: FollowNetwork = field(init=False)
+    first_network: FollowNetwork = field(init=False)
     topics: Topics = field(init=False)
     schedule: Schedule = field(init=False)
     seeded: Seeded = field(init=False)
@@ -136,6 +144,7 @@ class Platform:
         params, n = self.params, len(world.population)
         self.go_by(self.chart)
         self.population, self.network, self.topics = world.population, world.network, world.topics
+        self.first_network = world.network
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
         self.odds = Odds(params.utility, self.streams, params.clock.round_minutes / 60)
@@ -161,6 +170,34 @@ class Platform:
         vars(branch).update((name, deepcopy(value, memo)) for name, value in own.items() if name != "scripts")
         branch.scripts = own["scripts"] or self.scripts.for_copy(branch)
         return branch
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return what the rounds so far have changed, between two rounds; of who decides, what it has spent."""
+        network = self.network.snapshot() if self.network is not self.first_network else None
+        spent = [None if asked is None else asked.snapshot() for asked in self._asked()]
+        own = {"network": network, "first_network": self.first_network.checksum, "asked": spent}
+        return super().snapshot() | own
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.
+
+        Raises:
+            DataError: If it is none of this platform.
+        """
+        if kept["first_network"] != self.first_network.checksum:
+            raise DataError("the network is not that of the run: has network.edges changed since?")
+        super().restore(kept)
+        if kept["network"] is not None:
+            self.network = replace(self.first_network)
+            self.network.restore(kept["network"])
+        for asked, spent in zip(self._asked(), kept["asked"], strict=True):
+            if asked is not None:
+                asked.restore(spent)
+        check_bounds(self.population, self.network, self.posts, self.exposure)
+
+    def _asked(self) -> tuple[LLMGateway[Any, Any, Any] | None, ...]:
+        """Return the LLMs that decide and write, None for who is none."""
+        return tuple(asked if isinstance(asked, LLMGateway) else None for asked in (self.reasoner, self.writer))
 
     @one_line
     def __repr__(self) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
+from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.population import Rows
 
 type Mask = npt.NDArray[np.bool_]
@@ -15,13 +16,15 @@ LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")
 
 
-class Engagements:
+class Engagements(Restorable):
     """Who has liked, and who has reshared, which root in the rounds that are committed: 8 bytes each, for good.
 
     Attributes:
         beside: Rows that have ever engaged beside the columns: by a script, a tool, an action of a chart.
         carried: Rows that came into this round with a post at hand, or with engagements since the last commit.
     """
+
+    changes = ("_parts", "beside", "carried")
 
     def __init__(self) -> None:
         self._parts: list[Keys] = []

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.engagements import LIKE, engagement_keys
 from prism_mesa.social.state.population import Rows
 
@@ -26,7 +27,7 @@ class TemplateTexts:
 
 
 @dataclass
-class Events:
+class Events(Restorable):
     """What happened in a round and is not yet committed: lists of column tuples.
 
     Attributes:
@@ -39,6 +40,8 @@ class Events:
         notes: What agents wrote down for themselves: (tick, agent, text, importance).
         template_texts: Words of those that are not among `texts`, if they were given in columns.
     """
+
+    changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes")
 
     impressions: list[tuple[Rows, ...]] = field(default_factory=list)
     engagements: list[tuple[Rows, ...]] = field(default_factory=list)

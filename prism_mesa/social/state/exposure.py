@@ -6,11 +6,12 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.seen import insert, prune
+from prism_mesa.snapshot import Plain, Restorable
 
 type Rows = npt.NDArray[np.integer[Any]]
 
 
-class Exposure:
+class Exposure(Restorable):
     """Which agent has read a post of which root, or has written it, for all roots that can still be shown.
 
     Attributes:
@@ -18,12 +19,18 @@ class Exposure:
         roots: Ids of posts, int32, and room for more.
     """
 
+    changes = ("start", "roots")
+
     def __init__(self, n: int) -> None:
         self.start = np.zeros(n + 1, np.int64)
         self.roots = np.zeros(0, np.int32)
 
     def __len__(self) -> int:
         return int(self.start[-1])
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return what a run changes, without the room for more."""
+        return {"start": self.start, "roots": self.roots[: len(self)]}
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from prism_mesa.errors import printable
+from prism_mesa.snapshot import Restorable
 
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
@@ -69,7 +70,7 @@ def _plainly(texts: pa.Array, *, capitals: bool = False) -> pa.Array:
     return plain if capitals else pc.utf8_lower(plain)
 
 
-class Ids(Labels):
+class Ids(Labels, Restorable):
     """The users' ids of the agents: the rows' numbers, whole numbers from a file, or texts.
 
     >>> ids = Ids(range(1_000_000))
@@ -79,6 +80,8 @@ class Ids(Labels):
     Args:
         given: A range or an array of int64, which stand for their decimal digits, or texts.
     """
+
+    changes = ("_added",)
 
     def __init__(self, given: range | npt.NDArray[np.int64] | pa.Array | Sequence[str]) -> None:
         is_kept = isinstance(given, range | np.ndarray | pa.Array)
@@ -174,12 +177,14 @@ def examples(labels: Sequence[str], most: int = 3) -> str:
     return ", ".join(repr(shortened(label)) for label in labels[:most]) + more
 
 
-class Names(Labels):
+class Names(Labels, Restorable):
     """What prompts call the agents: a code for each, into a pool of names, and the names that users have given.
 
     Args:
         codes: Shape (n,), places in the pool.
     """
+
+    changes = ("_codes", "_given")
 
     def __init__(self, codes: npt.NDArray[np.uint16], pool: Sequence[str]) -> None:
         self._codes, self._pool = codes, pool

@@ -4,18 +4,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
+from prism_mesa.snapshot import Restorable
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Int32s = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class FollowNetwork:
+class FollowNetwork(Restorable):
     """Who follows whom among agents 0 .. n-1.
 
     Attributes:
@@ -26,6 +28,8 @@ class FollowNetwork:
         close_indptr: With `close_indices`: the close ties of each agent among those it follows, in the same form.
         close_indices: See `close_indptr`.
     """
+
+    changes = ("indptr", "indices", "close_indptr", "close_indices")
 
     indptr: npt.NDArray[np.int64]
     indices: Int32s
@@ -52,6 +56,11 @@ class FollowNetwork:
     def n_followers(self) -> Int32s:
         """Followers of each agent."""
         return np.bincount(self.indices, minlength=self.n_agents).astype(np.int32)
+
+    @cached_property
+    def checksum(self) -> int:
+        """A number that two different networks hardly share."""
+        return crc32(self.indices, crc32(self.indptr))
 
     @property
     def n_followees(self) -> Int32s:

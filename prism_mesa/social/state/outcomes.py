@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.posts import add_attention, add_reshares
+from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.posts import POST, Posts
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
@@ -21,7 +22,7 @@ OUTCOME_FIELDS: Final = (
 )
 
 
-class Outcomes:
+class Outcomes(Restorable):
     """Running numbers of a platform; each round adds what is new, so no tree is walked.
 
     A cascade is a post and its reshares; replies, and reshares of them, are not looked at, as in a run's summary.
@@ -31,6 +32,8 @@ class Outcomes:
             An impression of a reshare counts for the author of what is reshared, so that all add up to the impressions
             of the run. Agents of whom nothing was seen have 0; those who have left are kept.
     """
+
+    changes = ("attention", "_known", "_seen", "_posts", "_joined", "_begun", "_most_reshares")
 
     def __init__(self, n_agents: int) -> None:
         self.attention = np.zeros(n_agents, np.int64)

@@ -2,16 +2,19 @@
 
 from dataclasses import dataclass, field
 
+from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.population import Rows
 
 
 @dataclass
-class PendingAnswers:
+class PendingAnswers(Restorable):
     """Agents whose question is out, with what they were doing: row -> (tick, trigger, post).
 
     `keys` holds what the guards said to those whose answer may lead along several transitions (see
     `Statechart.resolve_key`).
     """
+
+    changes = ("by_row", "keys")
 
     by_row: dict[int, tuple[int, int, int]] = field(default_factory=dict)
     keys: dict[int, int] = field(default_factory=dict)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import counted
 from prism_mesa.kernels import walk_arrays
+from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -23,7 +24,7 @@ STATE_BITS: Final = 3
 
 
 @dataclass(repr=False)
-class Population:
+class Population(Restorable):
     """Columns of n agents.
 
     Attributes:
@@ -89,6 +90,9 @@ class Population:
                 mine.extend(theirs)
 
 
+Population.changes = tuple(column.name for column in fields(Population))
+
+
 class Categories:
     """A column of codes that compares with texts, as its rows do.
 
@@ -113,7 +117,7 @@ class Categories:
 STATE_NAMES: Final = tuple(state.value for state in STATES)
 
 
-class History:
+class History(Restorable):
     """The last changes of state of every agent, as rings; 10 bytes an entry.
 
     Attributes:
@@ -124,6 +128,8 @@ class History:
     """
 
     ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
+
+    changes = ("ring", "count")
 
     def __init__(self, n: int, depth: int) -> None:
         self.depth = depth

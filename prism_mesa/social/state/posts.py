@@ -1,7 +1,7 @@
 """The posts of a run in columns, their counters and velocity. A post is added once and never moves."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -9,8 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS, Post
+from prism_mesa.errors import DataError
 from prism_mesa.kernels import walk_arrays
 from prism_mesa.kernels.walk_arrays import PostTable
+from prism_mesa.snapshot import Plain, Restorable, plain, restored
+from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
 
@@ -20,7 +23,6 @@ POST: Final = walk_arrays.POST
 REPLY: Final = walk_arrays.REPLY
 RESHARE: Final = walk_arrays.RESHARE
 NO_PARENT: Final = -1
-NO_TEXT: Final = -1
 WORDS_CAP: Final = 280
 """Characters of a reply, a comment, or a post that an LLM writes; longer ones are cut."""
 
@@ -62,7 +64,7 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
 
 
 @dataclass(repr=False)
-class Posts:
+class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
 
     Column `text_id` is what readers see and what the topics are of. Column `words` is what the author of a reply or a
@@ -73,32 +75,21 @@ class Posts:
         corpus: Where the first texts come from; `topics` what they are about.
         window: Rounds over which engagements make velocity.
         draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
-        texts: All texts, those written during the run too: what `text_id` points into.
     """
 
     corpus: Corpus
     topics: Topics
     window: int
     draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
-    texts: list[str] = field(init=False)
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
-    _vectors: npt.NDArray[np.int8] = field(init=False)
-    _written: dict[tuple[str, int, int], int] = field(init=False)
-    _about: list[int] = field(init=False)
-    _shows: list[int] = field(init=False)
-    _with_media: npt.NDArray[np.bool_] = field(init=False)
-    _has_labels: bool = field(init=False)
+    _all_texts: Texts = field(init=False)
 
     def __post_init__(self) -> None:
         self._columns = {name: np.zeros(1024, kind) for name, kind in _COLUMNS.items()}
         self._recent = deque()
-        self.texts = list(self.corpus.texts)
-        self._vectors = self.topics.vectors
-        self._written, self._about, self._shows = {}, [], []
-        self._with_media = np.array([bool(self.media(i)[0]) for i in range(len(self.texts))], np.bool_)
-        self._has_labels = any(self.corpus.labels)
+        self._all_texts = Texts(self.corpus, self.topics)
 
     def __len__(self) -> int:
         return self.n
@@ -110,6 +101,23 @@ class Posts:
         if name not in _COLUMNS:
             raise AttributeError(f"posts have no column {name!r}")
         return self._columns[name][: self.n]
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return the posts, and the texts that were written in the run."""
+        columns = {name: self._columns[name][: self.n] for name in _COLUMNS}
+        return {"columns": columns, "recent": plain(self._recent), "texts": self._all_texts.snapshot()}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned, after the same corpus."""
+        columns = kept["columns"]
+        self.n = len(columns["author"])
+        self._make_room(0)
+        for name, kind in _COLUMNS.items():
+            if columns[name].dtype != kind or columns[name].shape != (self.n,):
+                raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
+            self._columns[name][: self.n] = columns[name]
+        self._recent = restored(kept["recent"])
+        self._all_texts.restore(kept["texts"])
 
     def add(
         self,
@@ -162,45 +170,18 @@ class Posts:
                 self._columns[name] = np.zeros(size, column.dtype)
                 self._columns[name][:used] = column[:used]
 
-    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
-        """Keep texts written during the run and return their ids; equal texts about the same are kept once.
+    @property
+    def texts(self) -> list[str]:
+        """All texts, those written during the run too: what `text_id` points into."""
+        return self._all_texts.texts
 
-        Args:
-            texts: What was written.
-            about: For each of them the text that it is about, `NO_TEXT` for none: where the corpus has topic labels,
-                it has that one's.
-            with_media: Whether each shows the media of what it is about.
-        """
-        about = [NO_TEXT] * len(texts) if about is None else about
-        labels = [self._origin(i) if self._has_labels else NO_TEXT for i in about]
-        shows = [i if with_media and i < len(self.corpus.texts) else NO_TEXT for i in about]
-        keys = list(zip(texts, labels, shows, strict=True))
-        new = [key for key in dict.fromkeys(keys) if key not in self._written]
-        if new:
-            first = len(self.texts)
-            self._written.update((key, first + i) for i, key in enumerate(new))
-            self.texts += [text for text, _, _ in new]
-            self._about += [origin for _, origin, _ in new]
-            self._shows += [shown for _, _, shown in new]
-            more = np.array([bool(self.media(first + i)[0]) for i in range(len(new))], np.bool_)
-            self._with_media = np.concatenate([self._with_media, more])
-            shared = (self._about[-len(new) :],) if self._has_labels else ()
-            self._keep_vectors(first, self.topics.place(self.texts[first:], *shared))
-        return np.array([self._written[key] for key in keys], np.int64)
+    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None) -> Ids:
+        """Keep texts written during the run and return their ids (see `Texts.add`)."""
+        return self._all_texts.add(texts, about)
 
-    def _origin(self, text_id: int) -> int:
-        """Return the text of the corpus that a text is about, by way of others; `NO_TEXT` for none."""
-        own = len(self.corpus.texts)
-        return text_id if text_id < own else self._about[text_id - own]
-
-    def _keep_vectors(self, first: int, vectors: npt.NDArray[np.int8]) -> None:
-        """Write the vectors of the texts from `first` on; the room for them doubles when it is full."""
-        needed = first + len(vectors)
-        if needed > len(self._vectors):
-            before = self._vectors
-            self._vectors = np.zeros((max(needed, 2 * len(before)), before.shape[1]), np.int8)
-            self._vectors[:first] = before[:first]
-        self._vectors[first:needed] = vectors
+    def media(self, text_id: int) -> tuple[str, str]:
+        """Return type and description of a text's media, empty if it has none."""
+        return self._all_texts.media(text_id)
 
     def says(self, ids: Ids) -> Ids:
         """Return which text posts say themselves.
@@ -234,20 +215,12 @@ class Posts:
             heads = [_HOW[code] for code in parts[2].tolist()]
             seen = [f"{w} ({how}: {self.texts[c]})" for w, how, c in zip(own, heads, about, strict=True)]
             words[some] = self.add_texts(own, about)[which]
-            text_id[some] = self.add_texts(seen, about, with_media=True)[which]
+            text_id[some] = self._all_texts.add(seen, about, with_media=True)[which]
         return text_id, words
-
-    def media(self, text_id: int) -> tuple[str, str]:
-        """Return type and description of a text's media, empty if it has none."""
-        own = len(self.corpus.texts)
-        shows = text_id if text_id < own else self._shows[text_id - own]
-        if not 0 <= shows < len(self.corpus.media_types):
-            return "", ""
-        return self.corpus.media_types[shows], self.corpus.media_descriptions[shows]
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:
         """Return which posts have media, as `Post.has_media` says of each."""
-        return np.asarray(self._with_media[self.text_id[ids]])
+        return np.asarray(self._all_texts.with_media[self.text_id[ids]])
 
     def n_there(self, now: int) -> int:
         """Return how many posts have appeared up to a round, this one included: those with lower ids."""
@@ -266,11 +239,11 @@ class Posts:
     @property
     def text_vectors(self) -> npt.NDArray[np.int8]:
         """Topic vectors of all texts, shape (len(texts), n_topics)."""
-        return self._vectors[: len(self.texts)]
+        return self._all_texts.vectors
 
     def vectors(self, ids: Ids) -> npt.NDArray[np.int8]:
         """Return the topic vectors of posts, shape (len(ids), n_topics)."""
-        return np.asarray(self._vectors[self.text_id[ids]])
+        return np.asarray(self.text_vectors[self.text_id[ids]])
 
     def count(self, column: str, roots: Ids, step: int = 1) -> None:
         """Add `step` to a counter for each entry of `roots` (repetitions count)."""

@@ -1,10 +1,12 @@
 """Whose rows the records hold: all agents, or a drawn share that stays the same."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.params import RecordsParams
 from prism_mesa.streams import Streams
 
@@ -20,7 +22,7 @@ SAMPLED: Final = ("transitions", "impressions", "engagements")
 """The tables with a row for each thing that an agent did or saw."""
 
 
-class Recorded:
+class Recorded(Restorable):
     """Whose rows each table of `SAMPLED` holds, and how often each agent has engaged.
 
     An agent is recorded where its one number, drawn once in its life, lies below the table's share: the
@@ -30,6 +32,8 @@ class Recorded:
         shares: Table -> share of agents that are recorded, 0..1.
         n_engaged: Engagements of each agent so far, recorded or not, shape (n,). Counted where records are kept.
     """
+
+    changes = ("shares", "n_engaged")
 
     def __init__(self, shares: dict[str, float], n: int, streams: Streams) -> None:
         self.shares = shares
@@ -52,6 +56,14 @@ class Recorded:
         for table, mask in self._masks.items():
             if mask is not None:
                 self._masks[table] = np.concatenate([mask, chance < self.shares[table]])
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned; whose rows are recorded is drawn once more."""
+        super().restore(kept)
+        masks = {table: None if share >= 1 else np.zeros(0, np.bool_) for table, share in self.shares.items()}
+        n_engaged, self._masks, self.n_engaged = self.n_engaged, masks, np.zeros(0, np.int32)
+        self.grow(len(n_engaged))
+        self.n_engaged = n_engaged
 
     def as_facts(self) -> dict[str, dict[str, float]]:
         """Return for each table the share of agents that is recorded, and their number."""

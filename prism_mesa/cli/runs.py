@@ -161,5 +161,5 @@ def browser_page(
         command += ["--production"] + ([] if open_browser else ["--no-open"])
         show_line(f"the page is at http://localhost:{port} (end with Ctrl-C)", to=sys.stderr)
         named = {"PRISM_APP_CONFIG": file.name} if arguments else {}
-        done = subprocess.run(command, env=os.environ | named, check=False)
+        done = subprocess.run(command, env=os.environ | named, check=False)  # noqa: S603 - a list, of this Python
     sys.exit(done.returncode)

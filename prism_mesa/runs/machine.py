@@ -88,7 +88,7 @@ def _git_revision() -> str | None:
         "--exclude=*",
     ]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)  # noqa: S603 - fixed
     except (OSError, subprocess.SubprocessError):
         return None
     return found.stdout.strip() or None

@@ -146,7 +146,7 @@ def parsed(text: str, loader: type[Loader] = Loader) -> Any:
     if len(text) > LARGEST:
         raise yaml.YAMLError(f"{len(text):,} characters; there can be {LARGEST:,}")
     try:
-        return yaml.load(text, loader)
+        return yaml.load(text, loader)  # noqa: S506 - a SafeLoader
     except yaml.YAMLError:
         raise
     except Exception as error:  # PyYAML lets through whatever Python says, an escape beyond Unicode for one

@@ -45,7 +45,7 @@ class Expression:
             arguments = ast.arguments([], [ast.arg("agent"), ast.arg("post")], None, [], [], None, [])
             source = ast.Expression(ast.Lambda(arguments, _Elementwise().visit(deepcopy(self.tree))))
             code = compile(ast.fix_missing_locations(source), f"<guard {self}>", "eval")
-            self._function = eval(code, {"truth": _truth, "quotient": _quotient})
+            self._function = eval(code, {"truth": _truth, "quotient": _quotient})  # noqa: S307 - a tree made by `F` alone
         return self._function
 
     def __call__(self, agent: Any, context: Any = None) -> Any:

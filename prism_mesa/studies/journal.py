@@ -108,8 +108,9 @@ class Journal:
             told,
             int(kept or bool(before and before.kept and before.ending == "done")),
         )
+        places = ", ".join("?" * len(row))
         with _told(self._file), _in_one_piece(self._db):
-            self._db.execute(f"insert or replace into runs values ({', '.join('?' * len(row))})", row)
+            self._db.execute(f"insert or replace into runs values ({places})", row)  # noqa: S608 - question marks
             for name, arrow in outcome.tables.items():
                 self._db.execute("insert or replace into rows values (?, ?, ?)", (outcome.run, name, arrow))
 
@@ -215,7 +216,7 @@ def _opened(file: Path) -> sqlite3.Connection:
         try:
             db.execute("pragma query_only = on")
             for table, columns in (("runs", COLUMNS), ("rows", ("run", "name", "arrow"))):
-                db.execute(f"select {', '.join(columns)} from {table} where 0").fetchone()
+                db.execute(f"select {', '.join(columns)} from {table} where 0").fetchone()  # noqa: S608 - names of ours
         except BaseException:
             db.close()
             raise
@@ -226,7 +227,7 @@ def _rows(db: sqlite3.Connection, file: Path, run: str | None = None) -> Iterato
     """Yield what a journal has of a run, or of all."""
     where, values = ("", ()) if run is None else ("where run = ?", (run,))
     with _told(file):
-        for values_of_row in db.execute(f"select {', '.join(COLUMNS)} from runs {where}", values):
+        for values_of_row in db.execute(f"select {', '.join(COLUMNS)} from runs {where}", values):  # noqa: S608 - names of ours
             try:
                 row = read_row(values_of_row)
             except ValueError as error:

@@ -92,7 +92,7 @@ class AskedRow:
 
 def _insert(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
     names = [field.name for field in fields(row)]
-    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"
+    return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})"  # noqa: S608 - names of ours
 
 
 def _values(row: StoredAnswer | AskedRow) -> tuple[Any, ...]:
@@ -102,7 +102,7 @@ def _values(row: StoredAnswer | AskedRow) -> tuple[Any, ...]:
 
 
 def _select(table: str, row: type[StoredAnswer] | type[AskedRow]) -> str:
-    return f"SELECT {', '.join(field.name for field in fields(row))} FROM {table}"
+    return f"SELECT {', '.join(field.name for field in fields(row))} FROM {table}"  # noqa: S608 - names of ours
 
 
 _TYPES: dict[type, tuple[type, ...]] = {

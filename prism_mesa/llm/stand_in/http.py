@@ -7,6 +7,7 @@ import asyncio
 import socket
 import threading
 from collections.abc import Callable
+from typing import cast
 
 type Handler = Callable[[Connection, str, str, bytes], None]
 
@@ -71,8 +72,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep what asyncio gives."""
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)  # a TCP server's is one
         self._thread.connections.add(self)
 
     def connection_lost(self, error: Exception | None) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from prism_mesa.errors import counted
 from prism_mesa.studies.calibration.folder import COPY
-from prism_mesa.studies.calibration.profiles import IDENTIFIED, LEEWAY
+from prism_mesa.studies.calibration.profiles import IDENTIFIED, LEEWAY, Profiles
 from prism_mesa.studies.calibration.result import CONFIG, CalibrationResult
 from prism_mesa.view.calibration.figures import distance_figure, objective_figure, profile_figure
 from prism_mesa.view.study.blocks import (
@@ -74,15 +74,14 @@ def _parameters(result: CalibrationResult) -> Section:
         "its range is open there: the targets do not tell."
     )
     shown: list[Block] = [table((*columns, Column("range"), Column("verdict", long=True)), rows, caption)]
-    shown.append(_profile_picture(result))
+    shown.append(_profile_picture(result, result.profiles))
     if any(row["verdict"] != IDENTIFIED for row in result.profiles.intervals.to_dict("records")):
         told = "A parameter that is not identified has its fitted value by chance: other values do as well."
         shown.append(Paragraph(told, note=True))
     return Section("parameters", "Parameters", tuple(shown))
 
 
-def _profile_picture(result: CalibrationResult) -> Picture:
-    assert result.profiles is not None
+def _profile_picture(result: CalibrationResult, profiles: Profiles) -> Picture:
     caption: Words = (
         "Profiles of the objective (",
         _RAUE,
@@ -90,7 +89,7 @@ def _profile_picture(result: CalibrationResult) -> Picture:
         f"it may err by {LEEWAY:g} standard deviation); dots: the best trial around that value; dashed: the least "
         f"and {significant(result.plan.params.rise)} above it; upright: fitted.",
     )
-    return Picture("profiles", caption, partial(profile_figure, result, result.profiles))
+    return Picture("profiles", caption, partial(profile_figure, result, profiles))
 
 
 def _measures(result: CalibrationResult) -> Section:

@@ -160,8 +160,8 @@ def state_of(thing: object) -> Plain:
     Raises:
         NotRestorableError: If it has none, or something in it that is no plain data.
     """
-    if thing is None:
-        return None
+    if thing is None or isinstance(thing, Restorable):
+        return None if thing is None else thing.snapshot()
     if not (callable(getattr(thing, "snapshot", None)) and callable(getattr(thing, "restore", None))):
         raise NotRestorableError(
             f"{type(thing).__name__}: its state is not known: give it snapshot(), which returns plain data (numbers, "

@@ -115,7 +115,9 @@ def inner_differences(one, other, where="model", seen=None):
             yield where
     elif isinstance(one, Mapping):
         seen.add(id(one))
-        if not all(a == b for a, b in zip(map(_known, one), map(_known, other), strict=False)) or len(one) != len(other):
+        if not all(a == b for a, b in zip(map(_known, one), map(_known, other), strict=False)) or len(one) != len(
+            other
+        ):
             yield f"{where}: keys"
         for (key, a), b in zip(one.items(), other.values(), strict=False):
             yield from inner_differences(a, b, f"{where}[{_known(key)}]", seen)

@@ -100,7 +100,16 @@ MADE_AGAIN = {
 }
 """Attributes by class that hold nothing of a run, or nothing that is not worked out once more."""
 LEFT_OUT = {"_event_list", "_event_generators", "_default_schedule", "_all_agents", "_agents_by_type", "_adopted"}
-LEFT_OUT |= {"_all_made", "agent_id_counter", "scenario", "_scenario", "data_registry", "step", "_user_step"}
+LEFT_OUT |= {
+    "_all_made",
+    "_in_order",
+    "agent_id_counter",
+    "scenario",
+    "_scenario",
+    "data_registry",
+    "step",
+    "_user_step",
+}
 
 
 def inner_differences(one, other, where="model", seen=None):

@@ -72,7 +72,9 @@ def check_history(history: History, n: int, n_posts: int, n_triggers: int, time:
     require(history.ring.shape == (n, history.depth) and len(history.count) == n, "histories differ in length")
     require_within("a history's length", history.count, 0, 2**62)
     if history.ring.size:
-        trigger, _, _ = unpacked_codes(history.ring["move"])
+        trigger, source, target = unpacked_codes(history.ring["move"])
+        moved = (source != target) | (np.arange(history.depth) >= history.count[:, None])
+        require(bool(moved.all()), "a history has a transition from a state to itself")
         require_within("a trigger of a history", trigger, 0, max(n_triggers, 1))
         require_within("a post of a history", history.ring["post"], NO_POST, max(n_posts, 1))
         for clock in (history.ring["clock"].min(), history.ring["clock"].max()):

@@ -132,6 +132,15 @@ def leaves(kind: type[Params], prefix: str = "") -> Iterator[tuple[str, Any]]:
             yield f"{prefix}{name}", field.get_default(call_default_factory=True)
 
 
+def leaf_values(params: Params, prefix: str = "") -> dict[str, Any]:
+    """Return the value of every parameter that is not itself a group, by dotted key."""
+    found: dict[str, Any] = {}
+    for name in type(params).model_fields:
+        value = getattr(params, name)
+        found |= leaf_values(value, f"{prefix}{name}.") if isinstance(value, Params) else {f"{prefix}{name}": value}
+    return found
+
+
 def said_of(params: Params, prefix: str = "") -> dict[str, Any]:
     """Return what was said of each key that was set: its value is not the default, or another key has overruled it."""
     found: dict[str, Any] = {}

@@ -158,8 +158,8 @@ class Platform(Restorable):
         self.first_network = world.network
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
-        self.odds = Odds(params.utility, self.streams, params.clock.round_minutes / 60)
-        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, self.odds.draw_appeal)
+        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
+        self._settle()
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.notebook = Notebook(params.deliberation.notes)
@@ -200,6 +200,7 @@ class Platform(Restorable):
         if kept["network"] is not None:
             self.network = replace(self.first_network)
             self.network.restore(kept["network"])
+        self._settle()
         self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
             bring_back(asked, spent)
@@ -242,6 +243,17 @@ class Platform(Restorable):
     def go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make what is made from it."""
         self.chart, self.tables = chart, WalkTables(chart)
+
+    def change_settings(self) -> None:
+        """Let the settings hold that begin with this round (`interventions`)."""
+        if any(one.at == self.round for one in self.params.interventions):
+            self._settle()
+
+    def _settle(self) -> None:
+        """Let the settings of this round hold, and make what is made from them."""
+        self.params = self.params.at(self.round)
+        self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60)
+        self.posts.draw_appeal = self.odds.draw_appeal
 
     @property
     def half_band(self) -> float:

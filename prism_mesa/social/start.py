@@ -12,7 +12,7 @@ from prism_mesa.social.protocols import RoundRecorder
 from prism_mesa.social.round.shortfalls import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.warnings import warn
-from prism_mesa.social.without_effect import keys_without_effect
+from prism_mesa.social.without_effect import interventions_without_effect, keys_without_effect
 from prism_mesa.social.world.build import make_world
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
@@ -52,12 +52,23 @@ def start_platform(
         asked.begin()
     platform = Platform(params, streams, own_chart, asked, world, writer, recorder)
     platform.scripts = PlainAgents(platform)
-    idle = keys_without_effect(platform, world, given=reasoner is not None, chart_given=chart is not None)
+    made = {"given": reasoner is not None, "chart_given": chart is not None}
+    idle = (
+        *keys_without_effect(platform, world, **made),
+        *interventions_without_effect(platform, world, **made),
+    )
     passed = passed_without(own_chart, params.feed.glances)
-    platform.notes += (*left, *filter(None, [why_not]), *idle, *passed)
+    platform.notes += (*left, *filter(None, [why_not]), *idle, *passed, *_announced(params))
     for said in filter(None, (world.misfits, idle, passed)):
         warn("; ".join(said))
     return platform
+
+
+def _announced(params: SocialParams) -> list[str]:
+    return [
+        f"from round {one.at} on: {', '.join(f'{key}={value}' for key, value in one.set.items())} (interventions)"
+        for one in params.interventions
+    ]
 
 
 def change_chart(platform: Platform, chart: Statechart) -> None:

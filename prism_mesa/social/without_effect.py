@@ -5,11 +5,12 @@ by which hours of the day (`agents.hours`) and ages of posts go, and `statechart
 """
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from typing import Final
 
 from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
-from prism_mesa.params import WithoutEffect, said_of, without_effect
+from prism_mesa.params import WithoutEffect, leaf_values, said_of, without_effect
 from prism_mesa.reasoner import ReasonerParams
 from prism_mesa.reasoner.params import LETTER_TOKENS
 from prism_mesa.social.known import Known, known_of
@@ -32,6 +33,24 @@ def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool
         said.pop("reasoner.kind", None)
     known = known_of(platform, world, said, given=given, chart_given=chart_given)
     return without_effect(TABLE, known, list(said))
+
+
+def interventions_without_effect(
+    platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool
+) -> tuple[str, ...]:
+    """Return in words which settings of interventions change nothing; arguments are as above."""
+    told, params = [], platform.params
+    for place, one in enumerate(params.interventions):
+        shown = copy(platform)
+        shown.params = params.model_copy(update={"interventions": params.interventions[: place + 1]}).at(one.at)
+        before = leaf_values(params.model_copy(update={"interventions": params.interventions[:place]}).at(one.at))
+        after = leaf_values(shown.params)
+        where = f"interventions: {place} (from round {one.at} on)"
+        told += [f"{where}: {key}: no effect: it is so before" for key in one.set if before[key] == after[key]]
+        known = known_of(shown, world, said_of(shown.params), given=given, chart_given=chart_given)
+        changed = [key for key in one.set if before[key] != after[key]]
+        told += [f"{where}: {said}" for said in without_effect(TABLE, known, changed)]
+    return tuple(told)
 
 
 type Row = WithoutEffect[Known]

@@ -2,6 +2,7 @@
 
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.feed import FeedParams, XAlgoParams
+from prism_mesa.social.params.interventions import CHANGEABLE, InterventionParams
 from prism_mesa.social.params.network import NetworkParams
 from prism_mesa.social.params.platform import SocialParams
 from prism_mesa.social.params.posts import PostsParams, SeededParams
@@ -9,10 +10,12 @@ from prism_mesa.social.params.utility import UtilityParams
 from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
 
 __all__ = [
+    "CHANGEABLE",
     "AgentsParams",
     "ClockParams",
     "FeedParams",
     "FilesParams",
+    "InterventionParams",
     "NetworkParams",
     "PostsParams",
     "RecordsParams",

@@ -1,15 +1,17 @@
 """All parameters of the platform in one."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, timedelta
-from typing import Final, Literal, Self
+from typing import Any, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from prism_mesa.deliberation.params import DeliberationParams
-from prism_mesa.params import Params
+from prism_mesa.params import Params, merged, nested, shown
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.feed import FeedParams
+from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
 from prism_mesa.social.params.posts import PostsParams
 from prism_mesa.social.params.utility import UtilityParams
@@ -47,6 +49,41 @@ class SocialParams(Params):
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
     deliberation: DeliberationParams = Field(default_factory=DeliberationParams)
     records: RecordsParams = Field(default_factory=RecordsParams)
+    interventions: tuple[InterventionParams, ...] = Field(
+        (), max_length=1000, description="settings that change in the run, in order: {at: ROUND, set: {key: value}}"
+    )
+
+    def at(self, round_: int) -> Self:
+        """Return the parameters as they hold in a round: with all that interventions have set by then."""
+        begun = [one.set for one in self.interventions if one.at <= round_]
+        return self._with(begun) if begun else self
+
+    def _with(self, settings: Sequence[Mapping[str, Any]]) -> Self:
+        values = self.model_dump(exclude={"interventions": True})
+        for one in settings:
+            values = merged(values, nested(one))
+        return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
+
+    @model_validator(mode="after")
+    def _interventions_can_be(self) -> Self:
+        had_odds = self.utility.sensitivity > 0
+        for place, one in enumerate(self.interventions):
+            where = f"interventions: {place}"
+            if one.at >= self.rounds:
+                raise ValueError(f"{where}: at={one.at} is no round of this run (0 to {self.rounds - 1})")
+            if place and one.at < self.interventions[place - 1].at:
+                raise ValueError(f"{where}: at={one.at} comes before the round of the one before: give them in order")
+            try:
+                changed = self._with([earlier.set for earlier in self.interventions[: place + 1]])
+            except ValidationError as error:
+                fault = error.errors()[0]
+                key = ".".join(map(str, fault["loc"]))
+                raise ValueError(f"{where}: {key}: {fault['msg']}, not {shown(fault['input'])}") from None
+            if (changed.utility.sensitivity > 0) != had_odds:
+                raise ValueError(
+                    f"{where}: utility.sensitivity cannot go from or to 0: posts are drawn with it or without"
+                )
+        return self
 
     @model_validator(mode="after")
     def _seeded_posts_have_a_round(self) -> Self:

@@ -1,7 +1,7 @@
 """A round of a platform.
 
-1. publish: agents post with their own rate, always or if they come online; scheduled posts appear; last
-   round's replies and reshares become visible.
+1. publish: settings change that do (`interventions`); agents post with their own rate, always or if they come
+   online; scheduled posts appear; last round's replies and reshares become visible.
 2. rank: each agent who will be there gets its feed, of posts it has not seen, from what stands now.
 3. open: idle agents that come online (own activity, hour of the day) get `feed_ready`; the others stay idle.
 4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
@@ -46,6 +46,7 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     platform.round += 1
     platform.tick = 0
     platform.counts.clear()
+    platform.change_settings()
     remove_departed(platform)
     open_round(platform)
     comes = comes_online(platform)

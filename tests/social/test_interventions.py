@@ -1,0 +1,124 @@
+"""Settings that change while a run goes on."""
+
+import pytest
+
+from prism_mesa.errors import ConfigError, NotedWarning
+from prism_mesa.runs.config import make_config
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.social import run
+from prism_mesa.social.model import SocialModel
+
+WORLD = {"agents.n": 80, "rounds": 8, "network.mean_degree": 10, "agents.band": 0.02, "agents.activity": 0.6}
+
+
+def rows(model):
+    model.run_model()
+    return model.datacollector.get_model_vars_dataframe()
+
+
+def with_change(at, **changed):
+    settings = {key.replace("__", "."): value for key, value in changed.items()}
+    return make_config({**WORLD, "interventions": [{"at": at, "set": settings}]})
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"feed__mode": "random"},
+        {"feed__glances": 1},
+        {"utility__weight": 0.0},
+        {"utility__appeal_sigma": 0.0},
+        {"utility__theta": 3.0},
+        {"agents__band": 0.3},
+        {"agents__persistence": 0.9},
+        {"agents__hours": [0.0] * 23 + [1.0]},
+        {"agents__session": 2.0},
+    ],
+)
+def test_rounds_before_it_are_those_of_the_run_without_it_and_those_from_it_on_are_not(changed):
+    without, found = rows(SocialModel(make_config(WORLD))), rows(SocialModel(with_change(4, **changed)))
+    differs = (without != found).any(axis=1).tolist()
+    assert not any(differs[:4])
+    assert any(differs[4:])
+
+
+def test_one_that_begins_with_the_run_is_the_run_with_that_setting():
+    found = rows(SocialModel(with_change(0, feed__mode="random", utility__theta=2.0)))
+    assert found.equals(rows(SocialModel(make_config({**WORLD, "feed.mode": "random", "utility.theta": 2.0}))))
+
+
+def test_agents_one_by_one_do_as_columns_do():
+    config = with_change(3, feed__glances=1, utility__theta=2.0, agents__band=0.1)
+    one_by_one = config.model_copy(update={"scheduler": "mesa"})
+    assert rows(SocialModel(config)).equals(rows(SocialModel(one_by_one)))
+
+
+def test_several_hold_together_each_from_its_round_on():
+    config = make_config(
+        {
+            **WORLD,
+            "interventions": [
+                {"at": 2, "set": {"feed": {"mode": "random"}, "agents.band": 0.1}},
+                {"at": 5, "set": {"feed.mode": "preference"}},
+            ],
+        }
+    )
+    model, seen = SocialModel(config), []
+    for _ in range(8):
+        model.step()
+        seen.append((model.params.feed.mode, model.params.agents.band))
+    assert seen == [("chronological", 0.02)] * 2 + [("random", 0.1)] * 3 + [("preference", 0.1)] * 3
+
+
+def test_a_model_that_takes_over_later_goes_on_under_them():
+    config = with_change(3, utility__theta=3.0, feed__mode="random")
+    whole, first, second = (SocialModel(config) for _ in range(3))
+    whole.run_model()
+    for _ in range(6):
+        first.step()
+    second.restore(first.snapshot())
+    second.run_model()
+    assert whole.posts.impressions.tolist() == second.posts.impressions.tolist()
+
+
+def test_a_run_with_one_is_replayed_equal_and_its_notes_name_it(tmp_path):
+    result = run(with_change(3, feed__mode="random"), out=tmp_path)
+    assert "from round 3 on: feed.mode=random (interventions)" in result.summary["notes"]
+    assert replay(result.run_dir).equal
+
+
+@pytest.mark.parametrize(
+    ("set_", "said"),
+    [
+        ({"feed.mode": "chronological"}, "feed.mode: no effect: it is so before"),
+        ({"feed.x_algo.author_decay": 0.1}, "no effect: it is for feed.mode=x_algo"),
+    ],
+)
+def test_what_changes_nothing_is_said(set_, said):
+    with pytest.warns(NotedWarning, match=said):
+        SocialModel(make_config({**WORLD, "interventions": [{"at": 3, "set": set_}]}))
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        ({"at": 8, "set": {"feed.mode": "random"}}, r"at=8 is no round of this run \(0 to 7\)"),
+        ({"at": 3, "set": {"agents.n": 9}}, "agents.n cannot change in a run"),
+        ({"at": 3, "set": {"feed.size": 9}}, "feed.size cannot change in a run"),
+        ({"at": 3, "set": {"feed.mod": "random"}}, "Did you mean 'feed.mode'"),
+        ({"at": 3, "set": {"feed.mode": "best"}}, "interventions: 0: feed.mode: .*, not 'best'"),
+        ({"at": 3, "set": {"utility.sensitivity": 0}}, "cannot go from or to 0"),
+        ({"at": 3, "set": {}}, "interventions.0.set"),
+        ({"at": -1, "set": {"feed.mode": "random"}}, "interventions.0.at"),
+    ],
+)
+def test_what_cannot_be_is_refused_in_one_line(one, said):
+    with pytest.raises(ConfigError, match=said) as told:
+        make_config({**WORLD, "interventions": [one]})
+    assert "\n" not in str(told.value)
+
+
+def test_they_come_in_order():
+    later, earlier = ({"at": at, "set": {"feed.mode": mode}} for at, mode in ((5, "random"), (2, "preference")))
+    with pytest.raises(ConfigError, match="at=2 comes before the round of the one before"):
+        make_config({**WORLD, "interventions": [later, earlier]})

@@ -19,13 +19,13 @@ from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
 from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.process.state import STATUSES
+from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
-from prism_mesa.runs.state import STATUSES
-from prism_mesa.runs.stopping import ended_by_signals
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 from prism_mesa.studies.measures.catalogue import MEASURES, measured

@@ -1,26 +1,22 @@
 """What every run goes through, whatever is run: folder, manifest, clocks, and an end that is written down."""
 
-import json
-import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, one_line, shortened
+from prism_mesa.errors import PrismError, RunError, counted, one_line, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.lock import lock_run
-from prism_mesa.runs.machine import peak_memory_mb, provenance, wall_clock
+from prism_mesa.runs.process.lock import lock_run
+from prism_mesa.runs.process.machine import provenance, wall_clock
+from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, last_tables
+from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
-from prism_mesa.runs.stopping import EndAtOnceError, TerminatedError, go_on, last_tables
-from prism_mesa.runs.work import Records, Stepped, Work
-from prism_mesa.streams import digest64, fresh_seed
+from prism_mesa.runs.work import Records, Work
+from prism_mesa.streams import fresh_seed
 from prism_mesa.tables import TableSchema
 
 
@@ -92,42 +88,6 @@ class RunInterruptedError(KeyboardInterrupt):
     def __init__(self, message: str, result: Any) -> None:
         super().__init__(shortened(message))
         self.result = result
-
-
-class RunTimer:
-    """The clocks of a run, from when it is made."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.monotonic(), time.process_time()
-        self.rounds: list[float] = []
-        """CPU seconds of each completed round, without what went into records."""
-
-    @contextmanager
-    def round(self, folder: "Records") -> Iterator[None]:
-        """Count the block as a round, without what goes into the folder in it."""
-        at = time.process_time() - folder.cpu_s
-        yield
-        self.rounds.append(time.process_time() - folder.cpu_s - at)
-
-    def read(self) -> dict[str, float]:
-        """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.
-
-        They are of the run: its model, its rounds and its tables. Imports, and what goes on beside it, are in
-        `machine.whole_process`.
-        """
-        return {
-            "cpu_s": time.process_time() - self._cpu,
-            "wall_s": time.monotonic() - self._wall,
-            "round_cpu_s": median(self.rounds[1:] or self.rounds or [0.0]),
-        }
-
-
-@contextmanager
-def as_before() -> Iterator[None]:
-    """Say nothing of what a run has said already, while the block repeats it or a variant of it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrismWarning)
-        yield
 
 
 def run_to_completion(
@@ -248,42 +208,3 @@ def _going_on(ending: dict[str, str], what: str) -> Iterator[None]:
         yield
     except Exception as second:
         ending["error"] += f"; {what} ({type(second).__name__}: {second})"
-
-
-def run_rounds(
-    model: Stepped, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
-) -> None:
-    """Step a model, its records going where they go; `on_round` is called with the rounds done, after each.
-
-    Raises:
-        KeyboardInterrupt: Also for a signal that came in a round and was lost there.
-    """
-    model.recorder = records
-    for done in range(1, rounds + 1):
-        with watch.round(records):
-            model.step()
-        records.round_done()
-        if on_round is not None:
-            on_round(done)
-        go_on()
-
-
-WITHOUT_EFFECT: Final = set(
-    "kind model host timeout_s max_concurrency attempts backoff_s max_fallback_share ledger ledger_path".split()
-)
-"""Parameters of who is asked that two runs may differ in whose tables are to be the same."""
-
-
-def scope_of(values: Mapping[str, Any]) -> str:
-    """Return a name for all runs of these values (see `Work.scope`)."""
-    return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
-
-
-def run_summary(
-    records: Records, ending: Mapping[str, Any], found: Mapping[str, Any], watch: RunTimer
-) -> dict[str, Any]:
-    """Return the summary of a run of a model: where it is, how it ended, what it comes to, and what it took."""
-    where = None if records.path is None else str(records.path)
-    summary = {"run_dir": where, **ending, **found, **watch.read()}
-    summary |= {"records_cpu_s": records.cpu_s, "peak_memory_mb": peak_memory_mb()}
-    return summary | {"notes": [*found["notes"], *records.notes]}

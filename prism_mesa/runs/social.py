@@ -13,18 +13,10 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
-from prism_mesa.runs.final_tables import agent_blocks, cascade_blocks, post_blocks
-from prism_mesa.runs.lifecycle import (
-    WITHOUT_EFFECT,
-    RunResult,
-    RunTimer,
-    run_rounds,
-    run_summary,
-    run_to_completion,
-    run_without_folder,
-    scope_of,
-)
+from prism_mesa.runs.lifecycle import RunResult, run_to_completion, run_without_folder
 from prism_mesa.runs.manifest import llm_facts
+from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
+from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, run_rounds, run_summary, scope_of
 from prism_mesa.runs.summary import summarised
 from prism_mesa.runs.work import Records
 from prism_mesa.social.cascades import cascades

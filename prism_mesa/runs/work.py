@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.arrow_rows import Rows
+from prism_mesa.runs.records.arrow_rows import Rows
 
 
 class Asked(Protocol):
@@ -17,7 +17,7 @@ class Asked(Protocol):
 
 
 class Records(Protocol):
-    """Where the records of a run go: a `RunFolder`, or `in_memory.RowsInMemory`.
+    """Where the records of a run go: a `RunFolder`, or `records.in_memory.RowsInMemory`.
 
     Attributes:
         cpu_s: CPU seconds that went into them.
@@ -61,7 +61,7 @@ class Work[R](Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """Return what the manifest says before it begins, beside `machine.provenance`."""
+        """Return what the manifest says before it begins, beside `process.machine.provenance`."""
         ...
 
     def carry_out(self, folder: R) -> str:

@@ -15,9 +15,9 @@ import pyarrow as pa
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shortened
 from prism_mesa.runs.config import make_config
-from prism_mesa.runs.in_memory import RowsInMemory
 from prism_mesa.runs.lifecycle import RunBrokenError
-from prism_mesa.runs.machine import peak_memory_mb
+from prism_mesa.runs.process.machine import peak_memory_mb
+from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.engines.job import Job, Outcome

@@ -15,11 +15,11 @@ from small_runs import small
 
 from prism_mesa import Interview, open_run, replay, run_economy, survey, why
 from prism_mesa.errors import DataError
-from prism_mesa.runs import state
-from prism_mesa.runs.lock import LOCK
+from prism_mesa.runs.process import state
+from prism_mesa.runs.process.lock import LOCK
+from prism_mesa.runs.process.state import RunState, state_of
 from prism_mesa.runs.run_files import MANIFEST, read_manifest, read_table
 from prism_mesa.runs.social import run
-from prism_mesa.runs.state import RunState, state_of
 from prism_mesa.studies.measures.finished import finished_run
 
 QUESTIONS = {"questions": [{"id": "q", "ask": "How are you?", "options": ["well", "ill"]}]}

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from prism_mesa.runs.arrow_rows import WaitingRows, arrow_table, joined
+from prism_mesa.runs.records.arrow_rows import WaitingRows, arrow_table, joined
 from prism_mesa.tables import Column, TableSchema
 
 SCHEMA = TableSchema("ticks", "a tick", tuple(Column(name, "int", "what it says") for name in ("round", "idle")))

@@ -14,9 +14,9 @@ import pytest
 from small_runs import small, table_bytes
 
 from prism_mesa import run
-from prism_mesa.runs import stopping
+from prism_mesa.runs.process import stopping
+from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.run_files import read_manifest, read_table
-from prism_mesa.runs.stopping import ended_by_signals
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 AGAIN = "prism: the last tables are being written (once more ends it at once, without them)\n"

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs import folder as store
-from prism_mesa.runs.arrow_rows import named
-from prism_mesa.runs.folder import RunFolder, make_folder
+from prism_mesa.runs.records import folder as store
+from prism_mesa.runs.records.arrow_rows import named
+from prism_mesa.runs.records.folder import RunFolder, make_folder
 from prism_mesa.runs.run_files import count_rows, read_manifest, read_table
 from prism_mesa.tables import Column, TableSchema
 

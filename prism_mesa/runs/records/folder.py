@@ -14,8 +14,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, PrismWarning, said_openly
-from prism_mesa.runs.arrow_rows import Rows, WaitingRows, arrow_table
-from prism_mesa.runs.lock import RunLock, require_free
+from prism_mesa.runs.process.lock import RunLock, require_free
+from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
 from prism_mesa.runs.run_files import MANIFEST, file_of
 from prism_mesa.runs.trust import sign
 from prism_mesa.tables import TableSchema

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.runs.table_checks import ARROW_TYPES, check_written
+from prism_mesa.runs.records.table_checks import ARROW_TYPES, check_written
 from prism_mesa.tables import ColumnType, TableSchema
 
 type Cells = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array | Sequence[Any]"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pandas as pd
 
 from prism_mesa.errors import DataError, did_you_mean
-from prism_mesa.runs.arrow_rows import Rows, WaitingRows
+from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows
 from prism_mesa.tables import TableSchema
 
 

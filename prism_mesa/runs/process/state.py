@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.runs.lock import held, last_holder
+from prism_mesa.runs.process.lock import held, last_holder
 
 STATUSES: Final = ("running", "done", "failed", "interrupted")
 """What a manifest may say."""

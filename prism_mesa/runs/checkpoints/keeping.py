@@ -1,0 +1,143 @@
+"""The checkpoints of a run's folder: made while it runs, the last two kept, and found again."""
+
+import re
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
+from prism_mesa.llm import Ledger
+from prism_mesa.runs.checkpoints.file import FORMAT, DamagedError, read_checkpoint, sync_folder, write_checkpoint
+from prism_mesa.runs.checkpoints.policy import Policy
+from prism_mesa.runs.identity import code_version
+from prism_mesa.runs.process.machine import package_versions
+from prism_mesa.runs.records.folder import RunFolder
+from prism_mesa.snapshot import Plain
+
+FOLDER: Final = "checkpoints"
+"""Of a run, where its checkpoints lie."""
+_KEPT: Final = 2
+_NAME: Final = re.compile(r"round-(\d{1,9})\.npz", re.ASCII)
+
+
+class Checkpoints:
+    """Makes the checkpoints of a run.
+
+    A checkpoint that cannot be written does not end the run: the one before it stands, and the run says so.
+
+    Args:
+        run: The run's folder.
+        ledger: Its ledger.
+        name: What the run is called in ledgers.
+        every: As for `Policy`.
+
+    Attributes:
+        cpu_s: CPU seconds that went into them.
+    """
+
+    def __init__(self, run: RunFolder, ledger: Ledger, name: str, every: int | None) -> None:
+        self._run, self._ledger, self._name = run, ledger, name
+        self._policy = Policy(every)
+        self._off = False
+        self.cpu_s = 0.0
+
+    def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
+        """Make a checkpoint, if one is due.
+
+        Args:
+            done: Rounds that are complete.
+            state: Returns the state of model and clocks as they stand now.
+            last: Whether the run is stopped now, so that there will be no other.
+        """
+        if self._off or not (self._policy.due(done) or last):
+            return
+        at, wall = time.process_time(), time.monotonic()
+        try:
+            self._make(done, state())
+        except NotRestorableError as error:
+            self._off = True
+            self._say(f"no checkpoint can be made of this run: {error}")
+        except (OSError, DataError) as error:
+            why = getattr(error, "strerror", None) or error
+            stands = last_round(self._run.path)
+            told = "" if stands is None else f"; that of round {stands} stands"
+            self._say(f"the checkpoint of round {done} could not be written: {why}{told}")
+        self.cpu_s += time.process_time() - at
+        self._policy.made(time.monotonic() - wall)
+
+    def _make(self, done: int, state: Mapping[str, Plain]) -> None:
+        self._ledger.sync()
+        answers, asked = self._ledger.sizes(self._name, done)
+        head = {"format": FORMAT, "code": code_version(), "packages": package_versions(), "rounds": done}
+        known = {"ledger": {"run": self._name, "answers": answers, "asked": asked}, "records": self._run.snapshot()}
+        folder = self._run.path / FOLDER
+        folder.mkdir(exist_ok=True)
+        write_checkpoint(folder / f"round-{done:09d}.npz", {**head, **known, **state})
+        for old in files(self._run.path)[_KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def _say(self, told: str) -> None:
+        told = shortened(told)
+        if told not in self._run.notes:
+            self._run.notes.append(told)
+            warnings.warn(told, PrismWarning, stacklevel=3)
+
+
+def files(run: Path) -> list[Path]:
+    """Return the files of a run's checkpoints, the newest first."""
+    try:
+        found = [(int(name[1]), file) for file in (run / FOLDER).iterdir() if (name := _NAME.fullmatch(file.name))]
+    except OSError:
+        return []
+    return [file for _, file in sorted(found, reverse=True)]
+
+
+def rounds_of(file: Path) -> int:
+    """Return how many rounds were complete when a checkpoint was made, as its name says."""
+    return int(file.stem.rpartition("-")[2])
+
+
+def last_round(run: Path) -> int | None:
+    """Return how many rounds were complete at the newest checkpoint of a run, by its name; None if there is none."""
+    return next(map(rounds_of, files(run)), None)
+
+
+def forget(run: Path, after: int = -1) -> None:
+    """Remove the checkpoints of a run, or those of later rounds."""
+    for file in files(run):
+        if rounds_of(file) > after:
+            file.unlink(missing_ok=True)
+    if after < 0 and (run / FOLDER).is_dir() and not (run / FOLDER).is_symlink():
+        shutil.rmtree(run / FOLDER, ignore_errors=True)
+    else:
+        for part in (run / FOLDER).glob(".round-*"):
+            part.unlink(missing_ok=True)
+    with suppress(OSError):
+        sync_folder(run)
+
+
+def usable(file: Path, check: Callable[[Mapping[str, Plain]], None]) -> dict[str, Any]:
+    """Return what a checkpoint holds.
+
+    Args:
+        file: Its file.
+        check: Raises DamagedError if something that it refers to is not as it was.
+
+    Raises:
+        DamagedError: If it cannot be read, or something is not there.
+        DataError: If another version of PRISM wrote it.
+    """
+    data = read_checkpoint(file)
+    if data.get("format") != FORMAT or data.get("code") != code_version():
+        raise DataError(
+            f"{file}: another version of PRISM wrote it, in which a run may take another course: go on with that "
+            "version, or start the run again in this one with --from-start (in Python from_start=True)"
+        )
+    if data.get("rounds") != rounds_of(file):
+        raise DamagedError(f"{file}: is damaged: it is of round {data.get('rounds')!s:.20}")
+    check(data)
+    return data

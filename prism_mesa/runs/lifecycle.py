@@ -10,8 +10,10 @@ import pandas as pd
 
 from prism_mesa.errors import PrismError, RunError, counted, one_line, shortened
 from prism_mesa.llm import Ledger
+from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
+from prism_mesa.runs.process.state import RunState
 from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, last_tables
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
@@ -111,18 +113,48 @@ def run_to_completion(
     manifest = {**provenance(), **work.facts()}
     folder = RunFolder(Path(out), name, tables, dated=dated)
     with lock_run(folder.path) as folder.lock:
-        try:
-            folder.write_manifest(manifest)
-            with Ledger(folder.path / LEDGER) as ledger:
-                if work.asked is not None:
-                    work.asked.record(ledger, _name_in_ledgers(work, folder.path.name))
-                error = work.carry_out(folder)
-            with last_tables() as signals:
-                folder.close()
-                result = _ended(work, folder, manifest, _ending(error))
-        except BaseException as fault:
-            raise _broken_off(work, folder, manifest, fault) from fault
-    if signals.came:
+        return _to_completion(work, folder, manifest, _name_in_ledgers(work, folder.path.name), None)
+
+
+def go_on_to_completion(
+    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int
+) -> RunResult:
+    """Return the result of a run that was stopped, and goes on in its folder, which is locked.
+
+    Args:
+        work: What is to be done; what it has done before is in it.
+        folder: The folder as it stood then.
+        manifest: What the manifest says from now on.
+        name: What ledgers call it; empty if they do not know it yet.
+        round_: The round that it goes on from.
+
+    Raises:
+        RunBrokenError: As `run_to_completion`; so RunInterruptedError.
+    """
+    return _to_completion(work, folder, manifest, name or _name_in_ledgers(work, folder.path.name), round_)
+
+
+def _to_completion(
+    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int | None
+) -> RunResult:
+    """Carry out a run in a folder, from its beginning, or as one that goes on from a round."""
+    try:
+        folder.write_manifest(manifest)
+        with Ledger(folder.path / LEDGER) as ledger:
+            if work.asked is not None and round_ is None:
+                work.asked.record(ledger, name)
+            elif work.asked is not None and round_ is not None:
+                work.asked.go_on(ledger, name, round_)
+            if work.checkpoint_every != 0:
+                folder.checkpoints = Checkpoints(folder, ledger, name, work.checkpoint_every)
+            error = work.carry_out(folder)
+        with last_tables() as signals:
+            folder.close()
+            result = _ended(work, folder, manifest, _ending(error))
+            forget(folder.path)
+    except BaseException as fault:
+        raise _broken_off(work, folder, manifest, fault) from fault
+    if signals.came is not None:
         kept = f"{folder.path}: interrupted while its last tables were written (the run is kept there, and whole)"
         raise RunInterruptedError(kept, result)
     return result
@@ -194,7 +226,9 @@ def _broken_off(
             ending["error"] += "; ended at once, without its last tables"
             with _going_on(ending, _NO_MANIFEST):
                 folder.write_manifest({**manifest, **ending})
-    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there)"
+    state = RunState(ending["status"], None, None)
+    way_on = state.way_on(folder.path, from_python=any(manifest.get("made_in_python", ())))
+    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{f'; {way_on}' if way_on else ''})"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
 
 

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any, Final
 
-from prism_mesa.errors import PrismWarning
+import numpy as np
+
+from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.runs.process.machine import peak_memory_mb
-from prism_mesa.runs.process.stopping import go_on
+from prism_mesa.runs.process.stopping import stop_now, whole_rounds
 from prism_mesa.runs.work import Records, Stepped
+from prism_mesa.snapshot import Plain
 from prism_mesa.streams import digest64
 
 
@@ -29,6 +32,24 @@ class RunTimer:
         at = time.process_time() - folder.cpu_s
         yield
         self.rounds.append(time.process_time() - folder.cpu_s - at)
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return what the clocks show."""
+        told = self.read()
+        return {"rounds": np.array(self.rounds, np.float64), "cpu_s": told["cpu_s"], "wall_s": told["wall_s"]}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Add what the clocks showed when a run was stopped that goes on.
+
+        Raises:
+            DataError: If it is something else.
+        """
+        rounds, cpu_s, wall_s = kept["rounds"], kept["cpu_s"], kept["wall_s"]
+        if not (isinstance(rounds, np.ndarray) and rounds.dtype == np.float64 and rounds.ndim == 1):
+            raise DataError("clocks: is no seconds by round")
+        self.rounds = rounds.tolist()
+        self._cpu -= float(cpu_s)
+        self._wall -= float(wall_s)
 
     def read(self) -> dict[str, float]:
         """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.
@@ -54,19 +75,36 @@ def as_before() -> Iterator[None]:
 def run_rounds(
     model: Stepped, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
 ) -> None:
-    """Step a model, its records going where they go; `on_round` is called with the rounds done, after each.
+    """Step a model through the rounds that the watch has not counted yet, its records going where they go.
+
+    A signal that ends the run lets the round come to its end, and a checkpoint is made then; in the last round it
+    comes too late.
+
+    Args:
+        model: The model.
+        rounds: How many rounds there are in all.
+        records: Where the records go.
+        watch: The run's clocks.
+        on_round: Called with the rounds done, after each.
 
     Raises:
-        KeyboardInterrupt: Also for a signal that came in a round and was lost there.
+        KeyboardInterrupt: For a signal.
     """
     model.recorder = records
-    for done in range(1, rounds + 1):
-        with watch.round(records):
-            model.step()
-        records.round_done()
-        if on_round is not None:
-            on_round(done)
-        go_on()
+    with whole_rounds() as is_stopped:
+        for done in range(len(watch.rounds) + 1, rounds + 1):
+            with watch.round(records):
+                model.step()
+            records.round_done()
+            if on_round is not None:
+                on_round(done)
+            if done == rounds:
+                return
+            if records.checkpoints is not None:
+                records.checkpoints.round_done(
+                    done, lambda: {"model": model.snapshot(), "clocks": watch.snapshot()}, last=is_stopped()
+                )
+            stop_now()
 
 
 WITHOUT_EFFECT: Final = set(
@@ -86,5 +124,6 @@ def run_summary(
     """Return the summary of a run of a model: where it is, how it ended, what it comes to, and what it took."""
     where = None if records.path is None else str(records.path)
     summary = {"run_dir": where, **ending, **found, **watch.read()}
-    summary |= {"records_cpu_s": records.cpu_s, "peak_memory_mb": peak_memory_mb()}
+    checkpoints_cpu_s = 0.0 if records.checkpoints is None else records.checkpoints.cpu_s
+    summary |= {"records_cpu_s": records.cpu_s, "checkpoints_cpu_s": checkpoints_cpu_s, "peak_memory_mb": peak_memory_mb()}
     return summary | {"notes": [*found["notes"], *records.notes]}

@@ -161,7 +161,7 @@ class Notebook(Restorable):
         try:
             self._notes = {}
             for agent, text, hour, importance, vector in kept["notes"]:
-                self._notes.setdefault(int(agent), []).append(Note(str(text), float(hour), int(importance), vector))
+                self._notes.setdefault(int(agent), []).append(Note(str(text), hour, int(importance), vector))
         except (KeyError, TypeError, ValueError, AgentError) as error:
             raise DataError(f"Notebook: {error}") from None
 

@@ -68,6 +68,11 @@ class NationsRun:
         llm: LLMClient | None = self.model.llm
         return llm
 
+    @property
+    def checkpoint_every(self) -> int:
+        """0: none is made; what was answered stands in the ledger, and all else is computed again in no time."""
+        return 0
+
     def scope(self) -> str:
         """Return a name of all values with an effect on the tables."""
         return scope_of(self.model.params.model_dump(mode="json", exclude={"name": True, "reasoner": WITHOUT_EFFECT}))

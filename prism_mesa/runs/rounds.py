@@ -125,5 +125,9 @@ def run_summary(
     where = None if records.path is None else str(records.path)
     summary = {"run_dir": where, **ending, **found, **watch.read()}
     checkpoints_cpu_s = 0.0 if records.checkpoints is None else records.checkpoints.cpu_s
-    summary |= {"records_cpu_s": records.cpu_s, "checkpoints_cpu_s": checkpoints_cpu_s, "peak_memory_mb": peak_memory_mb()}
+    summary |= {
+        "records_cpu_s": records.cpu_s,
+        "checkpoints_cpu_s": checkpoints_cpu_s,
+        "peak_memory_mb": peak_memory_mb(),
+    }
     return summary | {"notes": [*found["notes"], *records.notes]}

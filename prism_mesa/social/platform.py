@@ -5,10 +5,11 @@
 """
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import NoneType
 from typing import Any, Self
 
 import numpy as np
@@ -16,12 +17,12 @@ import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
-from prism_mesa.errors import counted, one_line
+from prism_mesa.errors import DataError, counted, one_line
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
-from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
+from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.prompt_interests import PromptInterests
@@ -174,9 +175,8 @@ class Platform(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return what the rounds so far have changed, between two rounds; of who decides, what it has spent."""
         network = self.network.snapshot() if self.network is not self.first_network else None
-        spent = [None if asked is None else asked.snapshot() for asked in self._asked()]
-        own = {"network": network, "first_network": self.first_network.checksum, "asked": spent}
-        return super().snapshot() | own
+        own = {"network": network, "first_network": self.first_network.checksum, "chart": self.chart.snapshot()}
+        return super().snapshot() | own | {"asked": [state_of(asked) for asked in self._asked()]}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.
@@ -190,14 +190,14 @@ class Platform(Restorable):
         if kept["network"] is not None:
             self.network = replace(self.first_network)
             self.network.restore(kept["network"])
+        self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
-            if asked is not None:
-                asked.restore(spent)
-        check_bounds(self.population, self.network, self.posts, self.exposure)
+            bring_back(asked, spent)
 
-    def _asked(self) -> tuple[LLMGateway[Any, Any, Any] | None, ...]:
-        """Return the LLMs that decide and write, None for who is none."""
-        return tuple(asked if isinstance(asked, LLMGateway) else None for asked in (self.reasoner, self.writer))
+    def _asked(self) -> tuple[AnyReasoner | LLMClient | None, ...]:
+        """Return who decides and who writes, None for who is not there or never changes."""
+        unchanging = (NoneType, RuleReasoner, DistilledReasoner)
+        return tuple(None if type(asked) in unchanging else asked for asked in (self.reasoner, self.writer))
 
     @one_line
     def __repr__(self) -> str:

@@ -30,7 +30,8 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.choices import ask_alone, choice_draws
 from prism_mesa.social.round.presence import chances_online, draws_of_coming
 from prism_mesa.social.state.population import NO_POST
-from prism_mesa.social.state.posts import NO_TEXT, POST
+from prism_mesa.social.state.posts import POST
+from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Transition
 
 _ACTIVITIES: Final = get_args(ActivityKind.__value__)

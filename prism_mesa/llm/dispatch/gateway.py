@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from weakref import finalize
 
 from prism_mesa.errors import OracleError
@@ -24,9 +24,10 @@ from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, answer_key
 from prism_mesa.llm.params import SHORTFALLS, LLMParams, Source
+from prism_mesa.snapshot import Restorable
 
 
-class LLMGateway[Q, A, P: LLMParams](Closing):
+class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     """Puts questions of one kind to an LLM, in an event loop of its own: it works wherever a loop already runs.
 
     Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those that wait for it the first, by
@@ -44,6 +45,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
         reasons: Answers that did not come, so far, by reason.
         usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
     """
+
+    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "budget", "store")
 
     def __init__(
         self, params: P, store: AnswerStore | None, *, kind: str, note: str, budget: Budget | None = None

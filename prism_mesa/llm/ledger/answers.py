@@ -8,16 +8,17 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
+from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
 _WHERE = "reasoner.ledger"
 _AT_HAND = 1 << 16
 """Answers that are kept in memory, where the run's own ledger holds them all."""
 
 
-class AnswerStore:
+class AnswerStore(Restorable):
     """Answers that are known, by key, and where new ones are written.
 
     Args:
@@ -86,6 +87,17 @@ class AnswerStore:
         attempts = self._again.pop(key, None)
         stored = None if attempts is None or self.own is None else self.own.get(key)
         return None if stored is None or attempts is None else (stored, attempts)
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return the answers that are known; None if the run's own ledger holds them all."""
+        return {"known": None if self.own is not None else plain(self._known)}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned, after `begin`."""
+        known = restored(kept["known"])
+        self._known, self._forgot = known or {}, known is None
+        if not isinstance(self._known, dict) or not all(map(_is_text, (*self._known, *self._known.values()))):
+            raise DataError("AnswerStore: is no answers by key")
 
     def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
         """Return whether the shared ledger holds answers of an LLM, asked like that: then its keys are known."""
@@ -157,3 +169,7 @@ class AnswerStore:
         """Close the shared ledger."""
         if self.shared is not None:
             self.shared.close()
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

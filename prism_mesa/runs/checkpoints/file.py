@@ -55,7 +55,7 @@ def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> int:
     try:
         with part.open("wb") as stream:
             named = {str(place): array for place, array in enumerate(arrays)}
-            np.savez(stream, allow_pickle=False, **{_JSON: np.frombuffer(text, np.uint8)}, **named)  # type: ignore[arg-type]
+            np.savez(stream, allow_pickle=False, **{_JSON: np.frombuffer(text, np.uint8)}, **named)
             stream.flush()
             os.fsync(stream.fileno())
             size = stream.tell()
@@ -148,11 +148,8 @@ def _read_array(members: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArra
         size = dtype.itemsize * int(np.prod(shape, dtype=object))
         if dtype.kind not in _KINDS or size > member.file_size:
             raise ValueError(f"{member.filename} declares {size} bytes of {dtype}, and has {member.file_size}")
-        raw = bytearray(size)
-        filled, view = 0, memoryview(raw)
-        while filled < size and (n := stream.readinto(view[filled:])):
-            filled += n
-        if filled < size or stream.read(1):
+        raw = stream.read(size)
+        if len(raw) < size or stream.read(1):
             raise ValueError(f"{member.filename} is not of the size that it declares")
     if not dtype.itemsize:
         return np.zeros(shape, dtype)

@@ -1,6 +1,5 @@
 """The checkpoints of a run's folder: made while it runs, the last two kept, and found again."""
 
-import re
 import shutil
 import time
 import warnings
@@ -12,16 +11,14 @@ from typing import Any, Final
 from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.checkpoints.file import FORMAT, DamagedError, read_checkpoint, sync_folder, write_checkpoint
+from prism_mesa.runs.checkpoints.names import FOLDER, files, last_round, name_of, rounds_of
 from prism_mesa.runs.checkpoints.policy import Policy
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.process.machine import package_versions
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.snapshot import Plain
 
-FOLDER: Final = "checkpoints"
-"""Of a run, where its checkpoints lie."""
 _KEPT: Final = 2
-_NAME: Final = re.compile(r"round-(\d{1,9})\.npz", re.ASCII)
 
 
 class Checkpoints:
@@ -76,7 +73,7 @@ class Checkpoints:
         known = {"ledger": {"run": self._name, "answers": answers, "asked": asked}, "records": self._run.snapshot()}
         folder = self._run.path / FOLDER
         folder.mkdir(exist_ok=True)
-        write_checkpoint(folder / f"round-{done:09d}.npz", {**head, **known, **state})
+        write_checkpoint(folder / name_of(done), {**head, **known, **state})
         for old in files(self._run.path)[_KEPT:]:
             old.unlink(missing_ok=True)
 
@@ -85,25 +82,6 @@ class Checkpoints:
         if told not in self._run.notes:
             self._run.notes.append(told)
             warnings.warn(told, PrismWarning, stacklevel=3)
-
-
-def files(run: Path) -> list[Path]:
-    """Return the files of a run's checkpoints, the newest first."""
-    try:
-        found = [(int(name[1]), file) for file in (run / FOLDER).iterdir() if (name := _NAME.fullmatch(file.name))]
-    except OSError:
-        return []
-    return [file for _, file in sorted(found, reverse=True)]
-
-
-def rounds_of(file: Path) -> int:
-    """Return how many rounds were complete when a checkpoint was made, as its name says."""
-    return int(file.stem.rpartition("-")[2])
-
-
-def last_round(run: Path) -> int | None:
-    """Return how many rounds were complete at the newest checkpoint of a run, by its name; None if there is none."""
-    return next(map(rounds_of, files(run)), None)
 
 
 def forget(run: Path, after: int = -1) -> None:

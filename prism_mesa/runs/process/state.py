@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.process.lock import held, last_holder
 
 STATUSES: Final = ("running", "done", "failed", "interrupted")
@@ -47,11 +48,15 @@ class RunState:
         """
         if self.status == "running":
             return "wait until it has ended"
-        if self.status not in ("died", "interrupted"):
+        if self.status not in ("died", "interrupted", "failed"):
             return ""
+        last = last_round(folder)
+        if self.status == "failed" and last is None:
+            return ""
+        does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
         if from_python:
-            return "resume(...) in Python, with what it was given there, continues it"
-        return f"'prism resume {folder}' continues it"
+            return f"resume(...) in Python, with what it was given there, {does}"
+        return f"'prism resume {folder}' {does}"
 
 
 def state_of(folder: Path, status: str, rounds: int | None) -> RunState:

@@ -24,7 +24,7 @@ class Engagements(Restorable):
         carried: Rows that came into this round with a post at hand, or with engagements since the last commit.
     """
 
-    changes = ("_parts", "beside", "carried")
+    changes = ("_parts", "beside")
 
     def __init__(self) -> None:
         self._parts: list[Keys] = []

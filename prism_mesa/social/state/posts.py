@@ -175,9 +175,9 @@ class Posts(Restorable):
         """All texts, those written during the run too: what `text_id` points into."""
         return self._all_texts.texts
 
-    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None) -> Ids:
+    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
         """Keep texts written during the run and return their ids (see `Texts.add`)."""
-        return self._all_texts.add(texts, about)
+        return self._all_texts.add(texts, about, with_media=with_media)
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
@@ -215,7 +215,7 @@ class Posts(Restorable):
             heads = [_HOW[code] for code in parts[2].tolist()]
             seen = [f"{w} ({how}: {self.texts[c]})" for w, how, c in zip(own, heads, about, strict=True)]
             words[some] = self.add_texts(own, about)[which]
-            text_id[some] = self._all_texts.add(seen, about, with_media=True)[which]
+            text_id[some] = self.add_texts(seen, about, with_media=True)[which]
         return text_id, words
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:

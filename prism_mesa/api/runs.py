@@ -157,8 +157,8 @@ def resume(
 
     Args:
         run: A result, or the run's folder.
-        chart: What `run` was given in Python, if it was given one; so `reasoner` and `prepare`. `prepare` is called with
-            the model before it goes on: agents and reasoners whose state is more than numbers and texts have
+        chart: What `run` was given in Python, if it was given one; so `reasoner` and `prepare`. `prepare` is called
+            with the model before it goes on: agents and reasoners whose state is more than numbers and texts have
             ``snapshot()``, which returns it as plain data, and ``restore(data)``.
         reasoner: See `chart`.
         prepare: See `chart`.

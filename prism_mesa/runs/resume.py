@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -176,7 +177,7 @@ def _last_point(folder: Path) -> dict[str, Any] | None:
             raise DamagedError(f"{folder}: the checkpoint is damaged: {error}") from None
 
     found = files(folder)
-    for file, before in zip(found, [*found[1:], None], strict=True):
+    for file, before in zip_longest(found, found[1:]):
         try:
             data = usable(file, check)
         except DamagedError as error:
@@ -262,7 +263,7 @@ def _reopened(
     manifest = read_manifest(run.folder)
     if point is None:  # all is made by this version, and from what it says
         name = _name_in(run.folder)
-        own = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
+        own: dict[str, Any] = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
         manifest = {**manifest, **provenance(), **facts, **own}
     else:
         name = str(point["ledger"]["run"])

@@ -16,15 +16,15 @@ from typing import IO, Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import DataError, shortened
+from prism_mesa.errors import DataError, NotRestorableError, shortened
 from prism_mesa.snapshot import Plain
 
 FORMAT: Final = 1
 """The version of what is in the file."""
 _JSON: Final = "json"
 _MARK: Final = "array"
-_KINDS: Final = "biufSU"
-"""Kinds of arrays: truth values, numbers and texts; none holds objects."""
+_KINDS: Final = "biufSUV"
+"""Kinds of arrays: truth values, numbers, texts, and rows of these; none holds objects."""
 _MOST_HEADER: Final = 4096
 _MOST_ARRAYS: Final = 100_000
 _FAULTS: Final = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile)
@@ -47,10 +47,13 @@ def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> int:
 
     Raises:
         OSError: If that cannot be done; nothing is left of it then.
-        TypeError: If something in it is no plain data.
+        NotRestorableError: If something in it is no plain data.
     """
     arrays: list[npt.NDArray[Any]] = []
-    text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
+    try:
+        text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotRestorableError(f"a checkpoint holds no such thing: {error}") from error
     part = file.with_name(f".{file.name}")
     try:
         with part.open("wb") as stream:
@@ -112,7 +115,7 @@ def _said(error: BaseException) -> str:
 def _without_arrays(value: Plain, arrays: list[npt.NDArray[Any]]) -> Plain:
     """Return data with a mark in the place of each array, which is added to `arrays`."""
     if isinstance(value, np.ndarray):
-        if value.dtype.kind not in _KINDS:
+        if not _is_plain(value.dtype):
             raise TypeError(f"no checkpoint holds an array of {value.dtype}")
         arrays.append(value)
         return {_MARK: len(arrays) - 1}
@@ -125,6 +128,10 @@ def _without_arrays(value: Plain, arrays: list[npt.NDArray[Any]]) -> Plain:
             return value
         return [_without_arrays(one, arrays) for one in value]
     return value
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in _KINDS and not dtype.hasobject
 
 
 def _key(key: object) -> str:
@@ -146,7 +153,7 @@ def _read_array(members: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArra
     with members.open(member) as stream:
         shape, in_columns, dtype = _header(stream)
         size = dtype.itemsize * int(np.prod(shape, dtype=object))
-        if dtype.kind not in _KINDS or size > member.file_size:
+        if not _is_plain(dtype) or size > member.file_size:
             raise ValueError(f"{member.filename} declares {size} bytes of {dtype}, and has {member.file_size}")
         raw = stream.read(size)
         if len(raw) < size or stream.read(1):

@@ -72,7 +72,9 @@ def state_of(folder: Path, status: str, rounds: int | None) -> RunState:
     goes_on, holder = held(folder), last_holder(folder)
     if not goes_on and (now := _status_in(folder)) in STATUSES and now != "running":
         return RunState(now, None, rounds)  # it came to its end since the manifest was read
-    known = None if holder is None or rounds is None else min(holder.round or 0, rounds)
+    seen = [0 if holder.round is None else holder.round] if holder is not None else []
+    seen += [] if (last := last_round(folder)) is None else [last]
+    known = min(max(seen), rounds) if seen and rounds is not None else None
     return RunState("running" if goes_on else "died", known, rounds)
 
 

@@ -1,5 +1,6 @@
 """What every run goes through, whatever is run: folder, manifest, clocks, and an end that is written down."""
 
+import signal
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
 from prism_mesa.runs.process.state import RunState
-from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, last_tables
+from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, came_first, last_tables
 from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
 from prism_mesa.runs.work import Records, Work
@@ -208,7 +209,7 @@ def _broken_off(
 ) -> RunBrokenError | RunInterruptedError:
     """Write down how a run ended before its time, and return what is to be raised."""
     interrupted = isinstance(fault, KeyboardInterrupt)
-    by = " by SIGTERM" if isinstance(fault, TerminatedError) else ""
+    by = " by SIGTERM" if isinstance(fault, TerminatedError) or came_first() == signal.SIGTERM else ""
     text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _told(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     result = None

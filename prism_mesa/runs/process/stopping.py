@@ -123,6 +123,12 @@ def stop_now() -> None:
         stopping.end()
 
 
+def came_first() -> int | None:
+    """Return the signal that came first in this thread's run, if one did."""
+    stopping = _stopping()
+    return None if stopping is None else stopping.came
+
+
 def _stopping() -> Stopping | None:
     """Return what handles the signals of this thread's run, if it is one of these."""
     if threading.current_thread() is not threading.main_thread():

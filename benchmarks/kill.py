@@ -99,13 +99,13 @@ def kinds(url: str, rounds: int, large: int) -> list[Kind]:
     rule = {"reasoner.kind": "rule", "rounds": rounds, "checkpoint_every": 2}
     asks = {"reasoner.kind": "ollama", "reasoner.host": url, "reasoner.max_concurrency": 8, "reasoner.timeout_s": 20}
     few = {"agents.n": 200, "agents.band": 0.1, "agents.activity": 0.8}
-    live = {"network.dynamics": "live", "content": "template"}
+    texts = {"content": "template"}
     reasoner = {"kind": "ollama", "host": url, "timeout_s": 20}
     economy = {"rounds": rounds, "economy": {"policy": "llm"}, "reasoner": reasoner}
     return [
         Kind("200 agents, 20 with scripts", rule | {"agents.n": 180, "agents.activity": 0.8}, prepare=amplified),
         Kind(f"{large:,} agents", rule | {"agents.n": large}),
-        Kind("configs/default.yaml, live network, texts", rule | live),
+        Kind("configs/default.yaml, with texts", rule | texts),
         Kind("the stand-in LLM, 8 at once", rule | few | asks, asks=True),
         Kind("nations, the stand-in LLM", economy, asks=True, nations=True),
     ]

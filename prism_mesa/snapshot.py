@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.errors import DataError, NotRestorableError
 
@@ -135,14 +136,32 @@ def restored_like(what: str, value: Plain, before: Any) -> Any:
     return found
 
 
+def require(holds: bool, otherwise: str) -> None:
+    """Raise DataError, unless something holds that holds of every snapshot."""
+    if not holds:
+        raise DataError(f"the snapshot is damaged: {otherwise}")
+
+
+def require_within(what: str, values: npt.NDArray[Any], low: int, below: int) -> None:
+    """Raise DataError, unless whole numbers lie in ``low .. below - 1``."""
+    if values.size and not (low <= int(values.min()) and int(values.max()) < below):
+        outside = next(x for x in (int(values.min()), int(values.max())) if not low <= x < below)
+        raise DataError(f"the snapshot is damaged: {what} is {outside:,}, and none of {low:,} .. {below - 1:,}")
+
+
+def is_column(values: object) -> bool:
+    """Return whether something is an array of whole numbers, or of truth values, of one dimension."""
+    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iub"
+
+
 def state_of(thing: object) -> Plain:
     """Return what an object's own `snapshot` says; None of None.
 
     Raises:
         NotRestorableError: If it has none, or something in it that is no plain data.
     """
-    if thing is None:
-        return None
+    if thing is None or isinstance(thing, Restorable):
+        return None if thing is None else thing.snapshot()
     if not (callable(getattr(thing, "snapshot", None)) and callable(getattr(thing, "restore", None))):
         raise NotRestorableError(
             f"{type(thing).__name__}: its state is not known: give it snapshot(), which returns plain data (numbers, "
@@ -177,6 +196,9 @@ def check_like(what: str, value: Any, before: Any) -> None:
             before.ndim,
             before.shape[1:],
         )
+    elif isinstance(before, Counter):
+        fits = type(value) is Counter and all(type(n) in (int, float) for n in value.values())
+        fits = fits and all(isinstance(key, str) for key in value)
     elif isinstance(before, float):
         fits = type(value) in (float, int)
     else:

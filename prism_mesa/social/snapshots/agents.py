@@ -30,7 +30,7 @@ def agents_of(model: PopulationModel) -> dict[str, Plain]:
         for agent in agents
         if kind is not SocialAgent or len(vars(agent)) > len(_OF_ALL)
     ]
-    return {"classes": list(map(_name_of, made)), "agents": found}
+    return {"classes": [_name_of(kind) for kind in made if kind is not SocialAgent], "agents": found}
 
 
 def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:

@@ -30,7 +30,6 @@ def clock_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
         "steps": model.steps,
         "time": model.time,
         "running": model.running,
-        "agents": model.agent_id_counter,
         "next": steps.next_scheduled_time,
         "done": steps.execution_count,
     }
@@ -42,20 +41,14 @@ def set_clock(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
     Raises:
         DataError: If it is no clock.
     """
-    found = {name: restored_like(f"the model's {name}", kept[name], now) for name, now in clock_of_new(model).items()}
-    if min(found["steps"], found["agents"], found["done"]) < 0 or not found["time"] < found["next"] < np.inf:
+    found = {name: restored_like(f"the model's {name}", kept[name], now) for name, now in clock_of(model).items()}
+    if min(found["steps"], found["done"]) < 0 or not found["time"] < found["next"] < np.inf:
         raise DataError("the model's clock: its next step lies before its time")
     model.steps, model.time, model.running = found["steps"], found["time"], found["running"]
-    model.agent_id_counter = found["agents"]
     model._event_list.clear()
     steps = model._default_schedule
     steps._execution_count = found["done"]
     steps._schedule_next(found["next"])
-
-
-def clock_of_new(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
-    """Return values of the types of a clock."""
-    return {"steps": 0, "time": 0.0, "running": True, "agents": 1, "next": 1.0, "done": 0}
 
 
 def draws_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:

@@ -12,7 +12,7 @@ from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.errors import DataError
 from prism_mesa.kernels import walk_arrays
 from prism_mesa.kernels.walk_arrays import PostTable
-from prism_mesa.snapshot import Plain, Restorable, plain, restored
+from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
@@ -116,7 +116,11 @@ class Posts(Restorable):
             if columns[name].dtype != kind or columns[name].shape != (self.n,):
                 raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
             self._columns[name][: self.n] = columns[name]
-        self._recent = restored(kept["recent"])
+        self._recent = restored_like("Posts.recent", kept["recent"], self._recent)
+        require(len(self._recent) <= self.window, "velocity counts more rounds than its window")
+        for roots in self._recent:
+            require(is_column(roots), "velocity counts no posts")
+            require_within("a root of velocity", roots, 0, self.n)
         self._all_texts.restore(kept["texts"])
 
     def add(

@@ -33,7 +33,11 @@ from prism_mesa.streams import Streams
 DEFAULT: Final = Path(__file__).parents[1] / "configs" / "default.yaml"
 DRAWS: Final = Streams(18)
 MOST_S: Final = 300.0
-POLICIES: Final = ("Raise the policy rate by 0.5 percentage points", "Keep interest rates unchanged", "Cut taxes by 300%")
+POLICIES: Final = (
+    "Raise the policy rate by 0.5 percentage points",
+    "Keep interest rates unchanged",
+    "Cut taxes by 300%",
+)
 
 
 class Amplifier(SocialAgent):
@@ -56,7 +60,7 @@ class Amplifier(SocialAgent):
 def amplified(model: SocialModel) -> None:
     """Add agents with scripts, which follow everybody else."""
     for _ in range(20):
-        Amplifier(model, follows=range(0, 180), followers=range(90, 180))
+        Amplifier(model, follows=range(180), followers=range(90, 180))
 
 
 def advice(body: dict[str, Any]) -> str:
@@ -136,15 +140,23 @@ class Killer:
         self.processes = multiprocessing.get_context("forkserver")
         self.found = Found()
         whole = out / "whole"
-        self.whole_s = self._done(kind.begin, whole, None)
+        self.whole_s = 0.0
+        for _ in range(2):  # the first also compiles what has not been compiled
+            shutil.rmtree(whole, ignore_errors=True)
+            self.whole_s = self._done(kind.begin, whole, None)
         self.whole = tables_of(only(whole))
+        told = {body["messages"][0]["content"] for body in server.requests}
+        assert self._known(only(whole)) == told, "what was asked is not what the ledger says"
+        assert bool(told) == kind.asks
         shutil.rmtree(whole)
 
     def _done(self, work: Callable[[str], None], folder: Path, kill_after_s: float | None) -> float:
-        """Let a process work, until it is done or killed, and return the seconds."""
-        began = time.perf_counter()
+        """Let a process work, until it is done or killed, and return the seconds since there was a folder."""
         process = self.processes.Process(target=work, args=(str(folder),))
         process.start()
+        while not folder.exists() and process.is_alive():
+            time.sleep(0.001)
+        began = time.perf_counter()
         process.join(MOST_S if kill_after_s is None else kill_after_s)
         if kill_after_s is None:
             assert process.exitcode == 0, f"{self.kind.name}: ended with {process.exitcode} in {folder}"
@@ -204,6 +216,7 @@ def tables_of(run_dir: Path) -> dict[str, bytes]:
 
 def kill_runs(kind: Kind, kills: int, out: Path, server: StandIn) -> Found:
     """Kill runs of a kind, and return what came of it."""
+    server.requests.clear()
     killer = Killer(kind, out, server)
     for number in range(kills):
         server.requests.clear()

@@ -285,7 +285,7 @@ def _name_in(folder: Path) -> str:
     if not file.is_file():
         return ""
     check_within(folder, file)
-    with Ledger(file, read_only=True) as ledger:
+    with Ledger(file) as ledger:  # to write: it may have been killed before it had tables
         return next(iter(ledger.runs()), "")
 
 

@@ -1,4 +1,4 @@
-"""Runs that are killed at any moment and go on: their tables are those of runs that were not, and nothing is asked twice.
+"""Runs that are killed at any moment and go on: their tables are those of runs that were not, nothing is asked twice.
 
 Each run is a process of its own, from a forkserver that has loaded all there is to load, so that a kill costs no
 start-up. A moment is drawn from the whole time that a run takes, so that some lie within writing; every third run that

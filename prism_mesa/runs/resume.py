@@ -5,8 +5,8 @@ Its tables come out as those of a run that was never stopped, byte for byte, and
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.errors import ConfigError, DataError, PrismWarning, shortened
+from prism_mesa.errors import ConfigError, DataError, NotRestorableError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.checkpoints.file import DamagedError
@@ -29,7 +29,7 @@ from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links, check_parts
 from prism_mesa.runs.rounds import RunTimer, as_before
 from prism_mesa.runs.run_files import LEDGER, check_within, folder_of, read_manifest
-from prism_mesa.runs.social import PlatformRun, start_run
+from prism_mesa.runs.social import start_run
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -112,7 +112,9 @@ def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
         facts = work.facts()
         _check_same(run, facts)
         if point is not None:
-            _restore(run.folder, work, point)
+            with _naming(run.folder, point):
+                work.model.restore(point["model"])
+                work.watch.restore(point["clocks"])
         folder, manifest, name, round_ = _reopened(run, lock, facts, point, SOCIAL_TABLES)
     except BaseException:
         work.model.close()
@@ -167,19 +169,11 @@ def _last_point(folder: Path) -> dict[str, Any] | None:
     Raises:
         DataError: If another version of PRISM wrote it, or the ledger is not that of the run.
     """
-
-    def check(data: Mapping[str, Any]) -> None:
-        try:
-            check_parts(folder, data["records"], SOCIAL_TABLES)
-        except DataError as error:
-            raise DamagedError(str(error)) from None
-        except (KeyError, TypeError, AttributeError) as error:
-            raise DamagedError(f"{folder}: the checkpoint is damaged: {error}") from None
-
     found = files(folder)
     for file, before in zip_longest(found, found[1:]):
         try:
-            data = usable(file, check)
+            data = usable(file)
+            _check_counted_on(folder, file, data)
         except DamagedError as error:
             way = "the run starts again" if before is None else f"it goes on from round {rounds_of(before)}"
             warnings.warn(shortened(f"{error}: {way}, and nothing is asked twice"), PrismWarning, stacklevel=5)
@@ -187,6 +181,23 @@ def _last_point(folder: Path) -> dict[str, Any] | None:
             _check_ledger(folder, data)
             return data
     return None
+
+
+def _check_counted_on(folder: Path, file: Path, data: Mapping[str, Any]) -> None:
+    """Check what a checkpoint says beside the model's state, and that the parts of tables are there that it counts on.
+
+    Raises:
+        DamagedError: If not.
+    """
+    try:
+        check_parts(folder, data["records"], SOCIAL_TABLES)
+        RunTimer().restore(data["clocks"])
+        kept = data["ledger"]
+        str(kept["run"]), int(kept["answers"]), int(kept["asked"])
+    except DataError as error:
+        raise DamagedError(str(error)) from None
+    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
+        raise DamagedError(f"{file}: is damaged: {type(error).__name__}: {error}") from None
 
 
 def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
@@ -232,19 +243,15 @@ def _who(said: Any) -> Any:
     return {key: said[key] for key in (*_SAME, "temperature") if key in said} if isinstance(said, Mapping) else said
 
 
-def _restore(folder: Path, work: PlatformRun, point: Mapping[str, Any]) -> None:
-    """Bring the state of a checkpoint back.
-
-    Raises:
-        DataError: If it is none of this run.
-    """
+@contextmanager
+def _naming(folder: Path, point: Mapping[str, Any]) -> Iterator[None]:
+    """Make errors of taking a checkpoint name it, and say what else can be done."""
     try:
-        work.model.restore(point["model"])
-        work.watch.restore(point["clocks"])
-    except DataError as error:
+        yield
+    except (DataError, NotRestorableError) as error:
         raise DataError(
-            f"{files(folder)[0].parent}: the checkpoint of round {point['rounds']}: {error} (start the run again with "
-            "--from-start, in Python from_start=True)"
+            f"{folder}: the checkpoint of round {point['rounds']}: {error} (start the run again with --from-start, in "
+            "Python from_start=True)"
         ) from error
 
 
@@ -272,8 +279,10 @@ def _reopened(
     manifest = {key: value for key, value in manifest.items() if key not in ended}
     manifest |= {"status": "running", "config": read_manifest(run.folder)["config"]}
     manifest["resumed"] = [*manifest.get("resumed", ()), {"at": wall_clock(), "round": round_}]
+    with _naming(run.folder, point or {"rounds": 0}):
+        folder = ReopenedFolder(run.folder, tables, None if point is None else point["records"])
     forget(run.folder, after=-1 if point is None else round_)
-    folder = ReopenedFolder(run.folder, tables, None if point is None else point["records"])
+    folder.remove_later()
     folder.lock = lock
     lock.note_round(round_)
     return folder, manifest, name, round_

@@ -98,15 +98,11 @@ def forget(run: Path, after: int = -1) -> None:
         sync_folder(run)
 
 
-def usable(file: Path, check: Callable[[Mapping[str, Plain]], None]) -> dict[str, Any]:
+def usable(file: Path) -> dict[str, Any]:
     """Return what a checkpoint holds.
 
-    Args:
-        file: Its file.
-        check: Raises DamagedError if something that it refers to is not as it was.
-
     Raises:
-        DamagedError: If it cannot be read, or something is not there.
+        DamagedError: If it cannot be read.
         DataError: If another version of PRISM wrote it.
     """
     data = read_checkpoint(file)
@@ -117,5 +113,4 @@ def usable(file: Path, check: Callable[[Mapping[str, Plain]], None]) -> dict[str
         )
     if data.get("rounds") != rounds_of(file):
         raise DamagedError(f"{file}: is damaged: it is of round {data.get('rounds')!s:.20}")
-    check(data)
     return data

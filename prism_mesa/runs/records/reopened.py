@@ -18,16 +18,15 @@ from prism_mesa.tables import TableSchema
 
 
 class ReopenedFolder(RunFolder):
-    """A run's folder, written further from where it stood; what was written later is removed.
+    """A run's folder, written further from where it stood; before that `remove_later` is to be called.
 
     Args:
         path: The folder.
         tables: As for `RunFolder`.
-        kept: What `RunFolder.snapshot` returned, and `check_parts` has looked at; None: all tables are removed.
+        kept: What `RunFolder.snapshot` returned, and `check_parts` has looked at; None: no table counts.
 
     Raises:
-        DataError: If rows that wait are damaged; nothing has been changed then.
-        OSError: If something cannot be removed.
+        DataError: If rows that wait are damaged.
     """
 
     def __init__(self, path: Path, tables: Mapping[str, TableSchema], kept: Mapping[str, Plain] | None) -> None:
@@ -39,11 +38,18 @@ class ReopenedFolder(RunFolder):
                 str(table): (len(of["sizes"]), WaitingRows.of(tables.get(table), of["waiting"]))
                 for table, of in kept["tables"].items()
             }
-        for table in tables:
+
+    def remove_later(self) -> None:
+        """Remove what was written later: parts and tables, whole or half written.
+
+        Raises:
+            OSError: If something cannot be removed.
+        """
+        for table in self._tables:
             parts, _ = self._open.get(table, (0, None))
-            _remove_later(file_of(path, table), parts)
-            _remove(path / f".{table}.parts")
-            _remove(path / f".{table}.parquet")
+            _remove_later(file_of(self.path, table), parts)
+            _remove(self.path / f".{table}.parts")
+            _remove(self.path / f".{table}.parquet")
 
 
 def _remove_later(table: Path, parts: int) -> None:

@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import re
 import zipfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -45,23 +47,20 @@ def test_what_goes_in_comes_out(file):
     assert os.listdir(file.parent) == [file.name]
 
 
-TEXTS = st.text(max_size=5)
+TEXTS = st.text(max_size=5).filter(lambda text: text != "array")
 LEAVES = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS
 NUMBERS = arrays.arrays(st.sampled_from(["i1", "i4", "u8", "f4", "f8", "?"]), arrays.array_shapes(min_side=0))
 NESTED = st.recursive(
     LEAVES | NUMBERS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3)
-).filter(lambda value: not (isinstance(value, dict) and value.keys() == {"array"}))
+)
 
 
+@pytest.mark.slow
 @given(st.dictionaries(TEXTS, NESTED, max_size=3))
 def test_all_nested_plain_data_comes_out_as_it_went_in(tmp_path_factory, data):
     file = tmp_path_factory.mktemp("any") / "x.npz"
-    try:
-        write_checkpoint(file, data)
-    except NotRestorableError as error:
-        assert "nothing but 'array'" in str(error)
-    else:
-        assert same(read_checkpoint(file), data)
+    write_checkpoint(file, data)
+    assert same(read_checkpoint(file), data)
 
 
 @pytest.mark.parametrize("thing", [{"x": np.array([object()])}, {"x": {1: 2}}, {"x": {1, 2}}, {"x": {"array": 1}}])
@@ -84,6 +83,7 @@ def test_one_that_cannot_be_written_leaves_the_one_before_and_no_part(file, monk
     assert read_checkpoint(file) == {"x": 1}
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(st.data())
 def test_any_byte_that_is_changed_and_any_cut_is_noticed_or_means_nothing(tmp_path_factory, data):
@@ -96,13 +96,15 @@ def test_any_byte_that_is_changed_and_any_cut_is_noticed_or_means_nothing(tmp_pa
     else:
         del raw[at:]
     file.write_bytes(raw)
-    try:
+    found = None
+    with suppress(DamagedError):
         found = read_checkpoint(file)
-    except DamagedError as error:
-        assert str(error).startswith(f"{file}: is damaged: ")
-        assert "\n" not in str(error)
+    if found is not None:
+        assert same(found, DATA)  # it was a date, or room between
     else:
-        assert same(found, DATA)  # a date, or room between
+        with pytest.raises(DamagedError, match=rf"^{re.escape(str(file))}: is damaged: .") as error:
+            read_checkpoint(file)
+        assert "\n" not in str(error.value)
 
 
 def zipped(file, how=zipfile.ZIP_STORED, **members):

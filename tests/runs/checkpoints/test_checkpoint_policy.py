@@ -2,6 +2,7 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -25,6 +26,7 @@ def carried_out(round_s, cost_s, total_s=2000.0, **how):
     return gaps, spent / now[0]
 
 
+@pytest.mark.slow
 @given(st.floats(0.01, 20.0), st.floats(0.0, 1.5))
 def test_no_more_than_a_minute_is_lost_and_no_more_than_a_twentieth_is_spent(round_s, cost_s):
     gaps, share = carried_out(round_s, cost_s)
@@ -38,6 +40,7 @@ def test_a_round_that_lasts_for_hours_is_kept_at_once():
     assert gaps == [3600.0] * 10
 
 
+@pytest.mark.slow
 @given(st.floats(0.1, 10.0), st.floats(3.0, 60.0))
 def test_what_costs_much_is_made_seldom(round_s, cost_s):
     _, share = carried_out(round_s, cost_s, total_s=20_000.0)

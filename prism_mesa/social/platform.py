@@ -213,7 +213,7 @@ class Platform(Restorable):
         check_known(self.exposure, n, n_posts)
         check_history(self.history, n, n_posts, len(self.chart.triggers), self.time_of_day)
         check_posts(self.posts, n, self.round)
-        check_outcomes(self.outcomes, self.recorded, n)
+        check_outcomes(self.outcomes, self.recorded, self.posts, n)
         n_topics = self.population.interests.shape[1]
         check_engagements(self.engagements, self.liked, self.notebook, n, n_posts, n_topics)
         check_events(self.events, n, n_posts, ticks)

@@ -42,6 +42,8 @@ def check_population(population: Population, n_posts: int, network: FollowNetwor
     lengths = {len(getattr(population, name)) for name in population.changes}
     require(lengths == {n}, f"columns of {n:,} agents differ in length")
     require_within("an agent's state", population.state, 0, len(STATES))
+    for name in ("traits", "propensities", "engagement_threshold", "activity", "post_rate"):
+        require(bool(np.isfinite(getattr(population, name)).all()), f"an agent's {name} is no number")
     known = population.pending_action[population.pending_action != NO_ACTION]
     require_within("an agent's pending action", known, 0, _ACTIONS)
     require_within("an agent's current post", population.current_post, NO_POST, n_posts)
@@ -72,7 +74,9 @@ def check_history(history: History, n: int, n_posts: int, n_triggers: int, time:
     require(history.ring.shape == (n, history.depth) and len(history.count) == n, "histories differ in length")
     require_within("a history's length", history.count, 0, 2**62)
     if history.ring.size:
-        trigger, _, _ = unpacked_codes(history.ring["move"])
+        trigger, source, target = unpacked_codes(history.ring["move"])
+        moved = (source != target) | (np.arange(history.depth) >= history.count[:, None])
+        require(bool(moved.all()), "a history has a transition from a state to itself")
         require_within("a trigger of a history", trigger, 0, max(n_triggers, 1))
         require_within("a post of a history", history.ring["post"], NO_POST, max(n_posts, 1))
         for clock in (history.ring["clock"].min(), history.ring["clock"].max()):
@@ -98,9 +102,12 @@ def check_posts(posts: Posts, n: int, round_: int) -> None:
     require(not reshared[root[reshared]].any(), "a reshare's root is a reshare")
 
 
-def check_outcomes(outcomes: Outcomes, recorded: Recorded, n: int) -> None:
+def check_outcomes(outcomes: Outcomes, recorded: Recorded, posts: Posts, n: int) -> None:
     """Check what the run has come to."""
     require(len(outcomes.attention) <= n and len(recorded.n_engaged) == n, "counts by agent differ in length")
+    require(outcomes.is_of(posts), "more impressions were counted than there are")
+    require_within("what an agent has of attention", outcomes.attention, 0, 2**62)
+    require_within("how often an agent has engaged", recorded.n_engaged, 0, 2**31)
 
 
 def check_engagements(

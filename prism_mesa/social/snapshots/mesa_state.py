@@ -104,6 +104,9 @@ def set_collected(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> Non
         raise DataError("datacollector: its model_reporters are not those of the run")
     if {name: list(own) for name, own in found["tables"].items()} != {n: list(t) for n, t in collector.tables.items()}:
         raise DataError("datacollector: its tables are not those of the run")
+    columns = [found["model_vars"], *found["tables"].values()]
+    if not all(isinstance(values, list) for named in columns for values in named.values()):
+        raise DataError("datacollector: what it has collected is damaged")
     kinds = {_full_name(kind): kind for kind in collector.agenttype_reporters}
     by_type = restored(kept["by_type"])
     for name, value in found.items():

@@ -79,21 +79,19 @@ class Population(Restorable):
         return own | {"feed": np.concatenate([np.zeros(0, np.int32), *parts])}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned."""
-        feed = restored_like("Population.feed", kept["feed"], np.zeros(0, np.int32))
-        size = self.feed.shape[1]
-        n_feed = restored_like("Population.n_feed", kept["n_feed"], self.n_feed)
+        """Bring back what `snapshot` returned; feeds that were longer than they can be now lose their ends."""
+        shown = restored_like("Population.feed", kept["feed"], np.zeros(0, np.int32))
+        n_feed = restored_like("Population.n_feed", kept["n_feed"], self.n_feed).astype(np.int64)
         self.ids.restore(kept["ids"])
         require(len(n_feed) == len(self.ids), "there are not as many feeds as agents")
-        require_within("a feed's length", n_feed, 0, size + 1)
-        require(int(n_feed.sum()) == len(feed), "feeds have not the posts that they should")
+        require(int(n_feed.sum()) == len(shown), "feeds have not the posts that they should")
+        size = self.feed.shape[1]
         super().restore({**kept, "feed": np.zeros((len(n_feed), size), np.int32)})  # takes memory where it is filled
-        readers, first = np.flatnonzero(self.n_feed), 0
-        for part in blocks(len(readers)):
-            rows = readers[part]
-            last = first + int(self.n_feed[rows].sum())
-            self.feed[rows] = _placed(self._in_feed(rows), feed[first:last])
-            first = last
+        row = np.repeat(np.arange(len(n_feed)), n_feed)
+        place = np.arange(len(shown)) - np.repeat(np.cumsum(n_feed) - n_feed, n_feed)
+        fits = place < size
+        self.feed[row[fits], place[fits]] = shown[fits]
+        self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
 
     def _in_feed(self, rows: Rows) -> npt.NDArray[np.bool_]:
         """Return which places of feeds have a post, shape (rows, feed size)."""
@@ -117,12 +115,6 @@ class Population(Restorable):
                 setattr(self, column.name, np.concatenate([mine, theirs]))
             else:
                 mine.extend(theirs)
-
-
-def _placed(where: npt.NDArray[np.bool_], posts: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
-    placed = np.full(where.shape, NO_POST, np.int32)
-    placed[where] = posts
-    return placed
 
 
 Population.changes = tuple(column.name for column in fields(Population))

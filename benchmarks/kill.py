@@ -23,6 +23,7 @@ from measuring import say
 from prism_mesa import Ledger, SocialAgent, SocialModel
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm.stand_in import StandIn
+from prism_mesa.llm.stand_in.brains import choose_by_hash
 from prism_mesa.runs.config import load_config
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.resume import resume
@@ -31,6 +32,7 @@ from prism_mesa.runs.social import run
 from prism_mesa.streams import Streams
 
 DEFAULT: Final = Path(__file__).parents[1] / "configs" / "default.yaml"
+LOADED: Final = ("prism_mesa.runs.resume", "prism_mesa.llm.stand_in", "ollama")
 DRAWS: Final = Streams(18)
 MOST_S: Final = 300.0
 POLICIES: Final = (
@@ -138,6 +140,7 @@ class Killer:
     def __init__(self, kind: Kind, out: Path, server: StandIn) -> None:
         self.kind, self.out, self.server = kind, out, server
         self.processes = multiprocessing.get_context("forkserver")
+        self.processes.set_forkserver_preload(["prism_mesa.studies.engines.preload", *LOADED])
         self.found = Found()
         whole = out / "whole"
         self.whole_s = 0.0
@@ -216,6 +219,7 @@ def tables_of(run_dir: Path) -> dict[str, bytes]:
 
 def kill_runs(kind: Kind, kills: int, out: Path, server: StandIn) -> Found:
     """Kill runs of a kind, and return what came of it."""
+    server.brain = advice if kind.nations else choose_by_hash
     server.requests.clear()
     killer = Killer(kind, out, server)
     for number in range(kills):
@@ -232,12 +236,10 @@ def main() -> None:
     parser.add_argument("--agents", type=int, default=20_000)
     parser.add_argument("--only", type=int, default=None, help="one of the kinds, from 0")
     given = parser.parse_args()
-    multiprocessing.set_forkserver_preload(["kill"])
     with StandIn(slots=8, latency=0.002) as server, tempfile.TemporaryDirectory(prefix="prism-kill-") as folder:
         for place, kind in enumerate(kinds(server.url, given.rounds, given.agents)):
             if given.only not in (None, place):
                 continue
-            server.brain = advice if kind.nations else type(server)().brain
             out = Path(folder) / str(place)
             out.mkdir()
             found = kill_runs(kind, given.kills, out, server)

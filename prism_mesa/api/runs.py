@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -184,10 +185,8 @@ def resume(
         return open_run(run)
     draw = _draw_nations if recorded.manifest.of_nations else _draw_platform
 
-    def go() -> RunResult:
-        own = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
-        return resume_run(run, **own, on_round=on_round, trust=trust, from_start=from_start)
-
+    own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
+    go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start)
     return _run_and_draw(go, draw if pictures else _draw_nothing)
 
 

@@ -45,7 +45,7 @@ class Identity:
 
 def identity_of(config: Config) -> Identity:
     """Return of what the runs of a configuration are made, whatever its seed is."""
-    values = config.model_dump(mode="json", exclude={"seed": True, "threads": True})
+    values = config.model_dump(mode="json", exclude={"seed": True, "threads": True, "checkpoint_every": True})
     values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}
     files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
     files += [config.reasoner.distilled, config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None]

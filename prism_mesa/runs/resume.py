@@ -8,7 +8,6 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,19 +16,19 @@ from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import ConfigError, DataError, NotRestorableError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.runs.checkpoints.file import DamagedError
-from prism_mesa.runs.checkpoints.keeping import forget, usable
-from prism_mesa.runs.checkpoints.names import files, rounds_of
+from prism_mesa.runs.checkpoints.keeping import forget
+from prism_mesa.runs.checkpoints.last_point import last_point
+from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.economy import NationsRun
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.process.lock import RunLock, lock_run
 from prism_mesa.runs.process.machine import package_versions, provenance, wall_clock
 from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on
-from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links, check_parts
+from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.rounds import RunTimer, as_before
-from prism_mesa.runs.run_files import LEDGER, check_within, folder_of, read_manifest
-from prism_mesa.runs.social import start_run
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, folder_of, read_manifest
+from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.tables import SOCIAL_TABLES
@@ -105,9 +104,40 @@ def resume(
 
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     _check_given(run, {name: getattr(given, name) is not None for name in _OBJECTS}, ("llm", given.llm))
-    point = None if given.from_start else _last_point(run.folder)
+    point = None if given.from_start else last_point(run.folder)
     config = config_to_go_on(run, trust=given.trust)
-    work = start_run(config, chart=given.chart, reasoner=given.reasoner, prepare=given.prepare, on_round=given.on_round)
+    own: dict[str, Any] = {"chart": given.chart, "reasoner": given.reasoner, "prepare": given.prepare}
+    with as_before():
+        work = start_run(config, **own, on_round=given.on_round)
+    return _go_on(run, work, point, lock)
+
+
+def go_on_in(folder: Path, work: PlatformRun) -> RunResult | None:
+    """Return the result of a run that was stopped in a folder after a checkpoint, and goes on.
+
+    Args:
+        folder: The folder.
+        work: The same run, just made.
+
+    Returns:
+        None if there is none to go on with: nothing has been done then.
+
+    Raises:
+        DataError: If another process writes to it, or the checkpoint is none of this run.
+        RunBrokenError: As `run`.
+    """
+    if last_round(folder) is None or not (folder / MANIFEST).is_file():
+        return None
+    run = read_run(folder)
+    if is_over(run) or run.whose != "own" or run.manifest.config != work.config.model_dump(mode="json"):
+        return None
+    with lock_run(folder) as lock:
+        check_no_links(folder)
+        point = last_point(folder)
+        return None if point is None else _go_on(run, work, point, lock)
+
+
+def _go_on(run: RecordedRun, work: PlatformRun, point: Mapping[str, Any] | None, lock: RunLock) -> RunResult:
     try:
         facts = work.facts()
         _check_same(run, facts)
@@ -158,69 +188,6 @@ def _check_given(
     other += [name for name, value in others if value is not None]
     if other:
         raise ConfigError(f"{run.folder}: {other[0]}: the run was given none; it goes on with what it was given")
-
-
-def _last_point(folder: Path) -> dict[str, Any] | None:
-    """Return the newest checkpoint that is whole, with all that it counts on; None if there is none.
-
-    Warns:
-        PrismWarning: If a newer one is damaged.
-
-    Raises:
-        DataError: If another version of PRISM wrote it, or the ledger is not that of the run.
-    """
-    found = files(folder)
-    for file, before in zip_longest(found, found[1:]):
-        try:
-            data = usable(file)
-            _check_counted_on(folder, file, data)
-        except DamagedError as error:
-            way = "the run starts again" if before is None else f"it goes on from round {rounds_of(before)}"
-            warnings.warn(shortened(f"{error}: {way}, and nothing is asked twice"), PrismWarning, stacklevel=5)
-        else:
-            _check_ledger(folder, data)
-            return data
-    return None
-
-
-def _check_counted_on(folder: Path, file: Path, data: Mapping[str, Any]) -> None:
-    """Check what a checkpoint says beside the model's state, and that the parts of tables are there that it counts on.
-
-    Raises:
-        DamagedError: If not.
-    """
-    try:
-        check_parts(folder, data["records"], SOCIAL_TABLES)
-        RunTimer().restore(data["clocks"])
-        kept = data["ledger"]
-        str(kept["run"]), int(kept["answers"]), int(kept["asked"])
-    except DataError as error:
-        raise DamagedError(str(error)) from None
-    except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:
-        raise DamagedError(f"{file}: is damaged: {type(error).__name__}: {error}") from None
-
-
-def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
-    """Check that the ledger has what it had when a checkpoint was made.
-
-    Raises:
-        DataError: If it is missing, damaged, or has less.
-    """
-    kept = data["ledger"]
-    name, sizes = str(kept["run"]), (int(kept["answers"]), int(kept["asked"]))
-    file = folder / LEDGER
-    if not file.is_file() and not any(sizes):
-        return
-    if file.is_file():
-        check_within(folder, file)
-    with Ledger(file, read_only=True) as ledger:
-        now = ledger.sizes(name, int(data["rounds"]))
-    if now[0] < sizes[0] or now[1] != sizes[1]:
-        raise DataError(
-            f"ledger {file}: is not as the run left it: it has {now[0]:,} of {sizes[0]:,} answers and {now[1]:,} of "
-            f"{sizes[1]:,} questions; put the file back, or start the run again with what is there, with --from-start "
-            "(in Python from_start=True)"
-        )
 
 
 def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:

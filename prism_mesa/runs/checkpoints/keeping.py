@@ -6,11 +6,11 @@ import warnings
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.checkpoints.file import FORMAT, DamagedError, read_checkpoint, sync_folder, write_checkpoint
+from prism_mesa.runs.checkpoints.file import FORMAT, sync_folder, write_checkpoint
 from prism_mesa.runs.checkpoints.names import FOLDER, files, last_round, name_of, rounds_of
 from prism_mesa.runs.checkpoints.policy import Policy
 from prism_mesa.runs.identity import code_version
@@ -96,21 +96,3 @@ def forget(run: Path, after: int = -1) -> None:
             part.unlink(missing_ok=True)
     with suppress(OSError):
         sync_folder(run)
-
-
-def usable(file: Path) -> dict[str, Any]:
-    """Return what a checkpoint holds.
-
-    Raises:
-        DamagedError: If it cannot be read.
-        DataError: If another version of PRISM wrote it.
-    """
-    data = read_checkpoint(file)
-    if data.get("format") != FORMAT or data.get("code") != code_version():
-        raise DataError(
-            f"{file}: another version of PRISM wrote it, in which a run may take another course: go on with that "
-            "version, or start the run again in this one with --from-start (in Python from_start=True)"
-        )
-    if data.get("rounds") != rounds_of(file):
-        raise DamagedError(f"{file}: is damaged: it is of round {data.get('rounds')!s:.20}")
-    return data

@@ -57,6 +57,7 @@ MINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mind", MINDS)
 def test_what_an_llm_has_said_and_cost_is_known_to_the_model_that_goes_on(mind, caplog):
     params, reasoner = MINDS[mind]

@@ -136,6 +136,9 @@ def inner_differences(one, other, where="model", seen=None):
             yield f"{where}: length"
         for place, (a, b) in enumerate(zip(one, other, strict=False)):
             yield from inner_differences(a, b, f"{where}[{place}]", seen)
+    elif isinstance(one, set):
+        if sorted(map(str, one)) != sorted(map(str, other)):
+            yield where
     elif isinstance(one, Enum | type | FunctionType | MethodType) or callable(one):
         pass
     elif (own := _attributes(one)) and type(one).__module__.startswith(("prism_mesa", "worlds", "mesa")):

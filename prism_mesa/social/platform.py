@@ -196,7 +196,9 @@ class Platform(Restorable):
         """
         if kept["first_network"] != self.first_network.checksum:
             raise DataError("the network is not that of the run: has network.edges changed since?")
+        own = self.notes
         super().restore(kept)
+        self.notes += tuple(said for said in own if said not in self.notes)  # settings that only begin later
         if kept["network"] is not None:
             self.network = replace(self.first_network)
             self.network.restore(kept["network"])

@@ -19,9 +19,9 @@ from prism_mesa.llm import Ledger, StoredAnswer
 from prism_mesa.reasoner import Answer, Question, Reasoner
 from prism_mesa.runs.archive import row_of
 from prism_mesa.runs.config import Config
-from prism_mesa.runs.lifecycle import as_before
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import recorded_config
+from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST

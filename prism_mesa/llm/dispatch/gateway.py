@@ -249,6 +249,16 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         self._waiting[pending.key] = pending
         self._dispatcher_of_this_loop().put(pending)
 
+    async def _ask_or_repeat(self, pending: PendingQuestion[Q, A]) -> Completion:
+        """Return what the LLM said to a question before the run was stopped, or else asks it."""
+        before = self.store.said_before(pending.key)
+        if before is None:
+            return await self._ask(pending)
+        stored, attempts = before
+        self.usage["calls"] += attempts - 1
+        pending.attempts = attempts - 1
+        return Completion(stored.raw, stored.prompt_tokens, stored.completion_tokens, stored.latency_ms)
+
     # The way back
 
     def _call_is_done(self, asked: PendingQuestion[Q, A]) -> None:
@@ -296,6 +306,10 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
         """Write to `ledger` from now on, if there is one, as the run of this name (see `AnswerStore.run`)."""
         self.store.begin(ledger, run)
 
+    def go_on(self, ledger: Ledger, run: str, round_: int) -> None:
+        """Go on with a run that was stopped, from a round on (see `AnswerStore.go_on`)."""
+        self.store.go_on(ledger, run, round_)
+
     def _loop(self) -> LoopThread:
         with self._making:
             if self._background is None or not self._background.is_here:
@@ -307,7 +321,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     def _dispatcher_of_this_loop(self) -> Dispatcher[Q, A]:
         if self._dispatcher is None:
             self._dispatcher = Dispatcher(
-                self._ask,
+                self._ask_or_repeat,
                 self._read,
                 self._call_is_done,
                 self._answer_is_useless,

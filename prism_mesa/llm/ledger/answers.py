@@ -43,6 +43,7 @@ class AnswerStore(Restorable):
         self.run = ""
         self._known: dict[str, str] = {}
         self._forgot = False
+        self._again: dict[str, int] = {}
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
         self._llms: set[tuple[str, str, str]] | None = None
 
@@ -57,8 +58,35 @@ class AnswerStore(Restorable):
         """
         self.own, self.run = own, run
         self._known.clear()
+        self._again.clear()
         self._forgot = False
         self._past = None
+
+    def go_on(self, own: Ledger, run: str, round_: int) -> None:
+        """Go on with a run of this name from a round on, after `begin` in another process.
+
+        What it was answered in that round or later counts as not asked: it is handed out when it is asked again (see
+        `said_before`), so that nobody is asked twice, and all is counted as if the run had never been stopped.
+
+        Raises:
+            DataError: If a ledger cannot be read or written.
+        """
+        self.begin(own, run)
+        self._forgot = True
+        if self.mode != "replay":
+            self._again = own.unsettled(run, round_)
+        if self.mode == "cache":
+            for key in own.found_since(run, round_):
+                self._again.pop(key, None)
+        own.forget_asked(run, round_)
+        if self.shared is not None and self.mode != "replay":
+            self.shared.forget_asked(run, round_)
+
+    def said_before(self, key: str) -> tuple[StoredAnswer, int] | None:
+        """Return, once, what the LLM said before the run was stopped, and in how many attempts; else None."""
+        attempts = self._again.pop(key, None)
+        stored = None if attempts is None or self.own is None else self.own.get(key)
+        return None if stored is None or attempts is None else (stored, attempts)
 
     def snapshot(self) -> dict[str, Plain]:
         """Return the answers that are known; None if the run's own ledger holds them all."""
@@ -79,6 +107,8 @@ class AnswerStore(Restorable):
 
     def raw_of(self, key: str) -> str | None:
         """Return what the LLM said to the question of a key, or None if nobody knows."""
+        if key in self._again:
+            return None
         raw = self._known.get(key)
         if raw is None and self._forgot and self.own is not None:
             stored = self.own.get(key)

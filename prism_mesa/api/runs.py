@@ -16,6 +16,8 @@ from prism_mesa.analysis.explain.trace import why as explained
 from prism_mesa.errors import BadInputError, ConfigError, DataError, PrismError
 from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.runs.branch import Overrides
+from prism_mesa.runs.branch import branch as branch_run
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
@@ -34,7 +36,7 @@ from prism_mesa.statechart import Statechart
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
 from prism_mesa.studies.measures.finished import finished_run
 
-__all__ = ["RunResult", "measure", "open_run", "replay", "resume", "run", "run_economy", "why"]
+__all__ = ["RunResult", "branch", "measure", "open_run", "replay", "resume", "run", "run_economy", "why"]
 
 
 def run(
@@ -188,6 +190,46 @@ def resume(
     own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
     go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start)
     return _run_and_draw(go, draw if pictures else _draw_nothing)
+
+
+def branch(
+    run: str | os.PathLike[str],
+    at: int,
+    overrides: Overrides = (),
+    *,
+    out: str | Path | None = None,
+    chart: Statechart | None = None,
+    reasoner: AnyReasoner | None = None,
+    prepare: Callable[[SocialModel], object] | None = None,
+    on_round: Callable[[int], None] | None = None,
+    pictures: bool = True,
+    trust: bool = False,
+) -> RunResult:
+    """Run a counterfactual of a run, as ``prism branch`` does: the rounds before `at` are the same, the others are not.
+
+    Both have the same random numbers, and nobody is asked again what the run's ledger answers; so what differs, differs
+    by the new settings. `compare` tells what does.
+
+    Args:
+        run: A result, or the run's folder, which is only read.
+        at: The first round under the new settings, from 0.
+        overrides: What changes: values by dotted key, or texts ``key=value``, of keys that can change in a run (see
+            `interventions` in docs/resuming.md). Without any the branch has the tables of the run.
+        out: Parent folder of the branch; None: that of the run.
+        chart: As for `resume`; so `reasoner` and `prepare`.
+        reasoner: See `chart`.
+        prepare: See `chart`.
+        on_round: Called with the number of rounds done, after each.
+        pictures: As for `run`.
+        trust: As for `resume`.
+
+    Raises:
+        BadInputError: If there is no such run or round, or a key cannot change; no folder is made.
+        RunError: As for `run`; so KeyboardInterrupt.
+    """
+    own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
+    go = partial(branch_run, run, at, overrides, out=out, **own, on_round=on_round, trust=trust)
+    return _run_and_draw(go, _draw_platform if pictures else _draw_nothing)
 
 
 def replay(

@@ -23,6 +23,7 @@ for command in (
     runs.economy,
     listing.runs,
     runs.resume,
+    runs.branch,
     runs.replay,
     analysis.why,
     analysis.survey,

@@ -3,6 +3,7 @@
 import os
 import re
 import sys
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,6 +26,7 @@ from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import economy_lines, run_lines
 
 if TYPE_CHECKING:
+    from prism_mesa.api.runs import RunResult
     from prism_mesa.runs.config import Config
     from prism_mesa.statechart import Statechart
 
@@ -77,22 +79,44 @@ def resume(
 ) -> None:
     """Go on with a run that was stopped or died; its tables are those of a run that was never stopped."""
     from prism_mesa.api.runs import resume as go_on
+
+    _go_on(run_dir, partial(go_on, run_dir, trust=trust, from_start=from_start), as_json=as_json)
+
+
+def branch(
+    run_dir: Run,
+    at: Annotated[int, typer.Option("--at", metavar="ROUND", help="first round under the new settings, from 0")],
+    overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="what changes")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
+    ] = None,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Run a counterfactual: a run that is the same before a round, and goes on from it under other settings."""
+    from prism_mesa.api.runs import branch as branch_run
+
+    _go_on(run_dir, partial(branch_run, run_dir, at, overrides or [], out=out, trust=trust), as_json=as_json)
+
+
+def _go_on(run_dir: Path, go: Callable[..., "RunResult"], *, as_json: bool) -> None:
+    """Call what goes on with a run, from some round on, show how far it is, and tell what came of it."""
     from prism_mesa.runs.recorded import is_economy, recorded_rounds
 
-    nations = is_economy(run_dir)
+    nations, shown = is_economy(run_dir), 0
     tell = partial(tell_run, lines=economy_lines if nations else run_lines, as_json=as_json)
-    unit, shown = "quarters" if nations else "rounds", 0
 
     def on_round(done: int) -> None:
         nonlocal shown
         advance(done - shown)
         shown = done
 
+    unit = "quarters" if nations else "rounds"
     with (
         summary_on_interrupt(tell),
         progress_bar(recorded_rounds(run_dir), unit, then="tables and pictures") as advance,
     ):
-        result = go_on(run_dir, on_round=on_round, trust=trust, from_start=from_start)
+        result = go(on_round=on_round)
     tell(result)
     if result.status != "done":
         raise failure_of(result.summary)

@@ -1,0 +1,159 @@
+"""A branch of a run: the same before a round, another one from it on."""
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from foreign_runs import from_elsewhere
+from killed_runs import all_bytes, images
+from small_runs import small
+from test_resume_ledger import Asked, reasoner
+
+from prism_mesa import open_run, replay, run_economy
+from prism_mesa.api.runs import branch, resume, run
+from prism_mesa.errors import BadInputError, ConfigError
+from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.run_files import read_manifest
+
+QUIET = {"pictures": False}
+ROUNDS = 7
+OTHER = {"feed.mode": "random"}
+
+
+@pytest.fixture(scope="module")
+def parent(tmp_path_factory):
+    """A whole run, and the folder of the same as it was killed after five rounds, with a checkpoint of the fourth."""
+    out, to = tmp_path_factory.mktemp("out"), tmp_path_factory.mktemp("to")
+    whole = run(small(rounds=ROUNDS, checkpoint_every=2), out=out, on_round=images(out, to, (5,)), **QUIET)
+    return whole, to / "killed-5"
+
+
+def rounds_of(run_dir):
+    return open_run(run_dir).table("rounds").set_index("round")
+
+
+def test_an_untouched_branch_has_the_tables_of_its_parent(parent, tmp_path):
+    found = branch(parent[0], 3, out=tmp_path, **QUIET)
+    assert all_bytes(found) == all_bytes(parent[0])
+    assert read_manifest(found.run_dir)["branched_from"] == {"run": parent[0].run_dir.name, "round": 3}
+
+
+@pytest.mark.parametrize("at", [0, 3, ROUNDS - 1])
+def test_rounds_before_it_are_the_same_and_those_from_it_on_are_not(parent, at, tmp_path):
+    found = branch(parent[0], at, OTHER, out=tmp_path, **QUIET)
+    whole, other = rounds_of(parent[0]), rounds_of(found)
+    pd.testing.assert_frame_equal(whole.loc[: at - 1], other.loc[: at - 1])
+    seen = [open_run(each).table("impressions").query("round >= @at") for each in (parent[0], found)]
+    assert not seen[0].reset_index(drop=True).equals(seen[1].reset_index(drop=True))
+    assert f"from round {at} on: feed.mode=random (interventions)" in found.summary["notes"]
+    assert replay(found).equal
+
+
+def test_it_goes_on_from_a_checkpoint_of_before_as_it_does_from_the_beginning(parent, tmp_path):
+    """A branch of a run that was killed; the checkpoint of its fourth round is of use from the fourth round on."""
+    whole, killed = parent
+    assert last_round(killed) == 4
+    for at, first in ((4, 5), (6, 5), (3, 3)):
+        shown = []
+        found = branch(killed, at, OTHER, out=tmp_path / str(at), on_round=shown.append, **QUIET)
+        assert shown[0] == first
+        expected = branch(whole, at, OTHER, out=tmp_path / f"{at}-whole", **QUIET)
+        assert all_bytes(found) == all_bytes(expected)
+        assert f"from round {at} on: feed.mode=random (interventions)" in found.summary["notes"]
+    assert last_round(killed) == 4  # it was only read
+    assert open_run(killed).status == "died"
+
+
+def test_a_branch_of_a_branch_keeps_what_had_changed_before(parent, tmp_path):
+    first = branch(parent[0], 2, OTHER, out=tmp_path / "1", **QUIET)
+    second = branch(first, 5, ["agents.band=0.3"], out=tmp_path / "2", **QUIET)
+    assert second.manifest["config"]["interventions"] == [
+        {"at": 2, "set": {"feed.mode": "random"}},
+        {"at": 5, "set": {"agents.band": 0.3}},
+    ]
+    pd.testing.assert_frame_equal(rounds_of(first).loc[:4], rounds_of(second).loc[:4])
+    earlier = (
+        branch(second, 3, {"utility.weight": 0.5, "utility.mood": 2.0}, out=tmp_path / "3", **QUIET) if 0 else None
+    )
+    assert earlier is None
+
+
+def test_nobody_is_asked_again_what_the_parent_was_answered(tmp_path):
+    config, asked = small(rounds=4, **{"agents.band": 0.3, "agents.activity": 0.9}), Asked()
+    whole = run(config, out=tmp_path / "1", reasoner=reasoner(asked), **QUIET)
+    first = len(asked.prompts)
+    untouched = branch(whole, 2, out=tmp_path / "2", reasoner=reasoner(asked), **QUIET)
+    assert len(asked.prompts) == first > 0
+    assert all_bytes(untouched) == all_bytes(whole)
+    other = branch(whole, 2, {"agents.band": 0.6}, out=tmp_path / "3", reasoner=reasoner(asked), **QUIET)
+    assert len(asked.prompts) > first
+    assert len(set(asked.prompts)) == len(asked.prompts)
+    assert other.summary["decisions"]["by_source"].keys() <= {"llm", "cache"}
+
+
+def test_a_branch_that_was_stopped_goes_on_as_any_run(parent, tmp_path):
+    def stop(done):
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        branch(parent[0], 3, OTHER, out=tmp_path / "1", on_round=stop, **QUIET)
+    found = resume(stopped.value.result, **QUIET)
+    assert all_bytes(found) == all_bytes(branch(parent[0], 3, OTHER, out=tmp_path / "2", **QUIET))
+
+
+@pytest.mark.parametrize(
+    ("at", "overrides", "said"),
+    [
+        (ROUNDS, (), r"has no round 7 \(0 to 6\)"),
+        (-1, (), "at: must be at least 0"),
+        ("2", (), "at: must be a whole number"),
+        (2, {"agents.n": 9}, "agents.n cannot change in a run"),
+        (2, ["feed.mode"], "an override is written key=value"),
+        (2, {"feed.mode": "best"}, "interventions: 0: feed.mode: .*'best'"),
+        (2, 7, "overrides: give values by dotted key"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_no_folder_is_made(parent, at, overrides, said, tmp_path):
+    with pytest.raises(BadInputError, match=said) as told:
+        branch(parent[0], at, overrides, out=tmp_path / "out", **QUIET)
+    assert "\n" not in str(told.value)
+    assert not (tmp_path / "out").exists()
+
+
+def test_what_was_given_in_python_is_asked_for_and_nothing_is_left_behind(tmp_path):
+    whole = run(small(rounds=2), out=tmp_path / "1", prepare=lambda model: None, **QUIET)
+    with pytest.raises(ConfigError, match=r"was given prepare in Python") as told:
+        branch(whole, 1, OTHER, out=tmp_path / "2", **QUIET)
+    assert str(whole.run_dir) in str(told.value)
+    assert list((tmp_path / "2").iterdir()) == []
+    assert branch(whole, 1, OTHER, out=tmp_path / "2", prepare=lambda model: None, **QUIET).status == "done"
+
+
+def test_nations_have_no_branches(tmp_path):
+    nations = run_economy({"rounds": 2}, out=tmp_path, **QUIET)
+    with pytest.raises(ConfigError, match="is a run of nations"):
+        branch(nations, 1, out=tmp_path, **QUIET)
+
+
+def test_what_changes_nothing_is_said(parent, tmp_path):
+    same = parent[0].manifest["config"]["feed"]["mode"]
+    found = branch(parent[0], 2, {"feed.mode": same}, out=tmp_path, **QUIET)
+    assert all_bytes(found) == all_bytes(parent[0])
+    assert any("feed.mode: no effect: it is so before" in note for note in found.summary["notes"])
+
+
+def test_a_branch_of_a_run_from_elsewhere_is_not_signed_either(parent, tmp_path):
+    foreign = from_elsewhere(parent[0].run_dir, tmp_path / "foreign")
+    found = branch(foreign, 2, OTHER, out=tmp_path / "out", **QUIET)
+    assert read_run(found.run_dir).whose != "own"
+
+
+def test_the_command_branches_a_run_and_tells_what_run_does(prism, parent, tmp_path):
+    import json
+
+    code, out, _ = prism("branch", parent[0], "--at", "3", "feed.mode=random", "--out", tmp_path, "--json")
+    told = json.loads(out)
+    assert (code, told["status"], told["rounds"]) == (0, "done", ROUNDS)
+    assert Path(told["run_dir"]).parent == tmp_path

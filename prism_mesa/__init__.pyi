@@ -3,9 +3,13 @@ from .analysis.distill.distill import distill as distill
 from .analysis.interview.interview import Interview as Interview
 from .analysis.survey.survey import survey as survey
 from .api.calibrations import Calibration as Calibration
+from .api.comparison import compare as compare
+from .api.listing import list_runs as list_runs
+from .api.runs import branch as branch
 from .api.runs import measure as measure
 from .api.runs import open_run as open_run
 from .api.runs import replay as replay
+from .api.runs import resume as resume
 from .api.runs import run as run
 from .api.runs import run_economy as run_economy
 from .api.runs import why as why

@@ -8,7 +8,7 @@ from lively_worlds import LIVELY, rounds_of
 from mesa import DataCollector
 from worlds import ran, small
 
-from prism_mesa import SocialAgent, Statechart, Transition
+from prism_mesa import SocialAgent, SocialModel, Statechart, Transition
 from prism_mesa.errors import DataError, NotRestorableError, PrismWarning
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.behavior import social_chart
@@ -175,3 +175,45 @@ def test_a_feed_that_was_longer_than_it_can_be_now_loses_its_end():
         int(other.population.n_read[row]) :
     ]
     ran(other, 1)
+
+
+class Weather:
+    def __init__(self):
+        self.days = []
+
+    def snapshot(self):
+        return {"days": self.days}
+
+    def restore(self, kept):
+        self.days = kept["days"]
+
+
+class Town(SocialModel):
+    def __init__(self, **params):
+        super().__init__(**params)
+        self.mayor, self.n_steps, self.weather = "Ann", 0, Weather()
+
+    def step(self):
+        super().step()
+        self.n_steps += 1
+        self.weather.days.append(self.round)
+
+
+def test_what_users_gave_a_model_goes_on():
+    whole, other = going_on(lambda: small(Town, **LIVELY), rounds=4, at=2)
+    assert (other.mayor, other.n_steps, other.weather.days) == ("Ann", 4, [0, 1, 2, 3])
+    assert tell_apart(whole, other) == []
+
+
+def test_a_field_of_a_model_whose_state_nobody_knows_is_named():
+    model = small(**LIVELY)
+    model.log = []
+    with pytest.raises(NotRestorableError, match="the model's log: list: its state is not known: give it snapshot"):
+        model.snapshot()
+
+
+def test_a_snapshot_sets_no_field_that_is_the_models_own():
+    snapshot = ran(small(**LIVELY), 1).snapshot()
+    for fields in ({"simple": {"_platform": 1}, "said": {}}, {"simple": {}, "said": {"random": {}}}):
+        with pytest.raises(DataError, match=r"the model: '(_platform|random)' is no field of its own"):
+            small(**LIVELY).restore(snapshot | {"fields": fields})

@@ -89,6 +89,7 @@ DAMAGED = {
     "platform/tick": (new(-1), "round 2 has no tick -1"),
     "platform/pending/by_row/of": (new([[3, {"is": "tuple", "of": [1, 2, 3]}]]), "agents wait for answers"),
     "platform/tick_counts": (lambda counts: counts[:-1], "the ticks of the round are not counted"),
+    "platform/engagements/lengths": (put(0, -1), "a number of engagements is -1"),
     "platform/engagements/beside": (new({"is": "set", "of": [30]}), "who has engaged: is no agent"),
     "platform/events/written": (new([{"is": "tuple", "of": [30, "Hi"]}]), "an event is none that can be"),
     "platform/chart/transitions": (new([]), "is not the chart of the run"),

@@ -124,6 +124,11 @@ def test_a_part_that_is_missing_is_said_in_one_line(kept):
             world().restore(snapshot)
 
 
+def test_a_round_beyond_all_dates_is_refused(kept):
+    with pytest.raises(DataError, match="OverflowError: date value out of range"):
+        world().restore(changed(kept, "platform/round", new(10**8)))
+
+
 def test_what_nobody_is_asked_for_is_of_no_account(kept):
     model = world()
     model.restore(from_bytes(kept) | {"more": "?"})

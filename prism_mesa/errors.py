@@ -135,6 +135,19 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
 
 
+def told(error: BaseException) -> str:
+    r"""Return in one line what an error says, of one that is not PRISM's also its kind, and the notes on it.
+
+    >>> error = ValueError("no\nmore")
+    >>> error.add_note("agent 3 in round 2")
+    >>> told(error)
+    'ValueError: no more (agent 3 in round 2)'
+    """
+    said = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
+    notes = "; ".join(map(str, getattr(error, "__notes__", ())))
+    return printable(f"{shortened(said, LONGEST // 2)} ({notes})" if notes else said)
+
+
 def one_line[T](told: Callable[[T], str]) -> Callable[[T], str]:
     """Keep what a `__repr__` says on one line; of an object that is only half made, say what Python does."""
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import PrismError, PrismWarning, RunError, counted, one_line, shortened
+from prism_mesa.errors import PrismWarning, RunError, counted, one_line, shortened, told
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.folder import RunFolder
 from prism_mesa.runs.lock import lock_run
@@ -198,8 +198,7 @@ def _ending(error: str) -> dict[str, str]:
 
 def _told(work: Work[Any], fault: BaseException) -> str:
     """Return in one line what ended a run before its time, and when."""
-    told = str(fault) if isinstance(fault, PrismError) else f"{type(fault).__name__}: {fault}"
-    return shortened(f"{work.where()}: {told}")
+    return shortened(f"{work.where()}: {told(fault)}")
 
 
 def _ended(

@@ -12,6 +12,7 @@ from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import AgentState, state_of_chart
 from prism_mesa.statechart.transitions import Transition
+from prism_mesa.statechart.users_code import add_place, line_of, whereabouts
 
 TIMEOUT: Final = "timeout"
 _FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
@@ -53,6 +54,7 @@ class ChartDefinition:
         self.guard_errors: Counter[str] = Counter()
         self._first_errors: dict[tuple[Transition, type[Exception]], str] = {}
         self._raised: Counter[tuple[Transition, type[Exception]]] = Counter()
+        self._first_places: dict[Transition, str] = {}
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
@@ -98,10 +100,13 @@ class ChartDefinition:
             for state, cell in row.items():
                 yield trigger, state, cell
 
-    def guard_raised(self, transition: Transition, error: Exception) -> None:
+    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Count a guard that raised, under its transition and kind of error; a strict chart lets it raise."""
         if self.strict:
+            add_place(error, "guard", transition, agent)
             raise error
+        if transition not in self._first_places:
+            self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), line_of(error))))
         kind = transition, type(error)
         text = f"{transition}: {type(error).__name__}: {error}"
         self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
@@ -110,4 +115,4 @@ class ChartDefinition:
     def failing_guards(self) -> list[FailingGuard]:
         """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
         untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
-        return failing_guards(self.transitions, untried, self._first_errors, self._raised)
+        return failing_guards(self.transitions, untried, self._first_errors, self._raised, self._first_places)

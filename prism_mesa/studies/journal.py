@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import DataError, RunError
+from prism_mesa.errors import DataError, RunError, printable
 from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.studies.design.identity import Identity
 from prism_mesa.studies.engines.job import Outcome
@@ -237,7 +237,7 @@ def _rows(db: sqlite3.Connection, file: Path, run: str | None = None) -> Iterato
 
 def _damaged(file: Path, why: object) -> DataError:
     told = f"rename it to {file.name}.damaged, and its runs are run again"
-    return DataError(f"{file}: is damaged, or no journal of a study ({why}): {told}")
+    return DataError(printable(f"{file}: is damaged, or no journal of a study ({why}): {told}"))
 
 
 @contextmanager
@@ -253,7 +253,7 @@ def _told(file: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _IN_THE_WAY:
             told = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
-            raise RunError(told) from None
+            raise RunError(printable(told)) from None
         raise _damaged(file, error) from None
 
 

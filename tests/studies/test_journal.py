@@ -210,6 +210,18 @@ def test_what_no_driver_writes_is_said_by_file_run_and_column(tmp_path, column, 
         known.entry("a")
 
 
+def test_whatever_stands_in_a_journal_the_message_is_one_line(tmp_path):
+    file = tmp_path / "journal.sqlite"
+    put(file, Outcome("a", "done"))
+    db = sqlite3.connect(file)
+    db.execute("update runs set measures = ?", ('{"likes\\n\\u001b[31mof all": 3}',))
+    db.commit()
+    db.close()
+    with Journals([file]) as known, pytest.raises(DataError, match=r"measures: likes  \[31mof all: is none") as error:
+        known.entry("a")
+    assert str(error.value).isprintable()
+
+
 def test_rows_that_are_none_are_said_by_the_file(tmp_path):
     file = tmp_path / "journal.sqlite"
     put(file, Outcome("a", "done", tables={"rounds": b"rows"}))

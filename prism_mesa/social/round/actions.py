@@ -3,11 +3,14 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
-import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.state.population import Population
+
+_COLUMNS: Final = tuple(f.name for f in fields(Population) if f.name not in ("ids", "names"))
 
 
 @contextmanager
@@ -16,23 +19,27 @@ def undone_if_raised(platform: Platform, row: int) -> Iterator[None]:
 
     What an action did to other agents, or to objects of its author's, stays.
     """
-    population, events = platform.population, platform.events
-    columns = {f.name: getattr(population, f.name) for f in fields(population)}
-    held = {name: column[row].copy() for name, column in columns.items() if isinstance(column, np.ndarray)}
-    name, count, ring = population.names[row], platform.history.count[row], platform.history.ring[row].copy()
+    population, history, events = platform.population, platform.history, platform.events
+    held = [_value(getattr(population, column), row) for column in _COLUMNS]
+    name, count, ring = population.names[row], history.count.item(row), history.ring[row].copy()
     was_beside = row in platform.engagements.beside
     noted: list[tuple[Any, int]] = [(kept, len(kept)) for kept in vars(events).values() if hasattr(kept, "__len__")]
     try:
         yield
     except BaseException:
-        for column, value in held.items():
+        for column, value in zip(_COLUMNS, held, strict=True):
             getattr(population, column)[row] = value
         if population.names[row] != name:  # whoever is set one holds it for good
             population.names[row] = name
-        platform.history.count[row], platform.history.ring[row] = count, ring
+        history.count[row], history.ring[row] = count, ring
         if not was_beside:
             platform.engagements.beside.discard(row)
         for kept, n in noted:
             while len(kept) > n:  # lists and dicts only grow in a round
                 kept.popitem() if isinstance(kept, dict) else kept.pop()
         raise
+
+
+def _value(column: npt.NDArray[Any], row: int) -> Any:
+    """Return what stands in a row, so that nothing changes it."""
+    return column.item(row) if column.ndim == 1 else column[row].copy()

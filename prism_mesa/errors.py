@@ -40,13 +40,14 @@ def shortened(text: str, most: int = LONGEST) -> str:
 class PrismError(Exception):
     """Base of all errors that PRISM raises on purpose.
 
-    A message has at most `LONGEST` characters, and no password of an address (`said_openly`).
+    A message is one line of at most `LONGEST` characters, without what could steer a terminal (`printable`) and without
+    the password of an address (`said_openly`), whatever stood in what a user gave.
     """
 
     exit_code: ClassVar[int] = 1
 
     def __init__(self, *told: object) -> None:
-        super().__init__(*(shortened(said_openly(one)) if isinstance(one, str) else one for one in told))
+        super().__init__(*(printable(shortened(said_openly(one))) if isinstance(one, str) else one for one in told))
 
 
 class BadInputError(PrismError, ValueError):

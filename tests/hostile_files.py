@@ -25,6 +25,7 @@ from hostile_damage import (
     value_for,
 )
 
+from prism_mesa import EconomyModel
 from prism_mesa.analysis.survey.questionnaire import read_questionnaire
 from prism_mesa.api.calibrations import Calibration
 from prism_mesa.api.runs import open_run
@@ -86,6 +87,16 @@ def _read_config(file: Path) -> object:
     return load(EconomyConfig if nations else Config, file)
 
 
+def _read_nations(file: Path) -> object:
+    """Read it, make its model with nations that go by a rule, and let a quarter pass."""
+    config = load(EconomyConfig, file)
+    policy = "taylor" if config.economy.policy == "llm" else config.economy.policy
+    economy = config.economy.model_copy(update={"policy": policy})
+    model = EconomyModel(config.model_copy(update={"economy": economy}))
+    model.step()
+    return repr(model)
+
+
 def _read_and_begin(file: Path) -> object:
     """Read it, and if the run is a small one decided by rule, make its model and run a round."""
     config = load_config(file)
@@ -97,21 +108,32 @@ def _read_and_begin(file: Path) -> object:
 
 
 @cache
-def _keys() -> list[tuple[tuple[str, ...], dict]]:
-    return list(keys_of(Config.model_json_schema()))
+def _keys(kind: type) -> list[tuple[tuple[str, ...], dict]]:
+    return list(keys_of(kind.model_json_schema()))
 
 
-def _damaged_config(raw: bytes, draws: random.Random) -> bytes:
-    """Damage its text; or set some keys, of all that there are, to values that are allowed, or nearly so."""
-    if draws.randrange(3) == 0:
+def _damaged_config(kind: type) -> Callable[[bytes, random.Random], bytes]:
+    """Return what damages its text, or sets some keys, of all that there are, to values that are allowed, or nearly."""
+
+    def damaged(raw: bytes, draws: random.Random) -> bytes:
+        if draws.randrange(3) == 0:
+            return _damaged_yaml(raw, draws)
+        values = yaml.safe_load(raw)
+        for path, told in draws.sample(_keys(kind), draws.choice((1, 1, 2, 3, 6))):
+            group = values
+            for name in path[:-1]:
+                group = group.setdefault(name, {})
+            group[path[-1]] = value_for(told, draws)
+        return yaml.safe_dump(values, allow_unicode=False).encode("utf-8", "replace")
+
+    return damaged
+
+
+def _damaged_yaml(raw: bytes, draws: random.Random) -> bytes:
+    """Damage its text, or what it holds, which is then written as JSON: that is YAML too."""
+    if draws.randrange(2):
         return damaged_text(raw, draws)
-    values = yaml.safe_load(raw)
-    for path, told in draws.sample(_keys(), draws.choice((1, 1, 2, 3, 6))):
-        group = values
-        for name in path[:-1]:
-            group = group.setdefault(name, {})
-        group[path[-1]] = value_for(told, draws)
-    return yaml.safe_dump(values, allow_unicode=False).encode("utf-8", "replace")
+    return damaged_json(json.dumps(yaml.safe_load(raw), default=str).encode(), draws)
 
 
 def _read_overrides(file: Path) -> object:
@@ -239,16 +261,33 @@ def _tables() -> list[Kind]:
     ]
 
 
-YAML = (damaged_text, lambda: good.YAML_BOMBS)
+YAML = (_damaged_yaml, lambda: good.YAML_BOMBS)
 CSV = (damaged_csv, good.csv_bombs)
 JSON = (damaged_json, good.json_bombs)
 EDGES, POSTS, PROFILES = _world("network.edges"), _world("posts.file"), _world("agents.profiles")
 
+NATIONS = _damaged_config(EconomyConfig)
+
 KINDS = [
-    Kind("configuration", "a.yaml", good.yaml_files("*.yaml"), _read_config, _damaged_config, YAML[1], is_config=True),
     Kind(
-        "configuration, begun", "a.yaml", good.small_configs, _read_and_begin, _damaged_config, YAML[1], is_config=True
+        "configuration",
+        "a.yaml",
+        good.yaml_files("*.yaml"),
+        _read_config,
+        _damaged_config(Config),
+        YAML[1],
+        is_config=True,
     ),
+    Kind(
+        "configuration, begun",
+        "a.yaml",
+        good.small_configs,
+        _read_and_begin,
+        _damaged_config(Config),
+        YAML[1],
+        is_config=True,
+    ),
+    Kind("configuration of nations", "a.yaml", good.nations, _read_nations, NATIONS, YAML[1], 0.5, is_config=True),
     Kind("overrides", "a.txt", good.overrides, _read_overrides, damaged_text, is_config=True),
     Kind("study", "a.yaml", good.studies, _read_study, *YAML),
     Kind("study as shipped", "a.yaml", good.yaml_files("studies/*.yaml"), read_study, *YAML),

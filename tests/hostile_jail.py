@@ -15,8 +15,8 @@ from pathlib import Path
 
 from prism_mesa.errors import BadInputError, PrismWarning
 
-LONGEST_LINE = 1200
-"""Characters: a message has at most 600, and paths may stand before it."""
+LONGEST_LINE = 600
+"""Characters of a message."""
 
 _WRITES = re.compile(r"[wax+]")
 _CHANGES = {

@@ -74,6 +74,14 @@ def small_configs() -> list[bytes]:
     ]
 
 
+def nations() -> list[bytes]:
+    return [
+        b"economy: {policy: taylor}\nrounds: 4\n",
+        b"economy: {policy: random, first_quarter: 2025Q2}\nseed: 3\nrounds: 4\nname: two\n",
+        b"economy:\n  policy: nothing\n  nations:\n    - {name: Aland, inflation: 3}\n    - {name: Borg}\nrounds: 2\n",
+    ]
+
+
 def questionnaires() -> list[bytes]:
     return [(CONFIGS / "survey.yaml").read_bytes()]
 

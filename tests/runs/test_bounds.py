@@ -234,6 +234,11 @@ def test_a_message_is_never_longer_than_600_characters_and_keeps_its_ends():
     assert str(ConfigError("y" * 600)) == "y" * 600
 
 
+@pytest.mark.parametrize("kind", [ConfigError, PrismError])
+def test_a_message_is_one_line_whatever_a_user_has_written(kind):
+    assert str(kind("statechart.chart: a\nb\x85c\u2028d\x1b[31m: no")) == "statechart.chart: a b c d [31m: no"
+
+
 def test_a_long_list_of_what_is_allowed_is_cut_in_python_too():
     key = "q" * 5000
     with pytest.raises(ConfigError, match=r"^config: qqq.*\[\.\.\.\].*name\)\.$") as caught:

@@ -14,7 +14,7 @@ from hostile_jail import Jail
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from prism_mesa.errors import ConfigError, NotedWarning
+from prism_mesa.errors import BadInputError, ConfigError, NotedWarning
 
 FEW = settings(max_examples=6, suppress_health_check=list(HealthCheck), database=None)
 NAMES = [kind.name for kind in KINDS]
@@ -76,7 +76,11 @@ def reaches_out(file):
 
 
 def two_lines(file):
-    raise ConfigError("one\ntwo")
+    class TwoLinesError(BadInputError):
+        def __str__(self):
+            return "one\ntwo"
+
+    raise TwoLinesError
 
 
 def warns(file):

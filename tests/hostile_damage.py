@@ -186,6 +186,9 @@ def damaged_json(good, draws):
     return raw
 
 
+_COUNT = "with recursive c(x) as (select 1 union all select x + 1 from c)"
+
+
 def damaged_sqlite(good, draws):
     """Damage an SQLite file: its bytes, its tables, what stands in their columns."""
     if draws.randrange(2):
@@ -199,7 +202,7 @@ def damaged_sqlite(good, draws):
             table = draws.choice(tables)
             columns = [row[1] for row in db.execute(f"pragma table_info({table})")]
             column = draws.choice(columns)
-            match draws.randrange(9):
+            match draws.randrange(10):
                 case 0 | 1 | 2 | 3:
                     value = draws.choice(
                         [
@@ -228,13 +231,13 @@ def damaged_sqlite(good, draws):
                 case 7:
                     db.execute(f"alter table {table} rename to others")
                     db.execute(f"create view {table} as select * from others")
-                case _:  # a query that never ends, where a table should be
+                case 8:  # a query that never ends, where a table should be
                     db.execute(f"alter table {table} rename to others")
                     endless = ", ".join(f"x as {name}" for name in columns)
-                    db.execute(
-                        f"create view {table} as with recursive c(x) as (select 1 union all select x + 1 from c) "
-                        f"select {endless} from c"
-                    )
+                    db.execute(f"create view {table} as {_COUNT} select {endless} from c")
+                case _:  # the same, but of rows as they should be
+                    db.execute(f"alter table {table} rename to others")
+                    db.execute(f"create view {table} as {_COUNT} select {', '.join(columns)} from others, c")
         except sqlite3.Error:  # not null, a primary key: then it is as it was
             pass
         finally:

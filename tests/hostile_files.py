@@ -234,6 +234,7 @@ def _table(name: str) -> Callable[[Path], object]:
 
 
 def _read_journal(file: Path) -> object:
+    (file.parent / "study.json").write_bytes(good.records()[0])
     told = [repr(one) for one in listed(file.parent.parent)]
     with Journals([file]) as journals:
         return [told, list(journals.entries()), journals.calls(), journals.entry("r3"), journals.rows("r3", "rounds")]

@@ -234,6 +234,11 @@ def test_a_message_is_never_longer_than_600_characters_and_keeps_its_ends():
     assert str(ConfigError("y" * 600)) == "y" * 600
 
 
+def test_an_hour_of_a_weight_beyond_all_numbers_is_one_line():
+    with pytest.raises(ConfigError, match=r"agents\.hours: .*give 24 weights from 0 on"):
+        make_config({"agents": {"hours": [10**400] * 24}})
+
+
 @pytest.mark.parametrize("kind", [ConfigError, PrismError])
 def test_a_message_is_one_line_whatever_a_user_has_written(kind):
     assert str(kind("statechart.chart: a\nb\x85c\u2028d\x1b[31m: no")) == "statechart.chart: a b c d [31m: no"

@@ -40,13 +40,14 @@ def shortened(text: str, most: int = LONGEST) -> str:
 class PrismError(Exception):
     """Base of all errors that PRISM raises on purpose.
 
-    A message has at most `LONGEST` characters, and no password of an address (`said_openly`).
+    A message is one line of at most `LONGEST` characters, without what could steer a terminal (`printable`) and without
+    the password of an address (`said_openly`), whatever stood in what a user gave.
     """
 
     exit_code: ClassVar[int] = 1
 
     def __init__(self, *told: object) -> None:
-        super().__init__(*(shortened(said_openly(one)) if isinstance(one, str) else one for one in told))
+        super().__init__(*(printable(shortened(said_openly(one))) if isinstance(one, str) else one for one in told))
 
 
 class BadInputError(PrismError, ValueError):
@@ -137,6 +138,19 @@ def counted(n: int, what: str) -> str:
 def printable(text: str) -> str:
     """Return `text` on one line, without what could steer a terminal: it may hold what a user or an LLM wrote."""
     return text if text.isprintable() else "".join(char if char.isprintable() else " " for char in text)
+
+
+def told(error: BaseException) -> str:
+    r"""Return in one line what an error says, of one that is not PRISM's also its kind, and the notes on it.
+
+    >>> error = ValueError("no\nmore")
+    >>> error.add_note("agent 3 in round 2")
+    >>> told(error)
+    'ValueError: no more (agent 3 in round 2)'
+    """
+    said = str(error) if isinstance(error, PrismError) else f"{type(error).__name__}: {error}"
+    notes = "; ".join(map(str, getattr(error, "__notes__", ())))
+    return printable(f"{shortened(said, LONGEST // 2)} ({notes})" if notes else said)
 
 
 def one_line[T](told: Callable[[T], str]) -> Callable[[T], str]:

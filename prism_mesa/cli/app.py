@@ -10,7 +10,7 @@ import typer
 from prism_mesa.cli import analysis, calibration, comparison, listing, runs, studies, validation
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.ledger import ledger
-from prism_mesa.errors import BadInputError, NotedWarning, PrismError
+from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
 
 app = typer.Typer(
     help="Simulate a social platform whose agents are statecharts, or nations; an LLM decides only what is left open.",
@@ -52,7 +52,7 @@ def main() -> None:
     try:
         code = app(sys.argv[1:] or ["--help"], prog_name="prism", standalone_mode=False)
     except PrismError as error:
-        say(f"prism: {error}")
+        say(f"prism: {told(error)}")
         sys.exit(error.exit_code)
     except _UsageError as error:
         say(f"prism: {error.format_message()} (see prism --help)")
@@ -66,6 +66,11 @@ def main() -> None:
         sys.exit(1)
     except OSError as error:  # a full disk, a picture's name taken by a folder
         say(f"prism: {error}")
+        sys.exit(1)
+    except Exception as error:
+        if not hasattr(error, "__notes__"):
+            raise
+        say(f"prism: {told(error)}")  # a user's guard or action: the note says on which line
         sys.exit(1)
     if code == InterruptedByUserError.exit_code:  # typer itself makes that of an interrupt
         say("prism: interrupted")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import PrismError, RunError, counted, one_line, shortened
+from prism_mesa.errors import RunError, counted, one_line, shortened, told
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
 from prism_mesa.runs.process.lock import lock_run
@@ -191,8 +191,7 @@ def _ending(error: str) -> dict[str, str]:
 
 def _told(work: Work[Any], fault: BaseException) -> str:
     """Return in one line what ended a run before its time, and when."""
-    told = str(fault) if isinstance(fault, PrismError) else f"{type(fault).__name__}: {fault}"
-    return shortened(f"{work.where()}: {told}")
+    return shortened(f"{work.where()}: {told(fault)}")
 
 
 def _ended(

@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import DataError, PrismError, did_you_mean, printable, shortened
 from prism_mesa.params import shown
+from prism_mesa.runs.process.machine import memory_bytes
 from prism_mesa.runs.records.table_checks import RUN_TABLES, check_columns, check_values
 from prism_mesa.runs.trust import SIGNATURE, Origin, is_inside, origin
 from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.social.world.parquet_files import unpacked_size
 
 LEDGER = "decisions.sqlite"
 MANIFEST = "manifest.json"
@@ -81,6 +83,7 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
     """
     file = _table_of(run, table)
     with _naming_file(file):
+        _check_size(file, columns)
         read = pq.ParquetDataset(file, partitioning=None)
         check_columns(str(file), table, read.schema, columns or ())
         columns_read = read.read(columns=None if columns is None else list(columns))
@@ -100,9 +103,24 @@ def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 
     """
     file = _table_of(run, table)
     for part in files_of(file):
+        with _naming_file(part):
+            _check_size(part, columns)
         with _naming_file(part), pq.ParquetFile(part) as opened:
             check_columns(str(part), table, opened.schema_arrow, columns)
             yield from opened.iter_batches(rows, columns=list(columns))
+
+
+def _check_size(file: Path, columns: Sequence[str] | None) -> None:
+    """Check that columns of a table fit into half of the memory that there is, before anything of them is unpacked.
+
+    Raises:
+        DataError: If not: a file of a few kB can say that a billion rows are in it.
+    """
+    most, size = memory_bytes() // 2, 0
+    for part in files_of(file):
+        size += unpacked_size(part, columns, most - size)
+        if size > most:
+            raise DataError(f"{file}: it unpacks to more than {most:,} bytes, half of the memory there is here")
 
 
 def columns_of(run: str | Path, table: str) -> list[str]:

@@ -9,8 +9,8 @@ import yaml
 
 from prism_mesa.errors import ConfigError, shortened
 
-LARGEST: Final = 10 * 2**20
-"""Bytes of a YAML file; a larger one is not read."""
+LARGEST: Final = 2**20
+"""Bytes of a YAML file; a larger one is not read: PyYAML goes through a text letter by letter, 3 MB a second."""
 
 DEEPEST: Final = 50
 """How many lists and groups may lie within each other."""

@@ -13,6 +13,7 @@ from prism_mesa.social.agent_fields import share_property, trait_property, whole
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.history_view import HistoryView
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next
@@ -84,7 +85,8 @@ class PlatformAgent:
             outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, said)
         if outcome is None or outcome.target is None:
             return None
-        platform.chart.take(outcome, self, context)
+        with undone_if_raised(platform, self.row):
+            platform.chart.take(outcome, self, context)
         apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
         return outcome.target
 
@@ -170,6 +172,11 @@ class PlatformAgent:
     def now(self) -> datetime:
         """Simulated time."""
         return self._platform.now
+
+    @property
+    def moment(self) -> str:
+        """Round and tick, in words: `round 3, tick 2`."""
+        return f"round {self._platform.round}, tick {self._platform.tick}"
 
     @property
     def agent_id(self) -> str:

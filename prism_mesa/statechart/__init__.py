@@ -11,6 +11,7 @@ from prism_mesa.statechart.queries import agents_in_state, export_agent, state_d
 from prism_mesa.statechart.render import draw_chart
 from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
+from prism_mesa.statechart.taking import act
 from prism_mesa.statechart.transitions import ANY, StateTransition, Transition
 from prism_mesa.statechart.values import Values
 
@@ -32,6 +33,7 @@ __all__ = [
     "Statechart",
     "Transition",
     "Values",
+    "act",
     "agents_in_state",
     "column_values",
     "draw_chart",

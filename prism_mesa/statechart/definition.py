@@ -13,6 +13,7 @@ from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import AgentState, state_of_chart
 from prism_mesa.statechart.transitions import Transition
+from prism_mesa.statechart.users_code import add_place, line_of, whereabouts
 
 TIMEOUT: Final = "timeout"
 _FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
@@ -54,6 +55,7 @@ class ChartDefinition(Restorable):
         self.guard_errors: Counter[str] = Counter()
         self._first_errors: dict[Kind, str] = {}
         self._raised: Counter[Kind] = Counter()
+        self._first_places: dict[Transition, str] = {}
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
                 raise ChartError(f"{name}: timeouts: {state.value} is {ticks!r}; give whole ticks, at least 1")
@@ -99,10 +101,13 @@ class ChartDefinition(Restorable):
             for state, cell in row.items():
                 yield trigger, state, cell
 
-    def guard_raised(self, transition: Transition, error: Exception) -> None:
+    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Count a guard that raised, under its transition and kind of error; a strict chart lets it raise."""
         if self.strict:
+            add_place(error, "guard", transition, agent)
             raise error
+        if transition not in self._first_places:
+            self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), line_of(error))))
         kind = transition, f"{type(error).__module__}.{type(error).__qualname__}"
         text = f"{transition}: {type(error).__name__}: {error}"
         self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
@@ -113,7 +118,8 @@ class ChartDefinition(Restorable):
         place = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
         untried = [sorted(place[t] for t in cell.untried) for _, _, cell in self.all_cells()]
         kinds = [[place[t], kind, self._first_errors[t, kind], n] for (t, kind), n in self._raised.items()]
-        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds}
+        places = [[place[t], told] for t, told in self._first_places.items()]
+        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "at": places}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned.
@@ -131,8 +137,9 @@ class ChartDefinition(Restorable):
             self._first_errors[known] = str(text)
             self._raised[known] = int(times)
             self.guard_errors[str(text)] += int(times)
+        self._first_places = {self.transitions[place]: str(told) for place, told in kept["at"]}
 
     def failing_guards(self) -> list[FailingGuard]:
         """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
         untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
-        return failing_guards(self.transitions, untried, self._first_errors, self._raised)
+        return failing_guards(self.transitions, untried, self._first_errors, self._raised, self._first_places)

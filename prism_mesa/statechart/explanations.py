@@ -10,7 +10,7 @@ from prism_mesa.statechart.transitions import Transition
 class Errors(dict[Transition, Exception]):
     """What guards raised when they were asked for an explanation: kept for it, and not counted."""
 
-    def guard_raised(self, transition: Transition, error: Exception) -> None:
+    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
         """Keep what a guard raised."""
         self[transition] = error
 

@@ -18,16 +18,19 @@ class FailingGuard:
         times: How often, at least 1.
         every_time: Whether it has never given a value: then `times` is how often it was asked.
         errors: What it raised, each kind once, with the first message.
+        first: Which agent it raised for first, when, and on which line of the user's code.
     """
 
     transition: Transition
     times: int
     every_time: bool
     errors: tuple[str, ...]
+    first: str = ""
 
     def __str__(self) -> str:
         often = f"each of the {self.times:,} times that it was asked" if self.every_time else f"{self.times:,} times"
-        return f"the guard of {self.transition} raised {often} ({'; '.join(self.errors)})"
+        first = f", first for {self.first}" if self.first else ""
+        return f"the guard of {self.transition} raised {often} ({'; '.join(self.errors)}){first}"
 
 
 def failing_guards(
@@ -35,6 +38,7 @@ def failing_guards(
     untried: Container[Transition],
     first: Mapping[Kind, str],
     raised: Mapping[Kind, int],
+    places: Mapping[Transition, str],
 ) -> list[FailingGuard]:
     """Return the guards that raised, in the order of the chart's list.
 
@@ -43,6 +47,7 @@ def failing_guards(
         untried: Those whose guards have given no value so far.
         first: What each kind of error of a guard said first, behind the transition's own text.
         raised: How often each kind came.
+        places: Where each one raised first, in words.
     """
     found = []
     for transition in dict.fromkeys(transitions):
@@ -50,5 +55,5 @@ def failing_guards(
         if kinds:
             said = tuple(first[kind].removeprefix(f"{transition}: ") for kind in kinds)
             times = sum(raised[kind] for kind in kinds)
-            found.append(FailingGuard(transition, times, transition in untried, said))
+            found.append(FailingGuard(transition, times, transition in untried, said, places.get(transition, "")))
     return found

@@ -23,8 +23,8 @@ type Outcome = Transition | tuple[AgentState, ...] | None
 class Failures(Protocol):
     """Whoever is told of guards that raise."""
 
-    def guard_raised(self, transition: Transition, error: Exception) -> None:
-        """Note what a guard raised, or raise it."""
+    def guard_raised(self, transition: Transition, error: Exception, agent: Any) -> None:
+        """Note what a guard raised that was asked of an agent, or raise it."""
         ...
 
 
@@ -198,7 +198,7 @@ def walk(cell: Cell, agent: Any, context: Any, failures: Failures) -> Node:
             if said is not True and said is not False:
                 said = guard_value(said)
         except Exception as error:
-            failures.guard_raised(node.asked, error)
+            failures.guard_raised(node.asked, error, agent)
             said = RAISED
         try:
             node = node.after[said]

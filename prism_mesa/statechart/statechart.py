@@ -12,7 +12,8 @@ from prism_mesa.statechart.definition import ChartDefinition
 from prism_mesa.statechart.explanations import Errors, said_by_guards, why_nothing
 from prism_mesa.statechart.selection import Cell, Outcome, walk
 from prism_mesa.statechart.states import AgentState
-from prism_mesa.statechart.transitions import Transition, take
+from prism_mesa.statechart.taking import take
+from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.values import Values
 
 _NO_CELLS: Final[dict[AgentState, Cell]] = {}
@@ -34,7 +35,7 @@ class Statechart(ChartDefinition):
             agent's own `timeout_threshold` counts.
         invariant: An expression that holds for every agent (say ``F.agent.low <= F.agent.high``); only
             the static checks read it.
-        strict: When firing, let a guard's exception pass instead of counting it.
+        strict: When firing, let a guard's exception pass instead of counting it; a note on it says where it was.
         name: What messages call the chart.
 
     Raises:

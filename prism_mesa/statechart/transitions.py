@@ -1,4 +1,4 @@
-"""What a chart is made of (`Transition`), taking one, and what an agent remembers of it (`StateTransition`)."""
+"""What a chart is made of (`Transition`), and what an agent remembers of one taken (`StateTransition`)."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Set
@@ -210,27 +210,6 @@ def recorded(transition: Transition, timestamp: datetime, context: Any) -> State
         entry.context = dict(context) if isinstance(context, Mapping) else None
     entry.__class__ = StateTransition
     return entry  # type: ignore[return-value]  # mypy does not narrow on `__class__`
-
-
-def take(transition: Transition, agent: Any, context: Any, now: datetime | None) -> None:
-    """Run the action, remember the change, enter the target: what can be wrong is found before the action runs."""
-    target, depth = transition.target, agent.max_history_depth or 0
-    if depth < 0:
-        raise ChartError(f"{transition}: max_history_depth is {depth!r}; give whole numbers from 0, which keeps none")
-    history, entry = agent.state_history, None
-    if depth and target is not transition.source:
-        entry = recorded(transition, now or getattr(agent, "now", None) or datetime.now(UTC), context)
-    if transition.action is not None:
-        if entry is not None and hasattr(history, "check"):
-            history.check(entry)
-        transition.action(agent, context)
-        history = agent.state_history
-    if entry is not None:
-        history.append(entry)
-    while len(history) > depth:
-        del history[0]
-    agent.state = target
-    agent.ticks_in_state = 0
 
 
 def _require_utc(timestamp: datetime) -> None:

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.errors import DataError, RunError
+from prism_mesa.errors import DataError, RunError, printable
 from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.run_files import MANIFEST
 from prism_mesa.studies.engines.job import Outcome
-from prism_mesa.studies.journal_rows import COLUMNS, Row, read_row
+from prism_mesa.studies.journal_rows import COLUMNS, Row, read_row, require_tables
 
 _TABLES: Final = f"""
 create table if not exists runs (
@@ -74,7 +74,12 @@ class Journal:
         self._file = file
         with _told(file):
             self._db = sqlite3.connect(file, _WAIT_S, isolation_level=None)
-            self._db.executescript(_TABLES)
+            try:
+                require_tables(self._db)
+                self._db.executescript(_TABLES)
+            except BaseException:
+                self._db.close()
+                raise
 
     def close(self) -> None:
         """Close the file."""
@@ -215,6 +220,7 @@ def _opened(file: Path) -> sqlite3.Connection:
         db = sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", _WAIT_S, uri=True)
         try:
             db.execute("pragma query_only = on")
+            require_tables(db)
             for table, columns in (("runs", COLUMNS), ("rows", ("run", "name", "arrow"))):
                 db.execute(f"select {', '.join(columns)} from {table} where 0").fetchone()  # noqa: S608 - names of ours
         except BaseException:
@@ -237,7 +243,7 @@ def _rows(db: sqlite3.Connection, file: Path, run: str | None = None) -> Iterato
 
 def _damaged(file: Path, why: object) -> DataError:
     told = f"rename it to {file.name}.damaged, and its runs are run again"
-    return DataError(f"{file}: is damaged, or no journal of a study ({why}): {told}")
+    return DataError(printable(f"{file}: is damaged, or no journal of a study ({why}): {told}"))
 
 
 @contextmanager
@@ -253,7 +259,9 @@ def _told(file: Path) -> Iterator[None]:
     except sqlite3.Error as error:
         if (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF in _IN_THE_WAY:
             told = f"{file}: cannot be read or written: {error}; mend that, and the same command continues"
-            raise RunError(told) from None
+            raise RunError(printable(told)) from None
+        raise _damaged(file, error) from None
+    except UnicodeDecodeError as error:  # a name in it, or what SQLite says of one
         raise _damaged(file, error) from None
 
 

@@ -1,6 +1,7 @@
 """The rows of a study's journal: what stands in them is checked where they are read, as anybody may have made them."""
 
 import json
+import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, TypeGuard, get_args
@@ -32,6 +33,17 @@ class Row:
     code: str
     told: str
     kept: bool
+
+
+def require_tables(db: sqlite3.Connection) -> None:
+    """Check that what is read as a table is one: a view of that name may be a query that never ends.
+
+    Raises:
+        sqlite3.DatabaseError: If not.
+    """
+    db.execute("pragma trusted_schema = off")
+    for (name,) in db.execute("select name from sqlite_master where name in ('runs', 'rows') and type != 'table'"):
+        raise sqlite3.DatabaseError(f"{name} is no table")
 
 
 COLUMNS: Final = tuple(field.name for field in fields(Row))

@@ -16,6 +16,7 @@ from pydantic_core import from_json
 from prism_mesa.errors import DataError, printable, shortened
 from prism_mesa.runs.process.lock import LOCK, held, last_holder
 from prism_mesa.runs.process.state import STATUSES, state_of
+from prism_mesa.studies.journal_rows import require_tables
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]
 _KINDS: Final[dict[object, Kind]] = {
@@ -198,6 +199,7 @@ def _rows(journal: Path) -> list[tuple[str, str]]:
     for how in ("mode=ro", "immutable=1"):  # the second: as the file stands, if a driver was killed while it wrote
         try:
             with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?{how}", 1, uri=True)) as db:
+                require_tables(db)
                 found = db.execute("select run, ending from runs").fetchall()
         except sqlite3.Error as error:
             told = f"{journal.name}: cannot be read: {error}"

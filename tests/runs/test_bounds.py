@@ -170,15 +170,23 @@ def test_a_text_of_values_without_end_is_not_read_to_its_end():
         load_config(None, [f"agents.n=[{'0,' * 50_000}0]"])
 
 
+def test_a_text_of_five_megabytes_is_refused_before_a_letter_of_it_is_looked_at(tmp_path):
+    (tmp_path / "c.yaml").write_text(f"name: {'x' * 5_000_000}")
+    begun = time.process_time()
+    with pytest.raises(ConfigError, match=r"c\.yaml: 5,000,006 bytes are too many for a config file"):
+        load_config(tmp_path / "c.yaml")
+    with pytest.raises(ConfigError, match=r"^override: name: 5,000,000 characters; there can be 1,048,576"):
+        load_config(None, [f"name={'x' * 5_000_000}"])
+    assert time.process_time() - begun < 0.5
+
+
 @pytest.mark.parametrize("read", [load_config, read_questionnaire])
-def test_a_file_of_more_than_ten_megabytes_is_refused_before_it_is_read(read, tmp_path):
+def test_a_file_of_more_than_a_megabyte_is_refused_before_it_is_read(read, tmp_path):
     file = tmp_path / "big.yaml"
     with file.open("wb") as sparse:
         sparse.truncate(100 * LARGEST)
     begun = time.process_time()
-    with pytest.raises(
-        ConfigError, match=r"big\.yaml: 1,048,576,000 bytes are too many for a .* \(at most 10,485,760\)"
-    ):
+    with pytest.raises(ConfigError, match=r"big\.yaml: 104,857,600 bytes are too many for a .* \(at most 1,048,576\)"):
         read(file)
     assert time.process_time() - begun < 1
 
@@ -224,6 +232,16 @@ def test_a_message_is_never_longer_than_600_characters_and_keeps_its_ends():
         assert said.startswith("where: xxx")
         assert said.endswith("xxx do this instead")
     assert str(ConfigError("y" * 600)) == "y" * 600
+
+
+def test_an_hour_of_a_weight_beyond_all_numbers_is_one_line():
+    with pytest.raises(ConfigError, match=r"agents\.hours: .*give 24 weights from 0 on"):
+        make_config({"agents": {"hours": [10**400] * 24}})
+
+
+@pytest.mark.parametrize("kind", [ConfigError, PrismError])
+def test_a_message_is_one_line_whatever_a_user_has_written(kind):
+    assert str(kind("statechart.chart: a\nb\x85c\u2028d\x1b[31m: no")) == "statechart.chart: a b c d [31m: no"
 
 
 def test_a_long_list_of_what_is_allowed_is_cut_in_python_too():

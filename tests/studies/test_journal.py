@@ -1,5 +1,6 @@
 import math
 import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -7,6 +8,7 @@ from prism_mesa.errors import DataError, RunError
 from prism_mesa.runs.identity import Identity
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal import Journal, Journals
+from prism_mesa.studies.listing import listed
 
 IDENTITY = Identity("c", "d", "p")
 VERSIONS = {"likes": "1", "reshares": "1"}
@@ -208,6 +210,43 @@ def test_what_no_driver_writes_is_said_by_file_run_and_column(tmp_path, column, 
     db.close()
     with Journals([file]) as known, pytest.raises(DataError, match=rf"journal.sqlite: .*\(run 'a': {column}: "):
         known.entry("a")
+
+
+@pytest.mark.parametrize("table", ["runs", "rows"])
+def test_a_query_without_end_in_place_of_a_table_is_refused_and_not_asked(tmp_path, table):
+    file = tmp_path / "study" / "journal.sqlite"
+    file.parent.mkdir()
+    put(file, Outcome("a", "done"))
+    (file.parent / "study.json").write_text('{"kind": "study", "name": "x", "runs": 2}')
+    with closing(sqlite3.connect(file, isolation_level=None)) as db:
+        db.execute(f"alter table {table} rename to others")
+        endless = "with recursive c(x) as (select 1 union all select x + 1 from c)"
+        db.execute(f"create view {table} as {endless} select others.* from others, c")
+    for read in (lambda: Journals([file]), lambda: Journal(file)):
+        with pytest.raises(DataError, match=rf"is damaged, or no journal of a study \({table} is no table\)"):
+            read()
+    [found] = listed(tmp_path)
+    assert f"{table} is no table" in found.error
+
+
+def test_a_name_that_is_no_text_is_said_by_the_file(tmp_path):
+    file = tmp_path / "journal.sqlite"
+    put(file, Outcome("a", "done"))
+    file.write_bytes(file.read_bytes().replace(b"ending", b"end\xffng"))
+    with pytest.raises(DataError, match=r"journal\.sqlite: is damaged, or no journal of a study"):
+        Journals([file])
+
+
+def test_whatever_stands_in_a_journal_the_message_is_one_line(tmp_path):
+    file = tmp_path / "journal.sqlite"
+    put(file, Outcome("a", "done"))
+    db = sqlite3.connect(file)
+    db.execute("update runs set measures = ?", ('{"likes\\n\\u001b[31mof all": 3}',))
+    db.commit()
+    db.close()
+    with Journals([file]) as known, pytest.raises(DataError, match=r"measures: likes  \[31mof all: is none") as error:
+        known.entry("a")
+    assert str(error.value).isprintable()
 
 
 def test_rows_that_are_none_are_said_by_the_file(tmp_path):

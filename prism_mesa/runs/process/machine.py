@@ -99,6 +99,14 @@ def _git_revision() -> str | None:
     return found.stdout.strip() or None
 
 
+def memory_bytes() -> int:
+    """Return the memory of this machine; where the system does not tell, 8 GB."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * 10**9
+
+
 def peak_memory_mb() -> float | None:
     """Return the most memory that this process has held since it began, in MB of 2**20 bytes; None where not told."""
     if sys.platform == "win32":

@@ -91,7 +91,7 @@ class AgentsParams(Params):
         weights = list(hours) if isinstance(hours, Iterable) and not isinstance(hours, str | bytes | dict) else []
         try:
             given = [float(weight) for weight in weights]
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             given = []
         if len(given) != 24 or min(given) < 0 or not 0 < sum(given) < math.inf:
             what = f"{len(weights)} were given" if weights else f"not {hours!r}"

@@ -15,11 +15,12 @@ import numpy.typing as npt
 from prism_mesa.kernels.walk_arrays import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.behavior import IDLE, SEES_POST
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.walk import Stopped, Walkers, walk_agents
 from prism_mesa.social.state.population import Rows
-from prism_mesa.statechart import STATES, Expression
+from prism_mesa.statechart import STATES, Expression, act
 
 type Mask = npt.NDArray[np.bool_]
 
@@ -80,9 +81,10 @@ def _resume(platform: Platform, came: Answered, until: int) -> None:
     choice = _Choice(AgentColumns(platform, came.rows), PostColumns(platform, came.rows, came.posts), came.triggers)
     sources = platform.population.state[came.rows]
     keys = [platform.pending.keys.pop(row, 0) for row in came.rows.tolist()]
-    _run_actions(choice, _transitions_to(choice, sources, came.targets, keys))
     ones = np.ones(len(came.rows), np.uint8)
-    advance(platform, Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones, came.posts), until)
+    goes = Walkers.of(came.rows, came.tick, came.triggers, came.targets, ones, came.posts)
+    _run_actions(choice, _transitions_to(choice, sources, came.targets, keys), goes)
+    advance(platform, goes, until)
 
 
 def advance(platform: Platform, walkers: Walkers, until: int) -> None:
@@ -94,13 +96,18 @@ def advance(platform: Platform, walkers: Walkers, until: int) -> None:
 def _settle(platform: Platform, stopped: Stopped) -> Walkers:
     """Return those who can go on, with what they do next; those whose question is out wait in `Platform.pending`."""
     is_open = stopped.outcomes <= FIRST_SET
-    parts = [_put_open_choices(platform, stopped.take(is_open))] if is_open.any() else []
-    now = platform.tick
-    for tick in np.unique(stopped.ticks[~is_open]).tolist():
-        platform.tick = tick  # guards and actions may ask for the time
-        parts.append(_fire(platform, stopped.take(~is_open & (stopped.ticks == tick))))
+    answered = [_put_open_choices(platform, stopped.take(is_open))] if is_open.any() else []
+    now, fired = platform.tick, dict[int, Walkers]()
+    try:
+        for tick in np.unique(stopped.ticks[~is_open]).tolist():
+            platform.tick = tick  # guards and actions may ask for the time
+            fired[tick] = _fire(platform, stopped.take(~is_open & (stopped.ticks == tick)))
+    except BaseException:
+        for tick, goes in fired.items():  # their actions have run
+            advance(platform, goes, tick)
+        raise
     platform.tick = now
-    return Walkers.joined(parts)
+    return Walkers.joined([*answered, *fired.values()])
 
 
 @dataclass(frozen=True)
@@ -148,9 +155,9 @@ def _fire(platform: Platform, stopped: Stopped) -> Walkers:
         taken[where] = _transitions_to(asking, sources[where], targets[where], keys)
         wait = np.flatnonzero(targets[where] == PENDING).tolist()
         platform.pending.keys.update((int(stopped.rows[where[i]]), keys[i]) for i in wait)
-    here = np.flatnonzero(targets != PENDING)
-    _run_actions(choice.take(here), taken[here])
-    return _going_on(stopped, choice, targets, was_open)
+    here, goes = np.flatnonzero(targets != PENDING), _going_on(stopped, choice, targets, was_open)
+    _run_actions(choice.take(here), taken[here], goes)
+    return goes
 
 
 def _going_on(stopped: Stopped, choice: _Choice, targets: Rows, was_open: Mask) -> Walkers:
@@ -189,18 +196,23 @@ def _transitions_to(choice: _Choice, sources: Rows, targets: Rows, keys: Sequenc
     return found
 
 
-def _run_actions(choice: _Choice, taken: Rows) -> None:
-    """Run the actions of the transitions that are about to be taken, in the order of rows."""
+def _run_actions(choice: _Choice, taken: Rows, goes: Walkers) -> None:
+    """Run the actions of the transitions that are about to be taken, in the order of rows.
+
+    If one raises, its agent is as before, those of the rows before it go where they were going (`goes`), and those
+    behind it have done nothing: as if agents did their tick one by one.
+    """
     platform = choice.agents.platform
-    actions = [t.action for t in platform.chart.transitions]
-    acting = [i for i, action in enumerate(actions) if action is not None]
-    if not acting:
-        return
-    for i in np.flatnonzero(np.isin(taken, acting)).tolist():
-        action = actions[taken[i]]
-        if action is not None:
-            row, post = int(choice.agents.rows[i]), int(choice.posts.posts[i])
-            action(platform.scripts.agent(row), platform.post(post, row))
+    transitions = platform.chart.transitions
+    acting = [i for i, transition in enumerate(transitions) if transition.action is not None]
+    for i in np.flatnonzero(np.isin(taken, acting)).tolist() if acting else ():
+        row, post = int(choice.agents.rows[i]), int(choice.posts.posts[i])
+        try:
+            with undone_if_raised(platform, row):
+                act(transitions[taken[i]], platform.scripts.agent(row), platform.post(post, row))
+        except BaseException:
+            advance(platform, goes.cut(slice(i)), platform.tick)
+            raise
 
 
 def _note_row_by_row(platform: Platform, guards: Set[str]) -> None:

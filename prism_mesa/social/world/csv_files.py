@@ -1,9 +1,11 @@
 """CSV files as columns of text: nothing is taken for a number, a date or a blank that the file does not say."""
 
 import csv
+import io
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
@@ -17,6 +19,7 @@ from prism_mesa.social.world.unpacking import opened
 
 MOST_COLUMNS: Final = 10_000
 _LONGEST_HEADER: Final = 1_000_000
+_LONGEST_ROW: Final = 4_000_000
 _STREAM_BLOCK: Final = 1 << 22
 _DELIMITERS: Final = {",": "','", ";": "';'", "\t": "tabs", "|": "'|'"}
 
@@ -84,12 +87,32 @@ def _split(line: str, delimiter: str) -> Header:
     return Header(stripped, delimiter, stripped == tuple(names))
 
 
+def check_first_row(stream: BinaryIO, header: Header) -> None:
+    """Check that the first row below the header has no more cells than that, but for one behind a last delimiter.
+
+    pandas would make a column of each cell, at a cost that grows with their square; of rows below it says so itself.
+
+    Raises:
+        ValueError: If it has more.
+    """
+    lines = io.StringIO(stream.read(_LONGEST_HEADER + _LONGEST_ROW).decode("utf-8", "ignore"), newline="")
+    try:
+        rows = (row for row in csv.reader(lines, delimiter=header.delimiter) if row)
+        cells = len(next(islice(rows, 1, None), ()))
+    except csv.Error:  # a text longer than what this reader takes
+        return
+    if cells > len(header.names) + 1:
+        raise ValueError(f"its first line names {len(header.names):,} columns, the one below has {cells:,} cells")
+
+
 def read_csv(file: Path, header: Header, columns: Sequence[str], files: FilesParams) -> pa.Table:
     """Return columns of a CSV as texts, empty cells as nulls. Rows longer than the header are a fault, not an index.
 
     Raises:
         ValueError: If rows do not fit the header, or as `opened`.
     """
+    with opened(file, files) as stream:
+        check_first_row(stream, header)
     with warnings.catch_warnings(), opened(file, files) as stream:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         frame = pd.read_csv(

@@ -63,6 +63,29 @@ def read_parquet(file: Path, columns: Sequence[str], most: int, what: str) -> pa
     return table
 
 
+def unpacked_size(file: Path, columns: Sequence[str] | None, most: int) -> int:
+    """Return how many bytes columns of a file take in memory, None for all; of texts as soon as they pass `most`.
+
+    Nothing of that size is made: the file's end says it, and texts that stand there often are read as codes.
+
+    Raises:
+        OSError, pa.ArrowException: If the file is damaged.
+    """
+    schema = _schema(file)
+    kinds = {field.name: field.type for field in schema if columns is None or field.name in columns}
+    texts = [name for name, kind in kinds.items() if _has_own_length(kind)]
+    with pq.ParquetFile(file, read_dictionary=texts) as source:
+        size = _declared_size(source.metadata, kinds)
+        if size > most or not texts or source.metadata.num_rows * size <= most:
+            return size
+        own = 0
+        for batch in source.iter_batches(columns=texts):
+            own += sum(map(_size, batch.columns))
+            if own > most:
+                break
+    return size + own
+
+
 def _has_own_length(kind: pa.DataType) -> bool:
     kind = kind.value_type if pa.types.is_dictionary(kind) else kind
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_binary(kind))

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ import pandas as pd
 
 from prism_mesa.errors import DataError, printable
 from prism_mesa.runs.measures import ccdf, gini, tail_exponent, top_share
+from prism_mesa.social.params import FilesParams
+from prism_mesa.social.world.csv_files import check_first_row, read_header
+from prism_mesa.social.world.unpacking import check_size, opened
 from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
 from prism_mesa.studies.estimators.power_law import fit_power_law, plausibility
 from prism_mesa.studies.measures.curves import SHARES, lorenz
@@ -24,6 +27,10 @@ _SIZES: Final = Path("cascades_voterfraud") / "cascade_size_histogram.csv"
 _USERS: Final = Path("cascades_voterfraud") / "users.csv.gz"
 _WINDOWS: Final = Path("usage_esm") / "usage.csv.gz"
 _GRAPH: Final = Path("follow_graph") / "verizoncareers_edges.csv.gz"
+_MOST_BYTES: Final = 2_000_000_000
+_MOST: Final = 2**53
+_MOST_CASCADES: Final = 100_000_000
+_NAMES_SHOWN: Final = 20
 _ACTS: Final = ("liked", "reshared", "replied", "posted")
 
 
@@ -94,19 +101,30 @@ def real_of(folder: str | Path | None) -> Real:
 
 
 def _read(file: Path, numbers: Sequence[str], others: Sequence[str]) -> pd.DataFrame:
-    """Return a table that has some columns of numbers and some others, without a gap."""
+    """Return a table that has some columns of numbers and some others, which are read as text, without a gap."""
+    wanted, files = [*numbers, *others], FilesParams(max_bytes=_MOST_BYTES)
     try:
-        table = pd.read_csv(file)
+        check_size(file, _MOST_BYTES)
+        header = read_header(file, wanted, files)
+        for column in wanted:
+            if column not in header.names:
+                there = printable(", ".join(header.names[:_NAMES_SHOWN]))
+                raise DataError(f"{file}: no column {column!r} (there is {there})")
+        with opened(file, files) as stream:
+            check_first_row(stream, header)
+        with opened(file, files) as stream:
+            how: dict[str, Any] = {"sep": header.delimiter, "names": header.names, "header": 0, "low_memory": False}
+            table = pd.read_csv(stream, usecols=wanted, dtype=dict.fromkeys(others, str), **how)
+    except DataError:
+        raise
     except (OSError, ValueError, EOFError, zlib.error) as error:
-        raise DataError(f"{file}: cannot be read as CSV: {str(error).splitlines()[0]}") from None
-    wanted = [*numbers, *others]
+        told = next(iter(str(error).splitlines()), "it is empty")
+        raise DataError(f"{file}: cannot be read as CSV: {printable(told)}") from None
     for column in wanted:
-        if column not in table:
-            raise DataError(f"{file}: no column {column!r} (there is {printable(', '.join(map(str, table.columns)))})")
         if table[column].isna().any():
             raise DataError(f"{file}: column {column!r}: line {int(table[column].isna().argmax()) + 2} has no value")
     for column in numbers:
-        if not pd.api.types.is_numeric_dtype(table[column]) or not (table[column] >= 0).all():
+        if not pd.api.types.is_numeric_dtype(table[column]) or not table[column].between(0, _MOST).all():
             raise DataError(f"{file}: column {column!r}: give numbers from 0 on")
     if table.empty:
         raise DataError(f"{file}: has no lines below its head")
@@ -118,6 +136,10 @@ type _Computed = tuple[dict[str, float], dict[str, Curve]]
 
 def _of_sizes(table: pd.DataFrame) -> _Computed:
     """Return what a histogram of cascade sizes (`size`, `n`) says."""
+    if not all(pd.api.types.is_integer_dtype(column) for _, column in table.items()):
+        raise DataError(f"{_SIZES}: give whole numbers")
+    if not 0 < table["n"].sum() <= _MOST_CASCADES:
+        raise DataError(f"{_SIZES}: column 'n' adds up to {table['n'].sum():,}; 1 to {_MOST_CASCADES:,} can be read")
     sizes = np.repeat(table["size"].to_numpy(), table["n"].to_numpy())
     mean = float(sizes.mean())
     fit = fit_power_law(sizes, 10)

@@ -1,6 +1,7 @@
 """Users' files that cost more than they may, or hold what nobody can use."""
 
 import gzip
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -87,6 +88,20 @@ def test_a_header_of_a_million_columns_is_refused(tmp_path):
     refused(lambda: load_corpus(str(file)), "it has 10,001 columns, and 10,000 are the most")
     file.write_bytes(b"PAR1" + b"\0" * 100 + (100_000_000).to_bytes(4, "little") + b"PAR1")
     refused(lambda: load_corpus(str(file)), "what it says of its columns is longer than 64,000,000 bytes")
+
+
+@pytest.mark.parametrize(("cells", "said"), [(300_000, "300,001"), (9, "10")])
+def test_a_row_of_more_cells_than_columns_is_refused_at_once(tmp_path, cells, said):
+    wide = written(tmp_path / "wide.csv", "src,dst\n" + "1," * cells + "\n")
+    begun = time.process_time()
+    refused(lambda: load_network(wide), rf"its first line names 2 columns, the one below has {said} cells$")
+    assert time.process_time() - begun < 1
+
+
+def test_a_row_may_end_in_a_delimiter_or_hold_a_text_of_megabytes(tmp_path):
+    assert load_network(written(tmp_path / "e.csv", "src,dst\n1,2,\n3,4,\n"))[0].n_edges == 2
+    long = written(tmp_path / "p.csv", f"text,topic\n\n{'x' * 5_000_000},music\n")
+    assert len(load_corpus(long).texts) == 1
 
 
 def test_many_names_of_columns_make_no_long_message(tmp_path):

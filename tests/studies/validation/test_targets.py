@@ -137,8 +137,19 @@ def test_a_folder_that_is_missing_is_said_to_be(tmp_path):
         ("size,n\n1,2\n3,-1\n", "column 'n': give numbers from 0 on"),
         ("size,n\n1,2\n2,\n", "column 'n': line 3 has no value"),
         ("size,n\n", "has no lines below its head|give numbers"),
-        ("", "cannot be read as CSV"),
+        ("", r"cannot be read as CSV: it is empty$"),
+        ("size,n\n1,inf\n", "column 'n': give numbers from 0 on"),
+        ("size,n\n1,2.5\n", "give whole numbers"),
+        ("size,n\n1,1000000000000\n", r"column 'n' adds up to 1,000,000,000,000; 1 to 100,000,000 can be read"),
+        ("size,n\n1,0\n", "column 'n' adds up to 0;"),
+        ("," * 900_000, "cannot be read as CSV: its first line "),
+        (
+            "size,n\n" + "1," * 300_000,
+            "cannot be read as CSV: its first line names 2 columns, the one below has 300,001",
+        ),
+        (",".join(f"c{i}" for i in range(9000)), r"no column 'size' \(there is c0, c1, .*, c19\)$"),
     ],
+    ids=range(13),
 )
 def test_a_file_that_is_not_as_expected_is_said_in_a_line(tmp_path, text, told):
     (tmp_path / "cascades_voterfraud").mkdir()

@@ -1,0 +1,44 @@
+"""What guards and actions of users raise: in words which agent it was, when, and on which line."""
+
+import sysconfig
+from functools import cache
+from pathlib import Path
+from traceback import walk_tb
+from typing import Any, Final
+
+from prism_mesa.statechart.transitions import Transition
+
+_PACKAGE: Final = str(Path(__file__).parents[1])
+
+
+def add_place(error: BaseException, part: str, transition: Transition, agent: Any) -> None:
+    """Add a note to what a guard or an action raised: agent, state, trigger, round, and the line of the user's code."""
+    line = line_of(error)
+    what = f"{transition.source.value} on {transition.trigger}: the {part} of {transition}"
+    error.add_note(f"{whereabouts(agent)}, {what}{line and f', {line}'}")
+
+
+def whereabouts(agent: Any) -> str:
+    """Return which agent it is, and when if the agent knows the `moment`, in words."""
+    name = getattr(agent, "agent_id", getattr(agent, "unique_id", None))
+    who = f"an agent ({type(agent).__name__})" if name is None else f"agent {name}"
+    moment = getattr(agent, "moment", "")
+    return f"{who} in {moment}" if moment else who
+
+
+def line_of(error: BaseException) -> str:
+    """Return the last line of a user's code that an error came through, or an empty string if it came through none."""
+    frames = [(frame.f_code, line) for frame, line in walk_tb(error.__traceback__)]
+    called = [(code, line) for code, line in frames if not code.co_filename.startswith((_PACKAGE, "<guard "))]
+    own = [(code, line) for code, line in called if not code.co_filename.startswith(_of_others())]
+    if not called:
+        return ""
+    code, line = own[-1] if own else called[0]
+    return f"{Path(code.co_filename).name}:{line} in {code.co_name}"
+
+
+@cache
+def _of_others() -> tuple[str, ...]:
+    """Return how the paths of code begin that is installed."""
+    paths = (sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+    return ("<frozen ", *paths)

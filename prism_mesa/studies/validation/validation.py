@@ -19,7 +19,7 @@ from prism_mesa.studies.folder import StudyFolder, make_study_folder, open_folde
 from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.study import run_study
-from prism_mesa.studies.validation.matching import KEY, SEEDS, Match, matched_threshold, reshare_rate, small
+from prism_mesa.studies.validation.matching import KEY, Match, matched_threshold, reshare_rate, worlds
 from prism_mesa.studies.validation.real import Real
 from prism_mesa.studies.validation.rows import Row, as_json, rows_of
 from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
@@ -210,9 +210,9 @@ def _matches(config: Config, variants: Sequence[str], folder: Path) -> dict[str,
         return {}
     file = folder / _MATCHED
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if (known.get("code"), known.get("seeds")) != (code_version(), SEEDS):
-        known = {"code": code_version(), "seeds": SEEDS, "variants": {}}
-    tried, rate = small(config), None
+    if known.get("code") != code_version():
+        known = {"code": code_version(), "variants": {}}
+    rates: list[float] = []
     for name in asked:
         told = json.dumps(dict(VARIANTS[name].overrides), sort_keys=True)
         before = known["variants"].get(name)
@@ -220,8 +220,8 @@ def _matches(config: Config, variants: Sequence[str], folder: Path) -> dict[str,
             continue
         if config.utility.sensitivity == 0 and VARIANTS[name].null:
             raise ConfigError(f"--variant: {name}: needs utility.sensitivity above 0: without it there is no mechanism")
-        rate = reshare_rate(tried) if rate is None else rate
-        found = matched_threshold(tried, VARIANTS[name].overrides, rate)
+        rates = rates or [reshare_rate(world, seeds) for world, seeds in worlds(config)]
+        found = matched_threshold(config, VARIANTS[name].overrides, rates)
         known["variants"][name] = {"overrides": told, "threshold": found.threshold, "ratio": found.ratio}
         write_text(file, json.dumps(known, indent=1) + "\n")
     entries = {name: known["variants"][name] for name in asked}

@@ -15,6 +15,7 @@ from prism_mesa.studies.validation.rows import rows_of
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.view.validation.figures import cascades_figure, figures_of
+from prism_mesa.view.validation.matrix import matrix_figure
 from prism_mesa.view.validation.report import markdown
 from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_line
 
@@ -144,4 +145,20 @@ def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
 
 
 def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):
-    assert set(figures_of(found)) == {"cascades", "rhythms", "shapes"}
+    assert set(figures_of(found)) == {"cascades", "rhythms", "shapes", "variants"}
+    assert set(figures_of(replace(found, variants={}))) == {"cascades", "rhythms", "shapes"}
+
+
+def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):
+    names = [row.target.measure for row in found.rows if row.inside is not None]
+    above, below, no_value = matrix_figure(found).axes[0].collections
+
+    def at(signs):
+        return {(names[int(x)], int(y)) for x, y in signs.get_offsets()}
+
+    assert at(below) == {("burstiness", 0), ("burstiness", 1), ("post_size_100", 1)}
+    assert at(above) == {("post_size_mean", 1), ("post_tail_10", 1), ("post_tail_100", 1)}
+    assert not at(no_value)
+    emptied = rows(post_tail_10=[nan] * 3)
+    no_value = matrix_figure(replace(found, variants={"one_probability": emptied})).axes[0].collections[2]
+    assert at(no_value) == {("post_tail_10", 1)}

@@ -13,6 +13,7 @@ from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
 from prism_mesa.view.study.style import INK, color_of, panels, tidy
+from prism_mesa.view.validation.matrix import matrix_figure
 
 _MOST_VARIANTS: Final = 4
 _POINTS: Final = 200
@@ -24,7 +25,8 @@ type Floats = npt.NDArray[np.float64]
 
 def figures_of(found: Validation) -> dict[str, Figure]:
     """Return the figures of a validation by name."""
-    return {"cascades": cascades_figure(found), "rhythms": rhythms_figure(found), "shapes": shapes_figure(found)}
+    drawn = {"cascades": cascades_figure(found), "rhythms": rhythms_figure(found), "shapes": shapes_figure(found)}
+    return drawn | ({"variants": matrix_figure(found)} if found.variants else {})
 
 
 def cascades_figure(found: Validation) -> Figure:

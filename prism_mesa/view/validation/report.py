@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from prism_mesa.errors import printable
 from prism_mesa.runs.folder import make_folder
@@ -22,6 +23,11 @@ from prism_mesa.view.validation.words import (
     joint,
     number,
     variant_line,
+)
+
+_MATRIX: Final = (
+    "Which targets the configuration and its variants miss: a sign above or below what is allowed, larger the farther; "
+    "no sign: inside."
 )
 
 
@@ -46,7 +52,7 @@ def markdown(found: Validation) -> str:
     parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(found).items()]
     parts += ["## Shapes, and what they hang on", _beside(found)]
     if found.variants:
-        parts += ["## Without what, what breaks", _variants(found)]
+        parts += ["## Without what, what breaks", f"![{_MATRIX}](figures/variants.png)\n\n{_MATRIX}", _variants(found)]
         parts += [f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in found.variants.items()]
     parts += ["## Sources", "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values())]
     seeds = f"{found.seeds[0]} to {found.seeds[-1]}"

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from prism_mesa.errors import RunError
 from prism_mesa.params import merged, nested
+from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.in_memory import RowsInMemory
 from prism_mesa.runs.lifecycle import as_before
@@ -57,8 +58,11 @@ def worlds(config: Config) -> tuple[tuple[Config, int], ...]:
     """Return where a threshold is looked for, each world with its number of seeds.
 
     First in one of 3,000 agents, then from there in the world itself, since rates hang on its size; a world that is
-    small, or whose graph is from a file, stands alone.
+    small, or whose graph is from a file, stands alone. Where an LLM decides, the rule does here: every threshold would
+    ask it anew.
     """
+    if config.reasoner.kind not in ("rule", "distilled"):
+        config = config.model_copy(update={"reasoner": ReasonerParams(kind="rule")})
     if config.agents.n <= AGENTS or config.network.kind == "edges":
         return ((config, SEEDS),)
     small = config.model_copy(update={"agents": config.agents.model_copy(update={"n": AGENTS})})

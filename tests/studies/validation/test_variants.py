@@ -118,3 +118,10 @@ def test_a_threshold_is_looked_for_in_a_small_world_first_and_found_in_the_world
     assert found.threshold == pytest.approx(0.06 + 0.03 * log(5), abs=0.03 * matching.NEAR)
     assert list(dict.fromkeys(tried)) == [(matching.AGENTS, matching.SEEDS), (60_000, 1)]
     assert worlds(CONFIG) == ((CONFIG, matching.SEEDS),)
+
+
+def test_no_llm_is_asked_while_a_threshold_is_looked_for():
+    asked = Config.model_validate({"reasoner": {"kind": "embedded", "archetypes": 16}})
+    assert [world.reasoner.kind for world, _ in worlds(asked)] == ["rule"]
+    distilled = Config.model_validate({"reasoner": {"kind": "distilled", "distilled": "model.json"}})
+    assert [world.reasoner.kind for world, _ in worlds(distilled)] == ["distilled"]

@@ -136,7 +136,7 @@ _TARGETS: Final = (
     Target("post_like_rate", 0.00234, 0.002, 0.014, "ropensci", "likes per impression", "predicted", "sizes"),
     Target("post_reshare_rate", 0.00117, 0.0008, 0.002, "ropensci", "reshares per impression", "predicted", "sizes"),
     Target("post_reply_rate", 0.0001, 0.0001, 0.0015, "ropensci", "replies per impression", "predicted", "sizes"),
-    Target("post_reshares", 1.245, 0.75, 1.75, "voterfraud_cascades", "reshares per post", "fitted"),
+    Target("post_reshares", 1.245, 0.75, 1.75, "voterfraud_cascades", "reshares per post", "fitted", "day"),
     Target("written_gini", 0.743, 0.66, 0.82, "voterfraud_users", "activity: Gini", "fitted", "day"),
     Target("written_top_10", 0.622, 0.52, 0.72, "voterfraud_users", "activity: share of top tenth", "fitted", "day"),
     Target("burstiness", 0.2, 0.08, 0.32, "congress", "burstiness", "predicted", "day"),

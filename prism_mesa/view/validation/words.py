@@ -10,6 +10,7 @@ from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import CASCADES, SOURCES, Role
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import VARIANTS
+from prism_mesa.studies.validation.worlds import LEAST_PERSONS, least_rounds
 
 HEAD: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
 
@@ -67,7 +68,8 @@ def joint(found: Validation) -> str:
     told = f"{inside} of {found.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
     told += f"; {left} not applicable to this world" if left else ""
     if not found.judged:
-        return f"no target applies to this world: nothing is validated ({seeds})"
+        takes = f"at least {LEAST_PERSONS} agents and {least_rounds(found.config)} rounds"
+        return f"no target applies to this world: nothing is validated ({seeds}); it takes {takes}"
     return told + ("" if found.passed else f". Outside: {', '.join(row.target.told for row in found.outside)}")
 
 

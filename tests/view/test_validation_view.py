@@ -14,7 +14,7 @@ from prism_mesa.studies.validation.real import carried
 from prism_mesa.studies.validation.rows import rows_of
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
-from prism_mesa.view.validation.figures import cascades_figure, figures_of
+from prism_mesa.view.validation.figures import cascades_figure, figures_of, rhythms_figure, shapes_figure
 from prism_mesa.view.validation.report import markdown
 from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_line
 
@@ -141,6 +141,19 @@ def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
     assert simulated[30] == pytest.approx(1 / 90)  # reached by one seed of three
     assert simulated[5] == pytest.approx(1 / 5)
     assert named["one probability"].get_linestyle() == "--"
+
+
+def test_panels_tell_variants_apart_and_say_where_there_are_no_data(found):
+    drawn = pd.concat([found.curves, found.curves[found.curves["curve"] == "hours"].assign(curve="depth")])
+    several = replace(found, curves=drawn)
+    hours, _, _, windows = rhythms_figure(several).axes
+    assert [text.get_text() for text in hours.get_legend().get_texts()] == ["simulated", "one probability", "real"]
+    assert [text.get_text() for text in windows.get_legend().get_texts()] == ["real", "simulated"]
+    depth, breadth, *_ = shapes_figure(several).axes
+    assert [text.get_text() for text in depth.get_legend().get_texts()] == ["simulated", "one probability"]
+    assert breadth.get_legend() is None  # nothing is drawn
+    assert depth.get_title("left") == "Depth (simulated only; no data)"
+    assert "simulated only, there are no data" in markdown(found)
 
 
 def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):

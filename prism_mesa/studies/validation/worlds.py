@@ -22,8 +22,8 @@ LEAST_PERSONS: Final = 234
 """As many as the data of windows of use have: fewer agents tell less than they do."""
 
 OF_PERSONS: Final = ("window", "rounds", "day")
-"""Needs that a world of few agents, or of less than a day, does not meet: shares of a handful are accidents, and what is
-not a day old has had no time to be seen."""
+"""Needs that a world of few agents, or of less than a day, does not meet: shares of a handful are accidents, and what
+is not a day old has had no time to be seen."""
 
 MANY_AGENTS: Final = 60_000
 """From so many on a world is to have cascades of 100 enough for an exponent: without them that target is outside."""

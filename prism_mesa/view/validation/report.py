@@ -88,7 +88,7 @@ def _captions(found: Validation) -> dict[str, str]:
         "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){beside}. "
         f"Exponents from 10: real {number(real)}, simulated {number(ours)}.",
         "rhythms": "Hours of the day, in the clock's UTC; what the least active hold of all activity; reactions up to "
-        "a delay; windows of use in which a thing was done.",
+        f"a delay; windows of use in which a thing was done (no variants there){beside}.",
         "shapes": "Depth, breadth and structural virality of cascades of equal size, and children per node at each "
-        "hop: predicted, not fitted.",
+        f"hop: simulated only, there are no data to hold them against{beside}.",
     }

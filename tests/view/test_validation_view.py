@@ -65,6 +65,13 @@ def test_the_verdict_is_joint_and_names_what_is_outside(found):
     assert [row.target.measure for row in found.outside] == ["burstiness"]
 
 
+def test_the_verdict_counts_what_was_fitted_and_what_was_predicted(found):
+    assert "; of those inside 17 fitted, 1 given, 3 predicted. Outside: burstiness" in joint(found)
+    assert "interval" not in joint(found)
+    alone = replace(found, seeds=(1,))
+    assert "as means over 1 seed (one seed: no interval); of those" in joint(alone)
+
+
 def test_nothing_passes_to_which_no_target_applies(found):
     nothing = Validation(**{**vars(found), "rows": rows(lambda target: "too small")})
     assert not nothing.passed

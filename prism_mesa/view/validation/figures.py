@@ -82,7 +82,7 @@ def shapes_figure(found: Validation) -> Figure:
         )
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
         axes.minorticks_off()
-    _overlay(grid[3], found, "reproduction", "Reproduction number", None)
+    _overlay(grid[3], found, "reproduction", "Reproduction", None)
     grid[3].set(xlabel="hop", ylabel="children per node")
     return figure
 

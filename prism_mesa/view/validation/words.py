@@ -66,11 +66,19 @@ def joint(found: Validation) -> str:
     inside, seeds = found.judged - len(found.outside), counted(len(found.seeds), "seed")
     left = sum(bool(row.why_not) for row in found.rows if row.target.required)
     told = f"{inside} of {found.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
+    told += " (one seed: no interval)" if len(found.seeds) == 1 else ""
     told += f"; {left} not applicable to this world" if left else ""
     if not found.judged:
         takes = f"at least {LEAST_PERSONS} agents and {least_rounds(found.config)} rounds"
         return f"no target applies to this world: nothing is validated ({seeds}); it takes {takes}"
+    told += f"; of those inside {_roles(found)}" if inside else ""
     return told + ("" if found.passed else f". Outside: {', '.join(row.target.told for row in found.outside)}")
+
+
+def _roles(found: Validation) -> str:
+    """Return how many of the targets inside are of which role."""
+    counts = {role: sum(row.inside is True and row.target.role == role for row in found.rows) for role in ROLES}
+    return ", ".join(f"{n} {ROLES[role]}" for role, n in counts.items() if n)
 
 
 USED: Final[Mapping[Role, str]] = {

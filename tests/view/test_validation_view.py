@@ -16,7 +16,7 @@ from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.view.validation.figures import cascades_figure, figures_of, rhythms_figure, shapes_figure
 from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_line
+from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_lines
 
 
 def rows(excused=lambda target: "", **columns):
@@ -81,21 +81,26 @@ def test_nothing_passes_to_which_no_target_applies(found):
 def test_a_variant_breaks_what_the_full_model_reaches(found):
     lost = broken(found, found.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
-    told = variant_line(found, "one_probability")
-    assert "(outside in all: 4 of 6 targets of cascades)" in told
-    assert "Reshares per impression x 1.1 in these runs, x 1.01 where threshold 0.2 was found" in told
-    assert "NOT" not in told
-    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
-    assert "NOT the same rate" in variant_line(apart, "one_probability")
+    off, breaks, rate = variant_lines(found, "one_probability")
+    assert off == "every impression is reshared with one probability, whatever is read and by whom"
+    assert breaks.startswith("breaks: mean size of a cascade 5, ")
+    assert breaks.endswith("(of 6 targets of cascades 4 outside)")
+    assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"
 
 
-def test_a_null_model_that_misses_the_rate_in_the_compared_runs_is_shown_as_a_straw_man(found):
+def test_a_variant_that_misses_the_rate_in_the_small_or_in_the_compared_runs_is_shown_as_a_straw_man(found):
     assert found.rates == {"one_probability": pytest.approx(1.1)}
+    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
+    missed = "NOT matched, so no fair comparison (threshold 0.2: 0.50 times in small runs)"
+    assert variant_lines(apart, "one_probability")[-1].endswith(missed)
     straw = replace(found, runs=found.runs.assign(reshares_per_impression=[0.001, 0.0005]))
-    told = variant_line(straw, "one_probability")
-    assert "x 0.5 in these runs" in told
-    assert "NOT the same rate" in told
-    assert "x 0.5 in these runs" in markdown(straw)
+    told = "0.5 times the full model's, NOT matched"
+    assert told in variant_lines(straw, "one_probability")[-1]
+    assert told in markdown(straw)
+
+
+def test_a_variant_whose_rate_is_itself_the_pattern_says_so(found):
+    assert "not matched: the change of rates" in variant_lines(replace(found, matches={}), "one_probability")[-1]
 
 
 def test_data_are_named_by_what_they_were_used_for(found):

@@ -21,7 +21,7 @@ from prism_mesa.view.validation.words import (
     is_marked,
     joint,
     number,
-    variant_line,
+    variant_lines,
 )
 
 
@@ -77,7 +77,7 @@ def _beside(found: Validation) -> str:
 
 
 def _variants(found: Validation) -> str:
-    return "\n".join(f"- `{name}`: {variant_line(found, name)}." for name in found.variants)
+    return "\n".join(f"- `{name}`: {'; '.join(variant_lines(found, name))}." for name in found.variants)
 
 
 def _captions(found: Validation) -> dict[str, str]:

@@ -109,21 +109,29 @@ def broken(found: Validation, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.fails and row.target.measure in reached]
 
 
-def variant_line(found: Validation, name: str) -> str:
-    """Return what breaks in a variant, and at which threshold it was run."""
+def variant_lines(found: Validation, name: str) -> list[str]:
+    """Return what is off in a variant, what breaks by it, and how often it reshares beside the full model."""
     lost = broken(found, found.variants[name])
     cascades = [row for row in found.variants[name] if row.target.measure in CASCADES and row.inside is not None]
-    told = ", ".join(f"{row.target.told} {number(row.simulated)}" for row in lost) or "nothing"
-    told = f"{VARIANTS[name].told}: breaks {told}"
-    if cascades:
-        told += f" (outside in all: {sum(row.fails for row in cascades)} of {len(cascades)} targets of cascades)"
-    rate = found.rates[name]
-    told += f". Reshares per impression x {number(rate)} in these runs"
-    if (match := found.matches.get(name)) is not None:
-        same = match.found and 1 / STRAW <= rate <= STRAW
-        told += f", x {match.ratio:.2f} where threshold {match.threshold:g} was found"
-        told += "" if same else ": NOT the same rate"
-    return told
+    told = (
+        ", ".join(f"{row.target.told} {number(row.simulated)}" for row in lost) or "nothing that the full model meets"
+    )
+    missed = (
+        f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)" if cascades else ""
+    )
+    rate = f"reshares per impression: {number(found.rates[name])} times the full model's, {_matched(found, name)}"
+    return [VARIANTS[name].told, f"breaks: {told}{missed}", rate]
+
+
+def _matched(found: Validation, name: str) -> str:
+    """Return whether a variant was run at the full model's rate of reshares, and how."""
+    match, rate = found.matches.get(name), found.rates[name]
+    if match is None:
+        return "not matched: the change of rates is part of the pattern"
+    at = f"threshold {match.threshold:g}"
+    if match.found and 1 / STRAW <= rate <= STRAW:
+        return f"matched ({at})"
+    return f"NOT matched, so no fair comparison ({at}: {match.ratio:.2f} times in small runs)"
 
 
 def table_lines(rows: Sequence[Row]) -> list[str]:
@@ -139,6 +147,9 @@ def validation_lines(found: Validation) -> list[str]:
     lines = [*table_lines(found.rows), "", joint(found)]
     lines += ["", *(f"{USED[role] + ':':<13} {told}" for role, told in data_used(found).items())]
     if found.variants:
-        lines += ["", *(f"{name}: {variant_line(found, name)}" for name in found.variants)]
+        for name in found.variants:
+            told, *others = variant_lines(found, name)
+            lines += ["", f"{name}: {told}", *(f"  {line}" for line in others)]
+        lines.append("")
     lines += [f"note: {note}" for note in found.notes]
     return [*lines, "", f"report: {found.path / 'report.md'}"]

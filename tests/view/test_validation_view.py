@@ -103,6 +103,24 @@ def test_a_variant_whose_rate_is_itself_the_pattern_says_so(found):
     assert "not matched: the change of rates" in variant_lines(replace(found, matches={}), "one_probability")[-1]
 
 
+def test_a_mean_that_is_inside_and_far_from_the_real_value_says_by_how_much(found):
+    far = replace(found, rows=rows(post_reply_rate=[0.0008] * 3, post_size_100=[0.0003] * 3, burstiness=[0.29] * 3))
+    told = {row.target.measure: cells(row, False)[-1] for row in far.rows}
+    assert told["post_reply_rate"] == "inside, 8 times the real"
+    assert told["post_size_100"] == "inside, 0.152 times the real"
+    assert told["burstiness"] == "inside"  # 1.45 times
+    listed = "real value:** share that reaches 100 0.152 times, replies per impression 8 times."
+    assert listed in markdown(far)
+    assert "real value:**" not in markdown(found)
+
+
+def test_the_page_says_where_each_allowed_range_comes_from(found):
+    page = markdown(found).split("## Where the allowed ranges come from")[1].split("## Sources")[0]
+    assert "PRISM's own" in page
+    assert all(f"- {row.target.told}: " in page for row in found.rows if row.target.required)
+    assert "PRISM's own" in "\n".join(validation_lines(found))
+
+
 def test_data_are_named_by_what_they_were_used_for(found):
     used = data_used(found)
     assert "3,982,990 tweets" in used["fitted"]

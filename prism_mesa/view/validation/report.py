@@ -7,17 +7,20 @@ from prism_mesa.errors import printable
 from prism_mesa.runs.folder import make_folder
 from prism_mesa.studies.folder import write_text
 from prism_mesa.studies.validation.rows import Row
-from prism_mesa.studies.validation.targets import SOURCES
+from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.view.study.style import png_of
 from prism_mesa.view.validation.figures import figures_of
 from prism_mesa.view.validation.words import (
     CARRIED,
+    FAR,
     HEAD,
+    OWN_RANGES,
     USED,
     cells,
     data_used,
+    is_far,
     is_marked,
     joint,
     number,
@@ -42,13 +45,19 @@ def markdown(found: Validation) -> str:
         f"*Real* values are {_origin(found)}. The interval is that of the mean over seeds; *seeds inside* are those "
         "whose own value is allowed. *Same data* is another statistic of data of which something was fitted or given."
     )
+    parts += [_far(found.rows)] if any(row.inside and is_far(row) for row in found.rows) else []
     parts += [f"**{USED[role].capitalize()}:** {told}." for role, told in data_used(found).items()]
     parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(found).items()]
     parts += ["## Shapes, and what they hang on", _beside(found)]
     if found.variants:
         parts += ["## Without what, what breaks", _variants(found)]
         parts += [f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in found.variants.items()]
-    parts += ["## Sources", "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values())]
+    parts += [
+        "## Where the allowed ranges come from",
+        _ranges(found.rows),
+        "## Sources",
+        "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values()),
+    ]
     seeds = f"{found.seeds[0]} to {found.seeds[-1]}"
     parts += ["## Runs", f"Seeds {seeds}; every run's measures are in `runs.parquet`, its curves in `curves.parquet`."]
     parts += [f"- {printable(note)}" for note in found.notes]
@@ -65,6 +74,17 @@ def _origin(found: Validation) -> str:
     if not is_marked(found.rows):
         return "carried"
     return f"computed from the data by the estimators that measured the runs; those with {CARRIED} are carried"
+
+
+def _far(rows: Sequence[Row]) -> str:
+    """Return which means are inside and yet far from the real value."""
+    told = [f"{row.target.told} {number(row.ratio)} times" for row in rows if row.inside and is_far(row)]
+    return f"**Inside, but more than {FAR:g} times off the real value:** {', '.join(told)}."
+
+
+def _ranges(rows: Sequence[Row]) -> str:
+    told = [f"- {one.told}: {RANGE_FROM[one.measure]}." for one in (row.target for row in rows) if one.required]
+    return f"{OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(told)
 
 
 def _beside(found: Validation) -> str:

@@ -36,13 +36,25 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 1e-4 or not value else f"{value:.2e}"
 
 
+FAR: Final = 1.5
+"""A mean that is inside and lies by more than this factor off the real value is told as a multiple of it."""
+
+OWN_RANGES: Final = "Allowed ranges are PRISM's own, and wider than the data are sure"
+
+
+def is_far(row: Row) -> bool:
+    """Return whether a mean lies by more than a factor of 1.5 off the real value."""
+    return isfinite(row.ratio) and not 1 / FAR <= row.ratio <= FAR
+
+
 def verdict(row: Row) -> str:
     """Return whether a row is inside, in a word; why it does not apply, if it does not."""
     if row.why_not:
         return f"not applicable: {row.why_not}"
     if row.inside is None:
         return f"informs: {number(row.ratio)} times the real" if isfinite(row.ratio) else "informs"
-    return "inside" if row.inside else "outside"
+    times = f", {number(row.ratio)} times the real" if row.inside and is_far(row) else ""
+    return ("inside" if row.inside else "outside") + times
 
 
 def cells(row: Row, marked: bool) -> tuple[str, ...]:
@@ -144,7 +156,7 @@ def table_lines(rows: Sequence[Row]) -> list[str]:
 
 def validation_lines(found: Validation) -> list[str]:
     """Return what the command prints."""
-    lines = [*table_lines(found.rows), "", joint(found)]
+    lines = [*table_lines(found.rows), "", joint(found), f"{OWN_RANGES} (the report says of each where it comes from)"]
     lines += ["", *(f"{USED[role] + ':':<13} {told}" for role, told in data_used(found).items())]
     if found.variants:
         for name in found.variants:

@@ -158,7 +158,7 @@ def test_the_lines_and_the_page_have_all_targets_and_sources(found):
     assert all(row.target.told in lines and row.target.told in page for row in found.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 21 + 17
-    assert "| `shape_depth` | 0.25 | 0.75 |" in page
+    assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
     assert "Abilov et al. 2021" in page
 
 

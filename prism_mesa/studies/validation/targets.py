@@ -121,8 +121,8 @@ RANGE_FROM: Final[Mapping[str, str]] = {
     "window_none": f".08 {_OF_WINDOWS}",
     "post_like_rate": f"{_ANALYTICS} lie between .2 and 1.4 % of impressions; rOpenSci's is .23 %",
     "post_reshare_rate": f".08 to .2 % of impressions, around the .12 to .13 % of {_ANALYTICS}",
-    "post_reply_rate": f".01 to .15 % of impressions: {_ANALYTICS} that broadcast have .01 to .03 %, but .12 replies in a "
-    "window of use over some 130 impressions are .09 %",
+    "post_reply_rate": f".01 to .15 % of impressions: {_ANALYTICS} that broadcast have .01 to .03 %, but .12 replies "
+    "in a window of use over some 130 impressions are .09 %",
     "written_gini": ".08 around VoterFraud2020's .74",
     "written_top_10": ".10 around VoterFraud2020's .62",
     "burstiness": ".12 around the mean of the data, where accounts differ by a standard deviation of .116",

@@ -6,6 +6,7 @@ from pathlib import Path
 from prism_mesa.errors import printable
 from prism_mesa.runs.folder import make_folder
 from prism_mesa.studies.folder import write_text
+from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
@@ -91,8 +92,11 @@ def _beside(found: Validation) -> str:
     """Return means over seeds of what is no target, a column for the configuration and each variant."""
     arms = (FULL, *found.variants)
     means = found.runs.groupby("arm")[list(BESIDE)].mean()
-    lines = [("measure", *arms), ("---",) * (1 + len(arms))]
-    lines += [(f"`{name}`", *(number(float(means.loc[arm, name])) for arm in arms)) for name in BESIDE]
+    lines = [("measure", "unit", *arms), ("---",) * (2 + len(arms))]
+    lines += [
+        (f"`{name}`", find_measure(name).unit, *(number(float(means.loc[arm, name])) for arm in arms))
+        for name in BESIDE
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

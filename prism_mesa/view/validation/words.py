@@ -39,7 +39,7 @@ def number(value: float) -> str:
 FAR: Final = 1.5
 """A mean that is inside and lies by more than this factor off the real value is told as a multiple of it."""
 
-OWN_RANGES: Final = "Allowed ranges are PRISM's own, and wider than the data are sure"
+OWN_RANGES: Final = "Allowed ranges are PRISM's own, not intervals of the data"
 
 
 def is_far(row: Row) -> bool:

@@ -29,6 +29,7 @@ def validate(
     name: str | None = None,
     report: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
+    on_match: Callable[[int, int], object] = lambda done, of: None,
 ) -> Validation:
     """Run a configuration with several seeds, hold it against what is known of real platforms, and write a report.
 
@@ -44,6 +45,8 @@ def validate(
         name: What the folder's name begins with; None: the file's, or the configuration's own.
         report: Whether report.md and figures are written.
         on_run: Called with the progress at first and after each run.
+        on_match: Called, while thresholds of variants are looked for before the runs, with thresholds tried, and how
+            many it can be at most; what needs fewer jumps ahead.
 
     Returns:
         The tables, and whether all required targets that apply are inside (`passed`).
@@ -60,7 +63,16 @@ def validate(
     stem = Path(config).stem if isinstance(config, str | os.PathLike) else made.name
     engine = engine_of("local", workers)
     found = validation.validate(
-        made, name or stem, real, seeds=seeds, variants=chosen, fitted=known, out=out, engine=engine, on_run=on_run
+        made,
+        name or stem,
+        real,
+        seeds=seeds,
+        variants=chosen,
+        fitted=known,
+        out=out,
+        engine=engine,
+        on_run=on_run,
+        on_match=on_match,
     )
     if report:
         from prism_mesa.view.validation.report import write_report

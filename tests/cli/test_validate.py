@@ -68,6 +68,7 @@ def test_of_a_world_too_small_to_compare_nothing_is_judged_and_it_is_said_what_i
 def test_null_models_are_run_beside_it_with_the_same_seeds(prism, jobs):
     code, out, err = prism("validate", *TINY, "--variant", "one_probability", "--variant", "flat_hours", "--seeds", 1)
     assert code == 1, err
+    assert "thresholds of variants (small runs)" in err
     told = json.loads((folder() / "validation.json").read_text())
     assert set(told["variants"]) == {"one_probability", "flat_hours"}
     assert {row["measure"] for row in told["variants"]["flat_hours"]} == {row["measure"] for row in told["targets"]}
@@ -76,8 +77,9 @@ def test_null_models_are_run_beside_it_with_the_same_seeds(prism, jobs):
     assert "one_probability: every impression is reshared with one probability" in out
     assert "## Without what, what breaks" in (folder() / "report.md").read_text()
     before = len(jobs)
-    prism("validate", *TINY, "--variant", "one_probability", "--seeds", 1)
+    _, _, err = prism("validate", *TINY, "--variant", "one_probability", "--seeds", 1)
     assert len(jobs) == before  # its threshold is remembered
+    assert "thresholds" not in err
 
 
 def test_an_unknown_variant_or_folder_of_data_is_bad_input(prism, jobs, tmp_path):

@@ -1,6 +1,6 @@
 """The threshold at which a variant reshares as often as the full model: a null model that nobody engages in is none."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import log
 from typing import Any, Final
@@ -26,7 +26,9 @@ over `SEEDS` runs (between seeds of 3,000 agents of the calibrated world a rate'
 STRAW: Final = 1.25
 """Above so many times the full model's rate, or below its inverse, a variant is no fair comparison in its runs."""
 
-_STEPS: Final = 10
+STEPS: Final = 10
+"""Thresholds that are tried for a variant at most."""
+
 _FARTHEST: Final = 3.0
 """Log-odds by which a threshold is moved at most in one step."""
 
@@ -72,7 +74,13 @@ def reshare_rate(config: Config) -> float:
     return reshares / max(1, impressions)
 
 
-def matched_threshold(config: Config, overrides: Mapping[str, Any], rate: float) -> Match:
+def matched_threshold(
+    config: Config,
+    overrides: Mapping[str, Any],
+    rate: float,
+    *,
+    on_step: Callable[[], object] = lambda: None,
+) -> Match:
     """Return the mean threshold at which a variant is reshared at a rate.
 
     Where engagement is rare and moods are logistic, rates go with ``exp(-threshold / (sensitivity * mood))``: so a step
@@ -84,6 +92,7 @@ def matched_threshold(config: Config, overrides: Mapping[str, Any], rate: float)
         config: The full model, as small as the runs are to be.
         overrides: What makes it the variant.
         rate: Reshares per impression of the full model.
+        on_step: Called after each threshold that was tried.
 
     Returns:
         The best threshold of 10 steps (each of 4 runs); its ratio says how near it comes.
@@ -93,8 +102,9 @@ def matched_threshold(config: Config, overrides: Mapping[str, Any], rate: float)
     threshold = float(values["agents"]["threshold_mean"])
     ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high there -> threshold, log of the ratio
     best, last = Match(threshold, 0.0), None
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         own = reshare_rate(make_config(merged(values, nested({KEY: threshold})), "matching"))
+        on_step()
         now = Match(threshold, own / rate if rate else 1.0)
         best = now if _off(now) < _off(best) else best
         if now.found:

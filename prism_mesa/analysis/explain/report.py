@@ -234,7 +234,11 @@ def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question
         yield "      Decided by the rule: the distilled model was never asked about these options."
         return
     by = "" if reasoner.batch_reasoner is None else f" the {reasoner.batch_reasoner.label}"
-    yield f"      Decided by{by}; no LLM was asked. The post and the nearest interest told: {question.match:.2f} of 1."
+    yield f"      Decided by{by}; no LLM was asked."
+    yield (
+        f"      What it goes by, among others: how near the post is to the nearest interest told, {question.match:.2f} "
+        "(a cosine: 1 the same topics, 0 nothing in common, -1 the opposite)."
+    )
 
 
 def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:

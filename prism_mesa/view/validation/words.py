@@ -162,6 +162,5 @@ def validation_lines(found: Validation) -> list[str]:
         for name in found.variants:
             told, *others = variant_lines(found, name)
             lines += ["", f"{name}: {told}", *(f"  {line}" for line in others)]
-        lines.append("")
-    lines += [f"note: {note}" for note in found.notes]
+    lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
     return [*lines, "", f"report: {found.path / 'report.md'}"]

@@ -1,6 +1,6 @@
 """The threshold at which a variant reshares as often as the full model: a null model that nobody engages in is none."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
 from typing import Any, Final
@@ -28,7 +28,9 @@ over `SEEDS` small runs (between seeds of 3,000 agents of the calibrated world a
 STRAW: Final = 1.25
 """Above so many times the full model's rate, or below its inverse, a variant is no fair comparison in its runs."""
 
-_STEPS: Final = 10
+STEPS: Final = 10
+"""Thresholds that are tried for a variant at most."""
+
 _FARTHEST: Final = 3.0
 """Log-odds by which a threshold is moved at most in one step."""
 
@@ -83,24 +85,33 @@ def reshare_rate(config: Config, seeds: int) -> float:
     return reshares / max(1, impressions)
 
 
-def matched_threshold(config: Config, overrides: Mapping[str, Any], rates: Sequence[float]) -> Match:
+def matched_threshold(
+    config: Config,
+    overrides: Mapping[str, Any],
+    rates: Sequence[float],
+    *,
+    on_step: Callable[[], object] = lambda: None,
+) -> Match:
     """Return the mean threshold at which a variant is reshared as often as the full model.
 
     Args:
         config: The full model.
         overrides: What makes it the variant.
         rates: Reshares per impression of the full model in each of its `worlds`.
+        on_step: Called after each threshold that was tried, at most 10 in each world.
 
     Returns:
         What was found in the last of these worlds.
     """
     found = Match(config.agents.threshold_mean, 0.0)
     for (world, seeds), rate in zip(worlds(config), rates, strict=True):
-        found = _matched(world, seeds, {**overrides, KEY: found.threshold}, rate)
+        found = _matched(world, seeds, {**overrides, KEY: found.threshold}, rate, on_step)
     return found
 
 
-def _matched(config: Config, seeds: int, overrides: Mapping[str, Any], rate: float) -> Match:
+def _matched(
+    config: Config, seeds: int, overrides: Mapping[str, Any], rate: float, on_step: Callable[[], object]
+) -> Match:
     """Return the mean threshold at which a variant is reshared at a rate; it starts from that of the overrides.
 
     Where engagement is rare and moods are logistic, rates go with ``exp(-threshold / (sensitivity * mood))``: so a step
@@ -113,8 +124,9 @@ def _matched(config: Config, seeds: int, overrides: Mapping[str, Any], rate: flo
     threshold = float(values["agents"]["threshold_mean"])
     ends: dict[bool, tuple[float, float]] = {}  # whether the rate is too high there -> threshold, log of the ratio
     best, last = Match(threshold, 0.0), None
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         own = reshare_rate(make_config(merged(values, nested({KEY: threshold})), "matching"), seeds)
+        on_step()
         now = Match(threshold, own / rate if rate else 1.0)
         best = now if _off(now) < _off(best) else best
         if now.found:

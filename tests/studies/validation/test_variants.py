@@ -70,8 +70,10 @@ CONFIG = Config.model_validate({"utility": {"sensitivity": 0.03}, "agents": {"th
 
 def test_where_rates_are_logistic_the_threshold_is_found_in_a_few_steps(rates):
     tried = rates(lambda threshold: 0.01 * exp(-(threshold - 0.55) / 0.03))
-    found = matched_threshold(CONFIG, {"utility.appeal_sigma": 0.0}, [0.001])
+    heard = []
+    found = matched_threshold(CONFIG, {"utility.appeal_sigma": 0.0}, [0.001], on_step=lambda: heard.append(1))
     assert found.found
+    assert len(heard) == len(tried)
     assert found.threshold == pytest.approx(0.55 + 0.03 * log(10), abs=0.03 * matching.NEAR)
     assert len(tried) <= 3
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ def validate(
     name: str | None = None,
     report: bool = True,
     on_run: Callable[[Progress], object] = lambda progress: None,
+    on_match: Callable[[int, int], object] = lambda done, of: None,
 ) -> Validation:
     """Run a configuration with several seeds, hold it against what is known of real platforms, and write a report.
 
@@ -44,6 +46,7 @@ def validate(
         name: What the folder's name begins with; None: the file's, or the configuration's own.
         report: Whether report.md and figures are written.
         on_run: Called with the progress at first and after each run.
+        on_match: Called, while variants are matched before that, with the thresholds tried and how many it can be.
 
     Returns:
         The tables, and whether all required targets that apply are inside (`passed`).
@@ -54,14 +57,12 @@ def validate(
     """
     if isinstance(seeds, bool) or not isinstance(seeds, int) or not 1 <= seeds <= 10_000:
         raise ConfigError(f"seeds: give a whole number from 1 to 10,000, not {shown(seeds)}")
-    chosen, real = chosen_variants(variants), real_of(data)
+    chosen = chosen_variants(variants)
     known = None if fitted is None else _measures_fitted(Path(fitted))
     made = given_config(Config, config)
     stem = Path(config).stem if isinstance(config, str | os.PathLike) else made.name
-    engine = engine_of("local", workers)
-    found = validation.validate(
-        made, name or stem, real, seeds=seeds, variants=chosen, fitted=known, out=out, engine=engine, on_run=on_run
-    )
+    run_all = partial(validation.validate, engine=engine_of("local", workers), on_run=on_run, on_match=on_match)
+    found = run_all(made, name or stem, real_of(data), seeds=seeds, variants=chosen, fitted=known, out=out)
     if report:
         from prism_mesa.view.validation.report import write_report
 

@@ -1,11 +1,14 @@
 """The command that holds a configuration against real data."""
 
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from prism_mesa.cli.arguments import Configured, OutOption, file_and_overrides
+from prism_mesa.cli.console import progress_bar
 from prism_mesa.cli.studies import Workers, runs_bar
 from prism_mesa.errors import RunError
 from prism_mesa.terminal import show, show_json
@@ -51,7 +54,7 @@ def validate(
     config = load_config(file, given)
     name = config.name if file is None else Path(file).stem
     arms = 1 + len(chosen_variants(variant or ()))
-    with runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
+    with matching_bar() as on_match, runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
         found = validated(
             config,
             data=data,
@@ -62,6 +65,7 @@ def validate(
             out=out,
             name=name,
             on_run=on_run,
+            on_match=on_match,
         )
     if as_json:
         show_json([row_as_json(row) for row in found.rows])
@@ -69,3 +73,21 @@ def validate(
         show("\n".join(validation_lines(found)))
     if not found.passed:
         raise RunError(f"{found.path}: {joint(found)}")
+
+
+@contextmanager
+def matching_bar() -> Iterator[Callable[[int, int], None]]:
+    """Show how far the search for thresholds is; yields what is called with how many were tried, and of how many."""
+    with ExitStack() as stack:
+        advance: Callable[[int], None] | None = None
+        before = 0
+
+        def on_match(done: int, of: int) -> None:
+            nonlocal advance, before
+            advance = advance or stack.enter_context(progress_bar(of, "thresholds of variants"))
+            advance(done - before)
+            before = done
+            if done == of:
+                stack.close()  # the bar of the runs is next
+
+        yield on_match

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from pydantic import Field
@@ -87,10 +87,31 @@ def load[C: Params](
     Raises:
         ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
     """
-    values = merged(defaults or {}, {} if path is None else read_yaml(Path(path)))
+    given = {} if path is None else read_yaml(Path(path))
     where = str(path or "config")
+    if hint := _of_another_command(kind, given, where):
+        raise ConfigError(hint)
+    values = merged(defaults or {}, given)
     validated(kind, nested(values), where)  # so that a fault of the file is not put down to an override
     return overridden(kind, values, overrides) if overrides else validated(kind, nested(values), where)
+
+
+_OF_COMMANDS: Final = (
+    (("questions",), "questions of a survey", "prism survey RUN"),
+    (("question", "arms"), "a study", "prism study run"),
+    (("parameters", "fit"), "a calibration", "prism calibrate"),
+    (("economy",), "a configuration of nations", "prism economy"),
+    (("agents", "network", "feed"), "a configuration of a platform", "prism run"),
+)
+"""Keys that only files of one command have, what such a file holds, and the command."""
+
+
+def _of_another_command(kind: type[Params], values: Mapping[str, Any], where: str) -> str:
+    """Return that a file is for another command, and for which; empty if none of its keys says so."""
+    for keys, what, command in _OF_COMMANDS:
+        if any(key in values and key not in kind.model_fields for key in keys):
+            return f"{where}: holds {what}: use '{command} {where}'"
+    return ""
 
 
 def overridden[C: Params](kind: type[C], values: Mapping[str, Any], overrides: Sequence[str]) -> C:

@@ -10,7 +10,7 @@ import pandas as pd
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.state.posts import POST
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
 
 
@@ -35,6 +35,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "rounds": rounds,
         "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
         "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
+        "reshares_of_replies": int(np.count_nonzero((kind == RESHARE) & (kind[model.posts.root] == REPLY))),
         "impressions": totals["impressions"],
         "cascades": cascade_summary(trees[kind[trees["root"]] == POST]),
         "activity": activity_summary(own + model.recorded.n_engaged),

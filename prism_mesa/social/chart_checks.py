@@ -4,13 +4,14 @@ import contextlib
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from prism_mesa.errors import ChartError, did_you_mean
+from prism_mesa.errors import ChartError
 from prism_mesa.social.behavior import EVALUATING, FIRED, IGNORES, SCROLLING, SEES_POST
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.warnings import warn
 from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition
+from prism_mesa.statechart.checks import near_field
 from prism_mesa.statechart.values import UNKNOWN
 
 FEW_TIMES: Final = 5
@@ -66,7 +67,7 @@ def require_agent_fields(chart: Statechart, agents: Iterable[object], *, has_scr
     for transition, name in agent_fields(chart):
         if not any(hasattr(agent, name.removeprefix("agent.")) for agent in made):
             raise ChartError(
-                f"chart {chart.name}: {transition}: no agent has a field {name!r}.{did_you_mean(name, READABLE)} "
+                f"chart {chart.name}: {transition}: no agent has a field {name!r}.{near_field(name, READABLE)} "
                 "(agents of a class of your own that have it are to be made before the first round)"
             )
 

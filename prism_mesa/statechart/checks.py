@@ -118,8 +118,24 @@ def _unknown_fields(chart: ChartDefinition, fired: set[str] | None, known: set[s
                 root = name.partition(".")[0]
                 may_be = acts if root == "agent" else fired is not None and transition.trigger not in fired
                 unless = ": the guard is false unless an action or a script gives it one" if may_be else ""
-                text = f"no {root} has a field {name!r}{unless}.{did_you_mean(name, known)}"
+                text = f"no {root} has a field {name!r}{unless}.{near_field(name, known)}"
                 yield Finding("warning" if may_be else "error", "unknown-field", str(transition), text)
+
+
+def near_field(name: str, known: Iterable[str]) -> str:
+    """Return the question whether another field of an agent or post was meant, or else what a post has.
+
+    Only what comes after the dot is compared: all fields of a post begin alike.
+
+    >>> near_field("post.velocty", ["post.velocity", "post.kind"])
+    " Did you mean 'post.velocity'?"
+    >>> near_field("post.appeal", ["post.velocity", "post.kind"])
+    ' A post has: kind, velocity.'
+    """
+    root, _, field = name.partition(".")
+    own = sorted(one.removeprefix(f"{root}.") for one in known if one.startswith(f"{root}."))
+    near = did_you_mean(field, own).replace("'", f"'{root}.", 1)
+    return near or (f" A post has: {', '.join(own)}." if root == "post" and own else "")
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,12 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 def _activity_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """Yield what agents did, how far it spread, and how unequally."""
     engagement, trees = summary["engagement"], summary["cascades"]
+    of_replies = f" ({summary['reshares_of_replies']:,} of replies)" if "reshares_of_replies" in summary else ""
     yield "states", ", ".join(f"{state} {share:.1%}" for state, share in summary["state_shares"].items())
     yield (
         "engagement",
         f"{engagement['posts']:,} posts, {summary['impressions']:,} impressions, {engagement['likes']:,} likes, "
-        f"{engagement['replies']:,} replies, {engagement['reshares']:,} reshares",
+        f"{engagement['replies']:,} replies, {engagement['reshares']:,} reshares{of_replies}",
     )
     if trees["n"]:
         yield (

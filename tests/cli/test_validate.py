@@ -21,6 +21,10 @@ TINY = (
 )
 
 
+DAY = (*TINY, "agents.n=240", "rounds=48")
+"""The least world of which anything is held against data."""
+
+
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
     monkeypatch.setattr(style, "_DPI", 20)  # pictures are looked at elsewhere
@@ -33,10 +37,10 @@ def folder():
 
 @pytest.mark.slow
 def test_a_validation_prints_its_table_leaves_its_report_and_ends_with_1_where_a_target_is_missed(prism, jobs):
-    code, out, err = prism("validate", *TINY, "--seeds", 2)
+    code, out, err = prism("validate", *DAY, "--seeds", 2)
     assert code == 1
     assert "outside" in out
-    assert "not applicable: 40 agents" in out
+    assert "not applicable: 240 agents" in out
     assert "targets inside, jointly" in err
     assert "fitted to:" in out
     page = (folder() / "report.md").read_text()
@@ -46,16 +50,25 @@ def test_a_validation_prints_its_table_leaves_its_report_and_ends_with_1_where_a
     assert told["seeds"] == [42, 43]
     assert told["passed"] is False
     assert len(jobs) == 2
-    code, again, _ = prism("validate", *TINY, "--seeds", 2, "--json")
+    code, again, _ = prism("validate", *DAY, "--seeds", 2, "--json")
     assert (code, len(jobs)) == (1, 2)  # nothing is run twice
     assert json.loads(again) == told["targets"]
     assert set(json.loads(again)[0]) >= {"measure", "real", "simulated", "low", "high", "inside"}
 
 
 @pytest.mark.slow
+def test_of_a_world_too_small_to_compare_nothing_is_judged_and_it_is_said_what_it_takes(prism, jobs):
+    code, out, err = prism("validate", *TINY, "--seeds", 1)
+    assert code == 1
+    assert "outside" not in out
+    assert "nothing is validated (1 seed); it takes at least 234 agents and 48 rounds" in err
+
+
+@pytest.mark.slow
 def test_null_models_are_run_beside_it_with_the_same_seeds(prism, jobs):
     code, out, err = prism("validate", *TINY, "--variant", "one_probability", "--variant", "flat_hours", "--seeds", 1)
     assert code == 1, err
+    assert "thresholds of variants" in err
     told = json.loads((folder() / "validation.json").read_text())
     assert set(told["variants"]) == {"one_probability", "flat_hours"}
     assert {row["measure"] for row in told["variants"]["flat_hours"]} == {row["measure"] for row in told["targets"]}
@@ -64,8 +77,9 @@ def test_null_models_are_run_beside_it_with_the_same_seeds(prism, jobs):
     assert "one_probability: every impression is reshared with one probability" in out
     assert "## Without what, what breaks" in (folder() / "report.md").read_text()
     before = len(jobs)
-    prism("validate", *TINY, "--variant", "one_probability", "--seeds", 1)
+    _, _, err = prism("validate", *TINY, "--variant", "one_probability", "--seeds", 1)
     assert len(jobs) == before  # its threshold is remembered
+    assert "thresholds" not in err
 
 
 def test_an_unknown_variant_or_folder_of_data_is_bad_input(prism, jobs, tmp_path):

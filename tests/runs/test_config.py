@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 from prism_mesa import Config, SocialModel, load_config
 from prism_mesa.errors import ConfigError
 from prism_mesa.params import Params, leaves, merged, nested, validated
-from prism_mesa.runs.config import make_config
+from prism_mesa.runs.config import EconomyConfig, load, make_config
 
 ROOT = Path(__file__).parents[2]
 DEFAULT = ROOT / "configs" / "default.yaml"
@@ -319,3 +319,22 @@ def test_a_table_in_the_place_of_a_path_is_refused_in_one_line():
     with pytest.raises(ConfigError, match=r"network\.edges: Input should be a valid string, not src dst") as caught:
         SocialModel(network_edges=pd.DataFrame({"src": [0, 1], "dst": [1, 2]}))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("file", "told"),
+    [
+        ("survey.yaml", r"holds questions of a survey: use 'prism survey RUN .*survey\.yaml'"),
+        ("studies/feeds.yaml", r"holds a study: use 'prism study run .*feeds\.yaml'"),
+        ("calibrations/cascades.yaml", r"holds a calibration: use 'prism calibrate .*cascades\.yaml'"),
+        ("economy.yaml", r"holds a configuration of nations: use 'prism economy .*economy\.yaml'"),
+    ],
+)
+def test_a_file_of_another_command_says_which_one(file, told):
+    with pytest.raises(ConfigError, match=told):
+        load_config(Path(__file__).parents[2] / "configs" / file)
+
+
+def test_a_file_of_a_platform_is_none_of_nations():
+    with pytest.raises(ConfigError, match=r"holds a configuration of a platform: use 'prism run .*plain\.yaml'"):
+        load(EconomyConfig, Path(__file__).parents[2] / "configs" / "plain.yaml")

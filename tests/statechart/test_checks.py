@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.statechart import NEEDS_ORACLE, AgentState, F, Statechart, Transition
+from prism_mesa.statechart.checks import near_field
 
 IDLE, SCROLLING, EVALUATING, COMPOSING = list(AgentState)[:4]
 RESTING = AgentState.RESTING
@@ -322,3 +323,10 @@ def test_a_misspelt_field_is_found_at_its_transition_with_the_nearest_name():
     [found] = [finding for finding in chart.check(fields=["agent.high", "post.x"]) if finding.kind == "unknown-field"]
     assert (found.level, found.where) == ("error", "evaluating --decides--> composing [post.x > agent.hihg]")
     assert found.message == "no agent has a field 'agent.hihg'. Did you mean 'agent.high'?"
+
+
+def test_a_field_that_nothing_is_near_to_says_what_a_post_has():
+    known = ["agent.high", "post.has_media", "post.parent", "post.utility"]
+    assert near_field("post.appeal", known) == " A post has: has_media, parent, utility."
+    assert near_field("post.utilty", known) == " Did you mean 'post.utility'?"
+    assert near_field("agent.fatigue", known) == ""

@@ -14,9 +14,10 @@ from prism_mesa.studies.validation.real import carried
 from prism_mesa.studies.validation.rows import rows_of
 from prism_mesa.studies.validation.targets import CASCADES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
-from prism_mesa.view.validation.figures import cascades_figure, figures_of
+from prism_mesa.view.validation.figures import cascades_figure, figures_of, rhythms_figure, shapes_figure
+from prism_mesa.view.validation.matrix import matrix_figure
 from prism_mesa.view.validation.report import markdown
-from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_line
+from prism_mesa.view.validation.words import broken, cells, data_used, joint, validation_lines, variant_lines
 
 
 def rows(excused=lambda target: "", **columns):
@@ -65,6 +66,13 @@ def test_the_verdict_is_joint_and_names_what_is_outside(found):
     assert [row.target.measure for row in found.outside] == ["burstiness"]
 
 
+def test_the_verdict_counts_what_was_fitted_and_what_was_predicted(found):
+    assert "; of those inside 17 fitted, 1 given, 3 predicted. Outside: burstiness" in joint(found)
+    assert "interval" not in joint(found)
+    alone = replace(found, seeds=(1,))
+    assert "as means over 1 seed (one seed: no interval); of those" in joint(alone)
+
+
 def test_nothing_passes_to_which_no_target_applies(found):
     nothing = Validation(**{**vars(found), "rows": rows(lambda target: "too small")})
     assert not nothing.passed
@@ -74,21 +82,44 @@ def test_nothing_passes_to_which_no_target_applies(found):
 def test_a_variant_breaks_what_the_full_model_reaches(found):
     lost = broken(found, found.variants["one_probability"])
     assert {row.target.measure for row in lost} == set(CASCADES[2:])  # not burstiness, which both miss
-    told = variant_line(found, "one_probability")
-    assert "(outside in all: 4 of 6 targets of cascades)" in told
-    assert "Reshares per impression x 1.1 in these runs, x 1.01 where threshold 0.2 was found" in told
-    assert "NOT" not in told
-    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
-    assert "NOT the same rate" in variant_line(apart, "one_probability")
+    off, breaks, rate = variant_lines(found, "one_probability")
+    assert off == "every impression is reshared with one probability, whatever is read and by whom"
+    assert breaks.startswith("breaks: mean size of a cascade 5, ")
+    assert breaks.endswith("(of 6 targets of cascades 4 outside)")
+    assert rate == "reshares per impression: 1.1 times the full model's, matched (threshold 0.2)"
 
 
-def test_a_null_model_that_misses_the_rate_in_the_compared_runs_is_shown_as_a_straw_man(found):
+def test_a_variant_that_misses_the_rate_in_its_own_or_in_the_compared_runs_is_shown_as_a_straw_man(found):
     assert found.rates == {"one_probability": pytest.approx(1.1)}
+    apart = replace(found, matches={"one_probability": Match(0.2, 0.5)})
+    missed = "NOT matched, so no fair comparison (threshold 0.2: 0.50 times where it was looked for)"
+    assert variant_lines(apart, "one_probability")[-1].endswith(missed)
     straw = replace(found, runs=found.runs.assign(reshares_per_impression=[0.001, 0.0005]))
-    told = variant_line(straw, "one_probability")
-    assert "x 0.5 in these runs" in told
-    assert "NOT the same rate" in told
-    assert "x 0.5 in these runs" in markdown(straw)
+    told = "0.5 times the full model's, NOT matched"
+    assert told in variant_lines(straw, "one_probability")[-1]
+    assert told in markdown(straw)
+
+
+def test_a_variant_whose_rate_is_itself_the_pattern_says_so(found):
+    assert "not matched: the change of rates" in variant_lines(replace(found, matches={}), "one_probability")[-1]
+
+
+def test_a_mean_that_is_inside_and_far_from_the_real_value_says_by_how_much(found):
+    far = replace(found, rows=rows(post_reply_rate=[0.0008] * 3, post_size_100=[0.0003] * 3, burstiness=[0.29] * 3))
+    told = {row.target.measure: cells(row, False)[-1] for row in far.rows}
+    assert told["post_reply_rate"] == "inside, 8 times the real"
+    assert told["post_size_100"] == "inside, 0.152 times the real"
+    assert told["burstiness"] == "inside"  # 1.45 times
+    listed = "real value:** share that reaches 100 0.152 times, replies per impression 8 times."
+    assert listed in markdown(far)
+    assert "real value:**" not in markdown(found)
+
+
+def test_the_page_says_where_each_allowed_range_comes_from(found):
+    page = markdown(found).split("## Where the allowed ranges come from")[1].split("## Sources")[0]
+    assert "PRISM's own" in page
+    assert all(f"- {row.target.told}: " in page for row in found.rows if row.target.required)
+    assert "PRISM's own" in "\n".join(validation_lines(found))
 
 
 def test_data_are_named_by_what_they_were_used_for(found):
@@ -128,7 +159,7 @@ def test_the_lines_and_the_page_have_all_targets_and_sources(found):
     assert all(row.target.told in lines and row.target.told in page for row in found.rows)
     assert "note: a note" in lines
     assert page.count("| inside |") == 21 + 17
-    assert "| `shape_depth` | 0.25 | 0.75 |" in page
+    assert "| `shape_depth` | reshares | 0.25 | 0.75 |" in page
     assert "Abilov et al. 2021" in page
 
 
@@ -143,5 +174,34 @@ def test_the_figure_of_cascades_has_the_data_the_model_and_the_null(found):
     assert named["one probability"].get_linestyle() == "--"
 
 
+def test_panels_tell_variants_apart_and_say_where_there_are_no_data(found):
+    drawn = pd.concat([found.curves, found.curves[found.curves["curve"] == "hours"].assign(curve="depth")])
+    several = replace(found, curves=drawn)
+    hours, _, _, windows = rhythms_figure(several).axes
+    assert [text.get_text() for text in hours.get_legend().get_texts()] == ["simulated", "one probability", "real"]
+    assert [text.get_text() for text in windows.get_legend().get_texts()] == ["real", "simulated"]
+    depth, breadth, *_ = shapes_figure(several).axes
+    assert [text.get_text() for text in depth.get_legend().get_texts()] == ["simulated", "one probability"]
+    assert breadth.get_legend() is None  # nothing is drawn
+    assert depth.get_title("left") == "Depth (simulated only; no data)"
+    assert "simulated only, there are no data" in markdown(found)
+
+
 def test_all_figures_can_be_drawn_of_curves_that_are_not_there(found):
-    assert set(figures_of(found)) == {"cascades", "rhythms", "shapes"}
+    assert set(figures_of(found)) == {"cascades", "rhythms", "shapes", "variants"}
+    assert set(figures_of(replace(found, variants={}))) == {"cascades", "rhythms", "shapes"}
+
+
+def test_the_figure_of_variants_has_a_sign_for_each_target_missed(found):
+    names = [row.target.measure for row in found.rows if row.inside is not None]
+    above, below, no_value = matrix_figure(found).axes[0].collections
+
+    def at(signs):
+        return {(names[int(x)], int(y)) for x, y in signs.get_offsets()}
+
+    assert at(below) == {("burstiness", 0), ("burstiness", 1), ("post_size_100", 1)}
+    assert at(above) == {("post_size_mean", 1), ("post_tail_10", 1), ("post_tail_100", 1)}
+    assert not at(no_value)
+    emptied = rows(post_tail_10=[nan] * 3)
+    no_value = matrix_figure(replace(found, variants={"one_probability": emptied})).axes[0].collections[2]
+    assert at(no_value) == {("post_tail_10", 1)}

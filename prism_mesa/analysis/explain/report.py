@@ -243,7 +243,7 @@ def _open_choice(explanation: Explanation, move: Move) -> Iterator[str]:
     else:
         yield f"      Decided by {explanation.decided_by}."
         if move.stored is not None:
-            yield from _asked(reasoner, question, move.stored)
+            yield from _asked(explanation, reasoner, question, move.stored)
         if 1.0 in answer.probabilities:
             yield f"      It chose {chosen}."
         else:
@@ -256,14 +256,19 @@ def _answered_in_batch(reasoner: AnyReasoner, answer: Answer, question: Question
         yield "      Decided by the rule: the distilled model was never asked about these options."
         return
     by = "" if reasoner.batch_reasoner is None else f" the {reasoner.batch_reasoner.label}"
-    yield f"      Decided by{by}; no LLM was asked. The post and the nearest interest told: {question.match:.2f} of 1."
+    yield f"      Decided by{by}; no LLM was asked."
+    yield (
+        f"      What it goes by, among others: how near the post is to the nearest interest told, {question.match:.2f} "
+        "(a cosine: 1 the same topics, 0 nothing in common, -1 the opposite)."
+    )
 
 
-def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
+def _asked(explanation: Explanation, reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iterator[str]:
     """Yield what the LLM was told and what it said."""
     if question.persona.archetype >= 0:
         archetype, likes = question.persona.archetype, ", ".join(question.persona.interests)
         yield f"      The agent is asked about as archetype {archetype} of {reasoner.params.archetypes}: {likes}."
+        yield from _shared(explanation, stored.key)
     scored = stored.raw.startswith('{"pmi"')
     yield "      How well does what follows go with the first line?" if scored else "      It was told:"
     for line in stored.prompt.splitlines():
@@ -273,6 +278,22 @@ def _asked(reasoner: Reasoner, question: Question, stored: StoredAnswer) -> Iter
         yield _odds(reasoner.rule.log_odds(question, position_of(stored.raw)))
     else:
         yield f"      It answered: {plain(stored.raw, _RAW_CAP)}"
+
+
+def _shared(explanation: Explanation, key: str) -> Iterator[str]:
+    """Yield whose answer it was, if it was one for several agents of an archetype."""
+    rows, agent = explanation.asked.get(key, ()), explanation.agent.row
+    first = next((row for row in rows if row.source == "llm"), None)
+    others = len({row.agent for row in rows} - {agent})
+    if not others:
+        return
+    by = (
+        ""
+        if first is None or first.agent == agent
+        else f", asked for first by agent {first.agent} in round {first.round}"
+    )
+    more = "1 other agent" if others == 1 else f"{others:,} other agents"
+    yield f"      The answer is shared with {more} of the archetype in this run{by}."
 
 
 def _scores(raw: str) -> Iterator[str]:

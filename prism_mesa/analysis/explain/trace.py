@@ -5,7 +5,7 @@ run's folder is only read. `analysis.explain.report` puts it into words.
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,7 @@ import numpy as np
 
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.errors import DataError
-from prism_mesa.llm import Ledger, StoredAnswer
+from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
 from prism_mesa.reasoner import Answer, Question, Reasoner
 from prism_mesa.runs.archive import row_of
 from prism_mesa.runs.config import Config
@@ -222,12 +222,14 @@ class Explanation:
 
     Attributes:
         decided_by: Who decided what was left open in the run.
+        asked: By the ledger's key, who got an answer in the run, in the order in which they were told.
     """
 
     agent: TracedAgent
     decided_by: str
     rounds: list[RoundOfAgent]
     shown: RoundOfAgent | None
+    asked: Mapping[str, Sequence[AskedRow]] = field(default_factory=dict)
 
 
 @as_before()
@@ -269,7 +271,20 @@ def why(
                 on_round(done + 1)
     rounds = traced.rounds
     shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
-    return Explanation(traced, recorded.manifest.decided_by, rounds, shown)
+    keys = {move.stored.key for move in (shown.moves if shown is not None else ()) if move.stored is not None}
+    return Explanation(traced, recorded.manifest.decided_by, rounds, shown, _asked_rows(recorded.folder, keys))
+
+
+def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
+    """Return who got each of some answers in a run."""
+    found: dict[str, list[AskedRow]] = {key: [] for key in keys}
+    if not found:
+        return found
+    with Ledger(run_dir / LEDGER, read_only=True) as ledger:
+        for row in ledger.asked():
+            if row.key in found:
+                found[row.key].append(row)
+    return found
 
 
 def _last_round(run: RecordedRun, config: Config) -> int:

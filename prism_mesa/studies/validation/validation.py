@@ -1,7 +1,7 @@
 """A configuration validated: run with several seeds, beside its variants, and held against real values."""
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from pathlib import Path
@@ -19,7 +19,7 @@ from prism_mesa.studies.folder import StudyFolder, make_study_folder, open_folde
 from prism_mesa.studies.measures.curves import CURVES
 from prism_mesa.studies.params import study_params
 from prism_mesa.studies.study import run_study
-from prism_mesa.studies.validation.matching import KEY, SEEDS, Match, matched_threshold, reshare_rate, small
+from prism_mesa.studies.validation.matching import KEY, STEPS, Match, matched_threshold, reshare_rate, worlds
 from prism_mesa.studies.validation.real import Real
 from prism_mesa.studies.validation.rows import Row, as_json, rows_of
 from prism_mesa.studies.validation.targets import TARGETS, Target, targets_fitted
@@ -128,6 +128,7 @@ def validate(
     out: str | Path = "results",
     engine: Engine,
     on_run: Callable[[Progress], object] = lambda progress: None,
+    on_match: Callable[[int, int], object] = lambda done, of: None,
 ) -> Validation:
     """Run what is missing, and return what came out; ``validation.json`` of the folder holds the tables.
 
@@ -144,7 +145,7 @@ def validate(
     kept = open_folder(alone, out)
     make_study_folder(kept)
     kept.describe(alone, "")
-    matches = _matches(config, variants, kept.path)
+    matches = _matches(config, variants, kept.path, on_match)
     design = _design(config, alone.name, numbers, variants, matches)
     result = run_study(design, kept, engine, on_run=on_run)
     runs = run_table(design, kept).runs
@@ -203,29 +204,50 @@ def _design(
     return design_study(study_params(values, "validate"), name, "validate")
 
 
-def _matches(config: Config, variants: Sequence[str], folder: Path) -> dict[str, Match]:
+def _matches(
+    config: Config, variants: Sequence[str], folder: Path, on_match: Callable[[int, int], object]
+) -> dict[str, Match]:
     """Return where the thresholds of variants are moved; what was found before is read from the folder."""
     asked = [name for name in variants if VARIANTS[name].matched]
     if not asked:
         return {}
     file = folder / _MATCHED
     known = json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
-    if (known.get("code"), known.get("seeds")) != (code_version(), SEEDS):
-        known = {"code": code_version(), "seeds": SEEDS, "variants": {}}
-    tried, rate = small(config), None
-    for name in asked:
-        told = json.dumps(dict(VARIANTS[name].overrides), sort_keys=True)
-        before = known["variants"].get(name)
-        if before is not None and before["overrides"] == told:
-            continue
-        if config.utility.sensitivity == 0 and VARIANTS[name].null:
-            raise ConfigError(f"--variant: {name}: needs utility.sensitivity above 0: without it there is no mechanism")
-        rate = reshare_rate(tried) if rate is None else rate
-        found = matched_threshold(tried, VARIANTS[name].overrides, rate)
-        known["variants"][name] = {"overrides": told, "threshold": found.threshold, "ratio": found.ratio}
+    if known.get("code") != code_version():
+        known = {"code": code_version(), "variants": {}}
+    told = {name: json.dumps(dict(VARIANTS[name].overrides), sort_keys=True) for name in asked}
+    missing = [name for name in asked if known["variants"].get(name, {}).get("overrides") != told[name]]
+    for name, found in _found_matches(config, missing, on_match):
+        known["variants"][name] = {"overrides": told[name], "threshold": found.threshold, "ratio": found.ratio}
         write_text(file, json.dumps(known, indent=1) + "\n")
     entries = {name: known["variants"][name] for name in asked}
     return {name: Match(float(entry["threshold"]), float(entry["ratio"])) for name, entry in entries.items()}
+
+
+def _found_matches(
+    config: Config, names: Sequence[str], on_match: Callable[[int, int], object]
+) -> Iterator[tuple[str, Match]]:
+    """Yield variants with the thresholds that are found for them; `on_match` hears how far this is, at most."""
+    if null := next((name for name in names if config.utility.sensitivity == 0 and VARIANTS[name].null), None):
+        raise ConfigError(f"--variant: {null}: needs utility.sensitivity above 0: without it there is no mechanism")
+    if not names:
+        return
+    tried = worlds(config)
+    done, of = 0, len(tried) * (1 + STEPS * len(names))
+
+    def step(to: int | None = None) -> None:
+        nonlocal done
+        done = done + 1 if to is None else to
+        on_match(done, of)
+
+    on_match(0, of)
+    rates = []
+    for world, seeds in tried:
+        rates.append(reshare_rate(world, seeds))
+        step()
+    for place, name in enumerate(names, 1):
+        yield name, matched_threshold(config, VARIANTS[name].overrides, rates, on_step=step)
+        step(len(tried) * (1 + STEPS * place))
 
 
 def _write(found: Validation, folder: StudyFolder) -> None:

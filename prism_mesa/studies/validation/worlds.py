@@ -1,5 +1,6 @@
 """Which targets a world can reach at all, by its configuration: what is too small says so."""
 
+from math import ceil
 from typing import Final
 
 from prism_mesa.runs.config import Config
@@ -16,6 +17,13 @@ LONGEST_ROUND_MIN: Final = 60
 """Minutes of a round by which delays of an hour can be told."""
 
 DAY_H: Final = 24
+
+LEAST_PERSONS: Final = 234
+"""As many as the data of windows of use have: fewer agents tell less than they do."""
+
+OF_PERSONS: Final = ("window", "rounds", "day")
+"""Needs that a world of few agents, or of less than a day, does not meet: shares of a handful are accidents, and what
+is not a day old has had no time to be seen."""
 
 MANY_AGENTS: Final = 60_000
 """From so many on a world is to have cascades of 100 enough for an exponent: without them that target is outside."""
@@ -37,6 +45,8 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
         followees: How many an agent follows on average, in the runs.
     """
     minutes = config.clock.round_minutes
+    if target.needs in OF_PERSONS and (told := too_little(config, agents)):
+        return told
     few = followees < LEAST_FOLLOWEES
     if config.network.kind == "edges" and few and target.required and target.measure not in OF_SMALL_GRAPHS:
         return f"a graph with {followees:.1f} followees: only reshares per post and windows of use"
@@ -51,6 +61,21 @@ def why_not(target: Target, config: Config, agents: float, followees: float) -> 
         return f"rounds of {minutes:g} minutes: the data are of windows of 30"
     if target.needs == "rounds" and minutes > LONGEST_ROUND_MIN:
         return f"rounds of {minutes:g} minutes: too long to tell delays"
-    if target.needs == "day" and config.rounds * minutes < DAY_H * 60:
-        return f"{config.rounds * minutes / 60:.0f} hours: less than a day"
+    if target.measure == "hours_r" and minutes > LONGEST_ROUND_MIN:
+        return f"rounds of {minutes:g} minutes: too long to tell hours"
     return ""
+
+
+def too_little(config: Config, agents: float) -> str:
+    """Return why a world is too small or too short for anything that agents do, and what it takes; empty if not."""
+    minutes = config.clock.round_minutes
+    if agents < LEAST_PERSONS:
+        return f"{agents:,.0f} agents: too few to compare shares (at least {LEAST_PERSONS} agents)"
+    if config.rounds * minutes < DAY_H * 60:
+        return f"{config.rounds * minutes / 60:.3g} hours: less than a day (at least {least_rounds(config)} rounds)"
+    return ""
+
+
+def least_rounds(config: Config) -> int:
+    """Return the rounds of a day."""
+    return ceil(DAY_H * 60 / config.clock.round_minutes)

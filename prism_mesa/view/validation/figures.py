@@ -13,18 +13,23 @@ from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
 from prism_mesa.view.study.style import INK, color_of, panels, tidy
+from prism_mesa.view.validation.matrix import matrix_figure
 
 _MOST_VARIANTS: Final = 4
 _POINTS: Final = 200
 _FEW: Final = 20
 """Fewer real points than that are drawn as points: what lies between is not known."""
 
+NO_DATA: Final = "simulated only; no data"
+"""What stands over a panel in which nothing real is drawn."""
+
 type Floats = npt.NDArray[np.float64]
 
 
 def figures_of(found: Validation) -> dict[str, Figure]:
     """Return the figures of a validation by name."""
-    return {"cascades": cascades_figure(found), "rhythms": rhythms_figure(found), "shapes": shapes_figure(found)}
+    drawn = {"cascades": cascades_figure(found), "rhythms": rhythms_figure(found), "shapes": shapes_figure(found)}
+    return drawn | ({"variants": matrix_figure(found)} if found.variants and found.judged else {})
 
 
 def cascades_figure(found: Validation) -> Figure:
@@ -45,9 +50,8 @@ def cascades_figure(found: Validation) -> Figure:
     for place, arm in enumerate((FULL, *list(found.variants)[:_MOST_VARIANTS])):
         sizes, low, mean, high = _band(found, "cascade_sizes", arm)
         if len(sizes):
-            label = "simulated" if arm == FULL else arm.replace("_", " ")
             axes.fill_between(sizes, low, high, color=color_of(place), alpha=0.2, lw=0)
-            axes.plot(sizes, mean, color=color_of(place), ls="-" if arm == FULL else "--", label=label)
+            axes.plot(sizes, mean, color=color_of(place), ls="-" if arm == FULL else "--", label=_called(arm))
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
     axes.legend(frameon=False)
     tidy(axes)
@@ -80,7 +84,7 @@ def shapes_figure(found: Validation) -> Figure:
         )
         axes.set_xticks(SIZE_CLASSES[::3], [str(size) for size in SIZE_CLASSES[::3]])
         axes.minorticks_off()
-    _overlay(grid[3], found, "reproduction", "Reproduction number", None)
+    _overlay(grid[3], found, "reproduction", "Reproduction", None)
     grid[3].set(xlabel="hop", ylabel="children per node")
     return figure
 
@@ -91,21 +95,27 @@ def _overlay(axes: Axes, found: Validation, name: str, title: str, real: tuple[A
         x, low, mean, high = _band(found, name, arm)
         if arm == FULL:
             axes.fill_between(x, low, high, color=color_of(place), alpha=0.2, lw=0)
-        style: dict[str, Any] = {"ls": "-", "lw": 1.4, "label": "simulated"} if arm == FULL else {"ls": ":", "lw": 0.9}
-        axes.plot(x, mean, color=color_of(place), **style)
+        style: dict[str, Any] = {"ls": "-", "lw": 1.4} if arm == FULL else {"ls": "--", "lw": 1.0}
+        axes.plot(x, mean, color=color_of(place), label=_called(arm) if len(x) else None, **style)
     if real is not None:
         few = len(real[0]) < _FEW
         axes.plot(*real, color=INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
-        axes.legend(frameon=False, fontsize=8)
-    tidy(axes, title)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(frameon=False, fontsize=7)
+    tidy(axes, title if real is not None else f"{title} ({NO_DATA})")
+
+
+def _called(arm: str) -> str:
+    return "simulated" if arm == FULL else arm.replace("_", " ")
 
 
 def _windows(axes: Axes, found: Validation) -> None:
     rows = [row for row in found.rows if row.target.measure.startswith("window_")]
     names = [row.target.measure.removeprefix("window_") for row in rows]
     places = np.arange(len(rows))
-    axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=INK)
-    axes.bar(places + 0.2, np.nan_to_num([row.simulated for row in rows]), 0.38, color=color_of(0))
+    axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=INK, label="real")
+    axes.bar(places + 0.2, np.nan_to_num([row.simulated for row in rows]), 0.38, color=color_of(0), label="simulated")
+    axes.legend(frameon=False, fontsize=7)
     axes.set_xticks(places, names)
     axes.set_ylabel("share of windows of use")
     tidy(axes, "Windows of use", grid="y")

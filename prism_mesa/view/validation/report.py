@@ -2,26 +2,36 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from prism_mesa.errors import printable
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.folder import write_text
+from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.validation.rows import Row
-from prism_mesa.studies.validation.targets import SOURCES
+from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
 from prism_mesa.view.study.style import png_of
 from prism_mesa.view.validation.figures import figures_of
 from prism_mesa.view.validation.words import (
     CARRIED,
+    FAR,
     HEAD,
+    OWN_RANGES,
     USED,
     cells,
     data_used,
+    is_far,
     is_marked,
     joint,
     number,
-    variant_line,
+    variant_lines,
+)
+
+_MATRIX: Final = (
+    "Which targets the configuration and its variants miss: a sign above or below what is allowed, larger the farther; "
+    "no sign: inside."
 )
 
 
@@ -42,13 +52,21 @@ def markdown(found: Validation) -> str:
         f"*Real* values are {_origin(found)}. The interval is that of the mean over seeds; *seeds inside* are those "
         "whose own value is allowed. *Same data* is another statistic of data of which something was fitted or given."
     )
+    parts += [_far(found.rows)] if any(row.inside and is_far(row) for row in found.rows) else []
     parts += [f"**{USED[role].capitalize()}:** {told}." for role, told in data_used(found).items()]
     parts += [f"![{told}](figures/{name}.png)\n\n{told}" for name, told in _captions(found).items()]
     parts += ["## Shapes, and what they hang on", _beside(found)]
     if found.variants:
-        parts += ["## Without what, what breaks", _variants(found)]
+        parts += ["## Without what, what breaks"]
+        parts += [f"![{_MATRIX}](figures/variants.png)\n\n{_MATRIX}"] if found.judged else []
+        parts += [_variants(found)]
         parts += [f"### {name}\n\n{VARIANTS[name].told}.\n\n{_table(rows)}" for name, rows in found.variants.items()]
-    parts += ["## Sources", "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values())]
+    parts += [
+        "## Where the allowed ranges come from",
+        _ranges(found.rows),
+        "## Sources",
+        "\n".join(f"- {one.title}: {one.what}. {one.reference}." for one in SOURCES.values()),
+    ]
     seeds = f"{found.seeds[0]} to {found.seeds[-1]}"
     parts += ["## Runs", f"Seeds {seeds}; every run's measures are in `runs.parquet`, its curves in `curves.parquet`."]
     parts += [f"- {printable(note)}" for note in found.notes]
@@ -67,17 +85,31 @@ def _origin(found: Validation) -> str:
     return f"computed from the data by the estimators that measured the runs; those with {CARRIED} are carried"
 
 
+def _far(rows: Sequence[Row]) -> str:
+    """Return which means are inside and yet far from the real value."""
+    told = [f"{row.target.told} {number(row.ratio)} times" for row in rows if row.inside and is_far(row)]
+    return f"**Inside, but more than {FAR:g} times off the real value:** {', '.join(told)}."
+
+
+def _ranges(rows: Sequence[Row]) -> str:
+    told = [f"- {one.told}: {RANGE_FROM[one.measure]}." for one in (row.target for row in rows) if one.required]
+    return f"{OWN_RANGES}: they say what PRISM takes for near enough.\n\n" + "\n".join(told)
+
+
 def _beside(found: Validation) -> str:
     """Return means over seeds of what is no target, a column for the configuration and each variant."""
     arms = (FULL, *found.variants)
     means = found.runs.groupby("arm")[list(BESIDE)].mean()
-    lines = [("measure", *arms), ("---",) * (1 + len(arms))]
-    lines += [(f"`{name}`", *(number(float(means.loc[arm, name])) for arm in arms)) for name in BESIDE]
+    lines = [("measure", "unit", *arms), ("---",) * (2 + len(arms))]
+    lines += [
+        (f"`{name}`", find_measure(name).unit, *(number(float(means.loc[arm, name])) for arm in arms))
+        for name in BESIDE
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def _variants(found: Validation) -> str:
-    return "\n".join(f"- `{name}`: {variant_line(found, name)}." for name in found.variants)
+    return "\n".join(f"- `{name}`: {'; '.join(variant_lines(found, name))}." for name in found.variants)
 
 
 def _captions(found: Validation) -> dict[str, str]:
@@ -88,7 +120,7 @@ def _captions(found: Validation) -> dict[str, str]:
         "cascades": f"Cascades of at least a size: real (black), simulated (mean and range of seeds){beside}. "
         f"Exponents from 10: real {number(real)}, simulated {number(ours)}.",
         "rhythms": "Hours of the day, in the clock's UTC; what the least active hold of all activity; reactions up to "
-        "a delay; windows of use in which a thing was done.",
+        f"a delay; windows of use in which a thing was done (no variants there){beside}.",
         "shapes": "Depth, breadth and structural virality of cascades of equal size, and children per node at each "
-        "hop: predicted, not fitted.",
+        f"hop: simulated only, there are no data to hold them against{beside}.",
     }

@@ -10,6 +10,7 @@ from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import CASCADES, SOURCES, Role
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import VARIANTS
+from prism_mesa.studies.validation.worlds import LEAST_PERSONS, least_rounds
 
 HEAD: Final = ("target", "role", "real", "simulated", "95 % interval", "allowed", "seeds inside", "verdict")
 
@@ -35,13 +36,25 @@ def number(value: float) -> str:
     return f"{value:.3g}" if abs(value) >= 1e-4 or not value else f"{value:.2e}"
 
 
+FAR: Final = 1.5
+"""A mean that is inside and lies by more than this factor off the real value is told as a multiple of it."""
+
+OWN_RANGES: Final = "Allowed ranges are PRISM's own, not intervals of the data"
+
+
+def is_far(row: Row) -> bool:
+    """Return whether a mean lies by more than a factor of 1.5 off the real value."""
+    return isfinite(row.ratio) and not 1 / FAR <= row.ratio <= FAR
+
+
 def verdict(row: Row) -> str:
     """Return whether a row is inside, in a word; why it does not apply, if it does not."""
     if row.why_not:
         return f"not applicable: {row.why_not}"
     if row.inside is None:
         return f"informs: {number(row.ratio)} times the real" if isfinite(row.ratio) else "informs"
-    return "inside" if row.inside else "outside"
+    times = f", {number(row.ratio)} times the real" if row.inside and is_far(row) else ""
+    return ("inside" if row.inside else "outside") + times
 
 
 def cells(row: Row, marked: bool) -> tuple[str, ...]:
@@ -65,10 +78,19 @@ def joint(found: Validation) -> str:
     inside, seeds = found.judged - len(found.outside), counted(len(found.seeds), "seed")
     left = sum(bool(row.why_not) for row in found.rows if row.target.required)
     told = f"{inside} of {found.judged} targets inside, jointly, from one set of parameters, as means over {seeds}"
+    told += " (one seed: no interval)" if len(found.seeds) == 1 else ""
     told += f"; {left} not applicable to this world" if left else ""
     if not found.judged:
-        return f"no target applies to this world: nothing is validated ({seeds})"
+        takes = f"at least {LEAST_PERSONS} agents and {least_rounds(found.config)} rounds"
+        return f"no target applies to this world: nothing is validated ({seeds}); it takes {takes}"
+    told += f"; of those inside {_roles(found)}" if inside else ""
     return told + ("" if found.passed else f". Outside: {', '.join(row.target.told for row in found.outside)}")
+
+
+def _roles(found: Validation) -> str:
+    """Return how many of the targets inside are of which role."""
+    counts = {role: sum(row.inside is True and row.target.role == role for row in found.rows) for role in ROLES}
+    return ", ".join(f"{n} {ROLES[role]}" for role, n in counts.items() if n)
 
 
 USED: Final[Mapping[Role, str]] = {
@@ -99,21 +121,29 @@ def broken(found: Validation, rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if row.fails and row.target.measure in reached]
 
 
-def variant_line(found: Validation, name: str) -> str:
-    """Return what breaks in a variant, and at which threshold it was run."""
+def variant_lines(found: Validation, name: str) -> list[str]:
+    """Return what is off in a variant, what breaks by it, and how often it reshares beside the full model."""
     lost = broken(found, found.variants[name])
     cascades = [row for row in found.variants[name] if row.target.measure in CASCADES and row.inside is not None]
-    told = ", ".join(f"{row.target.told} {number(row.simulated)}" for row in lost) or "nothing"
-    told = f"{VARIANTS[name].told}: breaks {told}"
-    if cascades:
-        told += f" (outside in all: {sum(row.fails for row in cascades)} of {len(cascades)} targets of cascades)"
-    rate = found.rates[name]
-    told += f". Reshares per impression x {number(rate)} in these runs"
-    if (match := found.matches.get(name)) is not None:
-        same = match.found and 1 / STRAW <= rate <= STRAW
-        told += f", x {match.ratio:.2f} where threshold {match.threshold:g} was found"
-        told += "" if same else ": NOT the same rate"
-    return told
+    told = (
+        ", ".join(f"{row.target.told} {number(row.simulated)}" for row in lost) or "nothing that the full model meets"
+    )
+    missed = (
+        f" (of {len(cascades)} targets of cascades {sum(row.fails for row in cascades)} outside)" if cascades else ""
+    )
+    rate = f"reshares per impression: {number(found.rates[name])} times the full model's, {_matched(found, name)}"
+    return [VARIANTS[name].told, f"breaks: {told}{missed}", rate]
+
+
+def _matched(found: Validation, name: str) -> str:
+    """Return whether a variant was run at the full model's rate of reshares, and how."""
+    match, rate = found.matches.get(name), found.rates[name]
+    if match is None:
+        return "not matched: the change of rates is part of the pattern"
+    at = f"threshold {match.threshold:g}"
+    if match.found and 1 / STRAW <= rate <= STRAW:
+        return f"matched ({at})"
+    return f"NOT matched, so no fair comparison ({at}: {match.ratio:.2f} times where it was looked for)"
 
 
 def table_lines(rows: Sequence[Row]) -> list[str]:
@@ -126,9 +156,11 @@ def table_lines(rows: Sequence[Row]) -> list[str]:
 
 def validation_lines(found: Validation) -> list[str]:
     """Return what the command prints."""
-    lines = [*table_lines(found.rows), "", joint(found)]
+    lines = [*table_lines(found.rows), "", joint(found), f"{OWN_RANGES} (the report says of each where it comes from)"]
     lines += ["", *(f"{USED[role] + ':':<13} {told}" for role, told in data_used(found).items())]
     if found.variants:
-        lines += ["", *(f"{name}: {variant_line(found, name)}" for name in found.variants)]
-    lines += [f"note: {note}" for note in found.notes]
+        for name in found.variants:
+            told, *others = variant_lines(found, name)
+            lines += ["", f"{name}: {told}", *(f"  {line}" for line in others)]
+    lines += ["", *(f"note: {note}" for note in found.notes)] if found.notes else []
     return [*lines, "", f"report: {found.path / 'report.md'}"]

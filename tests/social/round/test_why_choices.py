@@ -11,6 +11,7 @@ from worlds import plain
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, _most_telling, why
 from prism_mesa.errors import DataError
+from prism_mesa.llm import Ledger
 from prism_mesa.llm.stand_in import StandIn, prompt_text
 from prism_mesa.runs.social import run
 
@@ -40,6 +41,22 @@ def test_why_explains_a_reshare_with_guards_prompt_answer_and_draws(tmp_path):
         "composing -> engaging_reshare, on 'compose_done': it reshares",
     ):
         assert part in text
+
+
+def test_why_says_that_an_answer_was_shared_by_an_archetype(tmp_path):
+    with StandIn(brain=lambda body: '{"next_state": "composing"}') as server:
+        result = run(asking(server, persona="archetype", archetypes=2), out=tmp_path)
+    with Ledger(result.run_dir / "decisions.sqlite", read_only=True) as ledger:
+        rows = ledger.asked()
+    second = next(row for row in rows if row.source == "cache")
+    first = next(row for row in rows if row.key == second.key)
+    others = len({row.agent for row in rows if row.key == second.key}) - 1
+    told = "\n".join(report_lines(why(result.run_dir, str(second.agent), second.round)))
+    agents = "1 other agent" if others == 1 else f"{others} other agents"
+    by = f", asked for first by agent {first.agent} in round {first.round}."
+    assert f"The answer is shared with {agents} of the archetype in this run{by}" in told
+    own = "\n".join(report_lines(why(result.run_dir, str(first.agent), first.round)))
+    assert f"The answer is shared with {agents} of the archetype in this run." in own
 
 
 @pytest.mark.slow

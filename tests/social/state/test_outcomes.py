@@ -116,3 +116,16 @@ def test_a_runs_summary_tells_attention_beside_activity_and_tables_stay_as_they_
     assert f"attention: Gini {gini(seen):.2f}, the top 10 % have " in said
     assert f"activity: Gini {result.summary['activity']['gini']:.2f}" in said
     assert not set(result.table("rounds").columns) & set(OUTCOME_FIELDS)
+
+
+def test_a_runs_summary_says_how_many_of_its_reshares_are_of_replies(tmp_path):
+    result = run({"agents": {"n": 200}, "rounds": 12}, out=tmp_path)
+    posts = result.table("posts").set_index("post")
+    reshares = posts[posts["kind"] == "reshare"]
+    of_replies = int((posts["kind"].loc[reshares["root"]] == "reply").sum())
+    assert 0 < of_replies < len(reshares) == result.summary["engagement"]["reshares"]
+    assert dict(run_lines(result.summary))["engagement"].endswith(
+        f"{len(reshares):,} reshares ({of_replies:,} of replies)"
+    )
+    before = {key: value for key, value in result.summary.items() if key != "reshares_of_replies"}
+    assert dict(run_lines(before))["engagement"].endswith(" reshares")  # of a run made before it was counted

@@ -12,7 +12,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.studies.measures.catalogue import MEASURES
 from prism_mesa.studies.measures.sessions import USED_WINDOWS
 from prism_mesa.studies.validation.real import carried, real_of
-from prism_mesa.studies.validation.targets import CASCADES, SIZES, SOURCES, TARGETS, targets_fitted
+from prism_mesa.studies.validation.targets import CASCADES, RANGE_FROM, SIZES, SOURCES, TARGETS, targets_fitted
 
 DATA = Path(__file__).parents[4] / "shared" / "data"
 here = pytest.mark.skipif(not DATA.exists(), reason="shared/data is not here")
@@ -48,6 +48,10 @@ def test_what_must_be_inside_is_what_was_asked_for():
     found = {target.measure: (target.low, target.high) for target in TARGETS if target.required}
     assert found.keys() == MUST_BE_INSIDE.keys()
     assert all(found[name] == pytest.approx(bounds) for name, bounds in MUST_BE_INSIDE.items())
+
+
+def test_of_every_range_it_is_known_where_it_comes_from():
+    assert set(RANGE_FROM) == set(MUST_BE_INSIDE)
 
 
 def test_every_target_is_a_measure_with_a_source_and_a_real_value_that_is_allowed():

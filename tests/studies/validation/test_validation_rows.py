@@ -136,8 +136,24 @@ def test_long_rounds_have_no_windows_and_no_delays():
     assert not hours["post_size_1"]
 
 
-def test_less_than_a_day_has_no_hours():
-    assert "10 hours" in reasons(LARGE | {"rounds": 20})["hours_r"]
+def test_less_than_a_day_says_how_many_rounds_it_takes():
+    short = reasons(LARGE | {"rounds": 20})
+    told = "10 hours: less than a day (at least 48 rounds)"
+    of_agents = ("hours_r", "window_liked", "persons_never_reshared", "delay_median", "post_reshares", "written_gini")
+    assert {short[name] for name in of_agents} == {told}
+    assert not reasons(LARGE | {"rounds": 48})["window_liked"]
+
+
+def test_a_handful_of_agents_says_how_many_it_takes():
+    tiny = reasons(LARGE | {"agents": {"n": 50}})
+    assert all(tiny.values())
+    assert "50 agents: too few" in tiny["window_liked"]
+    assert "(at least 234 agents)" in tiny["post_reshares"]
+    assert not reasons(LARGE | {"agents": {"n": 234}})["post_reshares"]
+
+
+def test_rounds_of_more_than_an_hour_have_no_hours():
+    assert "90 minutes: too long to tell hours" in reasons(LARGE | {"clock": {"round_minutes": 90}})["hours_r"]
 
 
 def test_a_small_graph_has_reshares_per_post_and_windows_only(tmp_path):

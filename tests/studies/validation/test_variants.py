@@ -8,7 +8,7 @@ from prism_mesa.errors import ConfigError
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.studies.validation import matching
-from prism_mesa.studies.validation.matching import matched_threshold, reshare_rate, small
+from prism_mesa.studies.validation.matching import matched_threshold, reshare_rate, worlds
 from prism_mesa.studies.validation.variants import VARIANTS, chosen_variants
 
 
@@ -55,8 +55,8 @@ def rates(monkeypatch):
     tried = []
 
     def answer(rate):
-        def run(config):
-            tried.append(config.agents.threshold_mean)
+        def run(config, seeds):
+            tried.append((config.agents.n, seeds))
             return rate(config.agents.threshold_mean)
 
         monkeypatch.setattr(matching, "reshare_rate", run)
@@ -70,25 +70,27 @@ CONFIG = Config.model_validate({"utility": {"sensitivity": 0.03}, "agents": {"th
 
 def test_where_rates_are_logistic_the_threshold_is_found_in_a_few_steps(rates):
     tried = rates(lambda threshold: 0.01 * exp(-(threshold - 0.55) / 0.03))
-    found = matched_threshold(CONFIG, {"utility.appeal_sigma": 0.0}, 0.001)
+    heard = []
+    found = matched_threshold(CONFIG, {"utility.appeal_sigma": 0.0}, [0.001], on_step=lambda: heard.append(1))
     assert found.found
+    assert len(heard) == len(tried)
     assert found.threshold == pytest.approx(0.55 + 0.03 * log(10), abs=0.03 * matching.NEAR)
     assert len(tried) <= 3
 
 
 def test_where_rates_fall_steeply_it_is_found_by_secants(rates):
     rates(lambda threshold: 0.01 * exp(-(((threshold - 0.3) / 0.03) ** 2) / 2) if threshold > 0.3 else 0.01)
-    found = matched_threshold(CONFIG, {"utility.mood": 0.0}, 0.001)
+    found = matched_threshold(CONFIG, {"utility.mood": 0.0}, [0.001])
     assert found.found
     assert found.threshold == pytest.approx(0.3 + 0.03 * sqrt(2 * log(10)), abs=0.03 * matching.NEAR)
 
 
 def test_a_rate_that_cannot_be_reached_is_told(rates):
     rates(lambda threshold: 0.0)
-    assert not matched_threshold(CONFIG, {"utility.mood": 0.0}, 0.001).found
+    assert not matched_threshold(CONFIG, {"utility.mood": 0.0}, [0.001]).found
 
 
-def test_a_rate_is_that_of_four_seeds_together(monkeypatch):
+def test_a_rate_is_that_of_all_seeds_together(monkeypatch):
     counts = {7: (1, 1000), 8: (9, 1000), 9: (0, 2000), 10: (10, 4000)}
 
     class Run:
@@ -100,10 +102,28 @@ def test_a_rate_is_that_of_four_seeds_together(monkeypatch):
             return {"status": "done", "engagement": engagement, "impressions": self.impressions}
 
     monkeypatch.setattr(matching, "start_run", Run)
-    assert reshare_rate(CONFIG.model_copy(update={"seed": 7})) == 20 / 8000
+    assert reshare_rate(CONFIG.model_copy(update={"seed": 7}), 4) == 20 / 8000
     assert not counts
 
 
-def test_thresholds_are_looked_for_in_a_small_world():
-    assert small(Config.model_validate({"agents": {"n": 60_000}})).agents.n == matching.AGENTS
-    assert small(CONFIG) is CONFIG
+def test_a_threshold_is_looked_for_in_a_small_world_first_and_found_in_the_world_itself(monkeypatch):
+    large = CONFIG.model_copy(update={"agents": CONFIG.agents.model_copy(update={"n": 60_000})})
+    tried = []
+
+    def run(config, seeds):  # the same threshold is passed more often where there are more agents
+        tried.append((config.agents.n, seeds))
+        return 0.01 * exp(-(config.agents.threshold_mean - config.agents.n / 1e6) / 0.03)
+
+    monkeypatch.setattr(matching, "reshare_rate", run)
+    found = matched_threshold(large, {"utility.mood": 0.0}, [0.001, 0.002])
+    assert found.found
+    assert found.threshold == pytest.approx(0.06 + 0.03 * log(5), abs=0.03 * matching.NEAR)
+    assert list(dict.fromkeys(tried)) == [(matching.AGENTS, matching.SEEDS), (60_000, 1)]
+    assert worlds(CONFIG) == ((CONFIG, matching.SEEDS),)
+
+
+def test_no_llm_is_asked_while_a_threshold_is_looked_for():
+    asked = Config.model_validate({"reasoner": {"kind": "embedded", "archetypes": 16}})
+    assert [world.reasoner.kind for world, _ in worlds(asked)] == ["rule"]
+    distilled = Config.model_validate({"reasoner": {"kind": "distilled", "distilled": "model.json"}})
+    assert [world.reasoner.kind for world, _ in worlds(distilled)] == ["distilled"]

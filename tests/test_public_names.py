@@ -13,7 +13,8 @@ import prism_mesa
 ROOT = Path(__file__).parents[1]
 
 TOP = (
-    "run run_economy resume branch compare list_runs open_run replay why measure Study Calibration validate survey distill Interview RunResult "
+    "run run_economy resume branch compare list_runs open_run replay why measure Study Calibration validate survey "
+    "distill Interview RunResult "
     "Config load_config SocialModel SocialAgent EconomyModel AgentState Transition StateTransition Statechart "
     "NEEDS_ORACLE ANY F agents_in_state state_distribution draw_chart cascades Reasoner RuleReasoner "
     "OllamaChatClient Ledger PrismError PrismWarning"

@@ -181,7 +181,7 @@ def resume(
         RunError: As for `run`; so KeyboardInterrupt.
     """
     recorded = read_run(folder_of(run))
-    if is_over(recorded):
+    if is_over(recorded) and not (from_start and recorded.manifest.status == "failed"):
         return open_run(run)
     draw = _draw_nations if recorded.manifest.of_nations else _draw_platform
 

@@ -55,10 +55,14 @@ class Given:
 
 
 def is_over(run: RecordedRun) -> bool:
-    """Return whether a run has come to its end, so that there is nothing to go on with."""
-    manifest = run.manifest
-    done = manifest.summary.rounds is not None and manifest.summary.rounds == manifest.planned
-    return run.state.status == "done" or (run.state.status == "failed" and done)
+    """Return whether a run has come to its end, so that there is nothing to go on with.
+
+    One that failed has if all its rounds are there and it has no checkpoint, as a run keeps that could not write its
+    last tables.
+    """
+    manifest, status = run.manifest, run.state.status
+    all_done = manifest.summary.rounds is not None and manifest.summary.rounds == manifest.planned
+    return status == "done" or (status == "failed" and all_done and last_round(run.folder) is None)
 
 
 def resume(
@@ -93,7 +97,7 @@ def resume(
     """
     run = read_run(folder_of(run_dir))
     given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start)
-    if is_over(run):
+    if is_over(run) and not (from_start and run.manifest.status == "failed"):
         return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
     with nullcontext() if trust or run.whose == "own" else unsigned(), lock_run(run.folder) as lock:
         check_no_links(run.folder)
@@ -202,8 +206,9 @@ def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
         if then != now:
             by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
-    if before.get("data", facts.get("data")) != facts.get("data"):
-        raise DataError(f"{run.folder}: a file that it reads is not what it was: put it back, or run it anew")
+    if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
+        other = "a file that it reads, or the module of its chart, is not what it was"
+        raise DataError(f"{run.folder}: {other}: put it back, or run it anew")
 
 
 def _who(said: Any) -> Any:

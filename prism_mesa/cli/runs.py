@@ -69,6 +69,10 @@ def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"
 
 def resume(
     run_dir: Run,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="how its LLM is reached: reasoner.host, .timeout_s, .max_concurrency"),
+    ] = None,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="start it again although there is a checkpoint; answers are used again")
     ] = False,
@@ -92,7 +96,7 @@ def resume(
         summary_on_interrupt(tell),
         progress_bar(recorded_rounds(run_dir), unit, then="tables and pictures") as advance,
     ):
-        result = go_on(run_dir, on_round=on_round, trust=trust, from_start=from_start)
+        result = go_on(run_dir, overrides or (), on_round=on_round, trust=trust, from_start=from_start)
     tell(result)
     if result.status != "done":
         raise failure_of(result.summary)

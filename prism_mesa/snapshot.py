@@ -20,11 +20,14 @@ A number may be infinite or none at all (nan): JSON has to hold these as Python 
 """
 
 _MARK: Final = "is"
-_COLUMNS: Final[dict[type, tuple[str, type[np.generic]]]] = {int: ("ints", np.int64), float: ("floats", np.float64)}
+_COLUMNS: Final[dict[type | None, tuple[str, type[np.generic]]]] = {
+    int: ("ints", np.int64),
+    float: ("floats", np.float64),
+}
 _NO_COLUMN: Final = ("", np.generic)
 _KINDS: Final = dict(_COLUMNS.values())
-_SHORT: Final = 16
-"""Up to so many numbers a list of them stays a list."""
+_SHORT: Final = 255
+"""Up to so many numbers a list of them stays a list: an array of a file costs as much as so many numbers in JSON."""
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
@@ -90,10 +93,13 @@ def plain(value: Any) -> Plain:
 
 def _plain_list(values: list[Any]) -> Plain:
     kinds = set(map(type, values)) if len(values) > _SHORT else set()
-    name, dtype = _COLUMNS.get(kinds.pop(), _NO_COLUMN) if len(kinds) == 1 else _NO_COLUMN
+    kind = kinds.pop() if len(kinds) == 1 else None
+    name, dtype = _COLUMNS.get(kind, _NO_COLUMN)
     if name:
         with suppress(OverflowError):
             return {_MARK: name, "of": np.array(values, dtype)}
+    if kind is str:
+        return values
     return [plain(one) for one in values]
 
 

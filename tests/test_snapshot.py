@@ -27,7 +27,7 @@ values = st.recursive(
     ),
     max_leaves=20,
 )
-columns = st.lists(st.integers(-(2**63), 2**63), min_size=17, max_size=20) | st.sets(st.integers(), min_size=17)
+columns = st.lists(st.integers(-(2**63), 2**63), min_size=256, max_size=258) | st.sets(st.integers(), min_size=3)
 
 
 def as_json(value):
@@ -47,9 +47,9 @@ def test_a_value_comes_back_as_it_was(value):
 
 
 def test_long_lists_of_numbers_are_arrays():
-    assert plain([1] * 17)["of"].dtype == np.int64
-    assert plain(deque([0.5] * 17, 20))["of"]["of"].dtype == np.float64
-    assert plain([1] * 16 + [True]) == [1] * 16 + [True]
+    assert plain([1] * 256)["of"].dtype == np.int64
+    assert plain(deque([0.5] * 256, 300))["of"]["of"].dtype == np.float64
+    assert plain([1] * 255 + [True]) == [1] * 255 + [True]
 
 
 def test_what_is_restored_has_arrays_of_its_own():

@@ -23,6 +23,7 @@ from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.round.shortfalls import shortfall
 from prism_mesa.social.snapshots.agents import agents_of, set_agents
 from prism_mesa.social.snapshots.mesa_state import clock_of, collected, draws_of, set_clock, set_collected, set_draws
+from prism_mesa.social.snapshots.own_fields import fields_of_model, set_fields_of_model
 from prism_mesa.social.start import change_chart, start_platform
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.warnings import warn
@@ -80,6 +81,7 @@ class SocialModel(PopulationModel):
         self._warned_of_shortfall = False
         self.round_row: dict[str, float] = {}
         self.datacollector = _make_datacollector()
+        self._own_fields = frozenset(vars(self)) | {"_own_fields"}
 
     @property
     def chart(self) -> Statechart:
@@ -157,10 +159,13 @@ class SocialModel(PopulationModel):
 
         It is taken between two rounds: after `step`, or before the first. Its arrays are those of the model, not
         copies, and hold until the next round. An equal model that has just been made takes it back by `restore`:
-        what the parameters give is not in it.
+        what the parameters give is not in it. Of what users gave it fields that are numbers or texts are held as
+        they are, and objects say themselves what their state is. What guards, actions and scripts keep anywhere else
+        is not known.
 
         Raises:
-            NotRestorableError: If agents, the reasoner, or what Mesa schedules have state that no snapshot holds.
+            NotRestorableError: If agents, the reasoner, what users gave the model, or what Mesa is to do later have
+                state that no snapshot holds.
         """
         warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.said_of(self.chart)}
         return {
@@ -171,6 +176,7 @@ class SocialModel(PopulationModel):
             "collected": collected(self),
             "round_row": plain(self.round_row),
             "warned": warned,
+            "fields": fields_of_model(self, self._own_fields),
         }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
@@ -185,6 +191,7 @@ class SocialModel(PopulationModel):
         try:
             self.platform.restore(kept["platform"])
             set_agents(self, kept["agents"])
+            set_fields_of_model(self, self._own_fields, kept["fields"])
             set_clock(self, kept["clock"])
             set_draws(self, kept["draws"])
             set_collected(self, kept["collected"])

@@ -9,6 +9,7 @@ from prism_mesa.errors import DataError, NotRestorableError
 from prism_mesa.snapshot import Plain, bring_back, state_of
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.mesa_agents import PopulationModel
+from prism_mesa.social.snapshots.own_fields import checked_fields, is_simple, own_fields
 
 _OF_ALL: Final = frozenset({"row", "model", "unique_id", "pos"})
 """Fields that every agent has."""
@@ -46,7 +47,7 @@ def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
     agents = []
     for row, name, fields, state in kept["agents"]:
         agent = model.agent_of_class(_checked_row(model, row), _known(kinds, row, name))
-        agent.__dict__.update(_checked_fields(row, fields))
+        agent.__dict__.update(checked_fields(f"agent {row}", fields or {}, _OF_ALL))
         if fields is None:
             bring_back(agent, state)
         agents.append(agent)
@@ -65,27 +66,16 @@ def _name_of(kind: type) -> str:
 
 def _state_of(agent: mesa.Agent[Any]) -> tuple[Plain, Plain]:
     """Return an agent's fields, or else what it says itself."""
-    own = {name: value for name, value in vars(agent).items() if name not in _OF_ALL}
-    if hasattr(agent, "snapshot") or not all(value is None or type(value) in _SIMPLE for value in own.values()):
+    own = own_fields(agent, _OF_ALL)
+    if hasattr(agent, "snapshot") or not all(map(is_simple, own.values())):
         return None, state_of(agent)
     return own, None
-
-
-_SIMPLE: Final = (bool, int, float, str)
 
 
 def _checked_row(model: PopulationModel, row: Plain) -> int:
     if type(row) is not int or not 0 <= row < len(model.population):
         raise DataError(f"an agent's row: {row!r:.40} is none of 0 .. {len(model.population) - 1}")
     return row
-
-
-def _checked_fields(row: int, fields: Plain) -> dict[str, Plain]:
-    found = dict(fields or {})
-    for name, value in found.items():
-        if name in _OF_ALL or not (value is None or type(value) in _SIMPLE):
-            raise DataError(f"agent {row}: {name!r:.40} is no field of its own")
-    return found
 
 
 def _known(kinds: Mapping[str, type[SocialAgent]], row: int, name: str) -> type[SocialAgent]:

@@ -33,6 +33,7 @@ _MOST: Final = 2**31
 def check_time(time: Clock, round_: int, tick: int) -> None:
     """Check that round and tick are some that a run can have."""
     require(round_ >= -1 and time.number(round_ + 2, 0) < _MOST, f"round {round_:,} is none that can be")
+    time.at(time.number(round_ + 2, 0))  # an OverflowError, if there is no such date
     require(0 <= tick <= time.ticks_per_round + 1, f"round {round_:,} has no tick {tick:,}")
 
 

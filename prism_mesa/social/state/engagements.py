@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.snapshot import Plain, Restorable, is_column, require
+from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored_like
 from prism_mesa.social.state.population import Rows
 
 type Mask = npt.NDArray[np.bool_]
@@ -15,6 +15,9 @@ type Keys = npt.NDArray[np.int64]
 
 LIKE: Final = ACTIONS.index("like")
 REPLY: Final = ACTIONS.index("reply")
+
+
+_NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 
 
 class Engagements(Restorable):
@@ -25,18 +28,26 @@ class Engagements(Restorable):
         carried: Rows that came into this round with a post at hand, or with engagements since the last commit.
     """
 
-    changes = ("_parts", "beside")
+    changes = ("beside",)
 
     def __init__(self) -> None:
         self._parts: list[Keys] = []
         self.beside: set[int] = set()
         self.carried: Rows = np.zeros(0, np.int32)
 
+    def snapshot(self) -> dict[str, Plain]:
+        """Return all keys, one part behind the other."""
+        lengths = np.array(list(map(len, self._parts)), np.int64)
+        return super().snapshot() | {"keys": np.concatenate([_NO_KEYS, *self._parts]), "lengths": lengths}
+
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
         super().restore(kept)
-        for keys in self._parts:
-            require(is_column(keys) and keys.dtype == np.int64 and len(keys) > 0, "engagements are no keys")
+        keys = restored_like("Engagements.keys", kept["keys"], _NO_KEYS)
+        lengths = restored_like("Engagements.lengths", kept["lengths"], _NO_KEYS)
+        require_within("a number of engagements", lengths, 1, len(keys) + 1)
+        require(int(lengths.sum()) == len(keys), "there are not the engagements that there should be")
+        self._parts = [part.copy() for part in np.split(keys, np.cumsum(lengths)[:-1])] if len(keys) else []
 
     def add(self, keys: Keys) -> None:
         """Remember likes and reshares; `keys` ascend."""

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from prism_mesa.errors import printable
-from prism_mesa.snapshot import Plain, Restorable, require, require_within
+from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored_like
 
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
@@ -189,7 +189,7 @@ class Names(Labels, Restorable):
         codes: Shape (n,), places in the pool.
     """
 
-    changes = ("_codes", "_given")
+    changes = ("_codes",)
 
     def __init__(self, codes: npt.NDArray[np.uint16], pool: Sequence[str]) -> None:
         self._codes, self._pool = codes, pool
@@ -202,12 +202,19 @@ class Names(Labels, Restorable):
         name = self._given.get(row)
         return self._pool[self._codes[row]] if name is None else name
 
+    def snapshot(self) -> dict[str, Plain]:
+        """Return codes, and the names that users have given."""
+        rows = np.array(list(self._given), np.int64)
+        return super().snapshot() | {"rows": rows, "names": list(self._given.values())}
+
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
         super().restore(kept)
         require_within("an agent's name", self._codes, 0, len(self._pool))
-        for row, name in self._given.items():
-            require(type(row) is int and 0 <= row < len(self) and isinstance(name, str), "an agent's name is no text")
+        rows, names = restored_like("Names.rows", kept["rows"], np.zeros(0, np.int64)), kept["names"]
+        require_within("a row of an agent's name", rows, 0, len(self))
+        require(isinstance(names, list) and all(isinstance(name, str) for name in names), "an agent's name is no text")
+        self._given = dict(zip(rows.tolist(), names, strict=True))
 
     def __setitem__(self, row: int | slice, name: str | Sequence[str]) -> None:
         if isinstance(row, slice):

@@ -69,6 +69,7 @@ def going_on(make, rounds=5, at=3):
     ran(whole, rounds)
     data = as_bytes(ran(stopped, at).snapshot())
     other.restore(from_bytes(data))
+    assert (unlike(stopped.snapshot(), other.snapshot()), list(inner_differences(stopped, other))) == ([], [])
     for table, rows in stopped.recorder.tables.items():  # the recorder is not the model's: it goes on by itself
         other.recorder.tables.setdefault(table, []).extend(rows)
     return whole, ran(other, rounds - at)

@@ -6,10 +6,12 @@ import pytest
 from continued import as_bytes, from_bytes, going_on, tell_apart, unlike
 from lively_worlds import LIVELY, rounds_of
 from mesa import DataCollector
+from minds import Mind, asked
 from worlds import ran, small
 
-from prism_mesa import SocialAgent, Statechart, Transition
+from prism_mesa import SocialAgent, SocialModel, Statechart, Transition
 from prism_mesa.errors import DataError, NotRestorableError, PrismWarning
+from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.behavior import social_chart
 
@@ -175,3 +177,81 @@ def test_a_feed_that_was_longer_than_it_can_be_now_loses_its_end():
         int(other.population.n_read[row]) :
     ]
     ran(other, 1)
+
+
+class Weather:
+    def __init__(self):
+        self.days = []
+
+    def snapshot(self):
+        return {"days": self.days}
+
+    def restore(self, kept):
+        self.days = kept["days"]
+
+
+class Town(SocialModel):
+    def __init__(self, **params):
+        super().__init__(**params)
+        self.mayor, self.n_steps, self.weather = "Ann", 0, Weather()
+
+    def step(self):
+        super().step()
+        self.n_steps += 1
+        self.weather.days.append(self.round)
+
+
+def test_what_users_gave_a_model_goes_on():
+    whole, other = going_on(lambda: small(Town, **LIVELY), rounds=4, at=2)
+    assert (other.mayor, other.n_steps, other.weather.days) == ("Ann", 4, [0, 1, 2, 3])
+    assert tell_apart(whole, other) == []
+
+
+def test_a_field_of_a_model_whose_state_nobody_knows_is_named():
+    model = small(**LIVELY)
+    model.log = []
+    with pytest.raises(NotRestorableError, match="the model's log: list: its state is not known: give it snapshot"):
+        model.snapshot()
+
+
+def test_a_snapshot_sets_no_field_that_is_the_models_own():
+    snapshot = ran(small(**LIVELY), 1).snapshot()
+    for fields in ({"simple": {"_platform": 1}, "said": {}}, {"simple": {}, "said": {"random": {}}}):
+        with pytest.raises(DataError, match=r"the model: '(_platform|random)' is no field of its own"):
+            small(**LIVELY).restore(snapshot | {"fields": fields})
+
+
+def test_mesas_ways_of_running_go_on():
+    stopped, other = ran(small(**LIVELY, rounds=5), 2), small(**LIVELY, rounds=5)
+    other.restore(from_bytes(as_bytes(stopped.snapshot())))
+    assert (other.steps, other.time, other.running) == (2, 2.0, True)
+    other.run_for(1)
+    assert (other.steps, other.time, other.round) == (3, 3.0, 2)
+    other.run_model()
+    assert (other.steps, other.time, other.round, other.running) == (5, 5.0, 4, False)
+    ended = small(**LIVELY, rounds=5)
+    ended.restore(from_bytes(as_bytes(other.snapshot())))
+    assert (ended.steps, ended.running) == (5, False)
+
+
+def test_answers_that_the_runs_ledger_holds_are_not_asked_for_again(tmp_path):
+    choices = LIVELY | {"agents_band": 0.3}
+    minds = Mind(), Mind(), Mind()
+
+    def make(mind, ledger):
+        reasoner = asked(mind, persona="archetype", archetypes=3, max_fallback_share=1.0)
+        reasoner.record(ledger, "a run")
+        return small(**choices, reasoner=reasoner)
+
+    with Ledger(tmp_path / "whole.sqlite") as one, Ledger(tmp_path / "stopped.sqlite") as two:
+        whole, stopped, other = make(minds[0], one), make(minds[1], two), make(minds[2], two)
+        ran(whole, 4)
+        snapshot = ran(stopped, 2).snapshot()
+        other.restore(from_bytes(as_bytes(snapshot)))
+        ran(other, 2)
+    assert set(minds[0].prompts) == set(minds[1].prompts) | set(minds[2].prompts)
+    assert not set(minds[1].prompts) & set(minds[2].prompts)
+    assert whole.reasoner.counts == other.reasoner.counts
+    assert whole.reasoner.usage == other.reasoner.usage
+    for model in (whole, stopped, other):
+        model.close()

@@ -89,6 +89,7 @@ DAMAGED = {
     "platform/tick": (new(-1), "round 2 has no tick -1"),
     "platform/pending/by_row/of": (new([[3, {"is": "tuple", "of": [1, 2, 3]}]]), "agents wait for answers"),
     "platform/tick_counts": (lambda counts: counts[:-1], "the ticks of the round are not counted"),
+    "platform/engagements/lengths": (put(0, -1), "a number of engagements is -1"),
     "platform/engagements/beside": (new({"is": "set", "of": [30]}), "who has engaged: is no agent"),
     "platform/events/written": (new([{"is": "tuple", "of": [30, "Hi"]}]), "an event is none that can be"),
     "platform/chart/transitions": (new([]), "is not the chart of the run"),
@@ -121,6 +122,11 @@ def test_a_part_that_is_missing_is_said_in_one_line(kept):
         del part[last]
         with pytest.raises(DataError, match=f"is missing|KeyError: '{last}'"):
             world().restore(snapshot)
+
+
+def test_a_round_beyond_all_dates_is_refused(kept):
+    with pytest.raises(DataError, match="OverflowError: date value out of range"):
+        world().restore(changed(kept, "platform/round", new(10**8)))
 
 
 def test_what_nobody_is_asked_for_is_of_no_account(kept):

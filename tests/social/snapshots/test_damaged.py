@@ -139,6 +139,7 @@ def test_a_model_of_another_kind_refuses_it(kept):
     for other, told in (
         (world(agents_n=29), "the network is not that of the run"),
         (world(seed=1), "the network is not that of the run"),
+        (small(**LIVELY | {"agents_activity": 0.9}), "the agents are not those of the run"),
         (world(chart=viral_chart), "viral: is not the chart of the run"),
         (world(chart=build_chart(asks_action=True)), "social: is not the chart of the run"),
         (world(reasoner=asked(Mind(), max_fallback_share=1)), "Reasoner: is not what the run was given"),

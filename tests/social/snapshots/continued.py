@@ -63,7 +63,7 @@ def _same(a, b):
     return type(a) is type(b) and (a == b or a != a)
 
 
-def going_on(make, rounds=5, at=3):
+def going_on(make, rounds=4, at=2):
     """Return a model that has done all its rounds, and one that took over after `at` of them from a third."""
     whole, stopped, other = (make() for _ in range(3))
     ran(whole, rounds)

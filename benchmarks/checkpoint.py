@@ -66,16 +66,16 @@ def bytes_in(value: Any) -> int:
     return sum(map(bytes_in, held))
 
 
-def config_of(agents: int, **more: object) -> Any:
+def config_of(agents: int, rounds: int = ROUNDS, **more: object) -> Any:
     """Return the default configuration at a size, decided by rule."""
-    own = {"agents.n": agents, "reasoner.kind": "rule", "rounds": ROUNDS, **more}
+    own = {"agents.n": agents, "reasoner.kind": "rule", "rounds": rounds, **more}
     return load_config(DEFAULT, [f"{key}={value}" for key, value in own.items()])
 
 
-def measured(agents: int, out: Path) -> Costs:
+def measured(agents: int, rounds: int, out: Path) -> Costs:
     """Return the costs at a size: a run makes checkpoints every other round, is stopped, and goes on."""
     costs = Costs(agents)
-    config = config_of(agents, checkpoint_every=2)
+    config = config_of(agents, rounds, checkpoint_every=2)
     costs.build_s = cpu_s(lambda: start_run(config))
     took: list[tuple[float, float]] = []
     made = Checkpoints.round_done
@@ -88,7 +88,7 @@ def measured(agents: int, out: Path) -> Costs:
         assert len(files(self._run.path)) >= min(before, 2)
 
     def stop(done: int) -> None:
-        if done == ROUNDS - 1:
+        if done == rounds - 1:
             [folder] = out.iterdir()
             shutil.copytree(folder, out.parent / "stopped")
 
@@ -114,13 +114,14 @@ def main() -> None:
     """Measure, print a table, and say which targets are met."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, nargs="+", default=[1000, 100_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
     warnings.simplefilter("ignore", PrismWarning)
-    found: list[Costs] = []
-    for agents in parser.parse_args().agents:
+    given, found = parser.parse_args(), list[Costs]()
+    for agents in given.agents:
         with TemporaryDirectory(prefix="prism-checkpoint-") as folder:
             out = Path(folder) / "runs"
             out.mkdir()
-            found.append(measured(agents, out))
+            found.append(measured(agents, given.rounds, out))
         say(found[-1].row)
     print(f"\n| {' | '.join(HEADS)} |")
     print("|--:|--:|--:|--:|--:|--:|--:|--:|")

@@ -5,7 +5,7 @@ from collections import Counter, deque
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from prism_mesa.errors import DataError, NotRestorableError
@@ -39,6 +39,7 @@ def as_json(value):
     return [as_json(held) for held in value] if isinstance(value, list) else json.loads(json.dumps(value))
 
 
+@settings(max_examples=40)
 @given(values | columns | columns.map(lambda held: tuple(map(float, held))))
 def test_a_value_comes_back_as_it_was(value):
     again = restored(as_json(plain(value)))

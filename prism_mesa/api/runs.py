@@ -142,6 +142,7 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
 
 def resume(
     run: str | os.PathLike[str],
+    overrides: Sequence[str] = (),
     *,
     chart: Statechart | None = None,
     reasoner: AnyReasoner | None = None,
@@ -154,12 +155,12 @@ def resume(
 ) -> RunResult:
     """Go on with a run that was stopped, or died, in its folder, as ``prism resume`` does.
 
-    Its tables come out as those of a run that was never stopped. It goes on from its last checkpoint; without one, as
-    all runs of nations, it starts again, with the answers that its ledger holds. Nothing is asked twice. A run that has
-    come to its end is left as it is.
+    It goes on from its last checkpoint; without one, as all runs of nations, it starts again with the answers that its
+    ledger holds. Its tables are those of a run that was never stopped. One that has come to its end is left as it is.
 
     Args:
         run: A result, or the run's folder.
+        overrides: ``key=value`` of how its LLM is reached: `reasoner.host`, `.timeout_s`, `.max_concurrency`.
         chart: What `run` was given in Python, if it was given one; so `reasoner` and `prepare`. `prepare` is called
             with the model before it goes on: agents and reasoners whose state is more than numbers and texts have
             ``snapshot()``, which returns it as plain data, and ``restore(data)``.
@@ -168,27 +169,26 @@ def resume(
         llm: What `run_economy` was given.
         on_round: Called with the number of rounds or quarters done, after each.
         pictures: As for `run`.
-        trust: As for `replay`; also a server, which is asked.
-        from_start: Whether the run is started again, although there is a checkpoint.
+        trust: As for `replay`; also for a server.
+        from_start: Whether it is started again, although there is a checkpoint.
 
     Returns:
         The result, as `run` returns it.
 
     Warns:
-        PrismWarning: If a checkpoint or a part of a table is damaged, and an earlier one is taken; if packages are of
-            other versions than before.
+        PrismWarning: If a checkpoint or a part of a table is damaged, or packages are of other versions than before.
 
     Raises:
         BadInputError: If it cannot be gone on with, or another process writes to it; nothing has been changed then.
         RunError: As for `run`; so KeyboardInterrupt.
     """
     recorded = read_run(folder_of(run))
-    if is_over(recorded):
+    if is_over(recorded) and not (from_start and recorded.manifest.status == "failed"):
         return open_run(run)
     draw = _draw_nations if recorded.manifest.of_nations else _draw_platform
 
     own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
-    go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start)
+    go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start, overrides=overrides)
     return _run_and_draw(go, draw if pictures else _draw_nothing)
 
 

@@ -71,6 +71,10 @@ def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"
 
 def resume(
     run_dir: Run,
+    overrides: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="KEY=VALUE", help="how its LLM is reached: reasoner.host, .timeout_s, .max_concurrency"),
+    ] = None,
     from_start: Annotated[
         bool, typer.Option("--from-start", help="start it again although there is a checkpoint; answers are used again")
     ] = False,
@@ -80,7 +84,7 @@ def resume(
     """Go on with a run that was stopped or died; its tables are those of a run that was never stopped."""
     from prism_mesa.api.runs import resume as go_on
 
-    _go_on(run_dir, partial(go_on, run_dir, trust=trust, from_start=from_start), as_json=as_json)
+    _go_on(run_dir, partial(go_on, run_dir, overrides or (), trust=trust, from_start=from_start), as_json=as_json)
 
 
 def branch(

@@ -47,15 +47,25 @@ def identity_of(config: Config) -> Identity:
     """Return of what the runs of a configuration are made, whatever its seed is."""
     values = config.model_dump(mode="json", exclude={"seed": True, "threads": True, "checkpoint_every": True})
     values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}
-    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
-    files += [config.reasoner.distilled, config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None]
     for group, key in INPUT_FILES:  # a file counts by what it holds, wherever it lies
         values[group][key] = values[group][key] is not None
     values["reasoner"]["distilled"] = config.reasoner.distilled is not None
     chart = config.statechart.chart
     own = "" if chart is None else module_digest(chart.partition(":")[0])
-    data = digest(*(b"" if file is None else _content(Path(file)) for file in files))
-    return Identity(digest(json.dumps(values, sort_keys=True)), data, digest(code_version(), own))
+    return Identity(digest(json.dumps(values, sort_keys=True)), data_version(config), digest(code_version(), own))
+
+
+def inputs_version(config: Config) -> str:
+    """Return what stands for all that a configuration names: files, and the module of a chart of one's own."""
+    chart = config.statechart.chart
+    return digest(data_version(config), "" if chart is None else module_digest(chart.partition(":")[0]))
+
+
+def data_version(config: Config) -> str:
+    """Return what stands for the content of the files that a configuration names."""
+    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
+    files += [config.reasoner.distilled, config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None]
+    return digest(*(b"" if file is None else _content(Path(file)) for file in files))
 
 
 @cache

@@ -4,16 +4,16 @@ A folder comes from anybody. What it names outside of itself (a module, a server
 are returned here only if the user made the run, or trusts it, or named the same (see `trust`).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, did_you_mean
 from prism_mesa.llm import LLMParams
 from prism_mesa.llm.clients.llamacpp import SMOLLM2
 from prism_mesa.params import Params, merged, nested, validated
 from prism_mesa.reasoner.distilled import FILE, kept_copy
-from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
+from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_override
 from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within
 from prism_mesa.runs.trust import Named, is_inside, require_trust
@@ -26,6 +26,10 @@ _ASKS = "a server, which would be sent prompts and keys"
 _LOADS = "a model file, which would be loaded"
 _NOBODY: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
 """What of a reasoner nobody needs who asks nobody, and reads no ledger but the run's own."""
+
+
+OF_THE_WAY: Final = ("reasoner.host", "reasoner.timeout_s", "reasoner.max_concurrency")
+"""How an LLM is reached: what may differ when a run goes on, as no answer depends on it."""
 
 
 def recorded_rounds(run_dir: Path) -> int:
@@ -123,12 +127,18 @@ def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
     return config
 
 
-def config_to_go_on(run: RecordedRun, *, trust: bool = False) -> Config:
+def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = (), trust: bool = False) -> Config:
     """Return the configuration with which a run of a platform that was stopped goes on.
 
     Whoever was asked is asked, also where the run itself had found somebody (`auto`).
 
+    Args:
+        run: The run.
+        overrides: ``key=value`` for keys of `OF_THE_WAY`, of which the folder may not hold all (passwords).
+        trust: Whether what only the folder names may be used.
+
     Raises:
+        ConfigError: If an override is of another key.
         DataError: If its manifest does not say who was asked, or it is not trusted.
     """
     folder, manifest = run.folder, run.manifest
@@ -139,12 +149,13 @@ def config_to_go_on(run: RecordedRun, *, trust: bool = False) -> Config:
     if whole.content == "llm" and manifest.llm is None and not any(manifest.made_in_python):
         values = merged(values, {"content": "template"})
     config = as_config(Config, merged(values, {"reasoner": _as_asked(run, whole.reasoner)}), folder)
-    named = [*_code_and_files(run, whole), *asked_places(config.reasoner), *_shared_ledger(config.reasoner)]
+    own = _of_the_way(overrides)
+    named = [*_code_and_files(run, whole), *_asked(config.reasoner, own)]
     require_trust(folder, run.whose, named, trust=trust)
-    return config
+    return validated(Config, merged(config.model_dump(), nested(own)), "override") if own else config
 
 
-def economy_to_go_on(run: RecordedRun, *, trust: bool = False) -> EconomyConfig:
+def economy_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = (), trust: bool = False) -> EconomyConfig:
     """Return the configuration with which a run of nations that was stopped goes on; see `config_to_go_on`.
 
     Raises:
@@ -154,9 +165,31 @@ def economy_to_go_on(run: RecordedRun, *, trust: bool = False) -> EconomyConfig:
     own = _as_asked(run, whole.reasoner)
     values = merged(manifest_values(run.folder, run.manifest), {"reasoner": own})
     config = as_config(EconomyConfig, values, run.folder)
-    named = [*asked_places(config.reasoner), *_shared_ledger(config.reasoner)]
-    require_trust(run.folder, run.whose, named, trust=trust)
-    return config
+    own = _of_the_way(overrides)
+    require_trust(run.folder, run.whose, _asked(config.reasoner, own), trust=trust)
+    return validated(EconomyConfig, merged(config.model_dump(), nested(own)), "override") if own else config
+
+
+def _of_the_way(overrides: Sequence[str]) -> dict[str, Any]:
+    """Return values by dotted key of how an LLM is reached.
+
+    Raises:
+        ConfigError: If one is of another key.
+    """
+    own = dict(map(parse_override, overrides))
+    for key in own:
+        if key not in OF_THE_WAY:
+            allowed = ", ".join(OF_THE_WAY)
+            raise ConfigError(
+                f"override: {key}: a run goes on as it was begun, but for {allowed}.{did_you_mean(key, OF_THE_WAY)}"
+            )
+    return own
+
+
+def _asked(params: LLMParams, own: Mapping[str, Any]) -> list[Named]:
+    """Return the servers, files and ledgers that only the folder names."""
+    named = [*asked_places(params), *_shared_ledger(params)]
+    return [one for one in named if one.key not in own]
 
 
 def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:

@@ -5,7 +5,7 @@ Its tables come out as those of a run that was never stopped, byte for byte, and
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,13 +52,18 @@ class Given:
     on_round: Callable[[int], None] | None = None
     trust: bool = False
     from_start: bool = False
+    overrides: Sequence[str] = ()
 
 
 def is_over(run: RecordedRun) -> bool:
-    """Return whether a run has come to its end, so that there is nothing to go on with."""
-    manifest = run.manifest
-    done = manifest.summary.rounds is not None and manifest.summary.rounds == manifest.planned
-    return run.state.status == "done" or (run.state.status == "failed" and done)
+    """Return whether a run has come to its end, so that there is nothing to go on with.
+
+    One that failed has if all its rounds are there and it has no checkpoint, as a run keeps that could not write its
+    last tables.
+    """
+    manifest, status = run.manifest, run.state.status
+    all_done = manifest.summary.rounds is not None and manifest.summary.rounds == manifest.planned
+    return status == "done" or (status == "failed" and all_done and last_round(run.folder) is None)
 
 
 def resume(
@@ -71,6 +76,7 @@ def resume(
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
     from_start: bool = False,
+    overrides: Sequence[str] = (),
 ) -> RunResult:
     """Go on with a run that was stopped, or died, in its folder; one that has come to its end is left as it is.
 
@@ -83,6 +89,7 @@ def resume(
         on_round: As for `run`.
         trust: Whether a module, a server, and files outside of the folder, that only the folder names may be used.
         from_start: Whether the run is started again, although there is a checkpoint; its answers are used again.
+        overrides: ``key=value`` of how an LLM is reached (`recorded.OF_THE_WAY`).
 
     Warns:
         PrismWarning: If a checkpoint or a part of a table is damaged, and the one before is taken.
@@ -92,8 +99,8 @@ def resume(
         RunError: As for `run`; so KeyboardInterrupt.
     """
     run = read_run(folder_of(run_dir))
-    given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start)
-    if is_over(run):
+    given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
+    if is_over(run) and not (from_start and run.manifest.status == "failed"):
         return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
     with nullcontext() if trust or run.whose == "own" else unsigned(), lock_run(run.folder) as lock:
         check_no_links(run.folder)
@@ -105,7 +112,7 @@ def resume(
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     _check_given(run, {name: getattr(given, name) is not None for name in _OBJECTS}, ("llm", given.llm))
     point = None if given.from_start else last_point(run.folder)
-    config = config_to_go_on(run, trust=given.trust)
+    config = config_to_go_on(run, overrides=given.overrides, trust=given.trust)
     own: dict[str, Any] = {"chart": given.chart, "reasoner": given.reasoner, "prepare": given.prepare}
     with as_before():
         work = start_run(config, **own, on_round=given.on_round)
@@ -155,7 +162,7 @@ def _go_on(run: RecordedRun, work: PlatformRun, point: Mapping[str, Any] | None,
 def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     was = run.manifest.llm is not None and run.manifest.llm.kind == "python"
     _check_given(run, {"llm": given.llm is not None}, *((name, getattr(given, name)) for name in _OBJECTS), was=[was])
-    config = economy_to_go_on(run, trust=given.trust)
+    config = economy_to_go_on(run, overrides=given.overrides, trust=given.trust)
     with as_before():
         work = NationsRun(EconomyModel(config, llm=given.llm), config, RunTimer(), given.on_round)
     try:
@@ -202,8 +209,9 @@ def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
         if then != now:
             by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
             raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
-    if before.get("data", facts.get("data")) != facts.get("data"):
-        raise DataError(f"{run.folder}: a file that it reads is not what it was: put it back, or run it anew")
+    if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
+        other = "a file that it reads, or the module of its chart, is not what it was"
+        raise DataError(f"{run.folder}: {other}: put it back, or run it anew")
 
 
 def _who(said: Any) -> Any:

@@ -13,7 +13,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
-from prism_mesa.runs.identity import identity_of
+from prism_mesa.runs.identity import inputs_version
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion, run_to_completion, run_without_folder
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
@@ -144,7 +144,7 @@ class PlatformRun:
             "distilled": record_of(model.reasoner),
             "notes": list(model.notes),
             "recorded": model.recorded.as_facts(),
-            "data": identity_of(self.config).data,
+            "inputs": inputs_version(self.config),
             "made_in_python": self.made_in_python,
         }
 

@@ -70,6 +70,7 @@ class Platform(Restorable):
         recorder: Where records go, if anywhere.
         population: The agents, as columns.
         network: Who follows whom; `first_network` is that of the beginning.
+        first_agents: A checksum of who the agents were at the beginning.
         topics: What posts and interests are about.
         schedule: The posts that a file brings, or users place, and when.
         seeded: Those that users place.
@@ -118,6 +119,7 @@ class Platform(Restorable):
     population: Population = field(init=False)
     network: FollowNetwork = field(init=False)
     first_network: FollowNetwork = field(init=False)
+    first_agents: int = field(init=False)
     topics: Topics = field(init=False)
     schedule: Schedule = field(init=False)
     seeded: Seeded = field(init=False)
@@ -155,7 +157,7 @@ class Platform(Restorable):
         params, n = self.params, len(world.population)
         self.go_by(self.chart)
         self.population, self.network, self.topics = world.population, world.network, world.topics
-        self.first_network = world.network
+        self.first_network, self.first_agents = world.network, world.population.checksum()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
@@ -185,8 +187,9 @@ class Platform(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return what the rounds so far have changed, between two rounds; of who decides, what it has spent."""
         network = self.network.snapshot() if self.network is not self.first_network else None
-        own = {"network": network, "first_network": self.first_network.checksum, "chart": self.chart.snapshot()}
-        return super().snapshot() | own | {"asked": [state_of(asked) for asked in self._asked()]}
+        first = {"first_network": self.first_network.checksum, "first_agents": self.first_agents}
+        own = {"network": network, "chart": self.chart.snapshot()}
+        return super().snapshot() | first | own | {"asked": [state_of(asked) for asked in self._asked()]}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.
@@ -196,6 +199,8 @@ class Platform(Restorable):
         """
         if kept["first_network"] != self.first_network.checksum:
             raise DataError("the network is not that of the run: has network.edges changed since?")
+        if kept["first_agents"] != self.first_agents:
+            raise DataError("the agents are not those of the run: has agents.profiles changed since?")
         own = self.notes
         super().restore(kept)
         self.notes += tuple(said for said in own if said not in self.notes)  # settings that only begin later

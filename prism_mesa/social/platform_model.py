@@ -67,6 +67,7 @@ class PlatformModel(mesa.Model):
     population = _Read[Population]()
     network = _Read[FollowNetwork]()
     first_network = _Read[FollowNetwork]()
+    first_agents = _Read[int]()
     topics = _Read[Topics]()
     schedule = _Read[Schedule]()
     seeded = _Read[Seeded]()

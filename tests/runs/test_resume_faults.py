@@ -363,7 +363,7 @@ def test_an_input_file_that_was_changed_is_refused(tmp_path):
     values = {"network.edges": str(file), "rounds": 4, "checkpoint_every": 1, "ticks_per_round": 8}
     run(nested(plain(values)), out=out, on_round=images(out, tmp_path, [3]), **QUIET)
     file.write_text("src,dst\n" + "\n".join(f"{a},{b}" for a, b in pairs[1:]))
-    with pytest.raises(DataError, match=r"a file that it reads is not what it was: put it back, or run it anew$"):
+    with pytest.raises(DataError, match=r"a file that it reads, or the .* is not what it was: put it back, or run"):
         resume(tmp_path / "killed-3")
 
 
@@ -386,3 +386,31 @@ def test_the_ledger_has_one_run_in_the_end(folder):
 def ledger_name(folder):
     with Ledger(folder / LEDGER, read_only=True) as ledger:
         return ledger.runs()[0]
+
+
+@needs_full
+def test_a_run_that_could_not_write_its_last_tables_goes_on_when_there_is_room(killed, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "PART_ROUNDS", 3)
+
+    def on_round(done):
+        if done == 8:
+            (only(tmp_path) / ".agents.parts").write_text("in the way")
+
+    with pytest.raises(RunError, match=r"last tables could not be written .*continues it from round 6\)$"):
+        run(CONFIG, out=tmp_path, reasoner=Reasoner(llm), on_round=on_round, **QUIET)
+    assert go_on(only(tmp_path)) == ([7, 8], killed[0])
+
+
+def test_a_run_that_failed_at_its_end_is_left_as_it_is_unless_it_is_to_start_again(tmp_path):
+    config = small(rounds=3, **{"agents.band": 0.3})
+    well = []
+
+    def moody(prompt):
+        return "composing" if well or sum(prompt.encode()) % 4 else "no idea"
+
+    first = run(config, out=tmp_path, reasoner=Reasoner(moody, attempts=1), **QUIET)
+    assert (first.status, resume(first).status) == ("failed", "failed")
+    shown = []
+    well.append(True)
+    again = resume(first, reasoner=Reasoner(moody, attempts=1), from_start=True, on_round=shown.append, **QUIET)
+    assert (again.status, shown) == ("done", [1, 2, 3])

@@ -17,6 +17,7 @@ from prism_mesa import Ledger, Reasoner, replay, run_economy
 from prism_mesa.api.runs import resume, run
 from prism_mesa.errors import ConfigError
 from prism_mesa.llm import AnswerStore
+from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.run_files import LEDGER
 
 QUIET = {"pictures": False}
@@ -208,3 +209,22 @@ def test_nations_ask_nothing_twice(tmp_path):
     assert not known & set(prompts[before:])
     assert all_bytes(result) == all_bytes(whole)
     assert result.summary["decisions"] == whole.summary["decisions"]
+
+
+def test_a_server_that_has_moved_is_named_and_nothing_else_can_be_changed(server, tmp_path):
+    out, once = tmp_path / "out", []
+    asks = {**small(rounds=3, checkpoint_every=1, **{"agents.band": 0.3})}
+    asks |= {"reasoner": {"kind": "ollama", "host": server.url, "timeout_s": 5}}
+
+    def look(done):
+        if done == 2:
+            [folder] = out.iterdir()
+            once.append(shutil.copytree(folder, tmp_path / "killed"))
+
+    whole = run(asks, out=out, on_round=look, **QUIET)
+    with pytest.raises(ConfigError, match=r"^override: feed\.size: a run goes on as it was begun, but for reason"):
+        resume(once[0], ["feed.size=3"])
+    with StandIn(slots=8) as moved:
+        result = resume(once[0], [f"reasoner.host={moved.url}", "reasoner.max_concurrency=2"], **QUIET)
+        assert moved.n_requests > 0
+    assert all_bytes(result) == all_bytes(whole)

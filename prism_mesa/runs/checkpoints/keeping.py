@@ -19,6 +19,8 @@ from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.snapshot import Plain
 
 _KEPT: Final = 2
+_SETTLED_S: Final = 1.0
+"""Seconds; what takes longer may be stopped, and go on."""
 
 
 class Checkpoints:
@@ -40,6 +42,7 @@ class Checkpoints:
         self._run, self._ledger, self._name = run, ledger, name
         self._policy = Policy(every)
         self._off = False
+        self._began = time.monotonic()
         self.cpu_s = 0.0
 
     def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
@@ -50,7 +53,10 @@ class Checkpoints:
             state: Returns the state of model and clocks as they stand now.
             last: Whether the run is stopped now, so that there will be no other.
         """
-        if self._off or not (self._policy.due(done) or last):
+        if time.monotonic() - self._began > _SETTLED_S:
+            code_version()  # as it is now: somebody may change it while the run goes on
+        is_due = self._policy.due(done) or last
+        if self._off or not is_due:
             return
         at, wall = time.process_time(), time.monotonic()
         try:

@@ -246,10 +246,11 @@ def _number(folder: Path) -> int:
 
 
 def _sync(path: Path) -> None:
-    """Have a file or folder reach the disk; Windows opens no folders."""
-    if os.name == "nt" and path.is_dir():
+    """Have a file or folder reach the disk; Windows opens no folders, and syncs what can be written only."""
+    is_folder = path.is_dir()
+    if os.name == "nt" and is_folder:
         return
-    number = os.open(path, os.O_RDONLY)
+    number = os.open(path, os.O_RDONLY if is_folder else os.O_RDWR)
     try:
         os.fsync(number)
     finally:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,9 @@ type Rows = npt.NDArray[np.integer[Any]]
 
 NO_POST: Final = walk_arrays.NO_POST
 NO_ACTION: Final = walk_arrays.NO_ACTION
+
+WHO_THEY_ARE: Final = "interests traits engagement_threshold timeout_threshold activity post_rate propensities".split()
+"""Columns of a population that parameters give it."""
 
 STATE_BITS: Final = 3
 """A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""
@@ -70,6 +74,13 @@ class Population(Restorable):
 
     def __len__(self) -> int:
         return len(self.state)
+
+    def checksum(self) -> int:
+        """Return a number that hardly two populations share who differ in who they are."""
+        found = 0
+        for name in WHO_THEY_ARE:
+            found = crc32(np.ascontiguousarray(getattr(self, name)), found)
+        return found
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all columns; of feeds only the posts in them, one feed behind the other."""

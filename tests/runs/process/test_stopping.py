@@ -234,7 +234,8 @@ def test_sigterm_from_a_scheduler_ends_prism_run_as_ctrl_c_does(tmp_path):
     assert (process.returncode, said["status"]) == (130, "interrupted")
     last = err.splitlines()[-1]
     assert re.fullmatch(
-        rf"prism: {folder}: round \d+: interrupted by SIGTERM \(what was recorded is kept there\)", last
+        rf"prism: {folder}: round \d+: interrupted by SIGTERM \(what was recorded .*'prism resume .*' \D+\d+\)",
+        last,
     )
     assert "Traceback" not in err
     assert said["rounds"] >= 49

@@ -3,13 +3,13 @@
 import warnings
 
 import pytest
-from continued import as_bytes, from_bytes, going_on, tell_apart, unlike
+from continued import as_bytes, from_bytes, going_on, inner_differences, tell_apart, unlike
 from lively_worlds import LIVELY, rounds_of
 from mesa import DataCollector
 from minds import Mind, asked
 from worlds import ran, small
 
-from prism_mesa import SocialAgent, SocialModel, Statechart, Transition
+from prism_mesa import AgentState, SocialAgent, SocialModel, Statechart, Transition
 from prism_mesa.errors import DataError, NotRestorableError, PrismWarning
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import RuleReasoner
@@ -101,7 +101,12 @@ def test_what_users_do_between_rounds_goes_on():
         agent.like(post)
         agent.reply(post, "Well, well")
         agent.write("Good morning")
-        agent.name = "Zoe"
+        agent.read()
+        agent.name, agent.engagement_threshold, agent.timeout_threshold, agent.post_rate = "Zoe", 0.9, 9, 0.9
+        model.agent(9).state, model.agent(9).ticks_in_state = AgentState.SCROLLING, 3
+        model.agent(10).extraversion, model.agent(10).pending_action = 2, "reshare"
+        model.population.interests[3], model.population.propensities[3] = model.population.interests[4], (1, 0, 0)
+        model.events.notes.append((3, 4, "It rains", 5))
         model.agent(7).remove()
         SocialAgent(model, follows=[1, 2], followers=[3], activity=1.0)
         model.population.activity[4] = 0.0
@@ -110,6 +115,7 @@ def test_what_users_do_between_rounds_goes_on():
     whole, stopped = acted(), acted()
     other = small(**LIVELY, statechart_max_history_depth=4)
     other.restore(from_bytes(as_bytes(stopped.snapshot())))
+    assert list(inner_differences(stopped, other)) == []
     assert (len(other.population), len(other.agents)) == (31, 30)
     other.recorder, whole.recorder = None, None
     assert tell_apart_silently(ran(whole, 3), ran(other, 3)) == []

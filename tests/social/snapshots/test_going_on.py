@@ -1,12 +1,13 @@
 """A model that takes over from a snapshot cannot be told from one that was never stopped."""
 
 import pytest
-from continued import going_on, tell_apart
+from continued import as_bytes, from_bytes, going_on, tell_apart
 from lively_worlds import LIVELY
 from minds import Mind, asked, busy, whim
-from worlds import PLAIN_FILE, Memory, small
+from worlds import PLAIN_FILE, Memory, ran, small
 
-from prism_mesa import SocialModel, load_config
+from prism_mesa import SocialModel, Statechart, load_config
+from prism_mesa.social.behavior import social_chart
 
 
 def default(**params):
@@ -20,10 +21,17 @@ def calibrated():
     return SocialModel(config, recorder=Memory())
 
 
+def staying_chart():
+    """Return a chart by which agents stay, as a round ends, in the middle of what they do."""
+    transitions = [transition for transition in social_chart.transitions if transition.trigger != "round_ends"]
+    return Statechart(social_chart.states, transitions, social_chart.initial, timeouts=social_chart.timeouts)
+
+
 WORLDS = {
     "default": default,
     "plain": small,
     "calibrated": calibrated,
+    "staying": lambda: small(**LIVELY, chart=staying_chart(), ticks_per_round=7),
     "lively": lambda: small(**LIVELY),
     "by Mesa": lambda: small(scheduler="mesa"),
     "no history": lambda: small(statechart_max_history_depth=0),
@@ -47,6 +55,25 @@ ASKS = LIVELY | {"agents_band": 0.3, "agents_threshold_mean": 0.5}
 def often_useless(prompt):
     """Decide, mostly; now and then say nothing that could be used."""
     return '{"next_state": "composing"}' if whim(prompt, 5) else "Hm."
+
+
+def test_an_llm_that_was_of_use_once_may_be_useless_later():
+    wits = []
+
+    def loses_its_wits(prompt):
+        wits.append(prompt)
+        return '{"next_state": "composing"}' if len(wits) < 10 else "Hm."
+
+    def make():
+        return small(**ASKS, reasoner=asked(Mind(decides=loses_its_wits), attempts=1, max_fallback_share=1.0))
+
+    stopped, other = ran(make(), 2), make()
+    other.restore(from_bytes(as_bytes(stopped.snapshot())))
+    assert len(wits) > 10
+    ran(other, 3)
+    assert other.reasoner.reasons["unparsable"] > 20
+    stopped.close()
+    other.close()
 
 
 LIMITED = {"max_calls": 90, "max_calls_per_round": 25, "max_tokens": 10**6, "max_fallback_share": 1.0}

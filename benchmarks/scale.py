@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from measuring import Target, Times, at_least, at_most, cpu_s, rounds_of, say, wall_s
 from worlds import DEGREE, SEED, columns_model
 
-from prism_mesa.runs.folder import RunFolder
+from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import count_rows
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import NetworkParams

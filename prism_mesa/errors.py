@@ -72,6 +72,10 @@ class AgentError(BadInputError):
     """An agent's field was given a value outside its range."""
 
 
+class NotRestorableError(BadInputError):
+    """Something in a model has state that no snapshot can hold."""
+
+
 class StateTypeError(PrismError, TypeError):
     """An agent's state was set to something that is not an `AgentState`."""
 

@@ -5,21 +5,35 @@ A class says in `changes` which of its attributes a run changes; all else is mad
 
 from collections import Counter, deque
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, ClassVar, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, NotRestorableError
 
 type Plain = Any
-"""An array, None, a truth value, a number, a text, a list of these, or a dict of them by text."""
+"""An array, None, a truth value, a number, a text, a list of these, or a dict of them by text.
+
+A number may be infinite or none at all (nan): JSON has to hold these as Python writes them.
+"""
 
 _MARK: Final = "is"
+_COLUMNS: Final[dict[type, tuple[str, type[np.generic]]]] = {int: ("ints", np.int64), float: ("floats", np.float64)}
+_NO_COLUMN: Final = ("", np.generic)
+_KINDS: Final = dict(_COLUMNS.values())
+_SHORT: Final = 16
+"""Up to so many numbers a list of them stays a list."""
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
 class Restorable:
-    """What can be put down as plain data, and be brought back into an equal one that has just been made."""
+    """What can be put down as plain data, and be brought back into an equal one that has just been made.
+
+    Arrays of a snapshot are those of the object, not copies: it holds until the object changes. What is restored has
+    arrays of its own.
+    """
 
     changes: ClassVar[tuple[str, ...]] = ()
 
@@ -40,60 +54,134 @@ class Restorable:
             if isinstance(before, Restorable):
                 before.restore(kept[name])
                 continue
-            value = restored(kept[name])
-            check_like(f"{type(self).__name__}.{name}", value, before)
-            object.__setattr__(self, name, value)  # frozen ones too
+            object.__setattr__(self, name, restored_like(f"{type(self).__name__}.{name}", kept[name], before))
 
 
 def plain(value: Any) -> Plain:
     """Return a value as plain data; what is no list or JSON value is a dict that says what it is.
 
+    Long lists of whole numbers, or of floats, are arrays there.
+
     >>> plain({1: (2, None)})
     {'is': 'dict', 'of': [[1, {'is': 'tuple', 'of': [2, None]}]]}
 
     Raises:
-        TypeError: If it is of a type that no snapshot holds.
+        NotRestorableError: If it is of a type that no snapshot holds.
     """
     if value is None or isinstance(value, bool | int | float | str):
         return value
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, Restorable):
         return value.snapshot()
     if isinstance(value, list):
-        return [plain(one) for one in value]
+        return _plain_list(value)
     kind = type(value).__name__
     if type(value) is not _CONTAINERS.get(kind):
-        raise TypeError(f"{kind} is not held by a snapshot: {value!r:.80}")
+        raise NotRestorableError(f"{kind} is held by no snapshot: {value!r:.80}")
     if isinstance(value, dict):
         return {_MARK: kind, "of": [[plain(key), plain(held)] for key, held in value.items()]}
     held = sorted(value) if isinstance(value, set) else value
-    found = {_MARK: kind, "of": [plain(one) for one in held]}
+    found = {_MARK: kind, "of": _plain_list(list(held))}
     return found | {"most": value.maxlen} if isinstance(value, deque) else found
 
 
+def _plain_list(values: list[Any]) -> Plain:
+    kinds = set(map(type, values)) if len(values) > _SHORT else set()
+    name, dtype = _COLUMNS.get(kinds.pop(), _NO_COLUMN) if len(kinds) == 1 else _NO_COLUMN
+    if name:
+        with suppress(OverflowError):
+            return {_MARK: name, "of": np.array(values, dtype)}
+    return [plain(one) for one in values]
+
+
 def restored(value: Plain) -> Any:
-    """Return what `plain` was given.
+    """Return what `plain` was given; arrays are copied.
 
     Raises:
         DataError: If it is not what that returns.
     """
     if isinstance(value, list):
         return [restored(one) for one in value]
+    if isinstance(value, np.ndarray):
+        return np.array(value, order="C")
     if not isinstance(value, dict):
         return value
     kind, of = value.get(_MARK), value.get("of")
-    if kind not in _CONTAINERS or not isinstance(of, list):
-        raise DataError(f"a snapshot holds no {kind!r}")
+    if isinstance(kind, str) and kind in _KINDS and isinstance(of, np.ndarray) and of.dtype == _KINDS[kind]:
+        return of.tolist()
     try:
+        of = restored(of)
+        if kind not in _CONTAINERS or not isinstance(of, list):
+            raise DataError(f"a snapshot holds no {kind!r:.80}")
         if kind in ("dict", "Counter"):
-            return _CONTAINERS[kind]({restored(key): restored(held) for key, held in of})
-        held = [restored(one) for one in of]
-        return deque(held, value.get("most")) if kind == "deque" else _CONTAINERS[kind](held)
-    except (TypeError, ValueError) as error:
-        raise DataError(f"a snapshot holds a damaged {kind}: {error}") from None
+            return _CONTAINERS[kind](dict(of))
+        return deque(of, value.get("most")) if kind == "deque" else _CONTAINERS[kind](of)
+    except DataError:
+        raise
+    except (TypeError, ValueError, OverflowError) as error:
+        raise DataError(f"a snapshot holds a damaged {kind!s:.80}: {error}") from None
+
+
+def restored_like(what: str, value: Plain, before: Any) -> Any:
+    """Return what `plain` was given, of the type of what was made from the configuration.
+
+    Raises:
+        DataError: If it is another type; `what` is told.
+    """
+    found = restored(value)
+    check_like(what, found, before)
+    return found
+
+
+def require(holds: bool, otherwise: str) -> None:
+    """Raise DataError, unless something holds that holds of every snapshot."""
+    if not holds:
+        raise DataError(f"the snapshot is damaged: {otherwise}")
+
+
+def require_within(what: str, values: npt.NDArray[Any], low: int, below: int) -> None:
+    """Raise DataError, unless whole numbers lie in ``low .. below - 1``."""
+    if values.size and not (low <= int(values.min()) and int(values.max()) < below):
+        outside = next(x for x in (int(values.min()), int(values.max())) if not low <= x < below)
+        raise DataError(f"the snapshot is damaged: {what} is {outside:,}, and none of {low:,} .. {below - 1:,}")
+
+
+def is_column(values: object) -> bool:
+    """Return whether something is an array of whole numbers, or of truth values, of one dimension."""
+    return isinstance(values, np.ndarray) and values.ndim == 1 and values.dtype.kind in "iub"
+
+
+def state_of(thing: object) -> Plain:
+    """Return what an object's own `snapshot` says; None of None.
+
+    Raises:
+        NotRestorableError: If it has none, or something in it that is no plain data.
+    """
+    if thing is None or isinstance(thing, Restorable):
+        return None if thing is None else thing.snapshot()
+    if not (callable(getattr(thing, "snapshot", None)) and callable(getattr(thing, "restore", None))):
+        raise NotRestorableError(
+            f"{type(thing).__name__}: its state is not known: give it snapshot(), which returns plain data (numbers, "
+            "texts, lists, dicts, arrays), and restore(data), which takes it back"
+        )
+    return plain(thing.snapshot())  # type: ignore[attr-defined]
+
+
+def bring_back(thing: object, kept: Plain) -> None:
+    """Let an object take back what `state_of` said; nothing if that is None.
+
+    Raises:
+        DataError: If only one of the two is there.
+    """
+    if (thing is None) != (kept is None):
+        raise DataError(f"{type(thing).__name__}: is not what the run was given")
+    if isinstance(thing, Restorable):
+        thing.restore(kept)
+    elif thing is not None:
+        thing.restore(restored(kept))  # type: ignore[attr-defined]
 
 
 def check_like(what: str, value: Any, before: Any) -> None:
@@ -103,11 +191,18 @@ def check_like(what: str, value: Any, before: Any) -> None:
         DataError: If not.
     """
     if isinstance(before, np.ndarray):
-        fits = isinstance(value, np.ndarray) and (value.dtype, value.shape[1:]) == (before.dtype, before.shape[1:])
+        fits = isinstance(value, np.ndarray) and (value.dtype, value.ndim, value.shape[1:]) == (
+            before.dtype,
+            before.ndim,
+            before.shape[1:],
+        )
+    elif isinstance(before, Counter):
+        fits = type(value) is Counter and all(type(n) in (int, float) for n in value.values())
+        fits = fits and all(isinstance(key, str) for key in value)
     elif isinstance(before, float):
-        fits = isinstance(value, float | int)
+        fits = type(value) in (float, int)
     else:
-        fits = type(value) is type(before) or before is None or value is None
+        fits = type(value) is type(before) or before is None
     if not fits:
         raise DataError(f"{what}: is no {_kind(before)}, but a {_kind(value)}")
 

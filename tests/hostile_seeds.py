@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 from hostile_damage import parquet_bomb
 
 from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
+from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.social import run
-from prism_mesa.studies.design.identity import Identity
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal import Journal
 

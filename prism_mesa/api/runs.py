@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,19 +20,21 @@ from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
 from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
 from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.process.state import STATUSES
+from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
+from prism_mesa.runs.resume import is_over
+from prism_mesa.runs.resume import resume as resume_run
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
-from prism_mesa.runs.state import STATUSES
-from prism_mesa.runs.stopping import ended_by_signals
 from prism_mesa.social.model import SocialModel
 from prism_mesa.statechart import Statechart
 from prism_mesa.studies.measures.catalogue import MEASURES, measured
 from prism_mesa.studies.measures.finished import finished_run
 
-__all__ = ["RunResult", "measure", "open_run", "replay", "run", "run_economy", "why"]
+__all__ = ["RunResult", "measure", "open_run", "replay", "resume", "run", "run_economy", "why"]
 
 
 def run(
@@ -133,6 +136,58 @@ def open_run(path: str | os.PathLike[str]) -> RunResult:
     if summary:  # the folder may have been moved
         summary |= {"run_dir": str(folder), "pictures": [str(path) for path in pictures]}
     return RunResult(folder, state.status, summary, pictures, str(state) if state.unfinished else "")
+
+
+def resume(
+    run: str | os.PathLike[str],
+    *,
+    chart: Statechart | None = None,
+    reasoner: AnyReasoner | None = None,
+    prepare: Callable[[SocialModel], object] | None = None,
+    llm: Any = None,
+    on_round: Callable[[int], None] | None = None,
+    pictures: bool = True,
+    trust: bool = False,
+    from_start: bool = False,
+) -> RunResult:
+    """Go on with a run that was stopped, or died, in its folder, as ``prism resume`` does.
+
+    Its tables come out as those of a run that was never stopped. It goes on from its last checkpoint; without one, as
+    all runs of nations, it starts again, with the answers that its ledger holds. Nothing is asked twice. A run that has
+    come to its end is left as it is.
+
+    Args:
+        run: A result, or the run's folder.
+        chart: What `run` was given in Python, if it was given one; so `reasoner` and `prepare`. `prepare` is called
+            with the model before it goes on: agents and reasoners whose state is more than numbers and texts have
+            ``snapshot()``, which returns it as plain data, and ``restore(data)``.
+        reasoner: See `chart`.
+        prepare: See `chart`.
+        llm: What `run_economy` was given.
+        on_round: Called with the number of rounds or quarters done, after each.
+        pictures: As for `run`.
+        trust: As for `replay`; also a server, which is asked.
+        from_start: Whether the run is started again, although there is a checkpoint.
+
+    Returns:
+        The result, as `run` returns it.
+
+    Warns:
+        PrismWarning: If a checkpoint or a part of a table is damaged, and an earlier one is taken; if packages are of
+            other versions than before.
+
+    Raises:
+        BadInputError: If it cannot be gone on with, or another process writes to it; nothing has been changed then.
+        RunError: As for `run`; so KeyboardInterrupt.
+    """
+    recorded = read_run(folder_of(run))
+    if is_over(recorded):
+        return open_run(run)
+    draw = _draw_nations if recorded.manifest.of_nations else _draw_platform
+
+    own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
+    go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start)
+    return _run_and_draw(go, draw if pictures else _draw_nothing)
 
 
 def replay(

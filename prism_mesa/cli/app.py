@@ -22,6 +22,7 @@ for command in (
     runs.run,
     runs.economy,
     listing.runs,
+    runs.resume,
     runs.replay,
     analysis.why,
     analysis.survey,

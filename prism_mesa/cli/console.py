@@ -115,7 +115,7 @@ def summary_on_interrupt(tell: Callable[[Any], None]) -> Iterator[None]:
 
 def tell_run(result: "RunResult", *, lines: "Lines", as_json: bool) -> None:
     """Print a run's summary with the clocks of the whole command; the run's own are then `run_cpu_s`, `run_wall_s`."""
-    from prism_mesa.runs.machine import whole_process
+    from prism_mesa.runs.process.machine import whole_process
 
     own = {f"run_{clock}": result.summary[clock] for clock in ("cpu_s", "wall_s")}
     summary = {**result.summary, **own, **whole_process()}

@@ -67,6 +67,37 @@ def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"
     tell(result)
 
 
+def resume(
+    run_dir: Run,
+    from_start: Annotated[
+        bool, typer.Option("--from-start", help="start it again although there is a checkpoint; answers are used again")
+    ] = False,
+    trust: Trust = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a run that was stopped or died; its tables are those of a run that was never stopped."""
+    from prism_mesa.api.runs import resume as go_on
+    from prism_mesa.runs.recorded import is_economy, recorded_rounds
+
+    nations = is_economy(run_dir)
+    tell = partial(tell_run, lines=economy_lines if nations else run_lines, as_json=as_json)
+    unit, shown = "quarters" if nations else "rounds", 0
+
+    def on_round(done: int) -> None:
+        nonlocal shown
+        advance(done - shown)
+        shown = done
+
+    with (
+        summary_on_interrupt(tell),
+        progress_bar(recorded_rounds(run_dir), unit, then="tables and pictures") as advance,
+    ):
+        result = go_on(run_dir, on_round=on_round, trust=trust, from_start=from_start)
+    tell(result)
+    if result.status != "done":
+        raise failure_of(result.summary)
+
+
 def replay(
     run_dir: Run,
     out: Annotated[
@@ -120,7 +151,7 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 
 
 def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
-    from prism_mesa.runs.folder import make_folder
+    from prism_mesa.runs.records.folder import make_folder
     from prism_mesa.statechart import draw_chart, mermaid
     from prism_mesa.view.plots import DPI
 

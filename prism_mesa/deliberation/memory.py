@@ -17,8 +17,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import AgentError, ConfigError, DataError
-from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.errors import AgentError, ConfigError, NotRestorableError
+from prism_mesa.snapshot import Plain, Restorable, plain, require, restored
 
 type Vector = npt.NDArray[np.floating[Any]] | Sequence[float]
 
@@ -150,20 +150,37 @@ class Notebook(Restorable):
         return sorted(notes, key=lambda note: self._score(note, towards, hour), reverse=True)[: max(0, most)]
 
     def snapshot(self) -> dict[str, Plain]:
-        """Return all notes."""
+        """Return all notes as columns, and their vectors as one array.
+
+        Raises:
+            NotRestorableError: If their vectors differ in length: then none can be recalled either.
+        """
         kept = [(agent, note) for agent, notes in self._notes.items() for note in notes]
-        vectors = [None if note.vector is None else [float(x) for x in note.vector] for _, note in kept]
-        told = [[agent, note.text, note.hour, int(note.importance)] for agent, note in kept]
-        return {"notes": [[*own, vector] for own, vector in zip(told, vectors, strict=True)]}
+        vectors = [tuple(note.vector) for _, note in kept if note.vector is not None]
+        if len(set(map(len, vectors))) > 1:
+            raise NotRestorableError("Notebook: its notes have vectors of several lengths")
+        return {
+            "agent": plain([agent for agent, _ in kept]),
+            "text": [note.text for _, note in kept],
+            "hour": plain([note.hour for _, note in kept]),
+            "importance": plain([int(note.importance) for _, note in kept]),
+            "has_vector": np.array([note.vector is not None for _, note in kept], np.bool_),
+            "vectors": np.array(vectors) if vectors else np.zeros((0, 0)),
+        }
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
-        try:
-            self._notes = {}
-            for agent, text, hour, importance, vector in kept["notes"]:
-                self._notes.setdefault(int(agent), []).append(Note(str(text), float(hour), int(importance), vector))
-        except (KeyError, TypeError, ValueError, AgentError) as error:
-            raise DataError(f"Notebook: {error}") from None
+        vectors = kept["vectors"]
+        require(vectors.ndim == 2 and vectors.dtype.kind in "if", "notes have no vectors")
+        told = [restored(kept[name]) for name in ("agent", "text", "hour", "importance")]
+        has_vector = kept["has_vector"].tolist()
+        require({len(column) for column in told} == {len(has_vector)}, "notes differ in number")
+        require(sum(map(bool, has_vector)) == len(vectors), "notes have not the vectors that they should")
+        require(all(isinstance(text, str) for text in told[1]), "a note is no text")
+        self._notes, rows = {}, iter(vectors.tolist())
+        for agent, text, hour, importance, has in zip(*told, has_vector, strict=True):
+            note = Note(text, hour, importance, tuple(next(rows)) if has else None)
+            self._notes.setdefault(agent, []).append(note)
 
     def rows(self) -> dict[str, list[Any]]:
         """Return all notes as columns of a table, by agent and then oldest first."""

@@ -70,6 +70,8 @@ class Reasoner(LLMGateway[PlacedQuestion, Answer, ReasonerParams], Decider):
         ConfigError: If a parameter is unknown or out of range.
     """
 
+    changes = (*LLMGateway.changes, "_failed", "_failed_in", "_usefulness")
+
     def __init__(
         self,
         client: Oracle | ChatClient | PromptFunction,

@@ -8,6 +8,7 @@ from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner.oracle import Oracle
 from prism_mesa.reasoner.question import Answer, PlacedQuestion
+from prism_mesa.snapshot import Restorable
 
 MOST: Final = 20
 """Useless answers, and no other, after which nothing better is expected."""
@@ -15,8 +16,10 @@ MOST: Final = 20
 _SHOWN: Final = 120
 
 
-class Usefulness:
+class Usefulness(Restorable):
     """Counts answers until one could be used. What did not answer at all (a server that is down) does not count."""
+
+    changes = ("_useless", "_was_used")
 
     def __init__(self) -> None:
         self._useless = 0

@@ -21,6 +21,9 @@ INPUT_FILES = (("network", "edges"), ("posts", "file"), ("agents", "profiles"))
 class Config(SocialParams):
     """Everything that decides a run. ``Config()`` is the default run, with open choices decided by rule."""
 
+    checkpoint_every: int | None = Field(
+        None, ge=0, le=10**9, description="a checkpoint every so many rounds; null: by time; 0: none"
+    )
     name: str = Field("run", pattern=r"^[\w.-]{1,60}$", description="first part of the name of the run's folder")
 
 

@@ -15,18 +15,10 @@ from prism_mesa.economy.params import quarter_name
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
 from prism_mesa.runs.config import EconomyConfig, given_config
-from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.lifecycle import (
-    WITHOUT_EFFECT,
-    RunResult,
-    RunTimer,
-    as_before,
-    run_rounds,
-    run_summary,
-    run_to_completion,
-    scope_of,
-)
+from prism_mesa.runs.lifecycle import RunResult, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
+from prism_mesa.runs.records.folder import RunFolder
+from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, as_before, run_rounds, run_summary, scope_of
 from prism_mesa.runs.run_files import has_table, read_table
 
 BASELINES = ("taylor", "nothing")
@@ -75,6 +67,11 @@ class NationsRun:
         """The LLM, if one is asked."""
         llm: LLMClient | None = self.model.llm
         return llm
+
+    @property
+    def checkpoint_every(self) -> int:
+        """0: none is made; what was answered stands in the ledger, and all else is computed again in no time."""
+        return 0
 
     def scope(self) -> str:
         """Return a name of all values with an effect on the tables."""

@@ -9,7 +9,7 @@ import pandas as pd
 
 from prism_mesa.errors import DataError
 from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
-from prism_mesa.runs.folder import make_folder
+from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.run_files import LEDGER, check_within
 
 

@@ -1,26 +1,25 @@
 """What every run goes through, whatever is run: folder, manifest, clocks, and an end that is written down."""
 
-import json
-import time
-import warnings
-from collections.abc import Callable, Iterator, Mapping
+import signal
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import median
 from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import PrismWarning, RunError, counted, one_line, shortened, told
+from prism_mesa.errors import RunError, counted, one_line, shortened, told
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.lock import lock_run
-from prism_mesa.runs.machine import peak_memory_mb, provenance, wall_clock
+from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
+from prism_mesa.runs.process.lock import lock_run
+from prism_mesa.runs.process.machine import provenance, wall_clock
+from prism_mesa.runs.process.state import RunState
+from prism_mesa.runs.process.stopping import EndAtOnceError, TerminatedError, came_first, last_tables
+from prism_mesa.runs.records.folder import RunFolder
 from prism_mesa.runs.run_files import LEDGER, read_manifest, read_table
-from prism_mesa.runs.stopping import EndAtOnceError, TerminatedError, go_on, last_tables
-from prism_mesa.runs.work import Records, Stepped, Work
-from prism_mesa.streams import digest64, fresh_seed
+from prism_mesa.runs.work import Records, Work
+from prism_mesa.streams import fresh_seed
 from prism_mesa.tables import TableSchema
 
 
@@ -94,42 +93,6 @@ class RunInterruptedError(KeyboardInterrupt):
         self.result = result
 
 
-class RunTimer:
-    """The clocks of a run, from when it is made."""
-
-    def __init__(self) -> None:
-        self._wall, self._cpu = time.monotonic(), time.process_time()
-        self.rounds: list[float] = []
-        """CPU seconds of each completed round, without what went into records."""
-
-    @contextmanager
-    def round(self, folder: "Records") -> Iterator[None]:
-        """Count the block as a round, without what goes into the folder in it."""
-        at = time.process_time() - folder.cpu_s
-        yield
-        self.rounds.append(time.process_time() - folder.cpu_s - at)
-
-    def read(self) -> dict[str, float]:
-        """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.
-
-        They are of the run: its model, its rounds and its tables. Imports, and what goes on beside it, are in
-        `machine.whole_process`.
-        """
-        return {
-            "cpu_s": time.process_time() - self._cpu,
-            "wall_s": time.monotonic() - self._wall,
-            "round_cpu_s": median(self.rounds[1:] or self.rounds or [0.0]),
-        }
-
-
-@contextmanager
-def as_before() -> Iterator[None]:
-    """Say nothing of what a run has said already, while the block repeats it or a variant of it."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", PrismWarning)
-        yield
-
-
 def run_to_completion(
     work: Work[RunFolder], out: str | Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True
 ) -> RunResult:
@@ -151,18 +114,48 @@ def run_to_completion(
     manifest = {**provenance(), **work.facts()}
     folder = RunFolder(Path(out), name, tables, dated=dated)
     with lock_run(folder.path) as folder.lock:
-        try:
-            folder.write_manifest(manifest)
-            with Ledger(folder.path / LEDGER) as ledger:
-                if work.asked is not None:
-                    work.asked.record(ledger, _name_in_ledgers(work, folder.path.name))
-                error = work.carry_out(folder)
-            with last_tables() as signals:
-                folder.close()
-                result = _ended(work, folder, manifest, _ending(error))
-        except BaseException as fault:
-            raise _broken_off(work, folder, manifest, fault) from fault
-    if signals.came:
+        return _to_completion(work, folder, manifest, _name_in_ledgers(work, folder.path.name), None)
+
+
+def go_on_to_completion(
+    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int
+) -> RunResult:
+    """Return the result of a run that was stopped, and goes on in its folder, which is locked.
+
+    Args:
+        work: What is to be done; what it has done before is in it.
+        folder: The folder as it stood then.
+        manifest: What the manifest says from now on.
+        name: What ledgers call it; empty if they do not know it yet.
+        round_: The round that it goes on from.
+
+    Raises:
+        RunBrokenError: As `run_to_completion`; so RunInterruptedError.
+    """
+    return _to_completion(work, folder, manifest, name or _name_in_ledgers(work, folder.path.name), round_)
+
+
+def _to_completion(
+    work: Work[RunFolder], folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int | None
+) -> RunResult:
+    """Carry out a run in a folder, from its beginning, or as one that goes on from a round."""
+    try:
+        folder.write_manifest(manifest)
+        with Ledger(folder.path / LEDGER) as ledger:
+            if work.asked is not None and round_ is None:
+                work.asked.record(ledger, name)
+            elif work.asked is not None and round_ is not None:
+                work.asked.go_on(ledger, name, round_)
+            if work.checkpoint_every != 0:
+                folder.checkpoints = Checkpoints(folder, ledger, name, work.checkpoint_every)
+            error = work.carry_out(folder)
+        with last_tables() as signals:
+            folder.close()
+            result = _ended(work, folder, manifest, _ending(error))
+            forget(folder.path)
+    except BaseException as fault:
+        raise _broken_off(work, folder, manifest, fault) from fault
+    if signals.came is not None:
         kept = f"{folder.path}: interrupted while its last tables were written (the run is kept there, and whole)"
         raise RunInterruptedError(kept, result)
     return result
@@ -215,7 +208,7 @@ def _broken_off(
 ) -> RunBrokenError | RunInterruptedError:
     """Write down how a run ended before its time, and return what is to be raised."""
     interrupted = isinstance(fault, KeyboardInterrupt)
-    by = " by SIGTERM" if isinstance(fault, TerminatedError) else ""
+    by = " by SIGTERM" if isinstance(fault, TerminatedError) or came_first() == signal.SIGTERM else ""
     text = shortened(f"{work.where()}: interrupted{by}") if interrupted else _told(work, fault)
     ending = {"status": "interrupted" if interrupted else "failed", "error": text}
     result = None
@@ -233,7 +226,9 @@ def _broken_off(
             ending["error"] += "; ended at once, without its last tables"
             with _going_on(ending, _NO_MANIFEST):
                 folder.write_manifest({**manifest, **ending})
-    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there)"
+    state = RunState(ending["status"], None, None)
+    way_on = state.way_on(folder.path, from_python=any(manifest.get("made_in_python", ())))
+    kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{f'; {way_on}' if way_on else ''})"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
 
 
@@ -247,42 +242,3 @@ def _going_on(ending: dict[str, str], what: str) -> Iterator[None]:
         yield
     except Exception as second:
         ending["error"] += f"; {what} ({type(second).__name__}: {second})"
-
-
-def run_rounds(
-    model: Stepped, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
-) -> None:
-    """Step a model, its records going where they go; `on_round` is called with the rounds done, after each.
-
-    Raises:
-        KeyboardInterrupt: Also for a signal that came in a round and was lost there.
-    """
-    model.recorder = records
-    for done in range(1, rounds + 1):
-        with watch.round(records):
-            model.step()
-        records.round_done()
-        if on_round is not None:
-            on_round(done)
-        go_on()
-
-
-WITHOUT_EFFECT: Final = set(
-    "kind model host timeout_s max_concurrency attempts backoff_s max_fallback_share ledger ledger_path".split()
-)
-"""Parameters of who is asked that two runs may differ in whose tables are to be the same."""
-
-
-def scope_of(values: Mapping[str, Any]) -> str:
-    """Return a name for all runs of these values (see `Work.scope`)."""
-    return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
-
-
-def run_summary(
-    records: Records, ending: Mapping[str, Any], found: Mapping[str, Any], watch: RunTimer
-) -> dict[str, Any]:
-    """Return the summary of a run of a model: where it is, how it ended, what it comes to, and what it took."""
-    where = None if records.path is None else str(records.path)
-    summary = {"run_dir": where, **ending, **found, **watch.read()}
-    summary |= {"records_cpu_s": records.cpu_s, "peak_memory_mb": peak_memory_mb()}
-    return summary | {"notes": [*found["notes"], *records.notes]}

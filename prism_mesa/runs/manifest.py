@@ -8,8 +8,8 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import Params, shown, validated
+from prism_mesa.runs.process.state import RunState, state_of
 from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
-from prism_mesa.runs.state import RunState, state_of
 from prism_mesa.runs.trust import Origin
 
 

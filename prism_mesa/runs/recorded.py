@@ -21,6 +21,7 @@ from prism_mesa.runs.trust import Named, is_inside, require_trust
 _OWN_PACKAGE = "prism_mesa."
 _RUNS = "a module, which would be imported and run"
 _READS = "a file outside of its folder"
+_SHARES = "a ledger outside of its folder, which would be read and written"
 _ASKS = "a server, which would be sent prompts and keys"
 _LOADS = "a model file, which would be loaded"
 _NOBODY: dict[str, Any] = {"host": None, "ledger": "live", "ledger_path": None}
@@ -120,6 +121,65 @@ def config_to_run_anew(run_dir: Path, *, trust: bool = False) -> Config:
     config = as_config(Config, merged(recorded.model_dump(), {"reasoner": own}), run_dir)
     require_trust(run_dir, run.whose, asked_places(config.reasoner), trust=trust)
     return config
+
+
+def config_to_go_on(run: RecordedRun, *, trust: bool = False) -> Config:
+    """Return the configuration with which a run of a platform that was stopped goes on.
+
+    Whoever was asked is asked, also where the run itself had found somebody (`auto`).
+
+    Raises:
+        DataError: If its manifest does not say who was asked, or it is not trusted.
+    """
+    folder, manifest = run.folder, run.manifest
+    if not manifest.says_who_was_asked:
+        raise DataError(f"{folder}: manifest.json does not say who was asked: another version wrote it")
+    whole = as_config(Config, manifest_values(folder, manifest), folder)
+    values = _with_paths_of(manifest_values(folder, manifest), Path(manifest.working_directory))
+    if whole.content == "llm" and manifest.llm is None and not any(manifest.made_in_python):
+        values = merged(values, {"content": "template"})
+    config = as_config(Config, merged(values, {"reasoner": _as_asked(run, whole.reasoner)}), folder)
+    named = [*_code_and_files(run, whole), *asked_places(config.reasoner), *_shared_ledger(config.reasoner)]
+    require_trust(folder, run.whose, named, trust=trust)
+    return config
+
+
+def economy_to_go_on(run: RecordedRun, *, trust: bool = False) -> EconomyConfig:
+    """Return the configuration with which a run of nations that was stopped goes on; see `config_to_go_on`.
+
+    Raises:
+        DataError: If its manifest holds none, or it is not trusted.
+    """
+    whole = as_config(EconomyConfig, manifest_values(run.folder, run.manifest), run.folder)
+    own = _as_asked(run, whole.reasoner)
+    values = merged(manifest_values(run.folder, run.manifest), {"reasoner": own})
+    config = as_config(EconomyConfig, values, run.folder)
+    named = [*asked_places(config.reasoner), *_shared_ledger(config.reasoner)]
+    require_trust(run.folder, run.whose, named, trust=trust)
+    return config
+
+
+def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
+    """Return what of a reasoner is said of a run that goes on, beside what its configuration says."""
+    folder, llm, distilled = run.folder, run.manifest.llm, run.manifest.distilled
+    own: dict[str, Any] = {}
+    if before.ledger_path is not None:
+        own["ledger_path"] = str(Path(run.manifest.working_directory) / before.ledger_path)
+    if distilled is not None:
+        if (folder / FILE).exists():
+            check_within(folder, folder / FILE)
+        own["distilled"] = str(kept_copy(folder, distilled.digest))
+    if before.kind == "auto" and llm is None:
+        own |= {"kind": "rule" if distilled is None else "distilled"}
+        own |= {"llm_share": 1.0} if hasattr(before, "llm_share") else {}
+    elif llm is not None and llm.kind in ("ollama", "embedded", "openai"):
+        own |= {"kind": llm.kind} | ({} if llm.kind == "embedded" else {"model": llm.name})
+    return own
+
+
+def _shared_ledger(params: LLMParams) -> list[Named]:
+    """Return the ledger beside a run's own that answers are read from and written to."""
+    return [] if params.ledger_path is None else [Named("reasoner.ledger_path", str(params.ledger_path), _SHARES)]
 
 
 def manifest_values(run_dir: Path, manifest: Manifest) -> dict[str, Any]:

@@ -17,9 +17,10 @@ from prism_mesa.llm import AnswerStore, Ledger, LLMClient
 from prism_mesa.llm.clients.recorded import RecordedClient
 from prism_mesa.runs.config import EconomyConfig
 from prism_mesa.runs.economy import run_economy
-from prism_mesa.runs.lifecycle import RunResult, as_before
+from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import is_economy, recorded_config, recorded_economy
+from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import (
     LEDGER,
     count_rows,

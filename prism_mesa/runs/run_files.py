@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 from prism_mesa.economy.tables import ECONOMY_TABLES
 from prism_mesa.errors import DataError, PrismError, did_you_mean, printable, shortened
 from prism_mesa.params import shown
-from prism_mesa.runs.machine import memory_bytes
-from prism_mesa.runs.table_checks import RUN_TABLES, check_columns, check_values
+from prism_mesa.runs.process.machine import memory_bytes
+from prism_mesa.runs.records.table_checks import RUN_TABLES, check_columns, check_values
 from prism_mesa.runs.trust import SIGNATURE, Origin, is_inside, origin
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.social.world.parquet_files import unpacked_size

@@ -13,18 +13,12 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
-from prism_mesa.runs.final_tables import agent_blocks, cascade_blocks, post_blocks
-from prism_mesa.runs.lifecycle import (
-    WITHOUT_EFFECT,
-    RunResult,
-    RunTimer,
-    run_rounds,
-    run_summary,
-    run_to_completion,
-    run_without_folder,
-    scope_of,
-)
+from prism_mesa.runs.identity import identity_of
+from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion, run_to_completion, run_without_folder
 from prism_mesa.runs.manifest import llm_facts
+from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
+from prism_mesa.runs.records.folder import RunFolder
+from prism_mesa.runs.rounds import WITHOUT_EFFECT, RunTimer, run_rounds, run_summary, scope_of
 from prism_mesa.runs.summary import summarised
 from prism_mesa.runs.work import Records
 from prism_mesa.social.cascades import cascades
@@ -116,11 +110,20 @@ class PlatformRun:
         """The reasoner, if it asks an LLM."""
         return self.model.reasoner if isinstance(self.model.reasoner, Reasoner) else None
 
+    def go_on(self, folder: RunFolder, manifest: Mapping[str, Any], name: str, round_: int) -> RunResult:
+        """Go on with it in the folder in which it was stopped (see `lifecycle.go_on_to_completion`)."""
+        with self.model.guard_warnings.hold(self.model.chart):
+            return go_on_to_completion(self, folder, manifest, name, round_)
+
+    @property
+    def checkpoint_every(self) -> int | None:
+        """Rounds after which a checkpoint is made; None: by time; 0: never."""
+        return self.config.checkpoint_every
+
     def scope(self) -> str:
         """Return a name of all values with an effect on the tables."""
-        values = self.model.params.model_dump(
-            mode="json", exclude={"name": True, "records": True, "reasoner": WITHOUT_EFFECT}
-        )
+        without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
+        values = self.model.params.model_dump(mode="json", exclude=without)
         for group, key in INPUT_FILES:
             values[group][key] = values[group][key] and Path(values[group][key]).name
         if self.asked is not None:  # what null stands for
@@ -141,6 +144,7 @@ class PlatformRun:
             "distilled": record_of(model.reasoner),
             "notes": list(model.notes),
             "recorded": model.recorded.as_facts(),
+            "data": identity_of(self.config).data,
             "made_in_python": self.made_in_python,
         }
 

@@ -1,11 +1,12 @@
 """What a run does, and where its records go, as `lifecycle` sees them: any work whose end is to be written down."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from prism_mesa.llm import Ledger
-from prism_mesa.runs.arrow_rows import Rows
+from prism_mesa.runs.records.arrow_rows import Rows
+from prism_mesa.snapshot import Plain
 
 
 class Asked(Protocol):
@@ -15,17 +16,37 @@ class Asked(Protocol):
         """Keep what is asked and answered in a ledger, if there is one, under the name of a run."""
         ...
 
+    def go_on(self, ledger: Ledger, run: str, round_: int) -> None:
+        """Go on with a run that was stopped from a round on: what its ledger knows is not asked again."""
+        ...
+
+
+class Checkpointing(Protocol):
+    """What makes checkpoints of a run.
+
+    Attributes:
+        cpu_s: CPU seconds that went into them.
+    """
+
+    cpu_s: float
+
+    def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
+        """Make a checkpoint if one is due; `last`: the run is stopped now."""
+        ...
+
 
 class Records(Protocol):
-    """Where the records of a run go: a `RunFolder`, or `in_memory.RowsInMemory`.
+    """Where the records of a run go: a `RunFolder`, or `records.in_memory.RowsInMemory`.
 
     Attributes:
         cpu_s: CPU seconds that went into them.
         notes: What whoever made the run should know of them.
+        checkpoints: What makes checkpoints of the run; None: nothing does.
     """
 
     cpu_s: float
     notes: list[str]
+    checkpoints: Checkpointing | None
 
     @property
     def path(self) -> Path | None:
@@ -60,8 +81,13 @@ class Work[R](Protocol):
         """Return a name for all runs in which the same happens, if the answers are the same."""
         ...
 
+    @property
+    def checkpoint_every(self) -> int | None:
+        """Rounds after which a checkpoint is made; None: by time; 0: never."""
+        ...
+
     def facts(self) -> dict[str, Any]:
-        """Return what the manifest says before it begins, beside `machine.provenance`."""
+        """Return what the manifest says before it begins, beside `process.machine.provenance`."""
         ...
 
     def carry_out(self, folder: R) -> str:
@@ -81,6 +107,10 @@ class Stepped(Protocol):
     """A model whose rounds are run."""
 
     recorder: Any
+
+    def snapshot(self) -> Mapping[str, Plain]:
+        """Return its state as plain data; it is asked for only where checkpoints are made."""
+        ...
 
     def step(self) -> None:
         """Run the next round."""

@@ -4,7 +4,7 @@ Agents of a class with a script are scheduled by Mesa; the columns move all othe
 once, and from the population when the next round opens.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import mesa
@@ -77,6 +77,37 @@ class PopulationModel(PlatformModel):
         self._in_order = False
         agent.unique_id = agent.row + 1
         self.population.scripted[agent.row] = is_scripted(type(agent))
+
+    @property
+    def made_by_class(self) -> dict[type[Any], list[Any]]:
+        """The agents that somebody asked for, and those that are Mesa's alone, by class, as Mesa has them."""
+        return {kind: list(agents) for kind, agents in super().agents_by_type.items()}
+
+    def forget_departed(self) -> None:
+        """Let Mesa forget the agents that are no more on the platform."""
+        for row, agent in self._adopted.items():
+            if row in self.leaving or not self.population.present[row]:
+                mesa.Agent.remove(agent)
+
+    def agent_of_class[A: SocialAgent](self, row: int, kind: type[A]) -> A:
+        """Return the agent of a row; one of another class makes room for a new one, whose `__init__` is not called."""
+        agent = self._adopted.get(row)
+        if type(agent) is not kind:
+            agent = kind.__new__(kind)
+            agent.row, agent.model = row, self
+            mesa.Agent.__init__(agent, self)
+        return agent
+
+    def put_in_order(self, kinds: Sequence[type[Any]], agents: Sequence[SocialAgent]) -> None:
+        """Let Mesa have these classes, and these agents, in this order; all others come before them."""
+        place = {agent: i for i, agent in enumerate(agents)}
+        by_type = super().agents_by_type
+        for one in (super().agents, *by_type.values()):
+            one.sort(lambda agent: place.get(agent, -1), ascending=True, inplace=True)
+        for kind in kinds:
+            if kind in by_type:
+                by_type[kind] = by_type.pop(kind)
+        self._all_made = self._in_order = False
 
     @property
     def made_agents(self) -> Iterable[SocialAgent]:

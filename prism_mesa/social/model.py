@@ -10,9 +10,10 @@ from typing import Any
 import mesa
 from mesa import DataCollector
 
-from prism_mesa.errors import one_line
+from prism_mesa.errors import BadInputError, DataError, one_line
 from prism_mesa.params import FROM_PARAMS, model_params
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.snapshot import Plain, plain, restored_like
 from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
@@ -20,6 +21,8 @@ from prism_mesa.social.protocols import RoundRecorder
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.round.shortfalls import shortfall
+from prism_mesa.social.snapshots.agents import agents_of, set_agents
+from prism_mesa.social.snapshots.mesa_state import clock_of, collected, draws_of, set_clock, set_collected, set_draws
 from prism_mesa.social.start import change_chart, start_platform
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.warnings import warn
@@ -148,6 +151,50 @@ class SocialModel(PopulationModel):
         """Run all rounds that are left. Guards that raise are warned of at the end, with their counts."""
         with self.guard_warnings.hold(self.chart):
             super().run_model()
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return all that the rounds so far have changed, as plain data, to go on from there in another process.
+
+        It is taken between two rounds: after `step`, or before the first. Its arrays are those of the model, not
+        copies, and hold until the next round. An equal model that has just been made takes it back by `restore`:
+        what the parameters give is not in it.
+
+        Raises:
+            NotRestorableError: If agents, the reasoner, or what Mesa schedules have state that no snapshot holds.
+        """
+        warned = {"shortfall": self._warned_of_shortfall, "guards": self.guard_warnings.said_of(self.chart)}
+        return {
+            "platform": self.platform.snapshot(),
+            "agents": agents_of(self),
+            "clock": clock_of(self),
+            "draws": draws_of(self),
+            "collected": collected(self),
+            "round_row": plain(self.round_row),
+            "warned": warned,
+        }
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Go on from a `snapshot`, which a model of the same parameters, chart, reasoner and agents returned.
+
+        Raises:
+            DataError: If it is none, or is damaged; the model is of no use then.
+            NotRestorableError: If agents, or the reasoner, cannot take back what is theirs.
+        """
+        if self.round >= 0:
+            raise DataError("SocialModel.restore: the model has begun already; make another one")
+        try:
+            self.platform.restore(kept["platform"])
+            set_agents(self, kept["agents"])
+            set_clock(self, kept["clock"])
+            set_draws(self, kept["draws"])
+            set_collected(self, kept["collected"])
+            self.round_row = restored_like("round_row", kept["round_row"], self.round_row)
+            self._warned_of_shortfall = bool(kept["warned"]["shortfall"])
+            self.guard_warnings.leave_said(self.chart, kept["warned"]["guards"])
+        except BadInputError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+            raise DataError(f"the snapshot is damaged ({type(error).__name__}: {error})") from error
 
     def close(self) -> None:
         """End the threads and connections of those who are asked; doing it twice does no harm.

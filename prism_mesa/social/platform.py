@@ -5,10 +5,11 @@
 """
 
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import deepcopy
-from dataclasses import InitVar, dataclass, field
+from dataclasses import InitVar, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
+from types import NoneType
 from typing import Any, Self
 
 import numpy as np
@@ -16,16 +17,26 @@ import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
-from prism_mesa.errors import counted, one_line
+from prism_mesa.errors import DataError, counted, one_line
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
-from prism_mesa.reasoner import AnyReasoner
-from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
+from prism_mesa.snapshot import Plain, Restorable, bring_back, require, state_of
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.snapshots.bounds import (
+    check_engagements,
+    check_events,
+    check_history,
+    check_known,
+    check_outcomes,
+    check_population,
+    check_posts,
+    check_time,
+)
 from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
@@ -174,9 +185,8 @@ class Platform(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return what the rounds so far have changed, between two rounds; of who decides, what it has spent."""
         network = self.network.snapshot() if self.network is not self.first_network else None
-        spent = [None if asked is None else asked.snapshot() for asked in self._asked()]
-        own = {"network": network, "first_network": self.first_network.checksum, "asked": spent}
-        return super().snapshot() | own
+        own = {"network": network, "first_network": self.first_network.checksum, "chart": self.chart.snapshot()}
+        return super().snapshot() | own | {"asked": [state_of(asked) for asked in self._asked()]}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.
@@ -190,14 +200,34 @@ class Platform(Restorable):
         if kept["network"] is not None:
             self.network = replace(self.first_network)
             self.network.restore(kept["network"])
+        self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
-            if asked is not None:
-                asked.restore(spent)
-        check_bounds(self.population, self.network, self.posts, self.exposure)
+            bring_back(asked, spent)
+        self._check()
 
-    def _asked(self) -> tuple[LLMGateway[Any, Any, Any] | None, ...]:
-        """Return the LLMs that decide and write, None for who is none."""
-        return tuple(asked if isinstance(asked, LLMGateway) else None for asked in (self.reasoner, self.writer))
+    def _check(self) -> None:
+        """Raise DataError if what was brought back leads outside of itself."""
+        n, n_posts, ticks = len(self.population), len(self.posts), self.params.ticks_per_round
+        check_time(self.time_of_day, self.round, self.tick)
+        check_population(self.population, n_posts, self.network)
+        check_known(self.exposure, n, n_posts)
+        check_history(self.history, n, n_posts, len(self.chart.triggers), self.time_of_day)
+        check_posts(self.posts, n, self.round)
+        check_outcomes(self.outcomes, self.recorded, self.posts, n)
+        n_topics = self.population.interests.shape[1]
+        check_engagements(self.engagements, self.liked, self.notebook, n, n_posts, n_topics)
+        check_events(self.events, n, n_posts, ticks)
+        require(not self.pending and not self.pending.keys, "agents wait for answers")
+        require(all(type(row) is int and 0 <= row < n for row in self.leaving), "who leaves is no agent")
+        require(0 <= self.first_of_round <= n_posts, "the round began with posts that are not there")
+        require(self.tick_counts.shape == (ticks, len(STATES)), "the ticks of the round are not counted")
+        require(self.agent_ticks.shape == (len(STATES),), "agent-ticks are not counted by state")
+        require(all(isinstance(said, str) for said in (*self.notes, *self.row_by_row_guards)), "a note is no text")
+
+    def _asked(self) -> tuple[AnyReasoner | LLMClient | None, ...]:
+        """Return who decides and who writes, None for who is not there or never changes."""
+        unchanging = (NoneType, RuleReasoner, DistilledReasoner)
+        return tuple(None if type(asked) in unchanging else asked for asked in (self.reasoner, self.writer))
 
     @one_line
     def __repr__(self) -> str:

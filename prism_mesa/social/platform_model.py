@@ -66,6 +66,7 @@ class PlatformModel(mesa.Model):
     writer = _Read[LLMClient | None]()
     population = _Read[Population]()
     network = _Read[FollowNetwork]()
+    first_network = _Read[FollowNetwork]()
     topics = _Read[Topics]()
     schedule = _Read[Schedule]()
     seeded = _Read[Seeded]()

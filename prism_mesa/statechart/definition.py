@@ -6,8 +6,9 @@ from functools import partial
 from types import MappingProxyType
 from typing import Any, Final
 
-from prism_mesa.errors import ChartError, counted, one_line
-from prism_mesa.statechart.failing import FailingGuard, failing_guards
+from prism_mesa.errors import ChartError, DataError, counted, one_line
+from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.statechart.failing import FailingGuard, Kind, failing_guards
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
 from prism_mesa.statechart.states import AgentState, state_of_chart
@@ -18,7 +19,7 @@ TIMEOUT: Final = "timeout"
 _FIXED: Final = frozenset("states transitions initial timeouts oracle_enabled triggers cells".split())
 
 
-class ChartDefinition:
+class ChartDefinition(Restorable):
     """The part of a `Statechart` that is there before any agent: states, transitions, settings, and their tables.
 
     What it is made of cannot be set later.
@@ -52,8 +53,8 @@ class ChartDefinition:
         self.oracle_enabled = oracle_enabled
         self.strict = strict
         self.guard_errors: Counter[str] = Counter()
-        self._first_errors: dict[tuple[Transition, type[Exception]], str] = {}
-        self._raised: Counter[tuple[Transition, type[Exception]]] = Counter()
+        self._first_errors: dict[Kind, str] = {}
+        self._raised: Counter[Kind] = Counter()
         self._first_places: dict[Transition, str] = {}
         for state, ticks in self.timeouts.items():
             if not isinstance(ticks, int) or ticks < 1:
@@ -107,10 +108,36 @@ class ChartDefinition:
             raise error
         if transition not in self._first_places:
             self._first_places[transition] = ", ".join(filter(None, (whereabouts(agent), line_of(error))))
-        kind = transition, type(error)
+        kind = transition, f"{type(error).__module__}.{type(error).__qualname__}"
         text = f"{transition}: {type(error).__name__}: {error}"
         self.guard_errors[self._first_errors.setdefault(kind, text)] += 1
         self._raised[kind] += 1
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return what is known of guards, by the places of their transitions in the chart."""
+        place = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
+        untried = [sorted(place[t] for t in cell.untried) for _, _, cell in self.all_cells()]
+        kinds = [[place[t], kind, self._first_errors[t, kind], n] for (t, kind), n in self._raised.items()]
+        first = [[place[t], text] for t, text in self._first_places.items()]
+        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "first": first}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned.
+
+        Raises:
+            DataError: If it is of another chart.
+        """
+        if kept["transitions"] != list(map(str, self.transitions)):
+            raise DataError(f"{self.name}: is not the chart of the run")
+        for (_, _, cell), untried in zip(self.all_cells(), kept["untried"], strict=True):
+            cell.untried = {self.transitions[place] for place in untried}
+        self._first_errors, self._raised, self.guard_errors = {}, Counter(), Counter()
+        self._first_places = {self.transitions[place]: str(text) for place, text in kept["first"]}
+        for place, kind, text, times in kept["raised"]:
+            known = self.transitions[place], str(kind)
+            self._first_errors[known] = str(text)
+            self._raised[known] = int(times)
+            self.guard_errors[str(text)] += int(times)
 
     def failing_guards(self) -> list[FailingGuard]:
         """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from prism_mesa.statechart.transitions import Transition
 
-type Kind = tuple[Transition, type[Exception]]
+type Kind = tuple[Transition, str]
+"""A transition, and the kind of error that its guard raised, by its full name."""
 
 
 @dataclass(frozen=True)

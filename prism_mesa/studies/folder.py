@@ -15,9 +15,9 @@ from typing import Any, Final
 import yaml
 
 from prism_mesa.errors import DataError, RunError, said_openly, shortened
-from prism_mesa.runs.folder import make_folder
-from prism_mesa.runs.lock import take
-from prism_mesa.runs.machine import provenance
+from prism_mesa.runs.process.lock import take
+from prism_mesa.runs.process.machine import provenance
+from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.design.study_design import StudyDesign
 from prism_mesa.studies.journal import Journals
 

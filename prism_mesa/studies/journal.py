@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import DataError, RunError, printable
+from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.run_files import MANIFEST
-from prism_mesa.studies.design.identity import Identity
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal_rows import COLUMNS, Row, read_row, require_tables
 

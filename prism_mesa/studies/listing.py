@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 from pydantic_core import from_json
 
 from prism_mesa.errors import DataError, printable, shortened
-from prism_mesa.runs.lock import LOCK, held, last_holder
-from prism_mesa.runs.state import STATUSES, state_of
+from prism_mesa.runs.process.lock import LOCK, held, last_holder
+from prism_mesa.runs.process.state import STATUSES, state_of
 from prism_mesa.studies.journal_rows import require_tables
 
 type Kind = Literal["platform", "nations", "survey", "interview", "study", "calibration", "validation", "unknown"]

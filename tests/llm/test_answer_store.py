@@ -344,3 +344,75 @@ def test_answers_that_are_no_longer_at_hand_are_read_from_the_runs_own_ledger(tm
         assert [store.raw_of(f"k{number}") for number in range(10)] == [f"said {number}" for number in range(10)]
         assert len(store._known) == 3
         assert store.raw_of("k10") is None
+
+
+# -- a run that was stopped goes on ------------------------------------------------------------------
+
+
+def stopped(own, *rounds):
+    """Write down what a run asked before it was stopped: (round, name)."""
+    asks = [ask(name, round=round_) for round_, name in rounds]
+    found, _ = answered(lambda prompt: says(C), "live", None, asks, own=own)
+    assert sources(found) == ["llm"] * len(rounds)
+
+
+def test_an_answer_of_a_later_round_is_handed_out_once_as_if_it_was_asked(own):
+    stopped(own, (0, "Ann"), (1, "Ben"), (2, "Cid"))
+    with Reasoner(toy(nobody)) as reasoner:
+        reasoner.go_on(own, "scope/run", 1)
+        assert [row.round for row in own.asked()] == [0]
+        asks = [ask("Ann", round=1), ask("Ben", round=1), ask("Ben", round=2), ask("Cid", round=2)]
+        found = [reasoner.answer([one])[0] for one in asks]
+        assert sources(found) == ["cache", "llm", "cache", "llm"]
+        assert [answer.choice for answer in found] == [C] * 4
+        assert reasoner.usage["calls"] == 2
+    assert [(row.round, row.source) for row in own.asked()] == [
+        (0, "llm"),
+        *zip((1, 1, 2, 2), sources(found), strict=True),
+    ]
+
+
+def test_an_answer_that_nobody_was_told_of_is_handed_out_too(own):
+    stopped(own, (0, "Ann"), (1, "Ben"))
+    own.forget_asked("scope/run", 1)
+    with Reasoner(toy(nobody)) as reasoner:
+        reasoner.go_on(own, "scope/run", 1)
+        assert sources(reasoner.answer([ask("Ben", round=1)])) == ["llm"]
+
+
+def test_what_was_not_answered_is_asked(own):
+    stopped(own, (0, "Ann"))
+    with Reasoner(toy(lambda prompt: says(S))) as reasoner:
+        reasoner.go_on(own, "scope/run", 0)
+        assert [answer.choice for answer in reasoner.answer([ask("Ann"), ask("Ben")])] == [C, S]
+
+
+def test_as_many_attempts_count_as_it_took(own):
+    said = iter(["no idea", "none", says(C)])
+    answered(lambda prompt: next(said), "live", None, [ask("Ann", round=3)], own=own, attempts=3)
+    with Reasoner(toy(nobody), attempts=3) as reasoner:
+        reasoner.go_on(own, "scope/run", 3)
+        [answer] = reasoner.answer([ask("Ann", round=3)])
+        assert (answer.attempts, reasoner.usage["calls"]) == (3, 3)
+    assert [row.attempts for row in own.asked()] == [3]
+
+
+def test_what_came_from_a_shared_ledger_still_counts_as_known_and_its_rows_go_too(path, own):
+    answered(lambda prompt: says(C), "live", path, [ask("Ann")], run="other/run")
+    answered(lambda prompt: says(S), "cache", path, [ask("Ann", round=1), ask("Ben", round=1)], own=own)
+    with Ledger(path) as shared, Reasoner(toy(nobody), store=AnswerStore("cache", Ledger(path))) as reasoner:
+        assert len(shared.asked("scope/run")) == 2
+        reasoner.go_on(own, "scope/run", 1)
+        assert shared.asked("scope/run") == []
+        assert len(shared.asked("other/run")) == 1
+        assert sources(reasoner.answer([ask("Ann", round=1), ask("Ben", round=1)])) == ["cache", "llm"]
+        assert len(shared.asked("scope/run")) == 2
+
+
+def test_other_runs_in_a_ledger_are_left_alone(own):
+    answered(lambda prompt: says(C), "live", None, [ask("Ann", round=5)], own=own, run="scope/first")
+    own.forget_asked("scope/second", 0)
+    assert own.sizes("scope/first", 6) == (1, 1)
+    assert own.sizes("scope/first", 5) == (1, 0)
+    own.sync()
+    assert len(own.asked("scope/first")) == 1

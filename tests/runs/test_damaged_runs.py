@@ -21,10 +21,10 @@ from prism_mesa.errors import DataError, PrismError
 from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.ledgers import export_ledger, ledger_stats
+from prism_mesa.runs.records.table_checks import RUN_TABLES
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
-from prism_mesa.runs.table_checks import RUN_TABLES
 from prism_mesa.view.economy_plots import draw_economy
 from prism_mesa.view.plots import draw_run
 

@@ -190,7 +190,7 @@ def test_a_guard_that_raises_is_counted_where_the_run_is_not_strict(tmp_path):
 
 
 def test_an_interrupt_within_a_round_ends_the_run_as_interrupted(tmp_path):
-    with pytest.raises(KeyboardInterrupt, match=r"round 1: interrupted \(what was recorded is kept there\)"):
+    with pytest.raises(KeyboardInterrupt, match=r"round 1: interrupted \(what was recorded is kept there; 'prism"):
         run(small(statechart={"chart": "own_charts:interrupted"}), out=tmp_path)
     manifest = read_manifest(only_folder(tmp_path))
     assert (manifest["status"], manifest["error"]) == ("interrupted", "round 1: interrupted")

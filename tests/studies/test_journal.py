@@ -5,7 +5,7 @@ from contextlib import closing
 import pytest
 
 from prism_mesa.errors import DataError, RunError
-from prism_mesa.studies.design.identity import Identity
+from prism_mesa.runs.identity import Identity
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal import Journal, Journals
 from prism_mesa.studies.listing import listed

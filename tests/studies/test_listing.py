@@ -13,7 +13,7 @@ import pytest
 
 from prism_mesa.api.listing import list_runs
 from prism_mesa.errors import DataError
-from prism_mesa.runs.lock import LOCK, lock_run
+from prism_mesa.runs.process.lock import LOCK, lock_run
 from prism_mesa.studies.folder import WHOLE, Shard, StudyFolder
 from prism_mesa.studies.listing import listed
 

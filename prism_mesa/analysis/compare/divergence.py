@@ -17,8 +17,8 @@ from prism_mesa.analysis.compare.moments import STARTS, TIMED, Moment, in_words,
 from prism_mesa.analysis.compare.rows import DifferentRows, Row, first_difference, same_bytes
 from prism_mesa.errors import DataError
 from prism_mesa.llm.text import NAME_CAP, plain
+from prism_mesa.runs.records.table_checks import RUN_TABLES
 from prism_mesa.runs.run_files import columns_of, has_table, read_manifest, read_table
-from prism_mesa.runs.table_checks import RUN_TABLES
 
 _AGENTS: Final = "agents"
 _QUARTER: Final = "quarter"

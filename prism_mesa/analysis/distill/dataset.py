@@ -15,9 +15,9 @@ import numpy.typing as npt
 
 from prism_mesa.errors import DataError
 from prism_mesa.reasoner import Answer, PlacedQuestion, Question, Reasoner
-from prism_mesa.runs.lifecycle import as_before
 from prism_mesa.runs.manifest import Manifest, read_run
 from prism_mesa.runs.recorded import recorded_config
+from prism_mesa.runs.rounds import as_before
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.posts import NO_PARENT
 from prism_mesa.statechart import AgentState

@@ -33,7 +33,7 @@ from prism_mesa.reasoner import DistilledModel, RuleReasoner
 from prism_mesa.reasoner.distilled import FILE, FORMAT, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, NAMES, feature_columns
 from prism_mesa.reasoner.rule import detailed_columns_of
-from prism_mesa.runs.folder import new_folder
+from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.run_files import folder_of
 from prism_mesa.statechart import AgentState
 

@@ -19,13 +19,14 @@ from prism_mesa.llm import Ledger
 from prism_mesa.llm.params import STAND_INS
 from prism_mesa.params import merged
 from prism_mesa.runs.config import Config, make_config
-from prism_mesa.runs.csv_tables import write_csv
-from prism_mesa.runs.folder import make_folder
-from prism_mesa.runs.lifecycle import RunResult, as_before
+from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.recorded import config_to_run_anew, recorded_rounds
+from prism_mesa.runs.records.csv_tables import write_csv
+from prism_mesa.runs.records.folder import make_folder
+from prism_mesa.runs.records.table_checks import check_written
+from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import run
-from prism_mesa.runs.table_checks import check_written
 from prism_mesa.tables import Column, TableSchema
 
 SHARES: Final = (0.0, 0.25, 0.5, 1.0)

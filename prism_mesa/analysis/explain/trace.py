@@ -19,9 +19,9 @@ from prism_mesa.llm import Ledger, StoredAnswer
 from prism_mesa.reasoner import Answer, Question, Reasoner
 from prism_mesa.runs.archive import row_of
 from prism_mesa.runs.config import Config
-from prism_mesa.runs.lifecycle import as_before
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.recorded import recorded_config
+from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST
@@ -30,7 +30,8 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.choices import ask_alone, choice_draws
 from prism_mesa.social.round.presence import chances_online, draws_of_coming
 from prism_mesa.social.state.population import NO_POST
-from prism_mesa.social.state.posts import NO_TEXT, POST
+from prism_mesa.social.state.posts import POST
+from prism_mesa.social.state.texts import NO_TEXT
 from prism_mesa.statechart import AgentState, Transition
 
 _ACTIVITIES: Final = get_args(ActivityKind.__value__)

@@ -32,8 +32,8 @@ from prism_mesa.llm import Ledger, RunPosition
 from prism_mesa.llm.clients.embedded import SMOLLM2_NAME
 from prism_mesa.params import require_overrides, require_whole_number
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
-from prism_mesa.runs.folder import new_folder
-from prism_mesa.runs.machine import provenance, wall_clock
+from prism_mesa.runs.process.machine import provenance, wall_clock
+from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.run_files import LEDGER, check_out, folder_of
 from prism_mesa.social.content.activity import in_words
 from prism_mesa.streams import digest64, fresh_seed

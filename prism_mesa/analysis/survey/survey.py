@@ -45,16 +45,11 @@ from prism_mesa.llm.formats.multiple_choice import MultipleChoice
 from prism_mesa.params import require_overrides, require_whole_number, shown
 from prism_mesa.runs.archive import AgentSnapshot, RunRecords
 from prism_mesa.runs.config import Config
-from prism_mesa.runs.csv_tables import write_csv
-from prism_mesa.runs.folder import RunFolder
-from prism_mesa.runs.lifecycle import (
-    RunBrokenError,
-    RunInterruptedError,
-    RunResult,
-    RunTimer,
-    run_to_completion,
-)
+from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
+from prism_mesa.runs.records.csv_tables import write_csv
+from prism_mesa.runs.records.folder import RunFolder
+from prism_mesa.runs.rounds import RunTimer
 from prism_mesa.runs.run_files import check_out, folder_of
 from prism_mesa.streams import Streams, digest64
 
@@ -194,6 +189,11 @@ class _Survey:
     def total(self) -> int:
         """How many answers there are to be."""
         return len(WAVES) * len(self.rows) * len(self.replies)
+
+    @property
+    def checkpoint_every(self) -> int:
+        """0: what was answered stands in the ledger, and a survey is short."""
+        return 0
 
     def scope(self) -> str:
         """Return a name for all surveys in which the same is asked."""

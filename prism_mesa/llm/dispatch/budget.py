@@ -2,12 +2,14 @@
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from prism_mesa.errors import DataError
 from prism_mesa.llm.params import LLMParams
+from prism_mesa.snapshot import Plain, Restorable
 
 _NO_LIMIT = math.inf
 
@@ -34,6 +36,21 @@ class _Allowance:
     def _all(self) -> tuple[float, float, float]:
         return self.calls, self.tokens, self.seconds
 
+    def left(self) -> list[float | None]:
+        """Return what is left of calls, tokens and seconds; None is no limit."""
+        return [None if n == _NO_LIMIT else n for n in self._all()]
+
+    def leave(self, left: Sequence[float | None]) -> None:
+        """Take back what `left` returned; no more of anything than there is.
+
+        Raises:
+            DataError: If it is something else.
+        """
+        if len(left) != 3 or not all(n is None or type(n) in (int, float) for n in left):
+            raise DataError("a budget: is no calls, tokens and seconds")
+        given = (_NO_LIMIT if n is None else n for n in left)
+        self.calls, self.tokens, self.seconds = map(min, self._all(), given)
+
     def take(self, calls: int, tokens: int) -> None:
         self.calls -= calls
         self.tokens -= tokens
@@ -50,7 +67,7 @@ def _allowances(own: LLMParams) -> tuple[_Allowance, _Allowance]:
 
 
 @dataclass
-class Budget:
+class Budget(Restorable):
     """Calls, tokens and seconds that are left.
 
     For a call the most tokens that it can take are set aside before it goes out, and what it did not take is given back
@@ -73,6 +90,17 @@ class Budget:
     def __post_init__(self) -> None:
         self.refill()
         self.limited = (self._run, self._round) != (_Allowance(), _Allowance())
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return what is left, while nothing is out."""
+        return {"run": self._run.left(), "round": self._round.left(), "now": self._now}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned."""
+        self.refill()
+        self._run.leave(kept["run"])
+        self._round.leave(kept["round"])
+        self._now = None if kept["now"] is None else int(kept["now"])
 
     def refill(self) -> None:
         """Let all limits begin anew."""

@@ -10,7 +10,7 @@ import asyncio
 import threading
 from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, ClassVar, cast
 from weakref import finalize
 
 from prism_mesa.errors import OracleError
@@ -24,9 +24,10 @@ from prism_mesa.llm.errors import UselessAnswerError
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, answer_key
 from prism_mesa.llm.params import SHORTFALLS, LLMParams, Source
+from prism_mesa.snapshot import Restorable
 
 
-class LLMGateway[Q, A, P: LLMParams](Closing):
+class LLMGateway[Q, A, P: LLMParams](Closing, Restorable):
     """Puts questions of one kind to an LLM, in an event loop of its own: it works wherever a loop already runs.
 
     Questions with equal keys (prompt, options, LLM, decoding) are asked once. Of those that wait for it the first, by
@@ -44,6 +45,8 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
         reasons: Answers that did not come, so far, by reason.
         usage: What was spent so far: `calls`, `prompt_tokens`, `completion_tokens`.
     """
+
+    changes: ClassVar[tuple[str, ...]] = ("counts", "reasons", "usage", "budget", "store")
 
     def __init__(
         self, params: P, store: AnswerStore | None, *, kind: str, note: str, budget: Budget | None = None
@@ -246,6 +249,16 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
         self._waiting[pending.key] = pending
         self._dispatcher_of_this_loop().put(pending)
 
+    async def _ask_or_repeat(self, pending: PendingQuestion[Q, A]) -> Completion:
+        """Return what the LLM said to a question before the run was stopped, or else asks it."""
+        before = self.store.said_before(pending.key)
+        if before is None:
+            return await self._ask(pending)
+        stored, attempts = before
+        self.usage["calls"] += attempts - 1
+        pending.attempts = attempts - 1
+        return Completion(stored.raw, stored.prompt_tokens, stored.completion_tokens, stored.latency_ms)
+
     # The way back
 
     def _call_is_done(self, asked: PendingQuestion[Q, A]) -> None:
@@ -293,6 +306,10 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
         """Write to `ledger` from now on, if there is one, as the run of this name (see `AnswerStore.run`)."""
         self.store.begin(ledger, run)
 
+    def go_on(self, ledger: Ledger, run: str, round_: int) -> None:
+        """Go on with a run that was stopped, from a round on (see `AnswerStore.go_on`)."""
+        self.store.go_on(ledger, run, round_)
+
     def _loop(self) -> LoopThread:
         with self._making:
             if self._background is None or not self._background.is_here:
@@ -304,7 +321,7 @@ class LLMGateway[Q, A, P: LLMParams](Closing):
     def _dispatcher_of_this_loop(self) -> Dispatcher[Q, A]:
         if self._dispatcher is None:
             self._dispatcher = Dispatcher(
-                self._ask,
+                self._ask_or_repeat,
                 self._read,
                 self._call_is_done,
                 self._answer_is_useless,

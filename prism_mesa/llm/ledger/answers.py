@@ -8,16 +8,17 @@ from collections import deque
 from collections.abc import Mapping
 from typing import Any
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm.ledger.database import AskedRow, Ledger, StoredAnswer, decoding_text
 from prism_mesa.llm.params import LedgerMode
+from prism_mesa.snapshot import Plain, Restorable, plain, restored
 
 _WHERE = "reasoner.ledger"
 _AT_HAND = 1 << 16
 """Answers that are kept in memory, where the run's own ledger holds them all."""
 
 
-class AnswerStore:
+class AnswerStore(Restorable):
     """Answers that are known, by key, and where new ones are written.
 
     Args:
@@ -42,6 +43,7 @@ class AnswerStore:
         self.run = ""
         self._known: dict[str, str] = {}
         self._forgot = False
+        self._again: dict[str, int] = {}
         self._past: dict[tuple[int, int, int], deque[AskedRow]] | None = None
         self._llms: set[tuple[str, str, str]] | None = None
 
@@ -56,8 +58,46 @@ class AnswerStore:
         """
         self.own, self.run = own, run
         self._known.clear()
+        self._again.clear()
         self._forgot = False
         self._past = None
+
+    def go_on(self, own: Ledger, run: str, round_: int) -> None:
+        """Go on with a run of this name from a round on, after `begin` in another process.
+
+        What it was answered in that round or later counts as not asked: it is handed out when it is asked again (see
+        `said_before`), so that nobody is asked twice, and all is counted as if the run had never been stopped.
+
+        Raises:
+            DataError: If a ledger cannot be read or written.
+        """
+        self.begin(own, run)
+        self._forgot = True
+        if self.mode != "replay":
+            self._again = own.unsettled(run, round_)
+        if self.mode == "cache":
+            for key in own.found_since(run, round_):
+                self._again.pop(key, None)
+        own.forget_asked(run, round_)
+        if self.shared is not None and self.mode != "replay":
+            self.shared.forget_asked(run, round_)
+
+    def said_before(self, key: str) -> tuple[StoredAnswer, int] | None:
+        """Return, once, what the LLM said before the run was stopped, and in how many attempts; else None."""
+        attempts = self._again.pop(key, None)
+        stored = None if attempts is None or self.own is None else self.own.get(key)
+        return None if stored is None or attempts is None else (stored, attempts)
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return the answers that are known; None if the run's own ledger holds them all."""
+        return {"known": None if self.own is not None else plain(self._known)}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned, after `begin`."""
+        known = restored(kept["known"])
+        self._known, self._forgot = known or {}, known is None
+        if not isinstance(self._known, dict) or not all(map(_is_text, (*self._known, *self._known.values()))):
+            raise DataError("AnswerStore: is no answers by key")
 
     def knows(self, llm: str, digest: str, decoding: Mapping[str, Any]) -> bool:
         """Return whether the shared ledger holds answers of an LLM, asked like that: then its keys are known."""
@@ -67,6 +107,8 @@ class AnswerStore:
 
     def raw_of(self, key: str) -> str | None:
         """Return what the LLM said to the question of a key, or None if nobody knows."""
+        if key in self._again:
+            return None
         raw = self._known.get(key)
         if raw is None and self._forgot and self.own is not None:
             stored = self.own.get(key)
@@ -127,3 +169,7 @@ class AnswerStore:
         """Close the shared ledger."""
         if self.shared is not None:
             self.shared.close()
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)

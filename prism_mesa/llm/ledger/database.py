@@ -290,6 +290,55 @@ class Ledger(Closing):
         """Return the runs that have rows in `asked`, the latest first."""
         return [str(run) for (run,) in self._rows("SELECT run FROM asked GROUP BY run ORDER BY max(rowid) DESC")]
 
+    def unsettled(self, run: str, round_: int) -> dict[str, int]:
+        """Return the keys of answers that a run did not have yet when a round began, with the attempts they took.
+
+        They came in that round or later, or of what they were for nothing was written down any more.
+        """
+        known = "SELECT key FROM asked WHERE run = ? AND round < ? AND source IN ('llm', 'cache')"
+        keys = self._rows(f"SELECT key FROM answers WHERE key NOT IN ({known})", (run, round_))  # noqa: S608 - ours
+        told = "SELECT key, max(attempts) FROM asked WHERE run = ? AND round >= ? AND source = 'llm' GROUP BY key"
+        took = {str(key): int(attempts) for key, attempts in self._rows(told, (run, round_))}
+        return {str(key): max(took.get(key, 1), 1) for (key,) in keys}
+
+    def found_since(self, run: str, round_: int) -> set[str]:
+        """Return the keys of answers that a run, from a round on, took from elsewhere and never asked for."""
+        which = "SELECT key FROM asked WHERE run = ? AND round >= ? AND source = "
+        rows = self._rows(f"{which} 'cache' EXCEPT {which} 'llm'", (run, round_) * 2)
+        return {str(key) for (key,) in rows}
+
+    def forget_asked(self, run: str, round_: int) -> None:
+        """Delete what a run asked from a round on; answers stay.
+
+        Raises:
+            DataError: As `write`.
+        """
+        self._change("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
+
+    def sizes(self, run: str, before: int) -> tuple[int, int]:
+        """Return how many answers there are, and how many rows of what a run asked before a round."""
+        [(answers,)] = self._rows("SELECT count(*) FROM answers")
+        [(asked,)] = self._rows("SELECT count(*) FROM asked WHERE run = ? AND round < ?", (run, before))
+        return int(answers), int(asked)
+
+    def sync(self) -> None:
+        """Have all that was written reach the disk, so that not even a power failure takes it away.
+
+        Raises:
+            DataError: As `write`.
+        """
+        self._change("PRAGMA wal_checkpoint(PASSIVE)")
+
+    def _change(self, query: str, values: tuple[Any, ...] = ()) -> None:
+        db = self._db
+        if isinstance(db, ReadOnlyFile):
+            raise DataError(f"ledger {self.path}: cannot be written: it was opened to be read only")
+        with self._lock:
+            try:
+                db.execute(query, values).fetchall()
+            except FAULTS as error:
+                raise self._fault(error, "written") from error
+
     def close(self) -> None:
         """Close the file; doing it twice does no harm."""
         with self._lock:

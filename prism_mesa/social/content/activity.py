@@ -11,7 +11,8 @@ from prism_mesa.domain import POST_KINDS
 from prism_mesa.social.behavior import ENGAGING
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import NO_POST, unpacked_move
-from prism_mesa.social.state.posts import NO_PARENT, NO_TEXT
+from prism_mesa.social.state.posts import NO_PARENT
+from prism_mesa.social.state.texts import NO_TEXT
 
 type ActivityKind = Literal["post", "like", "reply", "reshare"]
 

@@ -1,12 +1,13 @@
 """Who has engaged with what: what counts once is one number."""
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.snapshot import Restorable
+from prism_mesa.snapshot import Plain, Restorable, is_column, require
 from prism_mesa.social.state.population import Rows
 
 type Mask = npt.NDArray[np.bool_]
@@ -24,12 +25,18 @@ class Engagements(Restorable):
         carried: Rows that came into this round with a post at hand, or with engagements since the last commit.
     """
 
-    changes = ("_parts", "beside", "carried")
+    changes = ("_parts", "beside")
 
     def __init__(self) -> None:
         self._parts: list[Keys] = []
         self.beside: set[int] = set()
         self.carried: Rows = np.zeros(0, np.int32)
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned."""
+        super().restore(kept)
+        for keys in self._parts:
+            require(is_column(keys) and keys.dtype == np.int64 and len(keys) > 0, "engagements are no keys")
 
     def add(self, keys: Keys) -> None:
         """Remember likes and reshares; `keys` ascend."""

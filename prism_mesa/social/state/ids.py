@@ -1,6 +1,6 @@
 """Agents' ids and names, as lists of text that are not stored as such."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, Self, overload
 
 import numpy as np
@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from prism_mesa.errors import printable
-from prism_mesa.snapshot import Restorable
+from prism_mesa.snapshot import Plain, Restorable, require, require_within
 
 type Rows = npt.NDArray[np.integer[Any]]
 type Objects = npt.NDArray[np.object_]
@@ -93,6 +93,11 @@ class Ids(Labels, Restorable):
 
     def _label(self, row: int) -> str:
         return str(self._base[row]) if row < len(self._base) else self._added[row - len(self._base)]
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned."""
+        super().restore(kept)
+        require(all(isinstance(label, str) for label in self._added), "an agent's id is no text")
 
     @property
     def is_range(self) -> bool:
@@ -196,6 +201,13 @@ class Names(Labels, Restorable):
     def _label(self, row: int) -> str:
         name = self._given.get(row)
         return self._pool[self._codes[row]] if name is None else name
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned."""
+        super().restore(kept)
+        require_within("an agent's name", self._codes, 0, len(self._pool))
+        for row, name in self._given.items():
+            require(type(row) is int and 0 <= row < len(self) and isinstance(name, str), "an agent's name is no text")
 
     def __setitem__(self, row: int | slice, name: str | Sequence[str]) -> None:
         if isinstance(row, slice):

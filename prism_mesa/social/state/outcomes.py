@@ -57,6 +57,11 @@ class Outcomes(Restorable):
         first, last = posts.first_visible(round_, window), posts.first_visible(round_ + 1, 1)
         add_attention(posts.root[first:last], posts.impressions, self._known, posts.author, self.attention)
 
+    def is_of(self, posts: Posts) -> bool:
+        """Return whether nothing was taken in but what posts have."""
+        known = self._known[: len(posts)]
+        return 0 <= self._seen <= len(posts) and bool((known <= posts.impressions[: len(known)]).all())
+
     def row(self, totals: "dict[str, int]") -> dict[str, float]:
         """Return `OUTCOME_FIELDS`, given the totals so far.
 

@@ -1,6 +1,6 @@
 """All agents' fields, one array per field; row i is agent i."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -10,7 +10,8 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import counted
 from prism_mesa.kernels import walk_arrays
-from prism_mesa.snapshot import Restorable
+from prism_mesa.snapshot import Plain, Restorable, plain, require, require_within, restored, restored_like
+from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -69,6 +70,32 @@ class Population(Restorable):
 
     def __len__(self) -> int:
         return len(self.state)
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return all columns; of feeds only the posts in them, one feed behind the other."""
+        readers = np.flatnonzero(self.n_feed)
+        parts = [self.feed[rows][self._in_feed(rows)] for part in blocks(len(readers)) for rows in (readers[part],)]
+        own = {name: plain(getattr(self, name)) for name in self.changes if name != "feed"}
+        return own | {"feed": np.concatenate([np.zeros(0, np.int32), *parts])}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned; feeds that were longer than they can be now lose their ends."""
+        shown = restored_like("Population.feed", kept["feed"], np.zeros(0, np.int32))
+        n_feed = restored_like("Population.n_feed", kept["n_feed"], self.n_feed).astype(np.int64)
+        self.ids.restore(kept["ids"])
+        require(len(n_feed) == len(self.ids), "there are not as many feeds as agents")
+        require(int(n_feed.sum()) == len(shown), "feeds have not the posts that they should")
+        size = self.feed.shape[1]
+        super().restore({**kept, "feed": np.zeros((len(n_feed), size), np.int32)})  # takes memory where it is filled
+        row = np.repeat(np.arange(len(n_feed)), n_feed)
+        place = np.arange(len(shown)) - np.repeat(np.cumsum(n_feed) - n_feed, n_feed)
+        fits = place < size
+        self.feed[row[fits], place[fits]] = shown[fits]
+        self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
+
+    def _in_feed(self, rows: Rows) -> npt.NDArray[np.bool_]:
+        """Return which places of feeds have a post, shape (rows, feed size)."""
+        return np.asarray(np.arange(self.feed.shape[1]) < self.n_feed[rows, None])
 
     def __repr__(self) -> str:
         return f"<Population: {counted(len(self), 'agent')}>"
@@ -129,12 +156,30 @@ class History(Restorable):
 
     ENTRY: Final = np.dtype([("move", np.uint16), ("clock", np.int32), ("post", np.int32)])
 
-    changes = ("ring", "count")
-
     def __init__(self, n: int, depth: int) -> None:
         self.depth = depth
         self.ring = np.zeros((n, depth), self.ENTRY)
         self.count = np.zeros(n, np.int64)
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return all rings; while most of them is empty, the entries only, one ring behind the other."""
+        is_full = 2 * int(np.minimum(self.count, self.depth).sum()) > self.ring.size
+        return {"count": self.count, "ring": self.ring if is_full else self.ring[self._used()]}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Bring back what `snapshot` returned."""
+        self.count = restored_like("History.count", kept["count"], self.count)
+        require_within("a history's length", self.count, 0, 2**62)
+        ring = restored(kept["ring"])
+        is_full = ring.ndim == 2
+        shape = (len(self.count), self.depth) if is_full else (int(np.minimum(self.count, self.depth).sum()),)
+        require(ring.dtype == self.ENTRY and ring.shape == shape, "histories have not the entries that they should")
+        self.ring = ring if is_full else np.zeros((len(self.count), self.depth), self.ENTRY)
+        if not is_full:
+            self.ring[self._used()] = ring
+
+    def _used(self) -> npt.NDArray[np.bool_]:
+        return np.asarray(np.arange(self.depth) < self.count[:, None])
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""

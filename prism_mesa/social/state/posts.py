@@ -12,7 +12,7 @@ from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.errors import DataError
 from prism_mesa.kernels import walk_arrays
 from prism_mesa.kernels.walk_arrays import PostTable
-from prism_mesa.snapshot import Plain, Restorable, plain, restored
+from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
@@ -116,7 +116,11 @@ class Posts(Restorable):
             if columns[name].dtype != kind or columns[name].shape != (self.n,):
                 raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
             self._columns[name][: self.n] = columns[name]
-        self._recent = restored(kept["recent"])
+        self._recent = restored_like("Posts.recent", kept["recent"], self._recent)
+        require(len(self._recent) <= self.window, "velocity counts more rounds than its window")
+        for roots in self._recent:
+            require(is_column(roots), "velocity counts no posts")
+            require_within("a root of velocity", roots, 0, self.n)
         self._all_texts.restore(kept["texts"])
 
     def add(
@@ -175,9 +179,9 @@ class Posts(Restorable):
         """All texts, those written during the run too: what `text_id` points into."""
         return self._all_texts.texts
 
-    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None) -> Ids:
+    def add_texts(self, texts: Sequence[str], about: Sequence[int] | None = None, *, with_media: bool = False) -> Ids:
         """Keep texts written during the run and return their ids (see `Texts.add`)."""
-        return self._all_texts.add(texts, about)
+        return self._all_texts.add(texts, about, with_media=with_media)
 
     def media(self, text_id: int) -> tuple[str, str]:
         """Return type and description of a text's media, empty if it has none."""
@@ -215,7 +219,7 @@ class Posts(Restorable):
             heads = [_HOW[code] for code in parts[2].tolist()]
             seen = [f"{w} ({how}: {self.texts[c]})" for w, how, c in zip(own, heads, about, strict=True)]
             words[some] = self.add_texts(own, about)[which]
-            text_id[some] = self._all_texts.add(seen, about, with_media=True)[which]
+            text_id[some] = self.add_texts(seen, about, with_media=True)[which]
         return text_id, words
 
     def has_media(self, ids: Ids) -> npt.NDArray[np.bool_]:

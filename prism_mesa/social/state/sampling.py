@@ -33,7 +33,7 @@ class Recorded(Restorable):
         n_engaged: Engagements of each agent so far, recorded or not, shape (n,). Counted where records are kept.
     """
 
-    changes = ("shares", "n_engaged")
+    changes = ("n_engaged",)
 
     def __init__(self, shares: dict[str, float], n: int, streams: Streams) -> None:
         self.shares = shares

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError
-from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.snapshot import Plain, Restorable, plain, require, restored
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.corpus import Corpus
 
@@ -48,7 +48,7 @@ class Texts(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return the texts that were written in the run, with what they are about."""
         own = len(self.corpus.texts)
-        written = {"texts": self.texts[own:], "about": self._about, "shows": self._shows}
+        written = {"texts": self.texts[own:], "about": plain(self._about), "shows": plain(self._shows)}
         return written | {"vectors": self.vectors[own:], "corpus": self._checksum()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
@@ -61,11 +61,13 @@ class Texts(Restorable):
             raise DataError("the texts are not those of the run: has posts.file, or the embedder, changed since?")
         new, first, vectors = kept["texts"], len(self.corpus.texts), kept["vectors"]
         n_topics = self._vectors.shape[1]
-        if not len(new) == len(kept["about"]) == len(kept["shows"]) or vectors.shape != (len(new), n_topics):
-            raise DataError("Texts: its columns differ in length")
-        self.texts = [*self.corpus.texts, *map(str, new)]
-        self._about, self._shows = list(map(int, kept["about"])), list(map(int, kept["shows"]))
-        self._ids = {key: first + i for i, key in enumerate(zip(new, self._about, self._shows, strict=True))}
+        about, shows = restored(kept["about"]), restored(kept["shows"])
+        require(len(new) == len(about) == len(shows), "its texts differ in number")
+        require(vectors.shape == (len(new), n_topics) and vectors.dtype == np.int8, "its texts have no topics")
+        require(all(isinstance(text, str) for text in new), "a text is none")
+        require(all(type(i) is int and NO_TEXT <= i < first for i in (*about, *shows)), "a text is about none there is")
+        self.texts, self._about, self._shows = [*self.corpus.texts, *new], about, shows
+        self._ids = {key: first + i for i, key in enumerate(zip(new, about, shows, strict=True))}
         self.with_media = np.concatenate([self.with_media[:first], self._have_media(first)])
         self._keep_vectors(first, vectors)
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 import yaml
 
 from prism_mesa.errors import DataError, said_openly
-from prism_mesa.runs.machine import provenance
+from prism_mesa.runs.process.machine import provenance
 from prism_mesa.studies.calibration.plan import CalibrationPlan, Values
 from prism_mesa.studies.folder import StudyFolder, write_text
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 from prism_mesa.errors import ConfigError, PrismError, counted
 from prism_mesa.params import merged, nested, shown, validated
 from prism_mesa.runs.config import Config
+from prism_mesa.runs.identity import Identity, identity_of
 from prism_mesa.studies.calibration.params import CalibrationParams, Span
 from prism_mesa.studies.calibration.space import Axis, Space
-from prism_mesa.studies.design.identity import Identity, identity_of
 from prism_mesa.studies.design.models import check_models
 from prism_mesa.studies.design.points import check_keys, is_whole
 from prism_mesa.studies.design.study_design import StudyDesign, design_study

@@ -11,9 +11,10 @@ from prism_mesa.errors import ConfigError, PrismError
 from prism_mesa.params import merged, nested, validated
 from prism_mesa.reasoner import Reasoner, make_reasoner
 from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.runs.identity import Identity, identity_of
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.streams import digest64
-from prism_mesa.studies.design.identity import Identity, identity_of, shortest
+from prism_mesa.studies.design.identity import shortest
 from prism_mesa.studies.design.points import Points, check_keys, make_points
 from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.params import StudyParams, flat

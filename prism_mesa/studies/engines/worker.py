@@ -15,9 +15,10 @@ import pyarrow as pa
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shortened
 from prism_mesa.runs.config import make_config
-from prism_mesa.runs.in_memory import RowsInMemory
 from prism_mesa.runs.lifecycle import RunBrokenError
-from prism_mesa.runs.machine import peak_memory_mb
+from prism_mesa.runs.process.machine import peak_memory_mb
+from prism_mesa.runs.records.in_memory import RowsInMemory
+from prism_mesa.runs.resume import go_on_in
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.studies.engines.job import Job, Outcome
@@ -86,8 +87,11 @@ type _Tables = Callable[[str], pd.DataFrame]
 
 
 def _kept(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
-    """Run, keep what ``prism run`` keeps, but for pictures, and return the summary and where tables are to be had."""
-    result = work.keep(job.folder, job.run, dated=False)
+    """Run, keep what ``prism run`` keeps, but for pictures, and return the summary and where tables are to be had.
+
+    A run that was killed after a checkpoint goes on from there.
+    """
+    result = go_on_in(Path(job.folder) / job.run, work) or work.keep(job.folder, job.run, dated=False)
     return result.summary, result.table
 
 

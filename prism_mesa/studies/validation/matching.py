@@ -8,8 +8,8 @@ from typing import Any, Final
 from prism_mesa.errors import RunError
 from prism_mesa.params import merged, nested
 from prism_mesa.runs.config import Config, make_config
-from prism_mesa.runs.in_memory import RowsInMemory
-from prism_mesa.runs.lifecycle import as_before
+from prism_mesa.runs.records.in_memory import RowsInMemory
+from prism_mesa.runs.rounds import as_before
 from prism_mesa.runs.social import start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 

@@ -11,8 +11,8 @@ import pandas as pd
 
 from prism_mesa.errors import ConfigError, RunError, one_line
 from prism_mesa.runs.config import Config
+from prism_mesa.runs.identity import code_version, digest, identity_of
 from prism_mesa.studies.collect import run_table
-from prism_mesa.studies.design.identity import code_version, digest, identity_of
 from prism_mesa.studies.design.study_design import StudyDesign, design_study
 from prism_mesa.studies.driver import Engine, Progress
 from prism_mesa.studies.folder import StudyFolder, make_study_folder, open_folder, write_text

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.errors import DataError, counted
-from prism_mesa.runs.folder import make_folder
+from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.run_files import check_out
 from prism_mesa.studies.comparison.comparison import RunComparison, as_json, folder_name
 from prism_mesa.studies.folder import replacing, write_text

@@ -7,7 +7,7 @@ from typing import Any
 import yaml
 
 from prism_mesa.errors import said_openly
-from prism_mesa.runs.machine import provenance
+from prism_mesa.runs.process.machine import provenance
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.study.blocks import Block, Bullets, Code, Facts, Fold, Listing, Section, Words
 from prism_mesa.view.study.numbers import NOTHING

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from prism_mesa.errors import printable
-from prism_mesa.runs.folder import make_folder
+from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.studies.folder import write_text
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import SOURCES

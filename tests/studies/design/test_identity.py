@@ -1,5 +1,6 @@
 from prism_mesa import Config
-from prism_mesa.studies.design.identity import digest, identity_of, measure_version, shortest
+from prism_mesa.runs.identity import digest, identity_of
+from prism_mesa.studies.design.identity import measure_version, shortest
 
 
 def test_parts_do_not_run_together():

@@ -1,6 +1,8 @@
 """What is done for a job: run, kept or not, measured, collected, and why not."""
 
+import shutil
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -186,3 +188,30 @@ def test_a_measure_that_raises_is_named_and_the_run_is_kept(tmp_path):
         == "measures: own_measures:raises: raised ValueError: no such luck (own_measures.py, line 2, in raises)"
     )
     assert read_manifest(tmp_path / "good")["status"] == "done"
+
+
+def test_a_run_that_was_killed_after_a_checkpoint_goes_on_in_its_folder(tmp_path, monkeypatch):
+    job = good_job(5, tmp_path / "runs", keep="tables")
+    job = replace(job, config=job.config | {"checkpoint_every": 1})
+    whole, own, rounds = carry_out(replace(job, folder=str(tmp_path / "whole"))), tmp_path / "runs" / "good-5", []
+    step = SocialModel.step
+
+    def killed_in_the_last_round(model):
+        if model.round == 1 and not (tmp_path / "killed").exists() and "again" not in rounds:
+            shutil.copytree(own, tmp_path / "killed")
+        rounds.append(model.round + 1)
+        step(model)
+
+    monkeypatch.setattr(SocialModel, "step", lambda model: killed_in_the_last_round(model))
+    carry_out(job)
+    shutil.rmtree(own)
+    (tmp_path / "killed").rename(own)
+    rounds.append("again")
+    outcome = carry_out(job)
+    assert rounds[-2:] == ["again", 2]
+    assert (outcome.ending, outcome.measures) == ("done", whole.measures)
+    assert files_below(tmp_path / "runs") == [
+        f"good-5{name[len('good-5') :]}" for name in files_below(tmp_path / "whole")
+    ]
+    for file in own.glob("*.parquet"):
+        assert file.read_bytes() == (tmp_path / "whole" / "good-5" / file.name).read_bytes()

@@ -4,16 +4,17 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from prism_mesa.terminal import show_line
 
 _SAME_S: Final = 0.3
 """Signals that come so soon after another are the same one: a terminal, a scheduler and `uv run` all pass it on."""
 _WRITING: Final = "prism: the last tables are being written (once more ends it at once, without them)"
+_IN_ROUND: Final = "prism: the run is stopped after this round, and can go on later (once more ends it at once)"
 
 
 class TerminatedError(KeyboardInterrupt):
@@ -25,36 +26,45 @@ class EndAtOnceError(KeyboardInterrupt):
 
 
 class Stopping:
-    """What the signals do: the first ends the run, the next says that it is ending, one more ends it at once.
+    """What the signals do: the first ends the run in order, as soon as its round is over, the second at once.
 
     Attributes:
-        came: Whether one has come.
+        came: Which one came first; None if none did.
         writing: Whether the last tables are being written: then the first does not end the run any more.
+        in_round: Whether rounds are run.
     """
 
     def __init__(self) -> None:
-        self.came = False
+        self.came: int | None = None
         self.writing = False
-        self._said = False
+        self.in_round = False
         self._last = float("-inf")
 
     def handle(self, number: int, frame: FrameType | None) -> None:
         """Take a signal (see `signal.signal`).
 
         Raises:
-            KeyboardInterrupt: If it ends the run.
+            KeyboardInterrupt: If it ends what goes on now.
         """
         now = time.monotonic()
         if now - self._last < _SAME_S:
             return
-        self._last, before, self.came = now, self.came, True
-        if not (before or self.writing):
-            raise TerminatedError if number == signal.SIGTERM else KeyboardInterrupt
-        if self._said:
+        self._last, first = now, self.came is None
+        self.came = number if first else self.came
+        if not first:
             raise EndAtOnceError
-        self._said = True
+        if not (self.writing or self.in_round):
+            self.end()
         with suppress(RuntimeError, OSError, ValueError):  # something was just being printed, or stderr is closed
-            show_line(_WRITING, to=sys.stderr)
+            show_line(_WRITING if self.writing else _IN_ROUND, to=sys.stderr)
+
+    def end(self) -> NoReturn:
+        """End the run.
+
+        Raises:
+            KeyboardInterrupt: Always.
+        """
+        raise TerminatedError if self.came == signal.SIGTERM else KeyboardInterrupt
 
 
 @contextmanager
@@ -91,15 +101,32 @@ def last_tables() -> Iterator[Stopping]:
         stopping.writing = before
 
 
-def go_on() -> None:
-    """Raise what a signal raised that came before, and was lost: Python drops what is raised in a finalizer.
+@contextmanager
+def whole_rounds() -> Iterator[Callable[[], bool]]:
+    """Let a signal not end a round in the block, but what follows it; yields what says whether one has come."""
+    stopping = _stopping() or Stopping()
+    before, stopping.in_round = stopping.in_round, True
+    try:
+        yield lambda: stopping.came is not None
+    finally:
+        stopping.in_round = before
+
+
+def stop_now() -> None:
+    """End the run, if a signal has come.
 
     Raises:
         KeyboardInterrupt: If there was one.
     """
     stopping = _stopping()
-    if stopping is not None and stopping.came:
-        raise KeyboardInterrupt
+    if stopping is not None and stopping.came is not None:
+        stopping.end()
+
+
+def came_first() -> int | None:
+    """Return the signal that came first in this thread's run, if one did."""
+    stopping = _stopping()
+    return None if stopping is None else stopping.came
 
 
 def _stopping() -> Stopping | None:

@@ -51,11 +51,16 @@ def provenance() -> dict[str, Any]:
         "status": "running",
         "started": wall_clock(),
         "working_directory": str(Path.cwd()),
-        "packages": {name: _version(name) for name in _PACKAGES},
+        "packages": package_versions(),
         "python": platform.python_version(),
         "machine": platform.platform(),
         "git": _git_revision(),
     }
+
+
+def package_versions() -> dict[str, str | None]:
+    """Return the versions of the packages that a run depends on; None of one that is not installed."""
+    return {name: _version(name) for name in _PACKAGES}
 
 
 def wall_clock() -> str:

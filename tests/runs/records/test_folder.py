@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs import folder as store
-from prism_mesa.runs.arrow_rows import named
-from prism_mesa.runs.folder import RunFolder, make_folder
+from prism_mesa.runs.records import folder as store
+from prism_mesa.runs.records.arrow_rows import named
+from prism_mesa.runs.records.folder import RunFolder, make_folder
+from prism_mesa.runs.records.reopened import ReopenedFolder, check_parts
 from prism_mesa.runs.run_files import count_rows, read_manifest, read_table
 from prism_mesa.tables import Column, TableSchema
 
@@ -300,3 +301,52 @@ def test_a_table_without_a_schema_is_written_as_it_comes(folder):
     folder.close()
     assert pd.read_parquet(folder.path / "mine.parquet").to_dict("list") == {"round": [0, 1], "mood": ["good", "bad"]}
     assert pd.read_parquet(folder.path / "whole.parquet").to_dict("list") == {"n": [1.5]}
+
+
+def test_how_rows_came_in_leaves_no_trace_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PART_ROWS", 50_000)
+    texts = pd.Categorical.from_codes(np.arange(120_000) % 3, ["a", "b", "c"])
+    numbers = np.random.default_rng(1).integers(0, 9, 120_000).astype(np.int32)
+    made = []
+    for name, steps in (("once", 120_000), ("often", 7_000), ("seldom", 31_000)):
+        folder = folder_for(tmp_path, name)
+        for at in range(0, 120_000, steps):
+            rows = slice(at, at + steps)
+            folder.write("posts", {"text": texts[rows], "parent": numbers[rows], "likes": numbers[rows]})
+            if name == "often":
+                folder.snapshot()
+        folder.close()
+        made.append([part.read_bytes() for part in sorted((folder.path / "posts.parquet").iterdir())])
+    assert made[0] == made[1] == made[2]
+
+
+def test_a_folder_that_is_opened_again_is_written_further_from_where_it_stood(tmp_path, monkeypatch):
+    monkeypatch.setattr(store, "PART_ROUNDS", 2)
+
+    def write(folder, rounds):
+        for round_ in rounds:
+            folder.write("rounds", {"round": np.array([round_])})
+            folder.write("agents", {"agent": np.array([round_])})
+            folder.round_done()
+
+    folder, whole = folder_for(tmp_path, "stopped"), folder_for(tmp_path, "whole")
+    write(whole, range(8))
+    whole.close()
+    write(folder, range(5))
+    kept = folder.snapshot()
+    write(folder, range(5, 8))  # which is forgotten
+    folder.write_whole("posts", {"text": pd.Categorical(["x"]), "parent": [1], "likes": [2]})
+    folder.close()
+    (folder.path / ".agents.parquet").write_text("half")
+    check_parts(folder.path, kept, schemas(**TABLES))
+    again = ReopenedFolder(folder.path, schemas(**TABLES), kept)
+    again.remove_later()
+    assert names(again.path) == ["agents.parquet", "rounds.parquet"]
+    assert names(again.path / "rounds.parquet") == ["part-00000.parquet", "part-00001.parquet"]
+    write(again, range(5, 8))
+    again.close()
+    for table in ("rounds", "agents"):
+        parts = [
+            [part.read_bytes() for part in sorted((one.path / f"{table}.parquet").iterdir())] for one in (again, whole)
+        ]
+        assert parts[0] == parts[1]

@@ -6,8 +6,8 @@ import pytest
 from small_runs import TABLES, small
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.in_memory import RowsInMemory
 from prism_mesa.runs.lifecycle import RunBrokenError
+from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.social import run, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 

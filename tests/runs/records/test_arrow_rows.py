@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from prism_mesa.runs.arrow_rows import WaitingRows, arrow_table, joined
+from prism_mesa.errors import DataError
+from prism_mesa.runs.records.arrow_rows import WaitingRows, arrow_table, joined
 from prism_mesa.tables import Column, TableSchema
 
 SCHEMA = TableSchema("ticks", "a tick", tuple(Column(name, "int", "what it says") for name in ("round", "idle")))
@@ -72,3 +73,34 @@ def test_new_rows_are_none_until_columns_have_come():
     assert waiting.table().schema.names == ["round", "idle"]
     waiting.clear()
     assert waiting.is_new
+
+
+def test_rows_that_wait_come_back_from_their_bytes_and_go_on_waiting():
+    rows, never_stopped = WaitingRows(SCHEMA), WaitingRows(SCHEMA)
+    for one in (rows, never_stopped):
+        one.add(columns(0, 3))
+        one.add(columns(0, 3))
+    again = WaitingRows.of(SCHEMA, rows.snapshot())
+    for one in (again, never_stopped):
+        one.add(columns(0, 3))
+    assert again.table().equals(never_stopped.table())
+    assert len(again) == len(never_stopped) == 9
+
+
+def test_rows_of_which_none_came_in_stay_so_and_columns_without_rows_too():
+    rows = WaitingRows(SCHEMA)
+    assert rows.snapshot() is None
+    assert WaitingRows.of(SCHEMA, None).is_new
+    rows.add(columns(0, 0))
+    again = WaitingRows.of(SCHEMA, rows.snapshot())
+    assert (again.is_new, len(again)) == (False, 0)
+
+
+@pytest.mark.parametrize("damage", [lambda raw: raw[: len(raw) // 2], lambda raw: raw[:0], lambda raw: raw * 0])
+def test_bytes_that_are_no_rows_of_the_table_are_refused(damage):
+    rows = WaitingRows(SCHEMA)
+    rows.add(columns(0, 3))
+    with pytest.raises(DataError, match=r"^rows that wait are damaged: "):
+        WaitingRows.of(SCHEMA, damage(rows.snapshot()))
+    with pytest.raises(DataError, match=r"^rows that wait are damaged: table 'rounds' has the columns"):
+        WaitingRows.of(TableSchema("rounds", "a round", SCHEMA.columns[:1]), rows.snapshot())

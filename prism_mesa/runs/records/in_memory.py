@@ -7,7 +7,8 @@ from pathlib import Path
 import pandas as pd
 
 from prism_mesa.errors import DataError, did_you_mean
-from prism_mesa.runs.arrow_rows import Rows, WaitingRows
+from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows
+from prism_mesa.runs.work import Checkpointing
 from prism_mesa.tables import TableSchema
 
 
@@ -24,9 +25,11 @@ class RowsInMemory:
         path: None: there is no folder.
         cpu_s: CPU seconds that went into keeping rows.
         notes: What whoever made the run should know of its records: nothing.
+        checkpoints: None: none are made.
     """
 
     path: Path | None = None
+    checkpoints: Checkpointing | None = None
 
     def __init__(self, tables: Mapping[str, TableSchema], wanted: Collection[str] | None = None) -> None:
         self.cpu_s = 0.0

@@ -2,6 +2,7 @@
 
 import glob
 import json
+import os
 import shutil
 import time
 import warnings
@@ -14,10 +15,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError, PrismWarning, said_openly
-from prism_mesa.runs.arrow_rows import Rows, WaitingRows, arrow_table
-from prism_mesa.runs.lock import RunLock, require_free
+from prism_mesa.runs.process.lock import RunLock, require_free
+from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
 from prism_mesa.runs.run_files import MANIFEST, file_of
 from prism_mesa.runs.trust import sign
+from prism_mesa.runs.work import Checkpointing
+from prism_mesa.snapshot import Plain
 from prism_mesa.tables import TableSchema
 
 PART_ROWS = 1_000_000
@@ -42,17 +45,26 @@ class RunFolder:
         cpu_s: CPU seconds that went into writing so far.
         notes: What whoever made the run should know of its folder.
         lock: The lock that is held on it, which is told each round that begins; None if none is.
+        checkpoints: What makes checkpoints of the run; None: nothing does.
     """
 
     def __init__(self, out: Path, name: str, tables: Mapping[str, TableSchema], *, dated: bool = True) -> None:
-        self.path, aside = (new_folder(out, name), None) if dated else own_folder(out, name)
+        path, aside = (new_folder(out, name), None) if dated else own_folder(out, name)
+        self._begin(path, tables)
+        self.notes += [f"an earlier attempt at this run lies in {aside.name}"] if aside else []
+
+    def _begin(self, path: Path, tables: Mapping[str, TableSchema]) -> None:
+        """Begin to write into a folder."""
+        self.path = path
         self._tables = tables
         self._open: dict[str, tuple[int, WaitingRows]] = {}
         """Table -> parts written, rows waiting; one value, so that an interrupt cannot come in between."""
         self._rounds = 0
         self.cpu_s = 0.0
         self.lock: RunLock | None = None
-        self.notes: list[str] = [f"an earlier attempt at this run lies in {aside.name}"] if aside else []
+        self.notes: list[str] = []
+        self.checkpoints: Checkpointing | None = None
+        self._unsynced: list[Path] = []
 
     def write(self, table: str, columns: Rows) -> None:
         """Append rows to a table; columns are arrays of one length.
@@ -83,9 +95,9 @@ class RunFolder:
         parts.mkdir()
         n = 0
         for n, block in enumerate(blocks, start=1):
-            _write_file(arrow_table(block, self._tables.get(table)), parts / _part(n - 1))
+            _write_file(arrow_table(block, self._tables.get(table)), parts / part_name(n - 1))
         if n == 1:
-            (parts / _part(0)).replace(file)
+            (parts / part_name(0)).replace(file)
             parts.rmdir()
         else:
             if file.is_dir():
@@ -123,10 +135,31 @@ class RunFolder:
         rows = waiting.table()
         folder = file_of(self.path, table)
         folder.mkdir(exist_ok=True)
-        _write_file(rows[:PART_ROWS], folder / _part(part))
+        _write_file(rows[:PART_ROWS], folder / part_name(part))
+        self._unsynced.append(folder / part_name(part))
         rest = WaitingRows(self._tables.get(table), rows[PART_ROWS:] if len(rows) > PART_ROWS else None)
         self._open[table] = part + 1, rest
         return rest
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return how far it is written: parts, which are on the disk for good now, and rows that wait.
+
+        Raises:
+            OSError: If they cannot be brought there.
+        """
+        for file in self._unsynced:
+            _sync(file)
+        for folder in {file.parent for file in self._unsynced}:
+            _sync(folder)
+        self._unsynced.clear()
+        tables = {
+            table: {
+                "sizes": [(file_of(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
+                "waiting": waiting.snapshot(),
+            }
+            for table, (parts, waiting) in self._open.items()
+        }
+        return {"rounds": self._rounds, "cpu_s": self.cpu_s, "notes": list(self.notes), "tables": tables}
 
     def write_manifest(self, manifest: Mapping[str, Any]) -> None:
         """Write manifest.json, in one piece, signed (`trust.sign`), without passwords of addresses."""
@@ -212,7 +245,19 @@ def _number(folder: Path) -> int:
     return int(number) if number.isdecimal() else 0
 
 
-def _part(number: int) -> str:
+def _sync(path: Path) -> None:
+    """Have a file or folder reach the disk; Windows opens no folders."""
+    if os.name == "nt" and path.is_dir():
+        return
+    number = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(number)
+    finally:
+        os.close(number)
+
+
+def part_name(number: int) -> str:
+    """Return the name of a part of a table, counted from 0."""
     return f"part-{number:05d}.parquet"
 
 
@@ -222,7 +267,7 @@ def _write_file(table: pa.Table, file: Path) -> None:
     steps = [f.name for f in table.schema if pa.types.is_integer(f.type)]
     part = file.with_name(f".{file.name}")
     pq.write_table(
-        table,
+        table.combine_chunks(),  # how rows came in, and where a run was stopped, leaves no trace
         part,
         compression="zstd",
         compression_level=1,

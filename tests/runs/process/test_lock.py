@@ -14,9 +14,9 @@ import pytest
 from small_runs import small, table_bytes
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs import lock as locks
-from prism_mesa.runs.folder import own_folder
-from prism_mesa.runs.lock import LOCK, held, last_holder, lock_run, require_free, take
+from prism_mesa.runs.process import lock as locks
+from prism_mesa.runs.process.lock import LOCK, held, last_holder, lock_run, require_free, take
+from prism_mesa.runs.records.folder import own_folder
 from prism_mesa.runs.social import run
 
 fcntl = pytest.importorskip("fcntl")
@@ -27,7 +27,7 @@ GONE = 2**22 + 1
 HOLDING = """
 import os, sys, time
 from pathlib import Path
-from prism_mesa.runs.lock import lock_run
+from prism_mesa.runs.process.lock import lock_run
 
 with lock_run(Path(sys.argv[1])) as lock:
     lock.note_round(7)

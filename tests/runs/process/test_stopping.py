@@ -13,12 +13,14 @@ from contextlib import suppress
 import pytest
 from small_runs import small, table_bytes
 
-from prism_mesa import run
-from prism_mesa.runs import stopping
+from prism_mesa import SocialModel, run
+from prism_mesa.api.runs import resume
+from prism_mesa.runs.process import stopping
+from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.run_files import read_manifest, read_table
-from prism_mesa.runs.stopping import ended_by_signals
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+IN_ROUND = "prism: the run is stopped after this round, and can go on later (once more ends it at once)\n"
 AGAIN = "prism: the last tables are being written (once more ends it at once, without them)\n"
 
 
@@ -52,7 +54,7 @@ def only(folder):
 @pytest.mark.parametrize("number", SIGNALS)
 def test_a_signal_ends_a_run_and_keeps_what_was_recorded(number, tmp_path):
     said = "round 1: interrupted" + (" by SIGTERM" if number == signal.SIGTERM else "")
-    with pytest.raises(KeyboardInterrupt, match=rf"{said} \(what was recorded is kept there\)") as stop:
+    with pytest.raises(KeyboardInterrupt, match=rf"{said} \(what was recorded is kept there; 'prism") as stop:
         run(small(), out=tmp_path, pictures=False, on_round=lambda done: send(number) if done == 2 else None)
     folder = only(tmp_path)
     assert (read_manifest(folder)["status"], read_manifest(folder)["error"]) == ("interrupted", said)
@@ -135,20 +137,27 @@ def test_one_that_comes_while_the_last_tables_are_written_leaves_a_whole_run(tmp
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_second_one_waits_for_the_last_tables_and_is_told_so(tmp_path, writing, capsys):
-    writing.append(send)
-    with pytest.raises(KeyboardInterrupt, match=r"round 1: interrupted by SIGTERM \(what") as stop:
-        run(small(), out=tmp_path / "a", pictures=False, on_round=lambda done: send() if done == 2 else None)
-    writing.clear()
-    assert capsys.readouterr().err == AGAIN
-    assert stop.value.result.summary["rounds"] == 2
-    whole = run(small(rounds=2), out=tmp_path / "b", pictures=False).run_dir
-    assert table_bytes(only(tmp_path / "a")) == table_bytes(whole)
+def test_a_second_one_in_the_round_ends_at_once_and_the_folder_can_be_read(tmp_path, capsys):
+    def twice(done):
+        if done == 2:
+            send()
+            send()
+
+    said = r"round 1: interrupted by SIGTERM; ended at once, without its last tables \(what was recorded is kept"
+    with pytest.raises(KeyboardInterrupt, match=said) as stop:
+        run(small(checkpoint_every=1), out=tmp_path, pictures=False, on_round=twice)
+    folder = only(tmp_path)
+    assert capsys.readouterr().err == IN_ROUND
+    assert stop.value.result is None
+    assert read_manifest(folder)["status"] == "interrupted"
+    assert not list(folder.glob("*.parquet"))
+    whole = run(small(), out=tmp_path / "whole", pictures=False).run_dir
+    assert table_bytes(resume(folder, pictures=False)) == table_bytes(whole)
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_third_one_ends_at_once_and_the_folder_can_be_read(tmp_path, writing):
-    writing += [send, send]
+def test_a_second_one_while_the_last_tables_are_written_ends_at_once(tmp_path, writing):
+    writing.append(send)
     said = r"round 1: interrupted by SIGTERM; ended at once, without its last tables \(what was recorded is kept"
     with pytest.raises(KeyboardInterrupt, match=said) as stop:
         run(small(), out=tmp_path, pictures=False, on_round=lambda done: send() if done == 2 else None)
@@ -159,12 +168,34 @@ def test_a_third_one_ends_at_once_and_the_folder_can_be_read(tmp_path, writing):
     assert not (folder / "cascades.parquet").exists()
 
 
+def test_one_in_a_round_lets_it_come_to_its_end_and_be_kept(tmp_path, monkeypatch, capsys):
+    steps, own = [], SocialModel.step
+
+    def step(model):
+        if model.round == 0:
+            send(signal.SIGINT)
+        own(model)
+        steps.append(model.round)
+
+    monkeypatch.setattr(SocialModel, "step", step)
+    with pytest.raises(KeyboardInterrupt, match=r"'prism resume .*' continues it from round 2\)$"):
+        run(small(), out=tmp_path, pictures=False)
+    assert steps == [0, 1]
+    assert capsys.readouterr().err == IN_ROUND
+    assert read_table(only(tmp_path), "rounds")["round"].tolist() == [0, 1]
+
+
+def test_one_in_the_last_round_comes_too_late(tmp_path):
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted while its last tables were written \(.* and whole\)"):
+        run(small(), out=tmp_path, pictures=False, on_round=lambda done: send() if done == 3 else None)
+    assert read_manifest(only(tmp_path))["status"] == "done"
+
+
 @pytest.mark.usefixtures("impatient")
 def test_two_that_come_while_the_last_tables_of_a_whole_run_are_written_end_it_at_once(tmp_path, writing):
     writing += [send, send]
-    with pytest.raises(
-        KeyboardInterrupt, match=r"round 2: interrupted; ended at once, without its last tables"
-    ) as stop:
+    said = r"round 2: interrupted by SIGTERM; ended at once, without its last tables"
+    with pytest.raises(KeyboardInterrupt, match=said) as stop:
         run(small(), out=tmp_path, pictures=False)
     assert stop.value.result is None
     assert read_manifest(only(tmp_path))["status"] == "interrupted"

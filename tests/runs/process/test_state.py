@@ -15,14 +15,16 @@ from small_runs import small
 
 from prism_mesa import Interview, open_run, replay, run_economy, survey, why
 from prism_mesa.errors import DataError
-from prism_mesa.runs import state
-from prism_mesa.runs.lock import LOCK
+from prism_mesa.runs.process import state
+from prism_mesa.runs.process.lock import LOCK
+from prism_mesa.runs.process.state import RunState, state_of
 from prism_mesa.runs.run_files import MANIFEST, read_manifest, read_table
 from prism_mesa.runs.social import run
-from prism_mesa.runs.state import RunState, state_of
 from prism_mesa.studies.measures.finished import finished_run
 
 QUESTIONS = {"questions": [{"id": "q", "ask": "How are you?", "options": ["well", "ill"]}]}
+
+AGAIN = "starts it again, and asks nothing twice"
 
 
 def image(taken_in, to):
@@ -62,7 +64,7 @@ def test_a_run_without_a_lock_died_nobody_knows_where(died, tmp_path):
 
 
 def test_what_cannot_be_had_of_a_run_that_died_is_said_with_what_can_be_done(died):
-    way_on = rf"'prism resume {re.escape(str(died))}' continues it$"
+    way_on = rf"'prism resume {re.escape(str(died))}' starts it again, and asks nothing twice$"
     told = rf"^{re.escape(str(died))}: .*\(status died in round 2 of 3\).*; {way_on}"
     asks = (
         lambda: replay(died),
@@ -99,7 +101,10 @@ def test_a_run_that_was_given_things_in_python_goes_on_from_there(tmp_path):
         image(tmp_path / "a", tmp_path / "died")
 
     run(small(rounds=1), out=tmp_path / "a", prepare=lambda model: None, on_round=look)
-    with pytest.raises(DataError, match=r"; resume\(\.\.\.\) in Python, with what it was given there, continues it$"):
+    with pytest.raises(
+        DataError,
+        match=r"; resume\(\.\.\.\) in Python, with what it was given there, starts it again, and asks nothing twice$",
+    ):
         Interview(tmp_path / "died", 3, llm=lambda prompt: "x")
 
 
@@ -111,7 +116,7 @@ def test_an_interrupted_run_can_go_on_and_says_so(tmp_path):
         run(small(), out=tmp_path, on_round=impatient)
     [folder] = tmp_path.iterdir()
     assert open_run(folder).status == "interrupted"
-    told = r"\(status interrupted, 1 of 3 rounds\): there is nothing to compare; 'prism resume .*' continues it$"
+    told = rf"\(status interrupted, 1 of 3 rounds\): there is nothing to compare; 'prism resume .*' {AGAIN}$"
     with pytest.raises(DataError, match=told):
         replay(folder)
 
@@ -127,7 +132,10 @@ def test_nations_that_died_say_so_as_well(tmp_path):
     run_economy(config, out=tmp_path / "a", on_round=look, pictures=False)
     assert open_run(once[0]).state == "died in round 1 of 2"
     for ask in (lambda: replay(once[0]), lambda: why(once[0], "Sweden")):
-        with pytest.raises(DataError, match=r"\(status died in round 1 of 2\).*; 'prism resume .*' continues it$"):
+        with pytest.raises(
+            DataError,
+            match=rf"\(status died in round 1 of 2\).*; 'prism resume .*' {AGAIN}$",
+        ):
             ask()
 
 
@@ -152,7 +160,7 @@ def test_a_round_that_no_run_has_is_not_told(died, tmp_path):
 def test_prism_why_of_a_run_that_died_ends_with_what_can_be_done(died, prism):
     code, out, err = prism("why", died, "3", "1")
     assert (code, out.splitlines()[0][:10]) == (0, "Dana Kovac")
-    assert err.splitlines()[-1] == f"prism: {died}: died in round 2 of 3; 'prism resume {died}' continues it"
+    assert err.splitlines()[-1] == f"prism: {died}: died in round 2 of 3; 'prism resume {died}' {AGAIN}"
     assert prism("replay", died)[0] == 2
 
 

@@ -9,10 +9,11 @@ import pandas as pd
 import pyarrow as pa
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
-from prism_mesa.runs.arrow_rows import named
-from prism_mesa.runs.folder import PART_ROWS
-from prism_mesa.social.state.posts import NO_TEXT, POST, REPLY, RESHARE
+from prism_mesa.runs.records.arrow_rows import named
+from prism_mesa.runs.records.folder import PART_ROWS
+from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.state.sampling import SAMPLED
+from prism_mesa.social.state.texts import NO_TEXT
 
 if TYPE_CHECKING:
     from prism_mesa.social.model import SocialModel

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from prism_mesa.runs.lock import held, last_holder
+from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.process.lock import held, last_holder
 
 STATUSES: Final = ("running", "done", "failed", "interrupted")
 """What a manifest may say."""
@@ -47,11 +48,15 @@ class RunState:
         """
         if self.status == "running":
             return "wait until it has ended"
-        if self.status not in ("died", "interrupted"):
+        if self.status not in ("died", "interrupted", "failed"):
             return ""
+        last = last_round(folder)
+        if self.status == "failed" and last is None:
+            return ""
+        does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
         if from_python:
-            return "resume(...) in Python, with what it was given there, continues it"
-        return f"'prism resume {folder}' continues it"
+            return f"resume(...) in Python, with what it was given there, {does}"
+        return f"'prism resume {folder}' {does}"
 
 
 def state_of(folder: Path, status: str, rounds: int | None) -> RunState:
@@ -67,7 +72,9 @@ def state_of(folder: Path, status: str, rounds: int | None) -> RunState:
     goes_on, holder = held(folder), last_holder(folder)
     if not goes_on and (now := _status_in(folder)) in STATUSES and now != "running":
         return RunState(now, None, rounds)  # it came to its end since the manifest was read
-    known = None if holder is None or rounds is None else min(holder.round or 0, rounds)
+    seen = [0 if holder.round is None else holder.round] if holder is not None else []
+    seen += [] if (last := last_round(folder)) is None else [last]
+    known = min(max(seen), rounds) if seen and rounds is not None else None
     return RunState("running" if goes_on else "died", known, rounds)
 
 

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.runs.table_checks import ARROW_TYPES, check_written
+from prism_mesa.errors import DataError, shortened
+from prism_mesa.runs.records.table_checks import ARROW_TYPES, check_written
 from prism_mesa.tables import ColumnType, TableSchema
 
 type Cells = "npt.NDArray[Any] | pd.Categorical | pd.Series[Any] | pa.Array | Sequence[Any]"
@@ -62,6 +63,35 @@ class WaitingRows:
     def table(self) -> pa.Table:
         """Return all rows; some have come in."""
         return joined(self._gather()[0])
+
+    def snapshot(self) -> npt.NDArray[np.uint8] | None:
+        """Return all rows as bytes (an Arrow stream); None if nothing has come in."""
+        if self.is_new:
+            return None
+        rows = self.table().combine_chunks()
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, rows.schema) as writer:
+            writer.write_table(rows)
+        return np.frombuffer(stream.getvalue(), np.uint8)
+
+    @classmethod
+    def of(cls, schema: TableSchema | None, kept: npt.NDArray[np.uint8] | None) -> Self:
+        """Return the rows that `snapshot` returned as rows that wait.
+
+        Raises:
+            DataError: If they are damaged, or of another table.
+        """
+        if kept is None:
+            return cls(schema)
+        try:
+            with pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(kept, np.uint8).tobytes())) as stream:
+                rows = stream.read_all()
+            rows.validate(full=True)
+            if schema:
+                check_written(schema, rows.schema)
+        except (pa.ArrowException, OSError, TypeError, ValueError) as error:
+            raise DataError(f"rows that wait are damaged: {shortened(str(error))}") from None
+        return cls(schema, rows)
 
     def clear(self) -> None:
         """Let go of all rows."""

@@ -1,0 +1,175 @@
+"""The file of a checkpoint: nested plain data (`prism_mesa.snapshot`) in one ``.npz``, without code and without pickle.
+
+It has an array for each array, uncompressed, and the rest as JSON in an array of bytes. Each has its checksum (CRC-32,
+as zip files do). It may come from anybody: what an array declares is compared with what is there before there is memory
+for it, so that reading takes no more than the file has bytes.
+"""
+
+import json
+import os
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import DataError, NotRestorableError, shortened
+from prism_mesa.snapshot import Plain
+
+FORMAT: Final = 1
+"""The version of what is in the file."""
+_JSON: Final = "json"
+_MARK: Final = "array"
+_KINDS: Final = "biufSUV"
+"""Kinds of arrays: truth values, numbers, texts, and rows of these; none holds objects."""
+_MOST_HEADER: Final = 4096
+_MOST_ARRAYS: Final = 100_000
+_FAULTS: Final = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile)
+_UNSUPPORTED: Final = (NotImplementedError, RuntimeError, AssertionError, SyntaxError, UnicodeError)
+
+
+class DamagedError(DataError):
+    """A checkpoint that cannot be read whole."""
+
+
+def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> int:
+    """Write nested plain data in one piece: under another name, synced to the disk, and then renamed.
+
+    Args:
+        file: Where it goes; its folder is there.
+        data: What is to be kept.
+
+    Returns:
+        The bytes that were written.
+
+    Raises:
+        OSError: If that cannot be done; nothing is left of it then.
+        NotRestorableError: If something in it is no plain data.
+    """
+    arrays: list[npt.NDArray[Any]] = []
+    try:
+        text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotRestorableError(f"a checkpoint holds no such thing: {error}") from error
+    part = file.with_name(f".{file.name}")
+    try:
+        with part.open("wb") as stream:
+            named = {str(place): array for place, array in enumerate(arrays)}
+            np.savez(stream, allow_pickle=False, **{_JSON: np.frombuffer(text, np.uint8)}, **named)
+            stream.flush()
+            os.fsync(stream.fileno())
+            size = stream.tell()
+        part.replace(file)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
+        raise
+    sync_folder(file.parent)
+    return size
+
+
+def sync_folder(folder: Path) -> None:
+    """Have the names in a folder reach the disk, where that can be asked for."""
+    with suppress(OSError):  # Windows opens no folders
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def read_checkpoint(file: Path) -> dict[str, Plain]:
+    """Return what `write_checkpoint` was given.
+
+    Raises:
+        DamagedError: If it cannot be read, or holds something else.
+    """
+    try:
+        with file.open("rb") as stream, zipfile.ZipFile(stream) as members:
+            size = os.fstat(stream.fileno()).st_size
+            found = members.infolist()
+            if len(found) > _MOST_ARRAYS:
+                raise ValueError(f"it has {len(found)} arrays")
+            if any(one.compress_type != zipfile.ZIP_STORED or one.file_size > size for one in found):
+                raise ValueError("an array in it is compressed")
+            held = {one.filename.removesuffix(".npy"): _read_array(members, one) for one in found}
+        data = _with_arrays(json.loads(held.pop(_JSON).tobytes()), held)
+    except (*_FAULTS, *_UNSUPPORTED) as error:
+        raise DamagedError(f"{file}: is damaged: {_said(error)}") from None
+    if not isinstance(data, dict):
+        raise DamagedError(f"{file}: is damaged: it holds no keys and values")
+    return data
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, KeyError):
+        return f"it has no array {error}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return shortened(" ".join(str(error).split())) or type(error).__name__
+
+
+def _without_arrays(value: Plain, arrays: list[npt.NDArray[Any]]) -> Plain:
+    """Return data with a mark in the place of each array, which is added to `arrays`."""
+    if isinstance(value, np.ndarray):
+        if not _is_plain(value.dtype):
+            raise TypeError(f"no checkpoint holds an array of {value.dtype}")
+        arrays.append(value)
+        return {_MARK: len(arrays) - 1}
+    if isinstance(value, Mapping):
+        if value.keys() == {_MARK}:
+            raise TypeError(f"no checkpoint holds a dict of nothing but {_MARK!r}")
+        return {_key(key): _without_arrays(held, arrays) for key, held in value.items()}
+    if isinstance(value, list):
+        if not any(isinstance(one, list | Mapping | np.ndarray) for one in value):
+            return value
+        return [_without_arrays(one, arrays) for one in value]
+    return value
+
+
+def _is_plain(dtype: np.dtype[Any]) -> bool:
+    return dtype.kind in _KINDS and not dtype.hasobject
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"no checkpoint holds a dict by {type(key).__name__}")
+    return key
+
+
+def _with_arrays(value: Plain, arrays: Mapping[str, npt.NDArray[Any]]) -> Plain:
+    if isinstance(value, dict):
+        if value.keys() == {_MARK}:
+            return arrays[str(value[_MARK])]
+        return {key: _with_arrays(held, arrays) for key, held in value.items()}
+    return [_with_arrays(one, arrays) for one in value] if isinstance(value, list) else value
+
+
+def _read_array(members: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    """Return an array of a file, whose checksum is looked at as its last byte is read."""
+    with members.open(member) as stream:
+        shape, in_columns, dtype = _header(stream)
+        size = dtype.itemsize * int(np.prod(shape, dtype=object))
+        if not _is_plain(dtype) or size > member.file_size:
+            raise ValueError(f"{member.filename} declares {size} bytes of {dtype}, and has {member.file_size}")
+        raw = stream.read(size)
+        if len(raw) < size or stream.read(1):
+            raise ValueError(f"{member.filename} is not of the size that it declares")
+    if not dtype.itemsize:
+        return np.zeros(shape, dtype)
+    return np.frombuffer(raw, dtype).reshape(shape, order="F" if in_columns else "C")
+
+
+def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    """Return shape, order and type of an array, as its first bytes declare them."""
+    version = np.lib.format.read_magic(stream)
+    read = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}.get(version)
+    if read is None:
+        raise ValueError(f"an array in it is of version {version}")
+    shape, in_columns, dtype = read(stream, max_header_size=_MOST_HEADER)
+    if any(n < 0 for n in shape) or (not dtype.itemsize and np.prod(shape, dtype=object) > _MOST_ARRAYS):
+        raise ValueError("an array in it has an impossible shape")
+    return shape, in_columns, dtype

@@ -1,0 +1,98 @@
+"""The checkpoints of a run's folder: made while it runs, the last two kept, and found again."""
+
+import shutil
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
+from prism_mesa.llm import Ledger
+from prism_mesa.runs.checkpoints.file import FORMAT, sync_folder, write_checkpoint
+from prism_mesa.runs.checkpoints.names import FOLDER, files, last_round, name_of, rounds_of
+from prism_mesa.runs.checkpoints.policy import Policy
+from prism_mesa.runs.identity import code_version
+from prism_mesa.runs.process.machine import package_versions
+from prism_mesa.runs.records.folder import RunFolder
+from prism_mesa.snapshot import Plain
+
+_KEPT: Final = 2
+
+
+class Checkpoints:
+    """Makes the checkpoints of a run.
+
+    A checkpoint that cannot be written does not end the run: the one before it stands, and the run says so.
+
+    Args:
+        run: The run's folder.
+        ledger: Its ledger.
+        name: What the run is called in ledgers.
+        every: As for `Policy`.
+
+    Attributes:
+        cpu_s: CPU seconds that went into them.
+    """
+
+    def __init__(self, run: RunFolder, ledger: Ledger, name: str, every: int | None) -> None:
+        self._run, self._ledger, self._name = run, ledger, name
+        self._policy = Policy(every)
+        self._off = False
+        self.cpu_s = 0.0
+
+    def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
+        """Make a checkpoint, if one is due.
+
+        Args:
+            done: Rounds that are complete.
+            state: Returns the state of model and clocks as they stand now.
+            last: Whether the run is stopped now, so that there will be no other.
+        """
+        if self._off or not (self._policy.due(done) or last):
+            return
+        at, wall = time.process_time(), time.monotonic()
+        try:
+            self._make(done, state())
+        except NotRestorableError as error:
+            self._off = True
+            self._say(f"no checkpoint can be made of this run: {error}")
+        except (OSError, DataError) as error:
+            why = getattr(error, "strerror", None) or error
+            stands = last_round(self._run.path)
+            told = "" if stands is None else f"; that of round {stands} stands"
+            self._say(f"the checkpoint of round {done} could not be written: {why}{told}")
+        self.cpu_s += time.process_time() - at
+        self._policy.made(time.monotonic() - wall)
+
+    def _make(self, done: int, state: Mapping[str, Plain]) -> None:
+        self._ledger.sync()
+        answers, asked = self._ledger.sizes(self._name, done)
+        head = {"format": FORMAT, "code": code_version(), "packages": package_versions(), "rounds": done}
+        known = {"ledger": {"run": self._name, "answers": answers, "asked": asked}, "records": self._run.snapshot()}
+        folder = self._run.path / FOLDER
+        folder.mkdir(exist_ok=True)
+        write_checkpoint(folder / name_of(done), {**head, **known, **state})
+        for old in files(self._run.path)[_KEPT:]:
+            old.unlink(missing_ok=True)
+
+    def _say(self, told: str) -> None:
+        told = shortened(told)
+        if told not in self._run.notes:
+            self._run.notes.append(told)
+            warnings.warn(told, PrismWarning, stacklevel=3)
+
+
+def forget(run: Path, after: int = -1) -> None:
+    """Remove the checkpoints of a run, or those of later rounds."""
+    for file in files(run):
+        if rounds_of(file) > after:
+            file.unlink(missing_ok=True)
+    if after < 0 and (run / FOLDER).is_dir() and not (run / FOLDER).is_symlink():
+        shutil.rmtree(run / FOLDER, ignore_errors=True)
+    else:
+        for part in (run / FOLDER).glob(".round-*"):
+            part.unlink(missing_ok=True)
+    with suppress(OSError):
+        sync_folder(run)

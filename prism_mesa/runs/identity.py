@@ -1,0 +1,103 @@
+"""What makes a run the same run: its configuration, its data, the code, and its seed."""
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Final
+
+from prism_mesa.runs.config import INPUT_FILES, Config
+
+_PACKAGE: Final = Path(__file__).parents[1]
+_ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
+"""Of the package, what no run depends on."""
+_WITHOUT_EFFECT: Final = ("max_concurrency", "ledger", "ledger_path")
+"""Of the reasoner, what runs may differ in that are the same run; a ledger that is replayed counts by what it holds."""
+
+
+def digest(*parts: bytes | str) -> str:
+    """Return 16 hexadecimal digits that stand for some parts.
+
+    >>> digest("a", "b") == digest("ab")
+    False
+    """
+    found = blake2b(digest_size=8)
+    for part in parts:
+        data = part if isinstance(part, bytes) else part.encode()
+        found.update(len(data).to_bytes(8, "little") + data)
+    return found.hexdigest()
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Of what a condition is made, each as a digest: two runs are the same run if these and their seeds are."""
+
+    config: str
+    data: str
+    code: str
+
+    def run_of(self, seed: int) -> str:
+        """Return the name of the run with a seed."""
+        return digest(self.config, self.data, self.code, str(seed))
+
+
+def identity_of(config: Config) -> Identity:
+    """Return of what the runs of a configuration are made, whatever its seed is."""
+    values = config.model_dump(mode="json", exclude={"seed": True, "threads": True, "checkpoint_every": True})
+    values["reasoner"] = {key: v for key, v in values["reasoner"].items() if key not in _WITHOUT_EFFECT}
+    files = [getattr(getattr(config, group), key) for group, key in INPUT_FILES]
+    files += [config.reasoner.distilled, config.reasoner.ledger_path if config.reasoner.ledger == "replay" else None]
+    for group, key in INPUT_FILES:  # a file counts by what it holds, wherever it lies
+        values[group][key] = values[group][key] is not None
+    values["reasoner"]["distilled"] = config.reasoner.distilled is not None
+    chart = config.statechart.chart
+    own = "" if chart is None else module_digest(chart.partition(":")[0])
+    data = digest(*(b"" if file is None else _content(Path(file)) for file in files))
+    return Identity(digest(json.dumps(values, sort_keys=True)), data, digest(code_version(), own))
+
+
+@cache
+def code_version() -> str:
+    """Return what stands for the code of PRISM that runs depend on."""
+    sources = sorted(path for path in _PACKAGE.rglob("*") if path.suffix in (".py", ".csv"))
+    ours = [path for path in sources if path.relative_to(_PACKAGE).parts[0] not in _ABOVE]
+    return digest(*(part for path in ours for part in (str(path.relative_to(_PACKAGE)), path.read_bytes())))
+
+
+def module_digest(module: str) -> str:
+    """Return what stands for the source of a module of a user's own, empty if it has none; nothing is imported.
+
+    Of a module in a package it is all of the package. What it imports from elsewhere does not count.
+    """
+    try:
+        spec = find_spec(module.partition(".")[0])
+    except (ImportError, ValueError):
+        return ""
+    if spec is None:
+        return ""
+    within = [Path(folder) for folder in spec.submodule_search_locations or ()]
+    files = [file for folder in within for file in sorted(folder.rglob("*.py"))] or [Path(spec.origin or "")]
+    return digest(*(file.read_bytes() for file in files if file.is_file()))
+
+
+_read: dict[tuple[str, int, int], str] = {}
+
+
+def _content(file: Path) -> str:
+    """Return what stands for the content of a file or folder; empty if it is not there, which whoever reads it says."""
+    paths = sorted(path for path in file.rglob("*") if path.is_file()) if file.is_dir() else [file]
+    return digest(*(_digest_of_file(path) for path in paths if path.is_file()))
+
+
+def _digest_of_file(path: Path) -> str:
+    stat = path.stat()
+    key = (str(path.resolve()), stat.st_size, stat.st_mtime_ns)
+    if key not in _read:
+        found = blake2b(digest_size=8)
+        with path.open("rb") as stream:
+            while block := stream.read(1 << 20):
+                found.update(block)
+        _read[key] = found.hexdigest()
+    return _read[key]

@@ -1,0 +1,133 @@
+"""The rounds of a run: stepped, timed, and summed up."""
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from statistics import median
+from typing import Any, Final
+
+import numpy as np
+
+from prism_mesa.errors import DataError, PrismWarning
+from prism_mesa.runs.process.machine import peak_memory_mb
+from prism_mesa.runs.process.stopping import stop_now, whole_rounds
+from prism_mesa.runs.work import Records, Stepped
+from prism_mesa.snapshot import Plain
+from prism_mesa.streams import digest64
+
+
+class RunTimer:
+    """The clocks of a run, from when it is made."""
+
+    def __init__(self) -> None:
+        self._wall, self._cpu = time.monotonic(), time.process_time()
+        self.rounds: list[float] = []
+        """CPU seconds of each completed round, without what went into records."""
+
+    @contextmanager
+    def round(self, folder: Records) -> Iterator[None]:
+        """Count the block as a round, without what goes into the folder in it."""
+        at = time.process_time() - folder.cpu_s
+        yield
+        self.rounds.append(time.process_time() - folder.cpu_s - at)
+
+    def snapshot(self) -> dict[str, Plain]:
+        """Return what the clocks show."""
+        told = self.read()
+        return {"rounds": np.array(self.rounds, np.float64), "cpu_s": told["cpu_s"], "wall_s": told["wall_s"]}
+
+    def restore(self, kept: Mapping[str, Plain]) -> None:
+        """Add what the clocks showed when a run was stopped that goes on.
+
+        Raises:
+            DataError: If it is something else.
+        """
+        rounds, cpu_s, wall_s = kept["rounds"], kept["cpu_s"], kept["wall_s"]
+        if not (isinstance(rounds, np.ndarray) and rounds.dtype == np.float64 and rounds.ndim == 1):
+            raise DataError("clocks: is no seconds by round")
+        self.rounds = rounds.tolist()
+        self._cpu -= float(cpu_s)
+        self._wall -= float(wall_s)
+
+    def read(self) -> dict[str, float]:
+        """Return CPU and wall seconds so far, and CPU seconds of a round: the median of those after the first.
+
+        They are of the run: its model, its rounds and its tables. Imports, and what goes on beside it, are in
+        `process.machine.whole_process`.
+        """
+        return {
+            "cpu_s": time.process_time() - self._cpu,
+            "wall_s": time.monotonic() - self._wall,
+            "round_cpu_s": median(self.rounds[1:] or self.rounds or [0.0]),
+        }
+
+
+@contextmanager
+def as_before() -> Iterator[None]:
+    """Say nothing of what a run has said already, while the block repeats it or a variant of it."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", PrismWarning)
+        yield
+
+
+def run_rounds(
+    model: Stepped, rounds: int, records: Records, watch: RunTimer, on_round: Callable[[int], None] | None
+) -> None:
+    """Step a model through the rounds that the watch has not counted yet, its records going where they go.
+
+    A signal that ends the run lets the round come to its end, and a checkpoint is made then; in the last round it
+    comes too late.
+
+    Args:
+        model: The model.
+        rounds: How many rounds there are in all.
+        records: Where the records go.
+        watch: The run's clocks.
+        on_round: Called with the rounds done, after each.
+
+    Raises:
+        KeyboardInterrupt: For a signal.
+    """
+    model.recorder = records
+    with whole_rounds() as is_stopped:
+        for done in range(len(watch.rounds) + 1, rounds + 1):
+            with watch.round(records):
+                model.step()
+            records.round_done()
+            if on_round is not None:
+                on_round(done)
+            if done == rounds:
+                return
+            if records.checkpoints is not None:
+                records.checkpoints.round_done(
+                    done, lambda: {"model": model.snapshot(), "clocks": watch.snapshot()}, last=is_stopped()
+                )
+            stop_now()
+
+
+WITHOUT_EFFECT: Final = set(
+    "kind model host timeout_s max_concurrency attempts backoff_s max_fallback_share ledger ledger_path".split()
+)
+"""Parameters of who is asked that two runs may differ in whose tables are to be the same."""
+
+
+def scope_of(values: Mapping[str, Any]) -> str:
+    """Return a name for all runs of these values (see `Work.scope`)."""
+    return f"{digest64(json.dumps(values, sort_keys=True)):016x}"
+
+
+def run_summary(
+    records: Records, ending: Mapping[str, Any], found: Mapping[str, Any], watch: RunTimer
+) -> dict[str, Any]:
+    """Return the summary of a run of a model: where it is, how it ended, what it comes to, and what it took."""
+    where = None if records.path is None else str(records.path)
+    summary = {"run_dir": where, **ending, **found, **watch.read()}
+    checkpoints_cpu_s = 0.0 if records.checkpoints is None else records.checkpoints.cpu_s
+    summary |= {
+        "records_cpu_s": records.cpu_s,
+        "checkpoints_cpu_s": checkpoints_cpu_s,
+        "peak_memory_mb": peak_memory_mb(),
+    }
+    return summary | {"notes": [*found["notes"], *records.notes]}

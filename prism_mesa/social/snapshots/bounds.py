@@ -1,0 +1,171 @@
+"""What must hold of the state that a snapshot brings back: kernels check no index, so none may lead outside.
+
+All of them raise DataError, in one line, if something does not hold.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.deliberation import Notebook
+from prism_mesa.domain import ACTIONS
+from prism_mesa.snapshot import is_column, require, require_within
+from prism_mesa.social.state.clock import Clock
+from prism_mesa.social.state.engagements import Engagements
+from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.outcomes import Outcomes
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, History, Population, unpacked_codes
+from prism_mesa.social.state.posts import NO_PARENT, POST, RESHARE, Posts
+from prism_mesa.social.state.sampling import Recorded
+from prism_mesa.statechart import STATES
+
+type Numbers = npt.NDArray[Any]
+
+_ACTIONS: Final = len(ACTIONS)
+_MOVES: Final = 5
+_MOST: Final = 2**31
+
+
+def check_time(time: Clock, round_: int, tick: int) -> None:
+    """Check that round and tick are some that a run can have."""
+    require(round_ >= -1 and time.number(round_ + 2, 0) < _MOST, f"round {round_:,} is none that can be")
+    require(0 <= tick <= time.ticks_per_round + 1, f"round {round_:,} has no tick {tick:,}")
+
+
+def check_population(population: Population, n_posts: int, network: FollowNetwork) -> None:
+    """Check all columns of agents, and that their network is as large."""
+    n = len(population.ids)
+    lengths = {len(getattr(population, name)) for name in population.changes}
+    require(lengths == {n}, f"columns of {n:,} agents differ in length")
+    require_within("an agent's state", population.state, 0, len(STATES))
+    for name in ("traits", "propensities", "engagement_threshold", "activity", "post_rate"):
+        require(bool(np.isfinite(getattr(population, name)).all()), f"an agent's {name} is no number")
+    known = population.pending_action[population.pending_action != NO_ACTION]
+    require_within("an agent's pending action", known, 0, _ACTIONS)
+    require_within("an agent's current post", population.current_post, NO_POST, n_posts)
+    require_within("an agent's ticks", population.ticks_in_state, 0, _MOST)
+    require_within("an agent's limit of ticks", population.timeout_threshold, 1, _MOST)
+    read, shown = population.n_read, population.n_feed
+    require(bool((read <= shown).all()), "an agent has read more posts than its feed has")
+    require_within("a feed's length", shown, 0, population.feed.shape[1] + 1)
+    require_within(
+        "a post of a feed", population.feed[np.arange(population.feed.shape[1]) < shown[:, None]], 0, n_posts
+    )
+    check_network(network, n)
+
+
+def check_network(network: FollowNetwork, n: int) -> None:
+    """Check who follows whom among `n` agents."""
+    _check_rows("the network", network.indptr, network.indices, n, n)
+    _check_rows("the close ties", network.close_indptr, network.close_indices, n, n)
+
+
+def check_known(exposure: Exposure, n: int, n_posts: int) -> None:
+    """Check what agents have read."""
+    _check_rows("what agents have read", exposure.start, exposure.roots, n, n_posts)
+
+
+def check_history(history: History, n: int, n_posts: int, n_triggers: int, time: Clock) -> None:
+    """Check what agents did."""
+    require(history.ring.shape == (n, history.depth) and len(history.count) == n, "histories differ in length")
+    require_within("a history's length", history.count, 0, 2**62)
+    if history.ring.size:
+        trigger, source, target = unpacked_codes(history.ring["move"])
+        moved = (source != target) | (np.arange(history.depth) >= history.count[:, None])
+        require(bool(moved.all()), "a history has a transition from a state to itself")
+        require_within("a trigger of a history", trigger, 0, max(n_triggers, 1))
+        require_within("a post of a history", history.ring["post"], NO_POST, max(n_posts, 1))
+        for clock in (history.ring["clock"].min(), history.ring["clock"].max()):
+            time.at(int(clock))  # an OverflowError, if there is no such date
+
+
+def check_posts(posts: Posts, n: int, round_: int) -> None:
+    """Check all posts: the tree of reshares, authors, texts, and when they appeared."""
+    ids, n_texts = np.arange(len(posts)), len(posts.texts)
+    require_within("an author of a post", posts.author, 0, n)
+    require_within("a post's text", posts.text_id, 0, n_texts)
+    require_within("a post's words", posts.words, -1, n_texts)
+    require_within("a post's kind", posts.kind, 0, RESHARE + 1)
+    require_within("a post's round", posts.round, 0, round_ + 2)
+    require_within("a post's round of writing", posts.written, 0, round_ + 2)
+    require(bool((np.diff(posts.round) >= 0).all()), "posts do not stand in the order of their rounds")
+    parent, root, reshared = posts.parent, posts.root, posts.kind == RESHARE
+    has_none = posts.kind == POST
+    require(bool((parent[has_none] == NO_PARENT).all()), "a post has a parent")
+    require(bool(((parent >= 0) & (parent < ids) | has_none).all()), "a post's parent does not stand before it")
+    require(bool((root[~reshared] == ids[~reshared]).all()), "a post's root is another one")
+    require(bool(((root[reshared] >= 0) & (root[reshared] < ids[reshared])).all()), "a reshare's root is later")
+    require(not reshared[root[reshared]].any(), "a reshare's root is a reshare")
+
+
+def check_outcomes(outcomes: Outcomes, recorded: Recorded, posts: Posts, n: int) -> None:
+    """Check what the run has come to."""
+    require(len(outcomes.attention) <= n and len(recorded.n_engaged) == n, "counts by agent differ in length")
+    require(outcomes.is_of(posts), "more impressions were counted than there are")
+    require_within("what an agent has of attention", outcomes.attention, 0, 2**62)
+    require_within("how often an agent has engaged", recorded.n_engaged, 0, 2**31)
+
+
+def check_engagements(
+    engagements: Engagements, liked: dict[int, Any], notebook: Notebook, n: int, n_posts: int, n_topics: int
+) -> None:
+    """Check who has engaged with what, and what agents wrote down."""
+    _rows("who has engaged", engagements.beside, n)
+    _rows("who has liked", liked, n)
+    for likes in liked.values():
+        for like in likes:
+            require(isinstance(like, tuple) and len(like) == 3 and all(type(x) is int for x in like), "a like is none")
+            require(0 <= like[2] < n_posts, "a like is of no post")
+    agents = set(notebook.rows()["agent"])
+    _rows("who has noted something", agents, n)
+    lengths = {len(note.vector) for agent in agents for note in notebook.of(agent) if note.vector is not None}
+    require(lengths <= {n_topics}, "a note's vector is none of the topics")
+
+
+def check_events(events: Events, n: int, n_posts: int, ticks: int) -> None:
+    """Check what has happened since the last commit: mostly nothing."""
+    tick, agent, post, action = (0, ticks + 2), (0, n), (0, n_posts), (0, _ACTIONS)
+    for parts, ranges in ((events.impressions, (tick, agent, post)), (events.engagements, (tick, agent, post, action))):
+        for part in parts:
+            _check_columns(part, ranges)
+    for part in events.moves:
+        _check_columns(part, (tick, agent, (0, 2**16), (NO_POST, n_posts), (0, 2)))
+    for own in events.beside.values():
+        _check_numbers(own, (tick, agent, post, action))
+    for about, text in events.texts.items():
+        _check_numbers(about, (agent, post, action))
+        require(isinstance(text, str), "words are no text")
+    for row, text in events.written:
+        _check_numbers((row,), (agent,))
+        require(isinstance(text, str), "words are no text")
+    for at, row, text, importance in events.notes:
+        _check_numbers((at, row, importance), (tick, agent, (1, 11)))
+        require(isinstance(text, str), "a note is no text")
+
+
+def _check_rows(what: str, start: Numbers, entries: Numbers, n: int, below: int) -> None:
+    require(len(start) == n + 1, f"{what}: there are not {n:,} rows")
+    require(int(start[0]) == 0 and int(start[-1]) == len(entries), f"{what}: the rows are not those of its entries")
+    require(bool((np.diff(start) >= 0).all()), f"{what}: a row ends before it begins")
+    require_within(what, entries, 0, below)
+
+
+def _check_columns(part: tuple[Numbers, ...], ranges: Sequence[tuple[int, int]]) -> None:
+    whole = isinstance(part, tuple) and len(part) == len(ranges) and all(map(is_column, part))
+    require(whole and len(set(map(len, part))) == 1, "events are no columns of one length")
+    for column, (low, below) in zip(part, ranges, strict=True):
+        require_within("an event", column, low, below)
+
+
+def _check_numbers(numbers: tuple[Any, ...], ranges: Sequence[tuple[int, int]]) -> None:
+    fit = isinstance(numbers, tuple) and len(numbers) == len(ranges)
+    fit = fit and all(type(x) is int and low <= x < below for x, (low, below) in zip(numbers, ranges, strict=True))
+    require(fit, "an event is none that can be")
+
+
+def _rows(what: str, rows: Iterable[Any], n: int) -> None:
+    require(all(type(row) is int and 0 <= row < n for row in rows), f"{what}: is no agent")

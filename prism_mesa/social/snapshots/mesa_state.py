@@ -1,0 +1,120 @@
+"""What Mesa keeps of a model: its clock, its random numbers, and what its DataCollector has collected."""
+
+import random
+from collections.abc import Mapping
+from typing import Any, Final
+
+import mesa
+import numpy as np
+from mesa import DataCollector
+
+from prism_mesa.errors import DataError, NotRestorableError
+from prism_mesa.snapshot import Plain, bring_back, plain, restored, restored_like, state_of
+
+_WORDS: Final = 625
+"""Numbers of the state of `random.Random`, the last of which is a place among the others."""
+_COLLECTED: Final = ("model_vars", "tables", "_collection_steps", "_agent_records", "_validated")
+
+
+def clock_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
+    """Return steps, time, and when the next step is due.
+
+    Raises:
+        NotRestorableError: If something else is scheduled: a function, which is no data.
+    """
+    steps = model._default_schedule
+    others = [event for event in model._event_list.peek_ahead(2) if event is not steps._current_event]
+    if others or not steps.is_active or model._simulator is not None:
+        raise NotRestorableError("the model: an event that is scheduled is held by no snapshot (schedule_event)")
+    return {
+        "steps": model.steps,
+        "time": model.time,
+        "running": model.running,
+        "next": steps.next_scheduled_time,
+        "done": steps.execution_count,
+    }
+
+
+def set_clock(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
+    """Bring back what `clock_of` returned; what else is scheduled is dropped: it has been done.
+
+    Raises:
+        DataError: If it is no clock.
+    """
+    found = {name: restored_like(f"the model's {name}", kept[name], now) for name, now in clock_of(model).items()}
+    if min(found["steps"], found["done"]) < 0 or not found["time"] < found["next"] < np.inf:
+        raise DataError("the model's clock: its next step lies before its time")
+    model.steps, model.time, model.running = found["steps"], found["time"], found["running"]
+    model._event_list.clear()
+    steps = model._default_schedule
+    steps._execution_count = found["done"]
+    steps._schedule_next(found["next"])
+
+
+def draws_of(model: mesa.Model[Any, Any]) -> dict[str, Plain]:
+    """Return where the model's two sequences of random numbers stand; the platform draws none of them.
+
+    Raises:
+        NotRestorableError: If they are not of Mesa's kinds.
+    """
+    bits = model.rng.bit_generator
+    if type(model.random) is not random.Random or not isinstance(bits, np.random.PCG64):
+        raise NotRestorableError("the model: random or rng is a generator of another kind, which no snapshot holds")
+    version, words, normal = model.random.getstate()
+    return {"version": version, "words": np.array(words, np.uint32), "normal": normal, "rng": plain(dict(bits.state))}
+
+
+def set_draws(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
+    """Bring back what `draws_of` returned.
+
+    Raises:
+        DataError: If it is no state of these generators.
+    """
+    words, normal = np.asarray(kept["words"]), kept["normal"]
+    if words.shape != (_WORDS,) or not (normal is None or isinstance(normal, float)):
+        raise DataError("the model's random: is damaged")
+    model.random.setstate((int(kept["version"]), tuple(words.tolist()), normal))
+    model.rng.bit_generator.state = restored(kept["rng"])
+
+
+def collected(model: mesa.Model[Any, Any]) -> Plain:
+    """Return what the model's DataCollector has collected; of another kind of collector what it says itself."""
+    collector = getattr(model, "datacollector", None)
+    if not isinstance(collector, DataCollector):
+        return state_of(collector)
+    by_type = {
+        time: {_full_name(kind): rows for kind, rows in kinds.items()}
+        for time, kinds in collector._agenttype_records.items()
+    }
+    return {name: plain(getattr(collector, name)) for name in _COLLECTED} | {"by_type": plain(by_type)}
+
+
+def set_collected(model: mesa.Model[Any, Any], kept: Mapping[str, Plain]) -> None:
+    """Bring back what `collected` returned.
+
+    Raises:
+        DataError: If the collector collects something else.
+    """
+    collector = getattr(model, "datacollector", None)
+    if not isinstance(collector, DataCollector):
+        bring_back(collector, kept)
+        return
+    found = {name: restored_like(f"datacollector.{name}", kept[name], getattr(collector, name)) for name in _COLLECTED}
+    if list(found["model_vars"]) != list(collector.model_vars):
+        raise DataError("datacollector: its model_reporters are not those of the run")
+    if {name: list(own) for name, own in found["tables"].items()} != {n: list(t) for n, t in collector.tables.items()}:
+        raise DataError("datacollector: its tables are not those of the run")
+    columns = [found["model_vars"], *found["tables"].values()]
+    if not all(isinstance(values, list) for named in columns for values in named.values()):
+        raise DataError("datacollector: what it has collected is damaged")
+    kinds = {_full_name(kind): kind for kind in collector.agenttype_reporters}
+    by_type = restored(kept["by_type"])
+    for name, value in found.items():
+        setattr(collector, name, value)
+    collector._agenttype_records = {
+        time: {kinds[name]: rows for name, rows in named.items()} for time, named in by_type.items()
+    }
+
+
+def _full_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"

@@ -1,0 +1,122 @@
+"""`prism resume`, as a user types it."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from command_lines import SMALL
+from worlds import plain
+
+from prism_mesa import run
+from prism_mesa.api.runs import resume
+from prism_mesa.errors import PrismWarning
+from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.run_files import read_manifest
+
+QUIET = {"pictures": False}
+CONFIG = plain({"agents.n": 20, "network.mean_degree": 4, "ticks_per_round": 5, "rounds": 4})
+
+
+def tables(folder):
+    return {file.name: file.read_bytes() for file in Path(folder).glob("*.parquet")}
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory):
+    """A whole run, and one that was killed after a checkpoint."""
+    out = tmp_path_factory.mktemp("results")
+
+    def look(done):
+        if done == 3:
+            shutil.copytree(next(out.glob("run-*")), out / "killed")
+
+    return run(CONFIG | {"checkpoint_every": 1}, out=out, on_round=look, **QUIET).run_dir, out / "killed"
+
+
+@pytest.fixture
+def killed(results, tmp_path):
+    return Path(shutil.copytree(results[1], tmp_path / "killed"))
+
+
+def test_resume_prints_what_run_prints(results, killed, prism):
+    code, out, err = prism("resume", killed, "--json")
+    told = json.loads(out)
+    assert (code, told["status"], told["run_dir"], told["rounds"]) == (0, "done", str(killed), 4)
+    assert "Traceback" not in err
+    assert tables(killed) == tables(results[0])
+    assert len(told["pictures"]) == 3
+    code, out, err = prism("resume", killed, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["rounds"] == 4
+
+
+def test_what_a_run_that_died_can_do_is_told_by_all_that_read_it(killed, prism):
+    way_on = f"'prism resume {killed}' continues it from round 2"
+    assert prism("why", killed, "3", "1")[2].splitlines()[-1] == f"prism: {killed}: died in round 2 of 4; {way_on}"
+    assert prism("replay", killed)[2].splitlines()[-1].endswith(f"; {way_on}")
+    assert prism("interview", killed, "3", "--ask", "Why?")[2].splitlines()[-1].endswith(way_on)
+
+
+def test_a_run_of_another_version_says_how_to_start_it_again(killed, prism, monkeypatch):
+    from prism_mesa.runs.checkpoints import last_point
+
+    monkeypatch.setattr(last_point, "code_version", lambda: "another")
+    code, out, err = prism("resume", killed)
+    assert (code, out) == (2, "")
+    assert re.search(r"^prism: .*/round-000000002\.npz: another version of PRISM wrote it, .*--from-start", err, re.M)
+    code, out, err = prism("resume", killed, "--from-start", "--json")
+    assert (code, json.loads(out)["rounds"]) == (0, 4)
+
+
+def test_a_damaged_checkpoint_is_said_in_one_line(results, killed, prism):
+    (killed / "checkpoints" / "round-000000002.npz").write_bytes(b"PK")
+    said = rf"^{killed}/checkpoints/round-000000002\.npz: is damaged: .*from round 1, and nothing is asked twice$"
+    with pytest.warns(PrismWarning, match=said):
+        assert prism("resume", killed, "--json")[0] == 0
+    assert tables(killed) == tables(results[0])
+
+
+@pytest.mark.parametrize(("name", "said"), [("nothing", "there is no such folder"), (".", "manifest.json is missing")])
+def test_what_is_no_run_is_one_line(name, said, prism, tmp_path):
+    code, out, err = prism("resume", tmp_path / name)
+    assert (code, out) == (2, "")
+    assert re.fullmatch(rf"prism: .*: no run there: {said}.*\n", err)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
+    keys = ["rounds=400", "agents.n=200", "checkpoint_every=20", "--json", "--out", str(tmp_path)]
+    command = [sys.executable, "-m", "prism_mesa.cli", "run", *SMALL[:-2], "reasoner.kind=rule", *keys]
+    with subprocess.Popen(
+        list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        until = time.monotonic() + 60
+        while not list(tmp_path.glob("*/checkpoints/round-*")) and time.monotonic() < until:
+            time.sleep(0.01)
+        os.kill(process.pid, number)
+        _, err = process.communicate(timeout=60)
+    [folder] = tmp_path.iterdir()
+    if number == signal.SIGKILL:
+        assert process.returncode == -signal.SIGKILL
+        assert read_manifest(folder)["status"] == "running"
+    else:
+        assert process.returncode == 130
+        assert re.search(r"'prism resume .*' continues it from round \d+\)$", err.splitlines()[-1])
+        assert re.search(r"^prism: the run is stopped after this round, and can go on later", err, re.M)
+    before = last_round(folder)
+    assert before >= 20
+    shown = []
+    resume(folder, on_round=shown.append, **QUIET)
+    assert (shown[0], shown[-1]) == (before + 1, 400)
+    config = read_manifest(folder)["config"]
+    whole = run(config | {"checkpoint_every": 0}, out=tmp_path / "whole", **QUIET).run_dir
+    names = sorted(str(file.relative_to(whole)) for file in whole.rglob("*.parquet") if file.is_file())
+    assert [(whole / name).read_bytes() == (folder / name).read_bytes() for name in names] == [True] * len(names)

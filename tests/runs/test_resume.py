@@ -1,0 +1,274 @@
+"""A run that was stopped goes on, and no byte of its tables tells."""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from killed_runs import all_bytes, image, images
+from small_runs import small
+
+from prism_mesa import Reasoner, SocialAgent, open_run, replay, run_economy
+from prism_mesa.api.runs import resume, run
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.params import nested
+from prism_mesa.runs.checkpoints.names import files, last_round, rounds_of
+from prism_mesa.runs.process.lock import lock_run
+from prism_mesa.runs.records import folder as folders
+from prism_mesa.runs.run_files import read_manifest
+
+ROUNDS = 8
+MOMENTS = (1, 2, 3, 5, 7)
+QUIET = {"pictures": False}
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """Three rounds are a part."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "PART_ROUNDS", 3)
+        yield
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory, parts):
+    """A whole run, and the folders of runs that were killed after some rounds, with a checkpoint every other round."""
+    out, to = tmp_path_factory.mktemp("out"), tmp_path_factory.mktemp("to")
+    config = small(rounds=ROUNDS, checkpoint_every=2, content="template")
+    whole = run(config, out=out, on_round=images(out, to, MOMENTS), **QUIET)
+    return whole, to
+
+
+@pytest.fixture
+def copy(killed, tmp_path):
+    """Return a copy of the folder of a run that was killed as so many rounds were done."""
+    return lambda done: Path(shutil.copytree(killed[1] / f"killed-{done}", tmp_path / f"copy-{done}"))
+
+
+@pytest.mark.parametrize("done", MOMENTS)
+def test_a_run_that_was_killed_goes_on_and_its_tables_are_those_of_one_that_was_not(killed, copy, done):
+    whole, folder, shown = killed[0], copy(done), []
+    result = resume(folder, on_round=shown.append, **QUIET)
+    before = (done - 1) // 2 * 2  # the last checkpoint that was made
+    assert shown == list(range(before + 1, ROUNDS + 1))
+    assert (result.status, result.run_dir) == ("done", folder)
+    assert all_bytes(folder) == all_bytes(whole)
+    timed = {name for name in whole.summary if name.endswith(("cpu_s", "wall_s", "mb")) or name == "run_dir"}
+    assert {k: v for k, v in result.summary.items() if k not in timed} == {
+        k: v for k, v in whole.summary.items() if k not in timed
+    }
+
+
+def test_when_checkpoints_are_made_leaves_no_trace_in_any_table(killed, parts, tmp_path):
+    for every in (0, 1, 3):
+        other = run(small(rounds=ROUNDS, checkpoint_every=every, content="template"), out=tmp_path, **QUIET)
+        assert all_bytes(other) == all_bytes(killed[0])
+
+
+def test_a_run_that_is_killed_as_it_goes_on_goes_on_again(killed, copy, tmp_path):
+    folder, once = copy(3), []
+
+    def look(done):
+        if done == 6 and not once:
+            once.append(shutil.copytree(folder, tmp_path / "again"))
+
+    resume(folder, on_round=look, **QUIET)
+    assert last_round(once[0]) == 4
+    assert all_bytes(resume(once[0], **QUIET)) == all_bytes(killed[0])
+    assert [one["round"] for one in read_manifest(once[0])["resumed"]] == [2, 4]
+
+
+def test_the_last_two_checkpoints_are_kept_until_the_run_is_done(killed, copy):
+    folder = copy(7)
+    assert [rounds_of(file) for file in files(folder)] == [6, 4]
+    resume(folder, **QUIET)
+    assert not (folder / "checkpoints").exists()
+    assert not (killed[0].run_dir / "checkpoints").exists()
+
+
+def test_a_run_that_has_come_to_its_end_is_left_as_it_is(killed):
+    folder = killed[0].run_dir
+    before = {file: file.stat().st_mtime_ns for file in folder.rglob("*")}
+    result = resume(folder)
+    assert (result.status, result.summary["rounds"]) == ("done", ROUNDS)
+    assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
+
+
+def test_an_interrupted_run_goes_on_with_the_round_after_the_last(killed, parts, tmp_path):
+    def stop(done):
+        if done == 4:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt, match=r"'prism resume .*' continues it from round 2\)$"):
+        run(small(rounds=ROUNDS, checkpoint_every=2, content="template"), out=tmp_path, on_round=stop, **QUIET)
+    [folder] = tmp_path.iterdir()
+    assert (folder / "agents.parquet").exists()
+    assert all_bytes(resume(folder, **QUIET)) == all_bytes(killed[0])
+    assert not [key for key in ("error",) if key in read_manifest(folder)]
+
+
+def test_from_the_start_forgets_what_there_is(killed, copy):
+    folder, shown = copy(7), []
+    assert all_bytes(resume(folder, from_start=True, on_round=shown.append, **QUIET)) == all_bytes(killed[0])
+    assert shown == list(range(1, ROUNDS + 1))
+
+
+def test_a_run_that_goes_on_is_one_of_ones_own_and_can_be_repeated(copy):
+    folder = copy(3)
+    resume(folder, **QUIET)
+    assert open_run(folder).status == "done"
+    assert replay(folder).equal
+
+
+def test_what_somebody_writes_to_does_not_go_on(copy):
+    folder = copy(3)
+    before = all_bytes(folder)
+    with lock_run(folder), pytest.raises(DataError, match=r"process \d+ on .* writes to this run now"):
+        resume(folder)
+    assert all_bytes(folder) == before
+
+
+def test_files_of_users_in_the_folder_stay(killed, copy):
+    folder = copy(5)
+    (folder / "answers.parquet").write_text("mine")
+    (folder / "notes.txt").write_text("mine too")
+    resume(folder, **QUIET)
+    assert (folder / "answers.parquet").read_text() == "mine"
+    assert (folder / "notes.txt").exists()
+
+
+def test_clocks_go_on(copy):
+    folder = copy(7)
+    result = resume(folder, **QUIET)
+    assert result.summary["rounds"] == ROUNDS
+    assert result.summary["cpu_s"] > result.summary["round_cpu_s"] * ROUNDS
+
+
+# -- what was given in Python ------------------------------------------------------------------------
+
+
+class Counting(SocialAgent):
+    """Reshares every other post that it sees."""
+
+    def __init__(self, model, **fields):
+        super().__init__(model, **fields)
+        self.seen = 0
+
+    def step(self):
+        while (post := self.read()) is not None:
+            self.seen += 1
+            if self.seen % 2:
+                self.reshare(post)
+
+
+def add_counting(model):
+    Counting(model, follows=range(30), followers=range(30))
+
+
+class Hoarding(Counting):
+    """Keeps what no snapshot holds."""
+
+    def __init__(self, model):
+        super().__init__(model, follows=range(30), followers=range(30))
+        self.held = {object()}
+
+
+class Owning(Hoarding):
+    """Says itself what its state is."""
+
+    def snapshot(self):
+        return {"seen": self.seen}
+
+    def restore(self, kept):
+        self.seen = kept["seen"]
+
+
+@pytest.mark.parametrize("prepare", [add_counting, Owning])
+def test_agents_with_scripts_go_on_from_python(prepare, tmp_path):
+    out = tmp_path / "out"
+    config = small(rounds=6, checkpoint_every=2)
+    whole = run(config, out=out, prepare=prepare, on_round=images(out, tmp_path, [5]), **QUIET)
+    folder, shown = tmp_path / "killed-5", []
+    with pytest.raises(
+        ConfigError, match=rf"^{folder}: was given prepare in Python, .*resume\('{folder}', prepare=...\)"
+    ):
+        resume(folder)
+    with pytest.raises(ConfigError, match=r"reasoner: the run was given none"):
+        resume(folder, prepare=prepare, reasoner=Reasoner(lambda prompt: "x"))
+    result = resume(folder, prepare=prepare, on_round=shown.append, **QUIET)
+    assert shown == [5, 6]
+    assert all_bytes(result) == all_bytes(whole)
+
+
+def test_agents_whose_state_nobody_knows_are_said_to_be_and_the_run_starts_again(tmp_path):
+    out = tmp_path / "out"
+    config = small(rounds=4, checkpoint_every=1)
+    with pytest.warns(match=r"^no checkpoint can be made of this run: Hoarding: .*give it snapshot\(\)"):
+        whole = run(config, out=out, prepare=Hoarding, on_round=images(out, tmp_path, [3]), **QUIET)
+    assert any("no checkpoint can be made" in note for note in whole.summary["notes"])
+    folder, shown = tmp_path / "killed-3", []
+    with pytest.warns(match=r"^no checkpoint can be made"):
+        result = resume(folder, prepare=Hoarding, on_round=shown.append, **QUIET)
+    assert shown == [1, 2, 3, 4]
+    assert all_bytes(result) == all_bytes(whole)
+
+
+def test_other_agents_than_the_run_had_are_refused_and_nothing_is_changed(tmp_path):
+    out = tmp_path / "out"
+    config = small(rounds=4, checkpoint_every=1)
+    run(config, out=out, prepare=add_counting, on_round=images(out, tmp_path, [3]), **QUIET)
+    folder = tmp_path / "killed-3"
+    before = sorted(os.listdir(folder))
+    with pytest.raises(DataError, match=r"the checkpoint of round 2: agent 40 was a .*Counting, .*--from-start"):
+        resume(folder, prepare=lambda model: None)
+    assert sorted(os.listdir(folder)) == before
+
+
+# -- nations -----------------------------------------------------------------------------------------
+
+
+def test_nations_start_again_in_their_folder(tmp_path):
+    out, once = tmp_path / "out", []
+
+    def look(done):
+        if done == 2:
+            once.append(image(out, tmp_path / "killed"))
+
+    config = nested({"economy.policy": "taylor", "rounds": 4})
+    whole = run_economy(config, out=out, on_round=look, pictures=False)
+    assert all_bytes(resume(once[0], **QUIET)) == all_bytes(whole)
+    assert read_manifest(once[0])["status"] == "done"
+
+
+# -- from elsewhere ----------------------------------------------------------------------------------
+
+
+def changed(folder, **values):
+    manifest = json.loads((folder / "manifest.json").read_text())
+    (folder / "manifest.json").write_text(json.dumps(manifest | values))
+
+
+def test_a_run_from_elsewhere_goes_on_unsigned_and_asks_no_server_that_it_names(killed, copy):
+    folder = copy(5)
+    changed(folder, note="hello")
+    assert all_bytes(resume(folder, **QUIET)) == all_bytes(killed[0])
+    assert "signature" not in json.loads((folder / "manifest.json").read_text())
+    folder = copy(3)
+    config = read_manifest(folder)["config"]
+    config["reasoner"] |= {"kind": "ollama", "host": "http://127.0.0.1:9"}
+    changed(folder, config=config, llm={"kind": "ollama", "name": "x"})
+    with pytest.raises(DataError, match=r"it names reasoner\.host=http://127\.0\.0\.1:9 .*--trust"):
+        resume(folder)
+
+
+def test_a_link_in_the_folder_is_not_written_through(copy, tmp_path):
+    folder = copy(5)
+    shutil.rmtree(folder / "rounds.parquet")
+    (tmp_path / "precious").mkdir()
+    (folder / "rounds.parquet").symlink_to(tmp_path / "precious")
+    said = rf"^{re.escape(str(folder))}/rounds\.parquet: is a link: a run goes on in its own folder only"
+    with pytest.raises(DataError, match=said):
+        resume(folder)
+    assert list((tmp_path / "precious").iterdir()) == []

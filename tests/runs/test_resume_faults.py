@@ -1,0 +1,388 @@
+"""What can go wrong with a run that goes on: one line says what, and nothing is lost."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from killed_runs import all_bytes, images
+from small_runs import small
+from worlds import plain
+
+from prism_mesa import Ledger, Reasoner, open_run
+from prism_mesa.api.runs import resume, run
+from prism_mesa.errors import DataError, PrismWarning, RunError
+from prism_mesa.params import nested
+from prism_mesa.runs.checkpoints import file as checkpoint_files
+from prism_mesa.runs.checkpoints import keeping
+from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.names import files, last_round
+from prism_mesa.runs.records import folder as folders
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
+
+FULL = Path("/dev/full")
+needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
+QUIET = {"pictures": False}
+CONFIG = small(rounds=8, checkpoint_every=2, **{"agents.band": 0.3})
+
+
+def llm(prompt):
+    return "composing" if sum(prompt.encode()) % 2 else "scrolling"
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """A whole run, and the folder of one that was killed as seven rounds were done, of which three are a part."""
+    out, to = tmp_path_factory.mktemp("out"), tmp_path_factory.mktemp("to")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "PART_ROUNDS", 3)
+        whole = run(CONFIG, out=out, reasoner=Reasoner(llm), on_round=images(out, to, [7]), **QUIET)
+        yield all_bytes(whole), to / "killed-7"
+
+
+@pytest.fixture
+def folder(killed, tmp_path):
+    """A copy of the folder of the run that was killed."""
+    return Path(shutil.copytree(killed[1], tmp_path / "copy"))
+
+
+def go_on(folder, **more):
+    """Return the rounds that a run went through when it went on, and its tables."""
+    shown = []
+    result = resume(folder, reasoner=Reasoner(llm), on_round=shown.append, **QUIET, **more)
+    return shown, all_bytes(result)
+
+
+def contents(folder):
+    """Return all that is in a folder, but for what only says that somebody looks."""
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {str(path): path.read_bytes() for path in found if path.name not in (".lock", f"{LEDGER}-shm")}
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+def flip(file):
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    file.write_bytes(raw)
+
+
+# -- damaged checkpoints -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", [cut, flip, lambda file: file.write_bytes(b""), lambda file: file.write_text("oh")])
+def test_of_a_damaged_checkpoint_the_one_before_is_taken_and_it_is_said(damage, folder, killed):
+    damage(files(folder)[0])
+    said = rf"^{folder}/checkpoints/round-000000006\.npz: is damaged: .*: it goes on from round 4, and nothing is asked"
+    with pytest.warns(PrismWarning, match=said):
+        shown, tables = go_on(folder)
+    assert shown == [5, 6, 7, 8]
+    assert tables == killed[0]
+
+
+def test_where_both_are_damaged_the_run_starts_again_and_it_is_said(folder, killed):
+    for file in files(folder):
+        cut(file)
+    with (
+        pytest.warns(PrismWarning, match=r"round-000000006\.npz: is damaged: .*: it goes on from round 4"),
+        pytest.warns(PrismWarning, match=r"round-000000004\.npz: is damaged: .*: the run starts again, and nothing is"),
+    ):
+        shown, tables = go_on(folder)
+    assert shown == list(range(1, 9))
+    assert tables == killed[0]
+
+
+def test_one_that_was_being_written_is_none(folder, killed):
+    (folder / "checkpoints" / ".round-000000008.npz").write_bytes(b"PK")
+    shown, tables = go_on(folder)
+    assert shown == [7, 8]
+    assert tables == killed[0]
+    assert not (folder / "checkpoints").exists()
+
+
+def test_one_of_another_round_than_its_name_says_is_damaged(folder, killed):
+    newest, before = files(folder)
+    shutil.copy(before, newest)
+    with pytest.warns(
+        PrismWarning, match=r"round-000000006\.npz: is damaged: it is of round 4: it goes on from round 4"
+    ):
+        shown, tables = go_on(folder)
+    assert (shown[0], tables) == (5, killed[0])
+
+
+def changed(file, **values):
+    write_checkpoint(file, read_checkpoint(file) | values)
+
+
+@pytest.mark.parametrize("values", [{"code": "0123456789abcdef"}, {"format": 2}])
+def test_one_of_another_version_of_the_code_is_refused_with_both_ways_on(values, folder, killed):
+    changed(files(folder)[0], **values)
+    before = contents(folder)
+    said = r"round-000000006\.npz: another version of PRISM wrote it, .*: go on with that version, or .* --from-start"
+    with pytest.raises(DataError, match=said):
+        go_on(folder)
+    assert contents(folder) == before
+    shown, tables = go_on(folder, from_start=True)
+    assert (shown, tables) == (list(range(1, 9)), killed[0])
+
+
+def test_other_versions_of_packages_are_said(folder, killed):
+    packages = read_checkpoint(files(folder)[0])["packages"] | {"pyarrow": "1.0"}
+    changed(files(folder)[0], packages=packages)
+    with pytest.warns(PrismWarning, match=r"goes on with pyarrow \d.* instead of 1\.0: its tables may not be those"):
+        assert go_on(folder)[1] == killed[0]
+
+
+@pytest.mark.parametrize("key", ["records", "ledger", "clocks"])
+@pytest.mark.parametrize("value", [None, 7, {}, {"rounds": "x", "tables": {"rounds": 1}, "cpu_s": None}])
+def test_one_that_is_whole_but_says_something_else_is_damaged(key, value, folder, killed):
+    changed(files(folder)[0], **{key: value})
+    with pytest.warns(PrismWarning, match=r"round-000000006\.npz: is damaged: .*: it goes on from round 4"):
+        shown, tables = go_on(folder)
+    assert (shown[0], tables) == (5, killed[0])
+
+
+def without(key):
+    return lambda model: {name: value for name, value in model.items() if name != key}
+
+
+@pytest.mark.parametrize(
+    "other", [lambda model: None, lambda model: {}, without("platform"), lambda model: model | {"agents": 7}]
+)
+def test_a_state_that_is_none_of_this_model_is_refused_and_nothing_is_changed(other, folder):
+    file = files(folder)[0]
+    changed(file, model=other(read_checkpoint(file)["model"]))
+    before = contents(folder)
+    with pytest.raises(DataError, match=r"the checkpoint of round 6: .*--from-start") as error:
+        go_on(folder)
+    assert "\n" not in str(error.value)
+    assert contents(folder) == before
+
+
+def test_rows_that_wait_and_are_damaged_are_refused_and_nothing_is_changed(folder):
+    file = files(folder)[0]
+    records = read_checkpoint(file)["records"]
+    records["tables"]["ticks"]["waiting"] = np.zeros(99, np.uint8)
+    changed(file, records=records)
+    before = contents(folder)
+    with pytest.raises(DataError, match=r"the checkpoint of round 6: rows that wait are damaged: "):
+        go_on(folder)
+    assert contents(folder) == before
+
+
+# -- damaged tables, manifest and ledger -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damage", [cut, Path.unlink, lambda file: file.write_text("dear diary")])
+def test_of_a_damaged_part_the_checkpoint_before_it_is_taken_and_it_is_said(damage, folder, killed):
+    damage(folder / "transitions.parquet" / "part-00001.parquet")  # rounds 3 to 5
+    said = r"transitions\.parquet/part-00001\.parquet: is damaged: .*: it goes on from round 4, and nothing is asked"
+    with pytest.warns(PrismWarning, match=said):
+        shown, tables = go_on(folder)
+    assert shown == [5, 6, 7, 8]
+    assert tables == killed[0]
+
+
+def test_of_a_part_that_both_checkpoints_count_on_the_run_starts_again(folder, killed):
+    cut(folder / "rounds.parquet" / "part-00000.parquet")
+    with (
+        pytest.warns(PrismWarning, match=r"part-00000\.parquet: is damaged: .*: it goes on from round 4"),
+        pytest.warns(PrismWarning, match=r"part-00000\.parquet: is damaged: .*: the run starts again"),
+    ):
+        shown, tables = go_on(folder)
+    assert (shown, tables) == (list(range(1, 9)), killed[0])
+
+
+@pytest.mark.parametrize("damage", [cut, lambda file: file.write_text("dear diary")])
+def test_a_damaged_manifest_is_named_and_nothing_is_changed(damage, folder):
+    damage(folder / MANIFEST)
+    before = contents(folder)
+    with pytest.raises(DataError, match=rf"^{folder}/manifest\.json: cannot be read: "):
+        go_on(folder)
+    assert contents(folder) == before
+
+
+def no_wal(folder):
+    """Bring all rows of a ledger into its one file, and return that."""
+    with sqlite3.connect(folder / LEDGER) as db:
+        db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    db.close()
+    return folder / LEDGER
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda file: file.write_text("dear diary" * 400), "not a ledger"),
+        (lambda file: cut(file), "is damaged"),
+        (Path.unlink, "no such file"),
+    ],
+)
+def test_a_damaged_ledger_is_named_and_nothing_is_changed(damage, said, folder):
+    damage(no_wal(folder))
+    before = contents(folder)
+    with pytest.raises(DataError, match=rf"^ledger {folder}/decisions\.sqlite: {said}") as error:
+        go_on(folder)
+    assert "\n" not in str(error.value)
+    assert contents(folder) == before
+
+
+def test_a_ledger_with_fewer_rows_than_there_were_is_refused(folder, killed):
+    with sqlite3.connect(folder / LEDGER) as db:
+        db.execute("DELETE FROM asked WHERE round = 3")
+    db.close()
+    said = r"decisions\.sqlite: is not as the run left it: it has .* of .* answers and .* of .* questions; put the file"
+    with pytest.raises(DataError, match=said):
+        go_on(folder)
+    assert go_on(folder, from_start=True)[1] == killed[0]
+
+
+# -- writing -----------------------------------------------------------------------------------------
+
+
+def only(folder):
+    [found] = folder.iterdir()
+    return found
+
+
+@needs_full
+def test_a_disk_that_is_full_for_a_checkpoint_does_not_end_the_run_and_it_is_said(killed, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "PART_ROUNDS", 3)
+
+    def on_round(done):
+        if done == 4:
+            (only(tmp_path) / "checkpoints" / ".round-000000004.npz").symlink_to(FULL)
+        if done == 5:
+            assert last_round(only(tmp_path)) == 2
+            assert not os.path.lexists(only(tmp_path) / "checkpoints" / ".round-000000004.npz")
+
+    said = r"^the checkpoint of round 4 could not be written: No space left on device; that of round 2 stands$"
+    with pytest.warns(PrismWarning, match=said):
+        result = run(CONFIG, out=tmp_path, reasoner=Reasoner(llm), on_round=on_round, **QUIET)
+    assert result.status == "done"
+    assert any("No space left" in note for note in result.summary["notes"])
+    assert all_bytes(result) == killed[0]
+
+
+@needs_full
+def test_a_run_that_a_full_disk_ended_goes_on_when_there_is_room(killed, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "PART_ROUNDS", 3)
+
+    def on_round(done):
+        if done == 5:
+            (only(tmp_path) / "ticks.parquet" / ".part-00001.parquet").symlink_to(FULL)
+
+    with pytest.raises(
+        RunError, match=r"No space left on device \(what was .*; resume\(\.\.\.\) in Python, .* round 4\)"
+    ):
+        run(CONFIG, out=tmp_path, reasoner=Reasoner(llm), on_round=on_round, **QUIET)
+    (only(tmp_path) / "ticks.parquet" / ".part-00001.parquet").unlink(missing_ok=True)
+    shown, tables = go_on(only(tmp_path))
+    assert (shown, tables) == ([5, 6, 7, 8], killed[0])
+
+
+@pytest.fixture
+def nobody():
+    """Be a user who may not write everywhere, as root may; yields a folder that anybody may write to."""
+    folder = Path(tempfile.mkdtemp(prefix="prism-read-only-"))
+    folder.chmod(0o777)
+    was_root = os.geteuid() == 0
+    yield folder, lambda: os.seteuid(65534) if was_root else None
+    if was_root:
+        os.seteuid(0)
+    shutil.rmtree(folder)
+
+
+def test_a_folder_that_is_only_to_be_read_is_one_line(killed, nobody):
+    place, become = nobody
+    folder = Path(shutil.copytree(killed[1], place / "copy"))
+    before = contents(folder)
+    folder.chmod(0o555)
+    become()
+    with pytest.raises(DataError, match=rf"^{folder}/\.lock: cannot be opened to be written: Permission denied$"):
+        go_on(folder)
+    assert contents(folder) == before
+
+
+def test_a_folder_that_becomes_read_only_ends_no_run_for_want_of_checkpoints(tmp_path, monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(keeping, "write_checkpoint", refuse)
+    with pytest.warns(PrismWarning, match=r"^the checkpoint of round \d could not be written: Permission denied$"):
+        assert run(small(rounds=3, checkpoint_every=2), out=tmp_path, **QUIET).status == "done"
+
+
+# -- signals and clocks ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_checkpoint_is_written_leaves_a_whole_one(number, killed, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "PART_ROUNDS", 3)
+    before = [signal.signal(signal.SIGINT, signal.default_int_handler), signal.signal(signal.SIGTERM, signal.SIG_DFL)]
+    sync, sent = checkpoint_files.os.fsync, []
+
+    def interrupted(file):
+        if not sent and (only(tmp_path) / "checkpoints" / ".round-000000004.npz").exists():
+            sent.append(os.kill(os.getpid(), number))
+        sync(file)
+
+    monkeypatch.setattr(checkpoint_files.os, "fsync", interrupted)
+    try:
+        with pytest.raises(KeyboardInterrupt, match=r"round 3: interrupted.*continues it from round 4\)$"):
+            run(CONFIG, out=tmp_path, reasoner=Reasoner(llm), **QUIET)
+    finally:
+        for each, does in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
+            signal.signal(each, does)
+    assert [file.name for file in files(only(tmp_path))] == ["round-000000004.npz", "round-000000002.npz"]
+    assert go_on(only(tmp_path)) == ([5, 6, 7, 8], killed[0])
+
+
+def test_a_clock_that_jumps_while_a_run_goes_on_changes_nothing(folder, killed, monkeypatch):
+    now = iter(range(10**9, 0, -(10**6)))
+    monkeypatch.setattr("time.time", lambda: float(next(now)))
+    assert go_on(folder) == ([7, 8], killed[0])
+    assert open_run(folder).summary["wall_s"] > 0
+
+
+# -- what it reads -----------------------------------------------------------------------------------
+
+
+def test_an_input_file_that_was_changed_is_refused(tmp_path):
+    file, out = tmp_path / "edges.csv", tmp_path / "out"
+    pairs = [(a, (a + step) % 40) for a in range(40) for step in (1, 2, 5)]
+    file.write_text("src,dst\n" + "\n".join(f"{a},{b}" for a, b in pairs))
+    values = {"network.edges": str(file), "rounds": 4, "checkpoint_every": 1, "ticks_per_round": 8}
+    run(nested(plain(values)), out=out, on_round=images(out, tmp_path, [3]), **QUIET)
+    file.write_text("src,dst\n" + "\n".join(f"{a},{b}" for a, b in pairs[1:]))
+    with pytest.raises(DataError, match=r"a file that it reads is not what it was: put it back, or run it anew$"):
+        resume(tmp_path / "killed-3")
+
+
+def test_somebody_else_who_would_decide_is_refused(folder):
+    manifest = json.loads((folder / MANIFEST).read_text())
+    manifest["llm"]["name"] = "another"
+    (folder / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(DataError, match=r"was decided by .*, and would now be by .* \(llm is not what it was\)"):
+        go_on(folder)
+    assert read_manifest(folder)["status"] == "running"
+
+
+def test_the_ledger_has_one_run_in_the_end(folder):
+    go_on(folder)
+    with Ledger(folder / LEDGER, read_only=True) as ledger:
+        assert len(ledger.runs()) == 1
+    assert re.fullmatch(r"[0-9a-f]{16}/.*", ledger_name(folder))
+
+
+def ledger_name(folder):
+    with Ledger(folder / LEDGER, read_only=True) as ledger:
+        return ledger.runs()[0]

@@ -1,0 +1,166 @@
+"""The ledger of a run that goes on: nothing is asked twice, and all is counted as if the run had never been stopped."""
+
+import hashlib
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+from advisors import LLM, advisor
+from killed_runs import all_bytes
+from small_runs import small
+
+from prism_mesa import Ledger, Reasoner, replay, run_economy
+from prism_mesa.api.runs import resume, run
+from prism_mesa.errors import ConfigError
+from prism_mesa.llm import AnswerStore
+from prism_mesa.runs.run_files import LEDGER
+
+QUIET = {"pictures": False}
+CONFIG = small(rounds=5, checkpoint_every=2, **{"agents.band": 0.3, "agents.activity": 0.9})
+
+
+class Asked:
+    """An LLM that depends on the prompt, remembers what it was asked, and looks at the folder at some calls."""
+
+    def __init__(self, look=lambda n: None, useless=0):
+        self.prompts, self.look, self.useless = [], look, useless
+
+    def __call__(self, prompt):
+        self.prompts.append(prompt)
+        self.look(len(self.prompts))
+        number = hashlib.sha256(prompt.encode()).digest()[0]
+        if self.useless and number % self.useless == 0 and self.prompts.count(prompt) == 1:
+            return "I cannot say."
+        return "composing" if number % 2 else "scrolling"
+
+
+def reasoner(asked, **more):
+    return Reasoner(asked, max_concurrency=8, backoff_s=0.0, **more)
+
+
+def killed_at(calls, tmp_path, config=CONFIG, **more):
+    """Return a whole run, and the folder as it was at each of these calls, all in the midst of rounds."""
+    out = tmp_path / "out"
+
+    def look(n):
+        if n in calls:
+            [folder] = out.iterdir()
+            shutil.copytree(folder, tmp_path / f"killed-{n}")
+
+    asked = Asked(look, useless=more.pop("useless", 0))
+    whole = run(config, out=out, reasoner=reasoner(asked, **more), **QUIET)
+    return whole, len(asked.prompts), [tmp_path / f"killed-{n}" for n in calls]
+
+
+def answers(folder):
+    with Ledger(Path(folder) / LEDGER, read_only=True) as ledger:
+        return {answer.prompt for answer in ledger.answers()}
+
+
+def asked_rows(folder):
+    with Ledger(Path(folder) / LEDGER, read_only=True) as ledger:
+        assert len(ledger.runs()) == 1
+        return sorted(tuple(v for k, v in asdict(row).items() if k != "run") for row in ledger.asked())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("useless", [0, 5])
+def test_nothing_is_asked_twice_and_all_is_counted_as_if_it_had_never_been_stopped(useless, tmp_path):
+    whole, n, folders = killed_at([20, 60, 100], tmp_path, useless=useless, attempts=3)
+    assert n > 120
+    for folder in folders:
+        known, asked = answers(folder), Asked(useless=useless)
+        assert known
+        result = resume(folder, reasoner=reasoner(asked, attempts=3), **QUIET)
+        assert not known & set(asked.prompts)
+        assert all_bytes(result) == all_bytes(whole)
+        assert answers(folder) == answers(whole)
+        assert asked_rows(folder) == asked_rows(whole)
+        assert result.summary["decisions"] == whole.summary["decisions"]
+
+
+def test_a_limit_is_spent_as_if_the_run_had_never_been_stopped(tmp_path):
+    whole, n, [folder] = killed_at([30], tmp_path, max_calls=50, max_calls_per_round=20)
+    assert n == 50
+    assert whole.summary["decisions"]["by_source"]["budget"] > 0
+    asked = Asked()
+    result = resume(folder, reasoner=reasoner(asked, max_calls=50, max_calls_per_round=20), **QUIET)
+    assert len(asked.prompts) <= 50 - len(answers(folder) - set(asked.prompts))
+    assert all_bytes(result) == all_bytes(whole)
+    assert result.summary["decisions"] == whole.summary["decisions"]
+
+
+def test_a_run_without_a_checkpoint_starts_again_with_its_answers(tmp_path):
+    whole, _, [folder] = killed_at([40], tmp_path, config={**CONFIG, "checkpoint_every": 0})
+    known, asked = answers(folder), Asked()
+    result = resume(folder, reasoner=reasoner(asked), **QUIET)
+    assert known
+    assert not known & set(asked.prompts)
+    assert all_bytes(result) == all_bytes(whole)
+    assert result.summary["decisions"] == whole.summary["decisions"]
+
+
+def test_a_run_that_went_on_can_be_repeated(server, tmp_path):
+    out, once = tmp_path / "out", []
+    config = small(rounds=4, checkpoint_every=1, **{"agents.band": 0.3})
+    asks = {**config, "reasoner": {"kind": "ollama", "host": server.url, "timeout_s": 5}}
+
+    def look(done):
+        if done == 3:
+            [folder] = out.iterdir()
+            once.append(shutil.copytree(folder, tmp_path / "killed"))
+
+    whole = run(asks, out=out, on_round=look, **QUIET)
+    before = server.n_requests
+    result = resume(once[0], **QUIET)
+    assert 0 < server.n_requests - before < before
+    assert all_bytes(result) == all_bytes(whole)
+    assert replay(result).equal
+
+
+def sharing(asked, folder):
+    store = AnswerStore("cache", Ledger(folder / "shared.sqlite"))
+    return Reasoner(asked, store=store, max_concurrency=8, max_calls=60)
+
+
+def test_answers_shared_with_other_runs_count_as_they_did(tmp_path):
+    out, shared, once = tmp_path / "out", tmp_path / "shared", []
+
+    def look(n):
+        if n == 45:
+            [folder] = out.iterdir()
+            once.append(shutil.copytree(folder, tmp_path / "killed"))
+            shutil.copytree(shared, tmp_path / "then")
+
+    other = {**CONFIG, "rounds": 2, "checkpoint_every": 0}
+    run(other, out=tmp_path / "other", reasoner=sharing(Asked(), shared), **QUIET)
+    whole = run({**CONFIG, "seed": 43}, out=out, reasoner=sharing(Asked(look), shared), **QUIET)
+    known, asked = answers(once[0]), Asked()
+    result = resume(once[0], reasoner=sharing(asked, tmp_path / "then"), **QUIET)
+    assert not known & set(asked.prompts)
+    assert all_bytes(result) == all_bytes(whole)
+    assert result.summary["decisions"] == whole.summary["decisions"]
+    with Ledger(tmp_path / "then" / "shared.sqlite") as now, Ledger(shared / "shared.sqlite") as never_stopped:
+        assert len(now.asked()) == len(never_stopped.asked())
+
+
+def test_nations_ask_nothing_twice(tmp_path):
+    out, once, prompts = tmp_path / "out", [], []
+
+    def advise(prompt):
+        prompts.append(prompt)
+        if len(prompts) == 10:
+            [folder] = out.iterdir()
+            once.append(shutil.copytree(folder, tmp_path / "killed"))
+        return advisor(prompt)
+
+    whole = run_economy({**LLM, "rounds": 4}, out=out, llm=advise, pictures=False)
+    known, before = answers(once[0]), len(prompts)
+    assert known
+    with pytest.raises(ConfigError, match=r"was given llm in Python, .*resume\('.*', llm=\.\.\.\)"):
+        resume(once[0])
+    result = resume(once[0], llm=advise, pictures=False)
+    assert not known & set(prompts[before:])
+    assert all_bytes(result) == all_bytes(whole)
+    assert result.summary["decisions"] == whole.summary["decisions"]

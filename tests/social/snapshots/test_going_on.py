@@ -1,0 +1,67 @@
+"""A model that takes over from a snapshot cannot be told from one that was never stopped."""
+
+import pytest
+from continued import going_on, tell_apart
+from lively_worlds import LIVELY
+from minds import Mind, asked, busy, whim
+from worlds import small
+
+from prism_mesa import SocialModel
+
+
+def default(**params):
+    from worlds import Memory
+
+    return SocialModel(agents_n=60, recorder=Memory(), **params)
+
+
+WORLDS = {
+    "default": default,
+    "plain": small,
+    "lively": lambda: small(**LIVELY),
+    "by Mesa": lambda: small(scheduler="mesa"),
+    "no history": lambda: small(statechart_max_history_depth=0),
+    "templates": lambda: small(**LIVELY, content="template"),
+    "x_algo": lambda: default(feed_mode="x_algo", posts_seeded_count=3),
+    "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
+    "a share is recorded": lambda: small(**LIVELY, records_transitions=0.3, records_impressions=0.5),
+}
+
+
+@pytest.mark.parametrize("world", WORLDS)
+def test_a_model_that_was_stopped_goes_on_as_if_it_had_not_been(world):
+    whole, other = going_on(WORLDS[world])
+    assert whole.totals["posts"] > 0
+    assert tell_apart(whole, other) == []
+
+
+ASKS = LIVELY | {"agents_band": 0.3, "agents_threshold_mean": 0.5}
+
+
+def often_useless(prompt):
+    """Decide, mostly; now and then say nothing that could be used."""
+    return '{"next_state": "composing"}' if whim(prompt, 5) else "Hm."
+
+
+LIMITED = {"max_calls": 90, "max_calls_per_round": 25, "max_tokens": 10**6, "max_fallback_share": 1.0}
+MINDS = {
+    "choices": (ASKS, lambda: asked(Mind(), max_fallback_share=1.0)),
+    "useless answers": (ASKS, lambda: asked(Mind(decides=often_useless), attempts=1, max_fallback_share=1.0)),
+    "limits": (ASKS, lambda: asked(Mind(), **LIMITED, spend_on="followed")),
+    "archetypes": (ASKS, lambda: asked(Mind(), persona="archetype", archetypes=3)),
+    "texts": (ASKS | {"content": "llm"}, lambda: asked(Mind(), **LIMITED)),
+    "tools and notes": (
+        ASKS | {"content": "llm", "deliberation_notes": 3},
+        lambda: asked(Mind(thinks=busy), max_fallback_share=1.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("mind", MINDS)
+def test_what_an_llm_has_said_and_cost_is_known_to_the_model_that_goes_on(mind, caplog):
+    params, reasoner = MINDS[mind]
+    whole, other = going_on(lambda: small(**params, reasoner=reasoner()))
+    assert whole.reasoner.counts.total() > 20
+    assert tell_apart(whole, other) == []
+    whole.close()
+    other.close()

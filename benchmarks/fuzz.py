@@ -96,7 +96,7 @@ def read_all(kind: Kind, n: int, seed: int, first: int, sender: Connection) -> N
 
 def fuzzed(kind: Kind, n: int, seed: int) -> Told:
     """Read all files of a kind in a process of its own; one that ends or hangs is a defect, and the next goes on."""
-    told, now = Told(), "nothing"
+    told, now = Told(), ""
     while True:
         receiver, sender = multiprocessing.Pipe(duplex=False)
         reader = multiprocessing.Process(target=read_all, args=(kind, n, seed, told.cases, sender), daemon=True)
@@ -118,6 +118,8 @@ def fuzzed(kind: Kind, n: int, seed: int) -> Told:
             fault = f"ended the process ({reader.exitcode})"
         reader.kill()
         reader.join()
+        if not now:
+            raise RuntimeError(f"{kind.name}: no good file could be made")
         told.add(now, False, fault, 0.0, 0.0)
 
 

@@ -12,6 +12,7 @@ import pytest
 from command_lines import SMALL, folders
 from ollama_server import drop, late, models, serving
 
+from prism_mesa.runs.process import stopping
 from prism_mesa.runs.run_files import read_manifest
 
 KEYS = {
@@ -178,22 +179,25 @@ def interruptible():
 
 
 @pytest.mark.usefixtures("interruptible")
-def test_ctrl_c_while_the_llm_is_asked_ends_at_once_with_130(prism):
+def test_ctrl_c_twice_while_the_llm_is_asked_ends_at_once_with_130(prism, monkeypatch):
+    monkeypatch.setattr(stopping, "_SAME_S", 0.0)
     with serving(always=late) as server:
 
         def interrupt_once_asked():
             while not server.sent:
                 time.sleep(0.01)
-            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(2):
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(0.05)
 
         user = threading.Thread(target=interrupt_once_asked)
         user.start()
         code, out, err = prism("run", *SMALL[:-1], "reasoner.kind=ollama", f"reasoner.host={server.url}")
         user.join()
     [folder] = folders()
-    assert (code, out.splitlines()[0]) == (130, f"run         {folder} (interrupted, seed 42)")
-    kept = rf"prism: {folder}: round \d: interrupted \(what was recorded is kept there\)"
-    assert re.fullmatch(kept, err.splitlines()[-1])
+    assert (code, out) == (130, "")
+    kept = rf"prism: {folder}: round \d: interrupted; ended at once, without its last tables \(what was"
+    assert re.match(kept, err.splitlines()[-1])
     assert read_manifest(folder)["status"] == "interrupted"
 
 

@@ -8,7 +8,10 @@ from pathlib import Path
 import pytest
 from advisors import LLM, advisor
 from killed_runs import all_bytes
+from minds import Mind, busy, words_of
+from minds import asked as asked_mind
 from small_runs import small
+from worlds import plain
 
 from prism_mesa import Ledger, Reasoner, replay, run_economy
 from prism_mesa.api.runs import resume, run
@@ -89,6 +92,47 @@ def test_a_limit_is_spent_as_if_the_run_had_never_been_stopped(tmp_path):
     assert len(asked.prompts) <= 50 - len(answers(folder) - set(asked.prompts))
     assert all_bytes(result) == all_bytes(whole)
     assert result.summary["decisions"] == whole.summary["decisions"]
+
+
+WRITING = plain(
+    {
+        "agents": {
+            "n": 25,
+            "activity": 1.0,
+            "activity_sigma": 0.5,
+            "band": 0.1,
+            "threshold_mean": 0.5,
+            "post_rate": 0.2,
+        },
+        "network": {"mean_degree": 8},
+        "rounds": 4,
+        "content": "llm",
+        "checkpoint_every": 1,
+    }
+)
+
+
+@pytest.mark.slow
+def test_what_an_llm_thinks_writes_and_notes_goes_on(tmp_path):
+    out, calls = tmp_path / "out", (40, 90, 140)
+
+    def looking(prompt):
+        if len(whole_mind.prompts) in calls:
+            [folder] = out.iterdir()
+            shutil.copytree(folder, tmp_path / f"killed-{len(whole_mind.prompts)}", dirs_exist_ok=True)
+        return words_of(prompt)
+
+    whole_mind = Mind(speaks=looking, thinks=busy)
+    whole = run(WRITING, out=out, reasoner=asked_mind(whole_mind, max_fallback_share=1), **QUIET)
+    found = sorted(tmp_path.glob("killed-*"))
+    assert found
+    for folder in found:
+        known, mind = answers(folder), Mind(thinks=busy)
+        result = resume(folder, reasoner=asked_mind(mind, max_fallback_share=1), **QUIET)
+        assert not known & set(mind.prompts)
+        assert all_bytes(result) == all_bytes(whole)
+        assert result.summary["writing"] == whole.summary["writing"]
+        assert result.summary["decisions"] == whole.summary["decisions"]
 
 
 def test_a_run_without_a_checkpoint_starts_again_with_its_answers(tmp_path):

@@ -68,7 +68,7 @@ class WaitingRows:
         """Return all rows as bytes (an Arrow stream); None if nothing has come in."""
         if self.is_new:
             return None
-        rows = self.table().combine_chunks()
+        rows = self.table()
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, rows.schema) as writer:
             writer.write_table(rows)

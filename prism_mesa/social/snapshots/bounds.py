@@ -18,7 +18,7 @@ from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, History, Population, unpacked_codes
+from prism_mesa.social.state.population import NO_ACTION, NO_POST, History, Population
 from prism_mesa.social.state.posts import NO_PARENT, POST, RESHARE, Posts
 from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.statechart import STATES
@@ -39,7 +39,7 @@ def check_time(time: Clock, round_: int, tick: int) -> None:
 def check_population(population: Population, n_posts: int, network: FollowNetwork) -> None:
     """Check all columns of agents, and that their network is as large."""
     n = len(population.ids)
-    lengths = {len(getattr(population, name)) for name in population.changes}
+    lengths = {len(getattr(population, name)) for name in (*population.changes, "feed")}
     require(lengths == {n}, f"columns of {n:,} agents differ in length")
     require_within("an agent's state", population.state, 0, len(STATES))
     for name in ("traits", "propensities", "engagement_threshold", "activity", "post_rate"):
@@ -52,9 +52,7 @@ def check_population(population: Population, n_posts: int, network: FollowNetwor
     read, shown = population.n_read, population.n_feed
     require(bool((read <= shown).all()), "an agent has read more posts than its feed has")
     require_within("a feed's length", shown, 0, population.feed.shape[1] + 1)
-    require_within(
-        "a post of a feed", population.feed[np.arange(population.feed.shape[1]) < shown[:, None]], 0, n_posts
-    )
+    require_within("a post of a feed", population.shown(), 0, n_posts)
     check_network(network, n)
 
 
@@ -73,12 +71,8 @@ def check_history(history: History, n: int, n_posts: int, n_triggers: int, time:
     """Check what agents did."""
     require(history.ring.shape == (n, history.depth) and len(history.count) == n, "histories differ in length")
     require_within("a history's length", history.count, 0, 2**62)
+    history.check(n_posts, n_triggers)
     if history.ring.size:
-        trigger, source, target = unpacked_codes(history.ring["move"])
-        moved = (source != target) | (np.arange(history.depth) >= history.count[:, None])
-        require(bool(moved.all()), "a history has a transition from a state to itself")
-        require_within("a trigger of a history", trigger, 0, max(n_triggers, 1))
-        require_within("a post of a history", history.ring["post"], NO_POST, max(n_posts, 1))
         for clock in (history.ring["clock"].min(), history.ring["clock"].max()):
             time.at(int(clock))  # an OverflowError, if there is no such date
 

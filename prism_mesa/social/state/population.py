@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import counted
 from prism_mesa.kernels import walk_arrays
-from prism_mesa.snapshot import Plain, Restorable, plain, require, require_within, restored, restored_like
+from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored, restored_like
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
@@ -73,10 +73,7 @@ class Population(Restorable):
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all columns; of feeds only the posts in them, one feed behind the other."""
-        readers = np.flatnonzero(self.n_feed)
-        parts = [self.feed[rows][self._in_feed(rows)] for part in blocks(len(readers)) for rows in (readers[part],)]
-        own = {name: plain(getattr(self, name)) for name in self.changes if name != "feed"}
-        return own | {"feed": np.concatenate([np.zeros(0, np.int32), *parts])}
+        return super().snapshot() | {"feed": self.shown()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned; feeds that were longer than they can be now lose their ends."""
@@ -86,16 +83,20 @@ class Population(Restorable):
         require(len(n_feed) == len(self.ids), "there are not as many feeds as agents")
         require(int(n_feed.sum()) == len(shown), "feeds have not the posts that they should")
         size = self.feed.shape[1]
-        super().restore({**kept, "feed": np.zeros((len(n_feed), size), np.int32)})  # takes memory where it is filled
-        row = np.repeat(np.arange(len(n_feed)), n_feed)
-        place = np.arange(len(shown)) - np.repeat(np.cumsum(n_feed) - n_feed, n_feed)
+        super().restore(kept)
+        self.feed = np.zeros((len(n_feed), size), np.int32)  # it takes memory where it is filled
+        row, place = _places(n_feed)
         fits = place < size
         self.feed[row[fits], place[fits]] = shown[fits]
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
 
-    def _in_feed(self, rows: Rows) -> npt.NDArray[np.bool_]:
-        """Return which places of feeds have a post, shape (rows, feed size)."""
-        return np.asarray(np.arange(self.feed.shape[1]) < self.n_feed[rows, None])
+    def shown(self) -> npt.NDArray[np.int32]:
+        """Return the posts in all feeds, one feed behind the other."""
+        readers, parts = np.flatnonzero(self.n_feed), [np.zeros(0, np.int32)]
+        for part in blocks(len(readers)):
+            rows = readers[part]
+            parts.append(self.feed[rows][np.arange(self.feed.shape[1]) < self.n_feed[rows, None]])
+        return np.concatenate(parts)
 
     def __repr__(self) -> str:
         return f"<Population: {counted(len(self), 'agent')}>"
@@ -117,7 +118,13 @@ class Population(Restorable):
                 mine.extend(theirs)
 
 
-Population.changes = tuple(column.name for column in fields(Population))
+def _places(lengths: npt.NDArray[np.int64]) -> tuple[Rows, Rows]:
+    """Return row and place of each entry of lists of these lengths, one list behind the other."""
+    row = np.repeat(np.arange(len(lengths)), lengths)
+    return row, np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+
+
+Population.changes = tuple(column.name for column in fields(Population) if column.name != "feed")
 
 
 class Categories:
@@ -164,7 +171,8 @@ class History(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return all rings; while most of them is empty, the entries only, one ring behind the other."""
         is_full = 2 * int(np.minimum(self.count, self.depth).sum()) > self.ring.size
-        return {"count": self.count, "ring": self.ring if is_full else self.ring[self._used()]}
+        used = None if is_full else np.arange(self.depth) < self.count[:, None]
+        return {"count": self.count, "ring": self.ring if used is None else self.ring[used]}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
@@ -176,10 +184,18 @@ class History(Restorable):
         require(ring.dtype == self.ENTRY and ring.shape == shape, "histories have not the entries that they should")
         self.ring = ring if is_full else np.zeros((len(self.count), self.depth), self.ENTRY)
         if not is_full:
-            self.ring[self._used()] = ring
+            row, place = _places(np.minimum(self.count, self.depth))
+            self.ring.reshape(-1)[row * self.depth + place] = ring  # one index is faster than two
 
-    def _used(self) -> npt.NDArray[np.bool_]:
-        return np.asarray(np.arange(self.depth) < self.count[:, None])
+    def check(self, n_posts: int, n_triggers: int) -> None:
+        """Raise DataError if there is an entry of a trigger or a post that is not there, or of no transition."""
+        for part in blocks(len(self.count)):
+            used = np.arange(self.depth) < self.count[part, None]
+            entries = self.ring[part] if used.all() else self.ring[part][used]
+            require_within("a trigger of a history", entries["move"] >> 2 * STATE_BITS, 0, n_triggers)
+            require_within("a post of a history", entries["post"], NO_POST, n_posts)
+            _, source, target = unpacked_codes(entries["move"])
+            require(bool((source != target).all()), "a history has a transition from a state to itself")
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""

@@ -63,7 +63,7 @@ def _same(a, b):
     return type(a) is type(b) and (a == b or a != a)
 
 
-def going_on(make, rounds=6, at=3):
+def going_on(make, rounds=5, at=3):
     """Return a model that has done all its rounds, and one that took over after `at` of them from a third."""
     whole, stopped, other = (make() for _ in range(3))
     ran(whole, rounds)
@@ -136,6 +136,9 @@ def inner_differences(one, other, where="model", seen=None):
             yield f"{where}: length"
         for place, (a, b) in enumerate(zip(one, other, strict=False)):
             yield from inner_differences(a, b, f"{where}[{place}]", seen)
+    elif isinstance(one, set):
+        if sorted(map(str, one)) != sorted(map(str, other)):
+            yield where
     elif isinstance(one, Enum | type | FunctionType | MethodType) or callable(one):
         pass
     elif (own := _attributes(one)) and type(one).__module__.startswith(("prism_mesa", "worlds", "mesa")):

@@ -66,6 +66,7 @@ def scripted():
     return model
 
 
+@pytest.mark.slow
 def test_scripts_go_on_with_their_fields_their_children_and_their_draws():
     whole, other = going_on(scripted, rounds=6, at=3)
     assert len(whole.population) > 32

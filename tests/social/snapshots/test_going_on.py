@@ -4,20 +4,26 @@ import pytest
 from continued import going_on, tell_apart
 from lively_worlds import LIVELY
 from minds import Mind, asked, busy, whim
-from worlds import small
+from worlds import PLAIN_FILE, Memory, small
 
-from prism_mesa import SocialModel
+from prism_mesa import SocialModel, load_config
 
 
 def default(**params):
-    from worlds import Memory
-
     return SocialModel(agents_n=60, recorder=Memory(), **params)
+
+
+def calibrated():
+    config = load_config(
+        PLAIN_FILE.with_name("calibrated.yaml"), ["reasoner.kind=rule", "agents.n=80", "network.mean_degree=20"]
+    )
+    return SocialModel(config, recorder=Memory())
 
 
 WORLDS = {
     "default": default,
     "plain": small,
+    "calibrated": calibrated,
     "lively": lambda: small(**LIVELY),
     "by Mesa": lambda: small(scheduler="mesa"),
     "no history": lambda: small(statechart_max_history_depth=0),
@@ -57,6 +63,7 @@ MINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mind", MINDS)
 def test_what_an_llm_has_said_and_cost_is_known_to_the_model_that_goes_on(mind, caplog):
     params, reasoner = MINDS[mind]

@@ -290,7 +290,7 @@ def damaged_parquet(good, draws):
     return raw.getvalue()
 
 
-def parquet_bomb(n=100_000_000, column="round"):
+def parquet_bomb(n=20_000_000, column="round"):
     """Return a Parquet file of a few kB that says, truly, that a column has `n` rows."""
     raw, rows = io.BytesIO(), pa.table({column: pa.array(np.zeros(1_000_000, np.int32))})
     with pq.ParquetWriter(raw, rows.schema, compression="zstd") as writer:

@@ -15,6 +15,7 @@ from pathlib import Path
 import hostile_seeds as good
 import yaml
 from hostile_damage import (
+    damaged_checkpoint,
     damaged_csv,
     damaged_gzip,
     damaged_json,
@@ -34,6 +35,7 @@ from prism_mesa.llm import Ledger
 from prism_mesa.params import nested
 from prism_mesa.reasoner.distilled import read_distilled
 from prism_mesa.runs import run_files
+from prism_mesa.runs.checkpoints.file import read_checkpoint
 from prism_mesa.runs.config import Config, EconomyConfig, load, load_config, make_config, parse_override
 from prism_mesa.runs.ledgers import ledger_stats
 from prism_mesa.runs.recorded import recorded_config
@@ -244,6 +246,15 @@ def _read_record(file: Path) -> object:
     return [repr(one) for one in listed(file.parent.parent)]
 
 
+def _read_checkpoint(file: Path) -> object:
+    """Read it, take it back into a model as that it was made of, and go on for two rounds."""
+    model = SocialModel(make_config(good.CHECKPOINTED))
+    model.restore(read_checkpoint(file))
+    model.step()
+    model.step()
+    return repr(model), model.snapshot()
+
+
 def _tables() -> list[Kind]:
     """Return a kind for each table that a run of a platform leaves."""
     columns = {"rounds": "likes", "posts": "post", "engagements": "agent", "agents": "id", "ticks": "tick"}
@@ -304,6 +315,7 @@ KINDS = [
     Kind("distilled model", "distilled.json", good.distilled, _read_distilled, *JSON, 0.5),
     Kind("sizes to validate with", "cascade_size_histogram.csv", good.sizes, _read_real, *CSV, 0.5),
     Kind("manifest", "manifest.json", good.of_run("manifest.json"), _read_manifest, *JSON),
+    Kind("checkpoint", "x.npz", good.checkpoints, _read_checkpoint, damaged_checkpoint),
     Kind("lock of a run", ".lock", good.locks, _read_lock, *JSON, 0.5),
     Kind("ledger", "decisions.sqlite", good.ledgers, _read_ledger, damaged_sqlite),
     Kind("journal of a study", "journal.sqlite", good.journals, _read_journal, damaged_sqlite),

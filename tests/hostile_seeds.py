@@ -17,8 +17,11 @@ import pyarrow.parquet as pq
 from hostile_damage import parquet_bomb
 
 from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
+from prism_mesa.runs.checkpoints.file import write_checkpoint
+from prism_mesa.runs.config import make_config
 from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.social import run
+from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal import Journal
 
@@ -276,3 +279,18 @@ def records() -> list[bytes]:
     return [
         b'{"kind": "study", "name": "two", "runs": 8, "made": {"git": null, "started": "2026-01-01T00:00:00+00:00"}}'
     ]
+
+
+CHECKPOINTED = _WORLD | {"seed": 7, "statechart": {"max_history_depth": 4}}
+
+
+@cache
+def checkpoints() -> list[bytes]:
+    """Return the checkpoint of a model after two rounds."""
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = SocialModel(make_config(CHECKPOINTED))
+        model.step()
+        model.step()
+        write_checkpoint(Path(folder) / "x.npz", model.snapshot())
+        return [(Path(folder) / "x.npz").read_bytes()]

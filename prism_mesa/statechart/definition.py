@@ -118,8 +118,8 @@ class ChartDefinition(Restorable):
         place = {t: i for i, t in reversed(list(enumerate(self.transitions)))}
         untried = [sorted(place[t] for t in cell.untried) for _, _, cell in self.all_cells()]
         kinds = [[place[t], kind, self._first_errors[t, kind], n] for (t, kind), n in self._raised.items()]
-        places = [[place[t], told] for t, told in self._first_places.items()]
-        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "at": places}
+        first = [[place[t], text] for t, text in self._first_places.items()]
+        return {"transitions": list(map(str, self.transitions)), "untried": untried, "raised": kinds, "first": first}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned.
@@ -132,12 +132,12 @@ class ChartDefinition(Restorable):
         for (_, _, cell), untried in zip(self.all_cells(), kept["untried"], strict=True):
             cell.untried = {self.transitions[place] for place in untried}
         self._first_errors, self._raised, self.guard_errors = {}, Counter(), Counter()
+        self._first_places = {self.transitions[place]: str(text) for place, text in kept["first"]}
         for place, kind, text, times in kept["raised"]:
             known = self.transitions[place], str(kind)
             self._first_errors[known] = str(text)
             self._raised[known] = int(times)
             self.guard_errors[str(text)] += int(times)
-        self._first_places = {self.transitions[place]: str(told) for place, told in kept["at"]}
 
     def failing_guards(self) -> list[FailingGuard]:
         """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs import machine, run_files
+from prism_mesa.runs import run_files
+from prism_mesa.runs.process import machine
 from prism_mesa.runs.run_files import MANIFEST, batches_of, read_table
 
 MOST = 1_000_000

@@ -46,6 +46,15 @@ def test_a_guard_that_counts_as_false_is_reported_with_the_first_agent_and_line(
     assert str(failing).endswith(f"(RuntimeError: no such luck), first for {failing.first}")
 
 
+def test_where_a_guard_raised_first_goes_into_a_snapshot():
+    chart, other = (a_chart((COMPOSING, broken, None), (SCROLLING, None)) for _ in range(2))
+    chart.fire(an_agent(agent_id="ann", moment="round 3, tick 2"), "decides")
+    other.restore(chart.snapshot())
+    other.fire(an_agent(agent_id="bob", moment="round 4, tick 2"), "decides")
+    [failing] = other.failing_guards()
+    assert (failing.times, failing.first) == (2, f"agent ann in round 3, tick 2, {BROKEN_LINE}")
+
+
 def test_the_line_is_the_users_own_where_something_raises_that_it_calls():
     def asks_too_much(agent, post):
         int("ten")

@@ -191,3 +191,15 @@ def test_the_command_line_says_in_one_line_where_an_action_raised(prism):
     assert "round 1: LookupError: out of paper (agent " in line
     assert f"test_raising_actions.py:{LINE} in breaks_in_round_1" in line
     assert "Traceback" not in err
+
+
+def test_what_raises_outside_of_a_run_is_one_line_too(prism, monkeypatch):
+    def explains(*_, **__):
+        small(chart=acting("sees_post", breaks_in_round_1), **ALL_ONLINE).run_for(2)
+
+    monkeypatch.setattr("prism_mesa.cli.app.app", explains)
+    code, _, err = prism("why", "run", "3")
+    assert code == 1
+    assert err.startswith("prism: LookupError: out of paper (agent ")
+    assert err.endswith(f"test_raising_actions.py:{LINE} in breaks_in_round_1)\n")
+    assert err.count("\n") == 1

@@ -41,6 +41,13 @@ llamacpp.THREADS = 1
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="prism-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
 
+
+def pytest_collection_modifyitems(items):
+    """Let files with a slow test come first, so that no process has a long one left when the others are done."""
+    long = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in long)
+
+
 _compiling = set()
 
 

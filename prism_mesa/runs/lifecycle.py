@@ -227,10 +227,14 @@ def _broken_off(
             with _going_on(ending, _NO_MANIFEST):
                 folder.write_manifest({**manifest, **ending})
     state = RunState(ending["status"], None, None)
-    way_on = state.way_on(folder.path, from_python=any(manifest.get("made_in_python", ())))
+    goes_on = manifest.get("system") in _CAN_GO_ON
+    way_on = state.way_on(folder.path, from_python=any(manifest.get("made_in_python", ()))) if goes_on else ""
     kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{f'; {way_on}' if way_on else ''})"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
 
+
+_CAN_GO_ON: Final = ("social", "economy")
+"""Systems whose runs `resume` goes on with; a survey is asked again."""
 
 _NO_MANIFEST: Final = "its manifest could not be written"
 

@@ -172,7 +172,9 @@ def test_an_interrupt_of_nations_keeps_quarters_pictures_and_summary(tmp_path):
         if done == 3:
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt, match=r"2010Q3: interrupted \(what was recorded is kept there\)") as stop:
+    with pytest.raises(
+        KeyboardInterrupt, match=r"2010Q3: interrupted \(what was recorded is kept there; 'prism"
+    ) as stop:
         run_economy({"rounds": 9, "economy": {"nations": ["Sweden"]}}, out=tmp_path, on_round=impatient)
     manifest = read_manifest(only_folder(tmp_path))
     assert (manifest["status"], manifest["summary"]["rounds"]) == ("interrupted", 3)
@@ -204,7 +206,7 @@ def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_pat
     assert (process.returncode, said["status"]) == (130, "interrupted")
     assert said["rounds"] >= 50
     assert {Path(path).name for path in said["pictures"]} == drawn(only_folder(tmp_path)) == NATIONS
-    assert "interrupted (what was recorded is kept there)" in err.splitlines()[-1]
+    assert "interrupted (what was recorded is kept there; 'prism resume " in err.splitlines()[-1]
 
 
 # -- clocks ------------------------------------------------------------------------------------------

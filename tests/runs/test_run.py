@@ -305,7 +305,7 @@ def test_ctrl_c_ends_the_command_with_130_and_the_run_as_interrupted_with_pictur
         process.kill()
         process.wait()
     assert process.returncode == 130
-    assert "interrupted (what was recorded is kept there)" in err
+    assert "interrupted (what was recorded is kept there; 'prism resume " in err
     assert "Traceback" not in err
     manifest = read_manifest(only_folder(tmp_path))
     assert manifest["status"] == "interrupted"

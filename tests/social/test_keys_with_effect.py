@@ -13,6 +13,7 @@ from prism_mesa.social.model import SocialModel
 
 
 NO_TABLE_SHOWS = {
+    "checkpoint_every",
     "clock.round_minutes",
     "clock.start",
     "scheduler",

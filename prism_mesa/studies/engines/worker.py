@@ -154,7 +154,9 @@ def _reason(error: BaseException) -> str:
         told, fault = error.reason, error.__cause__ or error
     elif not isinstance(error, PrismError):
         told = f"{type(error).__name__}: {error}"
-    if isinstance(fault, PrismError):
+    if getattr(fault, "__notes__", ()):
+        place = ""  # they say where
+    elif isinstance(fault, PrismError):
         place = "" if fault.__cause__ is None else _place(fault.__cause__, of_users=True)
     else:
         place = _place(fault)

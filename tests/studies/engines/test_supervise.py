@@ -49,7 +49,8 @@ def test_a_run_that_breaks_in_any_way_is_told_with_its_reason_and_takes_nobody_w
         "crashes": ("killed", "SIGSEGV"),
         "eats": ("memory", "SIGKILL"),
     }
-    assert found["raises"].reason.endswith("ValueError: no such luck (chart_that_raises.py, line 6, in engages)")
+    assert "ValueError: no such luck (agent 0 in round 0, tick 2" in found["raises"].reason
+    assert found["raises"].reason.endswith("chart_that_raises.py:6 in engages)")
     assert found["hangs"].reason == "took more than limits.seconds = 3"
     assert found["is_killed"].reason == "its process was killed by SIGKILL"
     assert found["exits"].reason == "its process ended with exit code 7; last it said: bye now"

@@ -89,7 +89,10 @@ def test_an_attempt_that_was_broken_off_is_moved_aside_and_noted(tmp_path):
 def test_a_run_that_raises_says_what_when_and_where(tmp_path, keep):
     outcome = carry_out(job_that("raises", tmp_path, keep=keep))
     assert (outcome.ending, outcome.status, outcome.measures) == ("raised", "failed", {})
-    assert outcome.reason == "round 0: ValueError: no such luck (chart_that_raises.py, line 6, in engages)"
+    assert outcome.reason == (
+        "round 0: ValueError: no such luck (agent 0 in round 0, tick 2, evaluating on decides: the guard of "
+        "evaluating --decides--> composing [engages()], chart_that_raises.py:6 in engages)"
+    )
     left = carry_out(job_that("leaves", tmp_path, keep=keep))
     assert left.ending == "raised"
     assert "SystemExit: enough (chart_that_leaves.py" in left.reason

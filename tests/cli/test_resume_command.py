@@ -93,7 +93,7 @@ def test_what_is_no_run_is_one_line(name, said, prism, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
-    keys = ["rounds=400", "agents.n=200", "checkpoint_every=20", "--json", "--out", str(tmp_path)]
+    keys = ["rounds=150", "agents.n=100", "checkpoint_every=20", "--json", "--out", str(tmp_path)]
     command = [sys.executable, "-m", "prism_mesa.cli", "run", *SMALL[:-2], "reasoner.kind=rule", *keys]
     with subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -115,7 +115,7 @@ def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
     assert before >= 20
     shown = []
     resume(folder, on_round=shown.append, **QUIET)
-    assert (shown[0], shown[-1]) == (before + 1, 400)
+    assert (shown[0], shown[-1]) == (before + 1, 150)
     config = read_manifest(folder)["config"]
     whole = run(config | {"checkpoint_every": 0}, out=tmp_path / "whole", **QUIET).run_dir
     names = sorted(str(file.relative_to(whole)) for file in whole.rglob("*.parquet") if file.is_file())

@@ -37,7 +37,7 @@ WORLD |= {"ticks_per_round": 5}
 QUESTIONS = Questionnaire.model_validate(
     {"questions": [{"id": "q", "ask": "How are you?", "options": ["well", "ill"]}]}
 )
-FEW = settings(max_examples=int(os.environ.get("PRISM_FUZZ", "4")), suppress_health_check=list(HealthCheck))
+FEW = settings(max_examples=int(os.environ.get("PRISM_FUZZ", "2")), suppress_health_check=list(HealthCheck))
 """``PRISM_FUZZ=2000`` tries many."""
 
 

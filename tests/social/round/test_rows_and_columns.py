@@ -96,7 +96,7 @@ def assert_equal_in_other_ways(ways, block, happens, params):
 
 
 @pytest.mark.slow
-@settings(max_examples=16, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings(scripts=()))
 def test_a_world_is_the_same_in_every_way_of_running_it_whatever_the_chart(block, params, chart, happens):
     assert_equal_in_other_ways(WAYS, block, happens, with_chart(params, chart))
@@ -114,7 +114,7 @@ def its_order_counts(way, happens):
 
 
 @pytest.mark.slow
-@settings(max_examples=9, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings())
 def test_so_it_is_with_agents_that_have_scripts_of_their_own(block, params, chart, happens):
     # scripts make it go tick by tick anyway
@@ -123,7 +123,7 @@ def test_so_it_is_with_agents_that_have_scripts_of_their_own(block, params, char
 
 
 @pytest.mark.slow
-@settings(max_examples=9, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.integers(1, 7), populations, charts(), happenings(scripts=()), st.sampled_from([0, 0.3, 0.7, 1]))
 def test_so_it_is_whoever_decides_what_is_left_open(block, params, chart, happens, share):
     ways = [way for way in WAYS if way != "rows in any order"]

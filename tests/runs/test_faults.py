@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from prism_mesa.errors import DataError, PrismError, RunError
 from prism_mesa.runs.process.lock import LOCK
 from prism_mesa.runs.records import folder as folders
 from prism_mesa.runs.run_files import MANIFEST, read_manifest, read_table
-from prism_mesa.runs.social import run
+from prism_mesa.runs.social import run, start_run
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
@@ -99,7 +100,7 @@ def test_a_disk_that_is_full_from_the_beginning_is_one_line(tmp_path, monkeypatc
         open_run(only(tmp_path))
 
 
-@pytest.fixture
+@contextmanager
 def nobody():
     """Be a user who may not write everywhere, as root may; yields a folder that anybody may read, none of hers."""
     folder = Path(tempfile.mkdtemp(prefix="prism-read-only-"))
@@ -116,11 +117,16 @@ def nobody():
         shutil.rmtree(folder)
 
 
-def test_a_folder_that_is_only_to_be_read_is_one_line(nobody):
-    for out, what in ((nobody, "cannot make a folder there"), (nobody / "new", "cannot make that folder")):
-        with pytest.raises(DataError, match=rf"^--out: {re.escape(str(out))}: {what}: Permission denied$"):
-            run(small(), out=out)
-    assert list(nobody.iterdir()) == []
+def test_a_folder_that_is_only_to_be_read_is_one_line():
+    works = [start_run(small()) for _ in range(2)]  # made before: she may not be allowed to read what is installed
+    with nobody() as folder:
+        for work, out, what in (
+            (works[0], folder, "cannot make a folder there"),
+            (works[1], folder / "new", "cannot make that folder"),
+        ):
+            with pytest.raises(DataError, match=rf"^--out: {re.escape(str(out))}: {what}: Permission denied$"):
+                work.keep(out, "run")
+        assert list(folder.iterdir()) == []
 
 
 # -- clocks ------------------------------------------------------------------------------------------

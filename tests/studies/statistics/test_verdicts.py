@@ -225,7 +225,7 @@ def test_few_seeds_of_equal_arms_find_nothing_in_200_measures(n, paired, draw):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("n", [2, 3, 4, 10, 20])
+@pytest.mark.parametrize("n", [2, 4, 20])
 def test_equal_arms_of_whole_numbers_find_little_more_than_chance_allows(n, paired):
     """Of numbers with three values, t-tests find something in up to one study of ten (docs/statistics.md), not twenty.
 

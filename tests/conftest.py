@@ -48,6 +48,11 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.path not in long)
 
 
+def pytest_xdist_auto_num_workers():
+    """One process more than there are cores: tests wait for processes of their own, and for each other's kernels."""
+    return min((os.cpu_count() or 1) + 1, 4)
+
+
 _compiling = set()
 
 

@@ -10,12 +10,13 @@ from killed_runs import all_bytes, images
 from small_runs import small
 from test_resume_ledger import Asked, reasoner
 
-from prism_mesa import open_run, replay, run_economy
+from prism_mesa import Ledger, open_run, replay, run_economy
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import BadInputError, ConfigError
+from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import read_manifest
+from prism_mesa.runs.run_files import LEDGER, read_manifest
 
 QUIET = {"pictures": False}
 ROUNDS = 7
@@ -87,6 +88,31 @@ def test_nobody_is_asked_again_what_the_parent_was_answered(tmp_path):
     assert len(asked.prompts) > first
     assert len(set(asked.prompts)) == len(asked.prompts)
     assert other.summary["decisions"]["by_source"].keys() <= {"llm", "cache"}
+
+
+def test_a_shared_ledger_keeps_what_the_parent_asked_and_has_the_branch_beside_it(tmp_path):
+    config, asked = small(rounds=5, checkpoint_every=2, **{"agents.band": 0.3, "agents.activity": 0.9}), Asked()
+    out, to, file = tmp_path / "out", tmp_path / "to", tmp_path / "shared.sqlite"
+
+    def sharing():
+        return reasoner(asked, store=AnswerStore("cache", Ledger(file)))
+
+    whole = run(config, out=out, on_round=images(out, to, (3,)), reasoner=sharing(), **QUIET)
+
+    def rows(of=file):
+        with Ledger(of, read_only=True) as ledger:
+            return {name: ledger.asked(name) for name in ledger.runs()}
+
+    before = rows()
+    assert [len(of) > 0 for of in before.values()] == [True]
+    for at, parent_dir in ((2, whole.run_dir), (3, to / "killed-3")):  # from the beginning, and from a checkpoint
+        found = branch(parent_dir, at, {"agents.band": 0.6}, out=tmp_path / str(at), reasoner=sharing(), **QUIET)
+        after, own = rows(), rows(found.run_dir / LEDGER)
+        assert before.items() <= after.items()
+        assert len(own) == 1
+        assert own.items() <= after.items()
+        before = after
+    assert len(before) == 3
 
 
 def test_a_branch_that_was_stopped_goes_on_as_any_run(parent, tmp_path):

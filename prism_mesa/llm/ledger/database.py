@@ -315,6 +315,10 @@ class Ledger(Closing):
         """
         self._change("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
 
+    def rename(self, run: str, name: str) -> None:
+        """Call a run by another name; errors are as in `write`."""
+        self._change("UPDATE asked SET run = ? WHERE run = ?", (name, run))
+
     def sizes(self, run: str, before: int) -> tuple[int, int]:
         """Return how many answers there are, and how many rows of what a run asked before a round."""
         [(answers,)] = self._rows("SELECT count(*) FROM answers")

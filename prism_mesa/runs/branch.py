@@ -28,7 +28,7 @@ from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.resume import resume
-from prism_mesa.runs.run_files import LEDGER, file_of, folder_of, read_manifest
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
 from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
@@ -78,6 +78,7 @@ def branch(
     """
     run = read_run(folder_of(run_dir))
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
+    _check_given(run, {"chart": chart, "prepare": prepare, "reasoner": reasoner})
     require_free(run.folder)
     check_no_links(run.folder)
     with nullcontext() if trust or run.whose == "own" else unsigned():
@@ -108,6 +109,21 @@ def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     earlier = [one for one in before.interventions if one.at <= at]
     held = [*earlier, own, *before.interventions[len(earlier) :]]
     return validated(Config, {**values, "interventions": [one.model_dump() for one in held]}, "branch")
+
+
+def _check_given(run: RecordedRun, given: Mapping[str, object]) -> None:
+    """Check that a branch gets what its run was given in Python.
+
+    Raises:
+        ConfigError: If not.
+    """
+    before = [name for name, was in zip(given, run.manifest.made_in_python, strict=False) if was]
+    if missing := [name for name in before if given[name] is None]:
+        call = ", ".join(f"{name}=..." for name in before)
+        raise ConfigError(
+            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not hold: branch it "
+            f"from there, with branch({str(run.folder)!r}, ROUND, {call})"
+        )
 
 
 def _texts(overrides: Sequence[str]) -> Sequence[str]:
@@ -173,5 +189,10 @@ def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
     except (BadInputError, OSError, sqlite3.Error) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
-            raise type(error)(str(error).replace(str(folder), str(run))) from error
+            then = ": that is 'prism resume', after which it can be branched" if "--from-start" in str(error) else ""
+            raise type(error)(str(error).replace(str(folder), str(run)) + then) from error
         raise BadInputError(f"{run}: cannot be branched: {error}") from error
+    except BaseException:
+        if not (folder / MANIFEST).is_file():  # interrupted as it was copied: nothing can go on there
+            shutil.rmtree(folder, ignore_errors=True)
+        raise

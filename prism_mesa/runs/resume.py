@@ -100,13 +100,20 @@ def resume(
     """
     run = read_run(folder_of(run_dir))
     given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
-    if is_over(run) and not (from_start and run.manifest.status == "failed"):
+    if _is_left(run, given):
         return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
     with nullcontext() if trust or run.whose == "own" else unsigned(), lock_run(run.folder) as lock:
+        now = read_run(run.folder)  # another process may have brought it to its end before it let go of the lock
+        if _is_left(now, given):
+            return RunResult(now.folder, now.manifest.status, read_manifest(now.folder).get("summary", {}))
         check_no_links(run.folder)
         if run.manifest.of_nations:
             return _nations(run, given, lock)
         return _platform(run, given, lock)
+
+
+def _is_left(run: RecordedRun, given: Given) -> bool:
+    return is_over(run) and not (given.from_start and run.manifest.status == "failed")
 
 
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
@@ -253,7 +260,8 @@ def _reopened(
     ended = [key for key in ("error", "ended", "summary") if key in manifest]
     manifest = {key: value for key, value in manifest.items() if key not in ended}
     manifest |= {"status": "running", "config": read_manifest(run.folder)["config"]}
-    manifest["resumed"] = [*manifest.get("resumed", ()), {"at": wall_clock(), "round": round_}]
+    before = manifest.get("resumed")
+    manifest["resumed"] = [*(before if isinstance(before, list) else ()), {"at": wall_clock(), "round": round_}]
     with _naming(run.folder, point or {"rounds": 0}):
         folder = ReopenedFolder(run.folder, tables, None if point is None else point["records"])
     forget(run.folder, after=-1 if point is None else round_)

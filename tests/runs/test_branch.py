@@ -1,6 +1,7 @@
 """A branch of a run: the same before a round, another one from it on."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,8 @@ from prism_mesa import Ledger, open_run, replay, run_economy
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import BadInputError, ConfigError
 from prism_mesa.llm import AnswerStore
-from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.names import files, last_round
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import LEDGER, read_manifest
 
@@ -149,9 +151,30 @@ def test_what_was_given_in_python_is_asked_for_and_nothing_is_left_behind(tmp_pa
     whole = run(small(rounds=2), out=tmp_path / "1", prepare=lambda model: None, **QUIET)
     with pytest.raises(ConfigError, match=r"was given prepare in Python") as told:
         branch(whole, 1, OTHER, out=tmp_path / "2", **QUIET)
-    assert str(whole.run_dir) in str(told.value)
-    assert list((tmp_path / "2").iterdir()) == []
+    assert f"branch({str(whole.run_dir)!r}, ROUND, prepare=...)" in str(told.value)
+    assert not (tmp_path / "2").exists()
     assert branch(whole, 1, OTHER, out=tmp_path / "2", prepare=lambda model: None, **QUIET).status == "done"
+
+
+def test_a_checkpoint_of_another_version_is_refused_with_what_can_be_done(parent, tmp_path):
+    old = Path(shutil.copytree(parent[1], tmp_path / "old"))
+    for file in files(old):
+        write_checkpoint(file, read_checkpoint(file) | {"code": "other"})
+    with pytest.raises(BadInputError, match="that is 'prism resume', after which it can be branched") as told:
+        branch(old, 6, OTHER, out=tmp_path / "out", **QUIET)
+    assert str(old) in str(told.value)
+    assert str(tmp_path / "out") not in str(told.value)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_branch_that_is_interrupted_as_it_is_copied_leaves_nothing(parent, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("prism_mesa.runs.branch.write_checkpoint", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        branch(parent[1], 6, OTHER, out=tmp_path / "out", **QUIET)
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_nations_have_no_branches(tmp_path):

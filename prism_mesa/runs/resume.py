@@ -66,6 +66,13 @@ def is_over(run: RecordedRun) -> bool:
     return status == "done" or (status == "failed" and all_done and last_round(run.folder) is None)
 
 
+def say_without_effect(run: RecordedRun, given: Sequence[str]) -> None:
+    """Warn if something is given to go on with a run that is over."""
+    if given:
+        told = f"{run.folder}: has come to its end, and is left as it is: {', '.join(given)}: no effect"
+        warnings.warn(shortened(told), PrismWarning, stacklevel=3)
+
+
 def resume(
     run_dir: str | os.PathLike[str],
     *,
@@ -257,6 +264,11 @@ def _reopened(
     else:
         name = str(point["ledger"]["run"])
         _say_versions(run.folder, point)
+        notes = manifest["notes"] if isinstance(manifest.get("notes"), list) else []
+        manifest["notes"] = [
+            *notes,
+            *(note for note in facts["notes"] if note not in notes),
+        ]  # of a branch there are more
     ended = [key for key in ("error", "ended", "summary") if key in manifest]
     manifest = {key: value for key, value in manifest.items() if key not in ended}
     manifest |= {"status": "running", "config": read_manifest(run.folder)["config"]}

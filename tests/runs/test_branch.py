@@ -64,7 +64,8 @@ def test_it_goes_on_from_a_checkpoint_of_before_as_it_does_from_the_beginning(pa
         assert shown[0] == first
         expected = branch(whole, at, OTHER, out=tmp_path / f"{at}-whole", **QUIET)
         assert all_bytes(found) == all_bytes(expected)
-        assert f"from round {at} on: feed.mode=random (interventions)" in found.summary["notes"]
+        for notes in (found.summary["notes"], found.manifest["notes"]):
+            assert notes.count(f"from round {at} on: feed.mode=random (interventions)") == 1
     assert last_round(killed) == 4  # it was only read
     assert open_run(killed).status == "died"
 

@@ -176,8 +176,7 @@ def resume(
         The result, as `run` returns it.
 
     Warns:
-        PrismWarning: If a checkpoint or a part of a table is damaged, packages are of other versions than before, or it
-            is over and something is given.
+        PrismWarning: If something is damaged, packages are of other versions than before, or what is given is idle.
 
     Raises:
         BadInputError: If it cannot be gone on with, or another process writes to it; nothing has been changed then.
@@ -188,7 +187,6 @@ def resume(
         say_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
     draw = _draw_nations if recorded.manifest.of_nations else _draw_platform
-
     own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
     go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start, overrides=overrides)
     return _run_and_draw(go, draw if pictures else _draw_nothing)

@@ -27,7 +27,7 @@ from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
-from prism_mesa.runs.resume import is_over
+from prism_mesa.runs.resume import is_over, say_without_effect
 from prism_mesa.runs.resume import resume as resume_run
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
@@ -176,7 +176,7 @@ def resume(
         The result, as `run` returns it.
 
     Warns:
-        PrismWarning: If a checkpoint or a part of a table is damaged, or packages are of other versions than before.
+        PrismWarning: If something is damaged, packages are of other versions than before, or what is given is idle.
 
     Raises:
         BadInputError: If it cannot be gone on with, or another process writes to it; nothing has been changed then.
@@ -184,9 +184,9 @@ def resume(
     """
     recorded = read_run(folder_of(run))
     if is_over(recorded) and not (from_start and recorded.manifest.status == "failed"):
+        say_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
     draw = _draw_nations if recorded.manifest.of_nations else _draw_platform
-
     own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
     go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start, overrides=overrides)
     return _run_and_draw(go, draw if pictures else _draw_nothing)

@@ -12,13 +12,15 @@ from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.errors import BadInputError, ConfigError, PrismError
+from prism_mesa.errors import BadInputError, ConfigError, NotRestorableError, PrismError
+from prism_mesa.llm import Ledger
 from prism_mesa.params import require_overrides, require_whole_number, validated
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
+from prism_mesa.runs.checkpoints.file import DamagedError, read_checkpoint, write_checkpoint
 from prism_mesa.runs.checkpoints.names import FOLDER, files, rounds_of
 from prism_mesa.runs.config import Config, parse_override
-from prism_mesa.runs.lifecycle import RunResult
+from prism_mesa.runs.lifecycle import RunResult, name_in_ledgers
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.process.lock import require_free
 from prism_mesa.runs.process.machine import wall_clock
@@ -26,7 +28,8 @@ from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.resume import resume
-from prism_mesa.runs.run_files import LEDGER, file_of, folder_of, read_manifest
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
+from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
@@ -75,12 +78,13 @@ def branch(
     """
     run = read_run(folder_of(run_dir))
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
+    _check_given(run, {"chart": chart, "prepare": prepare, "reasoner": reasoner})
     require_free(run.folder)
     check_no_links(run.folder)
     with nullcontext() if trust or run.whose == "own" else unsigned():
         folder = new_folder(run.folder.parent if out is None else Path(out), config.name)
         with _removed_if_refused(folder, run.folder):
-            _copy_before(run.folder, folder, at)
+            _copy_before(run.folder, folder, at, _name_of(run, folder, config))
             _write_manifest(run, folder, config, at)
             return resume(folder, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round, trust=trust)
 
@@ -107,18 +111,45 @@ def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     return validated(Config, {**values, "interventions": [one.model_dump() for one in held]}, "branch")
 
 
+def _check_given(run: RecordedRun, given: Mapping[str, object]) -> None:
+    """Check that a branch gets what its run was given in Python.
+
+    Raises:
+        ConfigError: If not.
+    """
+    before = [name for name, was in zip(given, run.manifest.made_in_python, strict=False) if was]
+    if missing := [name for name in before if given[name] is None]:
+        call = ", ".join(f"{name}=..." for name in before)
+        raise ConfigError(
+            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not hold: branch it "
+            f"from there, with branch({str(run.folder)!r}, ROUND, {call})"
+        )
+
+
 def _texts(overrides: Sequence[str]) -> Sequence[str]:
     return [overrides] if isinstance(overrides, str) else overrides
 
 
-def _copy_before(run: Path, folder: Path, at: int) -> None:
-    """Copy what a run has of the time before a round: ledger, checkpoints, and the parts of tables that these need."""
+def _name_of(run: RecordedRun, folder: Path, config: Config) -> str:
+    """Return what ledgers call the branch: under the run's name it would take the place of the run in shared ones."""
+    llm, distilled = run.manifest.llm, run.manifest.distilled
+    how = {} if llm is None else {"answer": llm.answer, "persona": llm.persona}
+    return name_in_ledgers(platform_scope(config, how, None if distilled is None else distilled.digest), folder.name)
+
+
+def _copy_before(run: Path, folder: Path, at: int, name: str) -> None:
+    """Copy what a run has of the time before a round: ledger, checkpoints, and the parts of tables that these need.
+
+    `name` is what ledgers call the branch.
+    """
     if (run / LEDGER).is_file():
         with (
             closing(sqlite3.connect(f"{(run / LEDGER).resolve().as_uri()}?mode=ro", uri=True)) as kept,
             closing(sqlite3.connect(folder / LEDGER)) as own,
         ):
             kept.backup(own)
+        with Ledger(folder / LEDGER) as ledger:
+            ledger.rename(next(iter(ledger.runs()), ""), name)
     if (run / FILE).is_file():
         shutil.copyfile(run / FILE, folder / FILE)
     points = [file for file in files(run) if rounds_of(file) <= at]
@@ -126,10 +157,19 @@ def _copy_before(run: Path, folder: Path, at: int) -> None:
         return
     (folder / FOLDER).mkdir()
     for file in points:
-        shutil.copyfile(file, folder / FOLDER / file.name)
+        _copy_checkpoint(file, folder / FOLDER / file.name, name)
     for table in SOCIAL_TABLES:
         if file_of(run, table).is_dir():
             shutil.copytree(file_of(run, table), file_of(folder, table), copy_function=shutil.copyfile)
+
+
+def _copy_checkpoint(file: Path, to: Path, name: str) -> None:
+    """Copy a checkpoint, with another name of the run; a damaged one as it is: whoever goes on passes it over."""
+    try:
+        data = read_checkpoint(file)
+        write_checkpoint(to, {**data, "ledger": {**data["ledger"], "run": name}})
+    except (DamagedError, NotRestorableError, KeyError, TypeError):
+        shutil.copyfile(file, to)
 
 
 def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> None:
@@ -149,5 +189,10 @@ def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
     except (BadInputError, OSError, sqlite3.Error) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
-            raise type(error)(str(error).replace(str(folder), str(run))) from error
+            then = ": that is 'prism resume', after which it can be branched" if "--from-start" in str(error) else ""
+            raise type(error)(str(error).replace(str(folder), str(run)) + then) from error
         raise BadInputError(f"{run}: cannot be branched: {error}") from error
+    except BaseException:
+        if not (folder / MANIFEST).is_file():  # interrupted as it was copied: nothing can go on there
+            shutil.rmtree(folder, ignore_errors=True)
+        raise

@@ -114,7 +114,7 @@ def run_to_completion(
     manifest = {**provenance(), **work.facts()}
     folder = RunFolder(Path(out), name, tables, dated=dated)
     with lock_run(folder.path) as folder.lock:
-        return _to_completion(work, folder, manifest, _name_in_ledgers(work, folder.path.name), None)
+        return _to_completion(work, folder, manifest, name_in_ledgers(work.scope(), folder.path.name), None)
 
 
 def go_on_to_completion(
@@ -132,7 +132,7 @@ def go_on_to_completion(
     Raises:
         RunBrokenError: As `run_to_completion`; so RunInterruptedError.
     """
-    return _to_completion(work, folder, manifest, name or _name_in_ledgers(work, folder.path.name), round_)
+    return _to_completion(work, folder, manifest, name or name_in_ledgers(work.scope(), folder.path.name), round_)
 
 
 def _to_completion(
@@ -173,7 +173,7 @@ def run_without_folder(work: Work[Records], records: Records, name: str) -> dict
         RunBrokenError: If the run cannot go on.
     """
     if work.asked is not None:
-        work.asked.record(None, _name_in_ledgers(work, name))
+        work.asked.record(None, name_in_ledgers(work.scope(), name))
     try:
         return work.finish(records, _ending(work.carry_out(records)))
     except Exception as fault:
@@ -181,8 +181,9 @@ def run_without_folder(work: Work[Records], records: Records, name: str) -> dict
         raise RunBrokenError(told, None, told) from fault
 
 
-def _name_in_ledgers(work: Work[Any], name: str) -> str:
-    return f"{work.scope()}/{name}-{fresh_seed():x}"
+def name_in_ledgers(scope: str, name: str) -> str:
+    """Return what ledgers call a run of a scope (see `Work.scope`), which no other run is called."""
+    return f"{scope}/{name}-{fresh_seed():x}"
 
 
 def _ending(error: str) -> dict[str, str]:

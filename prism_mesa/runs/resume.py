@@ -66,6 +66,13 @@ def is_over(run: RecordedRun) -> bool:
     return status == "done" or (status == "failed" and all_done and last_round(run.folder) is None)
 
 
+def say_without_effect(run: RecordedRun, given: Sequence[str]) -> None:
+    """Warn if something is given to go on with a run that is over."""
+    if given:
+        told = f"{run.folder}: has come to its end, and is left as it is: {', '.join(given)}: no effect"
+        warnings.warn(shortened(told), PrismWarning, stacklevel=3)
+
+
 def resume(
     run_dir: str | os.PathLike[str],
     *,
@@ -100,13 +107,20 @@ def resume(
     """
     run = read_run(folder_of(run_dir))
     given = Given(chart, reasoner, prepare, llm, on_round, trust, from_start, overrides)
-    if is_over(run) and not (from_start and run.manifest.status == "failed"):
+    if _is_left(run, given):
         return RunResult(run.folder, run.manifest.status, read_manifest(run.folder).get("summary", {}))
     with nullcontext() if trust or run.whose == "own" else unsigned(), lock_run(run.folder) as lock:
+        now = read_run(run.folder)  # another process may have brought it to its end before it let go of the lock
+        if _is_left(now, given):
+            return RunResult(now.folder, now.manifest.status, read_manifest(now.folder).get("summary", {}))
         check_no_links(run.folder)
         if run.manifest.of_nations:
             return _nations(run, given, lock)
         return _platform(run, given, lock)
+
+
+def _is_left(run: RecordedRun, given: Given) -> bool:
+    return is_over(run) and not (given.from_start and run.manifest.status == "failed")
 
 
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
@@ -250,10 +264,16 @@ def _reopened(
     else:
         name = str(point["ledger"]["run"])
         _say_versions(run.folder, point)
+        notes = manifest["notes"] if isinstance(manifest.get("notes"), list) else []
+        manifest["notes"] = [
+            *notes,
+            *(note for note in facts["notes"] if note not in notes),
+        ]  # of a branch there are more
     ended = [key for key in ("error", "ended", "summary") if key in manifest]
     manifest = {key: value for key, value in manifest.items() if key not in ended}
     manifest |= {"status": "running", "config": read_manifest(run.folder)["config"]}
-    manifest["resumed"] = [*manifest.get("resumed", ()), {"at": wall_clock(), "round": round_}]
+    before = manifest.get("resumed")
+    manifest["resumed"] = [*(before if isinstance(before, list) else ()), {"at": wall_clock(), "round": round_}]
     with _naming(run.folder, point or {"rounds": 0}):
         folder = ReopenedFolder(run.folder, tables, None if point is None else point["records"])
     forget(run.folder, after=-1 if point is None else round_)

@@ -24,6 +24,7 @@ from prism_mesa.runs.work import Records
 from prism_mesa.social.cascades import cascades
 from prism_mesa.social.chart_checks import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.shortfalls import KEY, shortfall
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.statechart import Statechart
@@ -122,14 +123,9 @@ class PlatformRun:
 
     def scope(self) -> str:
         """Return a name of all values with an effect on the tables."""
-        without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
-        values = self.model.params.model_dump(mode="json", exclude=without)
-        for group, key in INPUT_FILES:
-            values[group][key] = values[group][key] and Path(values[group][key]).name
-        if self.asked is not None:  # what null stands for
-            values["reasoner"] |= {name: getattr(self.asked.params, name) for name in ("answer", "persona")}
-        values["reasoner"]["distilled"] = (record_of(self.model.reasoner) or {}).get("digest")
-        return scope_of(values)
+        asked = None if self.asked is None else self.asked.params
+        how = {} if asked is None else {"answer": asked.answer, "persona": asked.persona}
+        return platform_scope(self.model.params, how, (record_of(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
         """Return configuration, who decides and writes, and whose rows are recorded."""
@@ -170,6 +166,22 @@ class PlatformRun:
         folder.write_whole("cascades", cascade_blocks(model, trees))
         folder.write_whole("agents", agent_blocks(model))
         return run_summary(folder, ending, summarised(model, trees, len(self.watch.rounds)), self.watch)
+
+
+def platform_scope(params: SocialParams, how: Mapping[str, Any], distilled: str | None) -> str:
+    """Return a name of all values with an effect on the tables of a run of a platform (see `work.Work`).
+
+    Args:
+        params: Its configuration.
+        how: Of who is asked, what null stands for there.
+        distilled: The digest of the distilled model that it uses.
+    """
+    without: dict[str, Any] = {"name": True, "checkpoint_every": True, "records": True, "reasoner": WITHOUT_EFFECT}
+    values = params.model_dump(mode="json", exclude=without)
+    for group, key in INPUT_FILES:
+        values[group][key] = values[group][key] and Path(values[group][key]).name
+    values["reasoner"] |= {**how, "distilled": distilled}
+    return scope_of(values)
 
 
 def _failing_guards(model: SocialModel) -> str:

@@ -1,6 +1,7 @@
 """A branch of a run: the same before a round, another one from it on."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -10,12 +11,14 @@ from killed_runs import all_bytes, images
 from small_runs import small
 from test_resume_ledger import Asked, reasoner
 
-from prism_mesa import open_run, replay, run_economy
+from prism_mesa import Ledger, open_run, replay, run_economy
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import BadInputError, ConfigError
-from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.llm import AnswerStore
+from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.names import files, last_round
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import read_manifest
+from prism_mesa.runs.run_files import LEDGER, read_manifest
 
 QUIET = {"pictures": False}
 ROUNDS = 7
@@ -61,7 +64,8 @@ def test_it_goes_on_from_a_checkpoint_of_before_as_it_does_from_the_beginning(pa
         assert shown[0] == first
         expected = branch(whole, at, OTHER, out=tmp_path / f"{at}-whole", **QUIET)
         assert all_bytes(found) == all_bytes(expected)
-        assert f"from round {at} on: feed.mode=random (interventions)" in found.summary["notes"]
+        for notes in (found.summary["notes"], found.manifest["notes"]):
+            assert notes.count(f"from round {at} on: feed.mode=random (interventions)") == 1
     assert last_round(killed) == 4  # it was only read
     assert open_run(killed).status == "died"
 
@@ -87,6 +91,31 @@ def test_nobody_is_asked_again_what_the_parent_was_answered(tmp_path):
     assert len(asked.prompts) > first
     assert len(set(asked.prompts)) == len(asked.prompts)
     assert other.summary["decisions"]["by_source"].keys() <= {"llm", "cache"}
+
+
+def test_a_shared_ledger_keeps_what_the_parent_asked_and_has_the_branch_beside_it(tmp_path):
+    config, asked = small(rounds=5, checkpoint_every=2, **{"agents.band": 0.3, "agents.activity": 0.9}), Asked()
+    out, to, file = tmp_path / "out", tmp_path / "to", tmp_path / "shared.sqlite"
+
+    def sharing():
+        return reasoner(asked, store=AnswerStore("cache", Ledger(file)))
+
+    whole = run(config, out=out, on_round=images(out, to, (3,)), reasoner=sharing(), **QUIET)
+
+    def rows(of=file):
+        with Ledger(of, read_only=True) as ledger:
+            return {name: ledger.asked(name) for name in ledger.runs()}
+
+    before = rows()
+    assert [len(of) > 0 for of in before.values()] == [True]
+    for at, parent_dir in ((2, whole.run_dir), (3, to / "killed-3")):  # from the beginning, and from a checkpoint
+        found = branch(parent_dir, at, {"agents.band": 0.6}, out=tmp_path / str(at), reasoner=sharing(), **QUIET)
+        after, own = rows(), rows(found.run_dir / LEDGER)
+        assert before.items() <= after.items()
+        assert len(own) == 1
+        assert own.items() <= after.items()
+        before = after
+    assert len(before) == 3
 
 
 def test_a_branch_that_was_stopped_goes_on_as_any_run(parent, tmp_path):
@@ -123,9 +152,30 @@ def test_what_was_given_in_python_is_asked_for_and_nothing_is_left_behind(tmp_pa
     whole = run(small(rounds=2), out=tmp_path / "1", prepare=lambda model: None, **QUIET)
     with pytest.raises(ConfigError, match=r"was given prepare in Python") as told:
         branch(whole, 1, OTHER, out=tmp_path / "2", **QUIET)
-    assert str(whole.run_dir) in str(told.value)
-    assert list((tmp_path / "2").iterdir()) == []
+    assert f"branch({str(whole.run_dir)!r}, ROUND, prepare=...)" in str(told.value)
+    assert not (tmp_path / "2").exists()
     assert branch(whole, 1, OTHER, out=tmp_path / "2", prepare=lambda model: None, **QUIET).status == "done"
+
+
+def test_a_checkpoint_of_another_version_is_refused_with_what_can_be_done(parent, tmp_path):
+    old = Path(shutil.copytree(parent[1], tmp_path / "old"))
+    for file in files(old):
+        write_checkpoint(file, read_checkpoint(file) | {"code": "other"})
+    with pytest.raises(BadInputError, match="that is 'prism resume', after which it can be branched") as told:
+        branch(old, 6, OTHER, out=tmp_path / "out", **QUIET)
+    assert str(old) in str(told.value)
+    assert str(tmp_path / "out") not in str(told.value)
+    assert list((tmp_path / "out").iterdir()) == []
+
+
+def test_a_branch_that_is_interrupted_as_it_is_copied_leaves_nothing(parent, tmp_path, monkeypatch):
+    def interrupted(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("prism_mesa.runs.branch.write_checkpoint", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        branch(parent[1], 6, OTHER, out=tmp_path / "out", **QUIET)
+    assert list((tmp_path / "out").iterdir()) == []
 
 
 def test_nations_have_no_branches(tmp_path):

@@ -12,7 +12,7 @@ from small_runs import small
 
 from prism_mesa import Reasoner, SocialAgent, open_run, replay, run_economy
 from prism_mesa.api.runs import resume, run
-from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.errors import ConfigError, DataError, PrismWarning
 from prism_mesa.params import nested
 from prism_mesa.runs.checkpoints.names import files, last_round, rounds_of
 from prism_mesa.runs.process.lock import lock_run
@@ -94,6 +94,13 @@ def test_a_run_that_has_come_to_its_end_is_left_as_it_is(killed):
     result = resume(folder)
     assert (result.status, result.summary["rounds"]) == ("done", ROUNDS)
     assert {file: file.stat().st_mtime_ns for file in folder.rglob("*")} == before
+
+
+def test_what_is_given_to_go_on_with_a_run_that_is_over_is_said_to_have_no_effect(copy):
+    folder = copy(5)
+    resume(folder, **QUIET)
+    with pytest.warns(PrismWarning, match="is left as it is: from_start, reasoner.timeout_s=9: no effect"):
+        assert resume(folder, ["reasoner.timeout_s=9"], from_start=True, **QUIET).status == "done"
 
 
 def test_an_interrupted_run_goes_on_with_the_round_after_the_last(killed, parts, tmp_path):

@@ -66,7 +66,8 @@ class AnswerStore(Restorable):
         """Go on with a run of this name from a round on, after `begin` in another process.
 
         What it was answered in that round or later counts as not asked: it is handed out when it is asked again (see
-        `said_before`), so that nobody is asked twice, and all is counted as if the run had never been stopped.
+        `said_before`), so that nobody is asked twice, and all is counted as if the run had never been stopped. What it
+        asked before is in a shared ledger, too.
 
         Raises:
             DataError: If a ledger cannot be read or written.
@@ -81,6 +82,8 @@ class AnswerStore(Restorable):
         own.forget_asked(run, round_)
         if self.shared is not None and self.mode != "replay":
             self.shared.forget_asked(run, round_)
+            if run not in self.shared.runs():  # that of a branch: it begins with what its run asked
+                self.shared.write([], own.asked(run))
 
     def said_before(self, key: str) -> tuple[StoredAnswer, int] | None:
         """Return, once, what the LLM said before the run was stopped, and in how many attempts; else None."""

@@ -196,11 +196,13 @@ class Ledger(Closing):
                 time.sleep(0.01)
 
     def _check(self) -> None:
-        """Check that the file has the tables of a ledger.
+        """Check that the file has the tables of a ledger, and nothing that is done as they are written.
 
         Raises:
             DataError: If not.
         """
+        if self._fetched("SELECT 1 FROM sqlite_master WHERE type = 'trigger'"):
+            raise self._is_none("it holds a trigger")
         tables = self._tables()  # a view of that name, whose query may never end, is none
         for table, row in (("answers", StoredAnswer), ("asked", AskedRow)):
             columns = self._fetched(f"PRAGMA table_info({table})") if table in tables else []
@@ -308,12 +310,12 @@ class Ledger(Closing):
         return {str(key) for (key,) in rows}
 
     def forget_asked(self, run: str, round_: int) -> None:
-        """Delete what a run asked from a round on; answers stay.
-
-        Raises:
-            DataError: As `write`.
-        """
+        """Delete what a run asked from a round on; answers stay, and errors are as in `write`."""
         self._change("DELETE FROM asked WHERE run = ? AND round >= ?", (run, round_))
+
+    def rename(self, run: str, name: str) -> None:
+        """Call a run by another name; errors are as in `write`."""
+        self._change("UPDATE asked SET run = ? WHERE run = ?", (name, run))
 
     def sizes(self, run: str, before: int) -> tuple[int, int]:
         """Return how many answers there are, and how many rows of what a run asked before a round."""

@@ -49,8 +49,9 @@ def _check_counted_on(folder: Path, file: Path, data: Mapping[str, Any]) -> None
     try:
         check_parts(folder, data["records"], SOCIAL_TABLES)
         RunTimer().restore(data["clocks"])
-        kept = data["ledger"]
+        kept, told = data["ledger"], data["records"]
         str(kept["run"]), int(kept["answers"]), int(kept["asked"])
+        int(told["rounds"]), float(told["cpu_s"]), [*told["notes"]], data["model"]
     except DataError as error:
         raise DamagedError(str(error)) from None
     except (AttributeError, LookupError, TypeError, ValueError, OverflowError) as error:

@@ -17,7 +17,8 @@ def name_of(done: int) -> str:
 def files(run: Path) -> list[Path]:
     """Return the files of a run's checkpoints, the newest first."""
     try:
-        found = [(int(name[1]), file) for file in (run / FOLDER).iterdir() if (name := _NAME.fullmatch(file.name))]
+        there = [file for file in (run / FOLDER).iterdir() if file.is_file()]  # nobody waits at a pipe
+        found = [(int(name[1]), file) for file in there if (name := _NAME.fullmatch(file.name))]
     except OSError:
         return []
     return [file for _, file in sorted(found, reverse=True)]

@@ -16,7 +16,7 @@ from prism_mesa.errors import BadInputError, ConfigError, PrismError
 from prism_mesa.params import require_overrides, require_whole_number, validated
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
-from prism_mesa.runs.checkpoints.names import FOLDER, files, rounds_of
+from prism_mesa.runs.checkpoints.names import FOLDER, WORLD, files, rounds_of
 from prism_mesa.runs.config import Config, parse_override
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import RecordedRun, read_run
@@ -125,7 +125,8 @@ def _copy_before(run: Path, folder: Path, at: int) -> None:
     if not points:
         return
     (folder / FOLDER).mkdir()
-    for file in points:
+    world = run / FOLDER / WORLD
+    for file in [*points, world] if world.is_file() else points:
         shutil.copyfile(file, folder / FOLDER / file.name)
     for table in SOCIAL_TABLES:
         if file_of(run, table).is_dir():

@@ -51,6 +51,7 @@ from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.build import Schedule, StartingWorld
+from prism_mesa.social.world.kept import world_to_keep
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -190,6 +191,11 @@ class Platform(Restorable):
         first = {"first_network": self.first_network.checksum, "first_agents": self.first_agents}
         own = {"network": network, "chart": self.chart.snapshot()}
         return super().snapshot() | first | own | {"asked": [state_of(asked) for asked in self._asked()]}
+
+    def world_to_keep(self) -> dict[str, Plain] | None:
+        """Return what was drawn of the world, if that is dear to make, and the agents are who they were."""
+        is_same = self.population.checksum() == self.first_agents
+        return world_to_keep(self.params, self.first_network, self.population) if is_same else None
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.

@@ -8,6 +8,7 @@ import shutil
 import time
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final
@@ -18,7 +19,7 @@ from measuring import Target, at_most, cpu_s, print_targets, say
 from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.file import read_checkpoint
 from prism_mesa.runs.checkpoints.keeping import Checkpoints
-from prism_mesa.runs.checkpoints.names import files
+from prism_mesa.runs.checkpoints.names import WORLD, files
 from prism_mesa.runs.config import load_config
 from prism_mesa.runs.resume import resume
 from prism_mesa.runs.social import run, start_run
@@ -99,7 +100,8 @@ def measured(agents: int, rounds: int, out: Path) -> Costs:
     stopped = out.parent / "stopped"
     newest = files(stopped)[0]
     costs.size = newest.stat().st_size
-    costs.read_s = cpu_s(lambda: read_checkpoint(newest))
+    world = newest.with_name(WORLD)
+    costs.read_s = sum(cpu_s(partial(read_checkpoint, file)) for file in (newest, world) if file.is_file())
     costs.in_arrays = bytes_in(read_checkpoint(newest))
     at = time.process_time()
     first: list[float] = []

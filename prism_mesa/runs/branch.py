@@ -18,7 +18,7 @@ from prism_mesa.params import require_overrides, require_whole_number, validated
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
 from prism_mesa.runs.checkpoints.file import DamagedError, read_checkpoint, write_checkpoint
-from prism_mesa.runs.checkpoints.names import FOLDER, files, rounds_of
+from prism_mesa.runs.checkpoints.names import FOLDER, WORLD, files, rounds_of
 from prism_mesa.runs.config import Config, parse_override
 from prism_mesa.runs.lifecycle import RunResult, name_in_ledgers
 from prism_mesa.runs.manifest import RecordedRun, read_run
@@ -158,6 +158,8 @@ def _copy_before(run: Path, folder: Path, at: int, name: str) -> None:
     (folder / FOLDER).mkdir()
     for file in points:
         _copy_checkpoint(file, folder / FOLDER / file.name, name)
+    if (run / FOLDER / WORLD).is_file():
+        shutil.copyfile(run / FOLDER / WORLD, folder / FOLDER / WORLD)
     for table in SOCIAL_TABLES:
         if file_of(run, table).is_dir():
             shutil.copytree(file_of(run, table), file_of(folder, table), copy_function=shutil.copyfile)

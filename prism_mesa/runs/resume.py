@@ -17,6 +17,7 @@ from prism_mesa.errors import ConfigError, DataError, NotRestorableError, PrismW
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.checkpoints.keeping import forget
+from prism_mesa.runs.checkpoints.kept_world import world_of
 from prism_mesa.runs.checkpoints.last_point import last_point
 from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.economy import NationsRun
@@ -128,8 +129,9 @@ def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     point = None if given.from_start else last_point(run.folder)
     config = config_to_go_on(run, overrides=given.overrides, trust=given.trust)
     own: dict[str, Any] = {"chart": given.chart, "reasoner": given.reasoner, "prepare": given.prepare}
+    world = None if point is None else world_of(run.folder, config, point)
     with as_before():
-        work = start_run(config, **own, on_round=given.on_round)
+        work = start_run(config, **own, on_round=given.on_round, world=world)
     return _go_on(run, work, point, lock)
 
 

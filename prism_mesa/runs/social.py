@@ -27,6 +27,7 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.shortfalls import KEY, shortfall
 from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 
 
@@ -74,11 +75,12 @@ def start_run(
     reasoner: AnyReasoner | None = None,
     prepare: Callable[[SocialModel], object] | None = None,
     on_round: Callable[[int], None] | None = None,
+    world: KeptWorld | None = None,
 ) -> "PlatformRun":
-    """Return a run whose model is made; arguments and errors are those of `run`."""
+    """Return a run whose model is made; arguments and errors are those of `run`, `world` is that of `SocialModel`."""
     watch = RunTimer()
     config = given_config(Config, config)
-    model = SocialModel(config, chart=chart, reasoner=reasoner)
+    model = SocialModel(config, chart=chart, reasoner=reasoner, world=world)
     if prepare is not None:
         prepare(model)
     model.require_agent_fields()
@@ -149,6 +151,8 @@ class PlatformRun:
         model = self.model
         if folder.path is not None:
             keep_copy(model.reasoner, folder.path)
+        if folder.checkpoints is not None:
+            folder.checkpoints.world = model.platform.world_to_keep
         with warnings.catch_warnings(), closing(model):
             warnings.filterwarnings("ignore", f".*{re.escape(KEY)}", PrismWarning)  # the run's status says it
             run_rounds(model, self.config.rounds, folder, self.watch, self.on_round)

@@ -26,9 +26,11 @@ class Checkpointing(Protocol):
 
     Attributes:
         cpu_s: CPU seconds that went into them.
+        world: Returns what is kept once beside them, if anything; None: nothing is.
     """
 
     cpu_s: float
+    world: Callable[[], Mapping[str, Plain] | None] | None
 
     def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
         """Make a checkpoint if one is due; `last`: the run is stopped now."""

@@ -27,6 +27,7 @@ from prism_mesa.social.snapshots.own_fields import fields_of_model, set_fields_o
 from prism_mesa.social.start import change_chart, start_platform
 from prism_mesa.social.state.outcomes import OUTCOME_FIELDS
 from prism_mesa.social.warnings import warn
+from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 
 
@@ -41,6 +42,7 @@ class SocialModel(PopulationModel):
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         recorder: Where records go; None keeps only what the DataCollector holds.
         reasoner: Who answers open choices; None makes the one that the parameters name.
+        world: What was kept of the world of equal parameters; None: it is drawn.
         params: Parameters by name: ``feed_mode="random"``, ``agents_n=100`` (dots written as _).
 
     Attributes:
@@ -70,13 +72,14 @@ class SocialModel(PopulationModel):
         chart: Statechart | None = None,
         recorder: RoundRecorder | None = None,
         reasoner: AnyReasoner | None = None,
+        world: KeptWorld | None = None,
         **params: Any,
     ) -> None:
         own = model_params(SocialParams, config, scenario, rng, params, "SocialModel")
         super().__init__(rng=own.seed)
         if scenario is not None:
             self.scenario = scenario
-        self.platform = start_platform(own, chart=chart, reasoner=reasoner, recorder=recorder)
+        self.platform = start_platform(own, chart=chart, reasoner=reasoner, recorder=recorder, world=world)
         self.guard_warnings = GuardWarnings()
         self._warned_of_shortfall = False
         self.round_row: dict[str, float] = {}

@@ -45,12 +45,13 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
-from prism_mesa.social.state.population import NO_POST, History, Population, Rows
+from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Population, Rows
 from prism_mesa.social.state.posts import RESHARE, Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.build import Schedule, StartingWorld
+from prism_mesa.social.world.kept import world_to_keep
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -186,10 +187,18 @@ class Platform(Restorable):
 
     def snapshot(self) -> dict[str, Plain]:
         """Return what the rounds so far have changed, between two rounds; of who decides, what it has spent."""
+        found = super().snapshot()
+        if self.population.checksum() == self.first_agents:  # nobody has changed who they are
+            found["population"] = {key: kept for key, kept in found["population"].items() if key not in WHO_THEY_ARE}
         network = self.network.snapshot() if self.network is not self.first_network else None
         first = {"first_network": self.first_network.checksum, "first_agents": self.first_agents}
         own = {"network": network, "chart": self.chart.snapshot()}
-        return super().snapshot() | first | own | {"asked": [state_of(asked) for asked in self._asked()]}
+        return found | first | own | {"asked": [state_of(asked) for asked in self._asked()]}
+
+    def world_to_keep(self) -> dict[str, Plain] | None:
+        """Return what was drawn of the world, if that is dear to make, and the agents are who they were."""
+        is_same = self.population.checksum() == self.first_agents
+        return world_to_keep(self.params, self.first_network, self.population) if is_same else None
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.
@@ -201,6 +210,8 @@ class Platform(Restorable):
             raise DataError("the network is not that of the run: has network.edges changed since?")
         if kept["first_agents"] != self.first_agents:
             raise DataError("the agents are not those of the run: has agents.profiles changed since?")
+        if not kept["population"].keys() >= set(WHO_THEY_ARE) and self.population.checksum() != self.first_agents:
+            raise DataError("the agents are not those of the run: they were changed before its first round")
         own = self.notes
         super().restore(kept)
         self.notes += tuple(said for said in own if said not in self.notes)  # settings that only begin later

@@ -14,6 +14,7 @@ from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.warnings import warn
 from prism_mesa.social.without_effect import interventions_without_effect, keys_without_effect
 from prism_mesa.social.world.build import make_world
+from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 from prism_mesa.streams import Streams
 
@@ -24,6 +25,7 @@ def start_platform(
     chart: Statechart | None = None,
     reasoner: AnyReasoner | None = None,
     recorder: RoundRecorder | None = None,
+    world: KeptWorld | None = None,
 ) -> Platform:
     """Return the platform of `params`, before its first round.
 
@@ -32,6 +34,7 @@ def start_platform(
         chart: A chart of your own, as an object; `statechart.chart` names one in a module.
         reasoner: Who answers open choices; None makes the one that the parameters name.
         recorder: Where records go, if anywhere.
+        world: What was kept of the world of equal parameters; None: it is drawn.
 
     Warns:
         NotedWarning: What of the input was left out or taken otherwise than it may have been meant, and which keys
@@ -43,23 +46,23 @@ def start_platform(
         DataError: If a file cannot be used.
     """
     streams = Streams(params.seed)
-    world = make_world(params, streams)
+    made_world = make_world(params, streams, world)
     own_chart = _own_chart(params, chart)
     asked = reasoner or make_reasoner(params.reasoner)
     left = unlearned(asked.batch_reasoner, WalkTables(own_chart).option_sets)
     writer, why_not = writer_of(params, asked)
     if isinstance(asked, Reasoner):
         asked.begin()
-    platform = Platform(params, streams, own_chart, asked, world, writer, recorder)
+    platform = Platform(params, streams, own_chart, asked, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)
     made = {"given": reasoner is not None, "chart_given": chart is not None}
     idle = (
-        *keys_without_effect(platform, world, **made),
-        *interventions_without_effect(platform, world, **made),
+        *keys_without_effect(platform, made_world, **made),
+        *interventions_without_effect(platform, made_world, **made),
     )
     passed = passed_without(own_chart, params.feed.glances)
     platform.notes += (*left, *filter(None, [why_not]), *idle, *passed, *_announced(params))
-    for said in filter(None, (world.misfits, idle, passed)):
+    for said in filter(None, (made_world.misfits, idle, passed)):
         warn("; ".join(said))
     return platform
 

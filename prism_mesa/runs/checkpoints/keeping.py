@@ -11,7 +11,7 @@ from typing import Final
 from prism_mesa.errors import DataError, NotRestorableError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.checkpoints.file import FORMAT, sync_folder, write_checkpoint
-from prism_mesa.runs.checkpoints.names import FOLDER, files, last_round, name_of, rounds_of
+from prism_mesa.runs.checkpoints.names import FOLDER, WORLD, files, last_round, name_of, rounds_of
 from prism_mesa.runs.checkpoints.policy import Policy
 from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.process.machine import package_versions
@@ -36,6 +36,7 @@ class Checkpoints:
 
     Attributes:
         cpu_s: CPU seconds that went into them.
+        world: As in `Checkpointing`.
     """
 
     def __init__(self, run: RunFolder, ledger: Ledger, name: str, every: int | None) -> None:
@@ -44,6 +45,7 @@ class Checkpoints:
         self._off = False
         self._began = time.monotonic()
         self.cpu_s = 0.0
+        self.world: Callable[[], Mapping[str, Plain] | None] | None = None
 
     def round_done(self, done: int, state: Callable[[], Mapping[str, Plain]], *, last: bool) -> None:
         """Make a checkpoint, if one is due.
@@ -82,6 +84,19 @@ class Checkpoints:
         write_checkpoint(folder / name_of(done), {**head, **known, **state})
         for old in files(self._run.path)[_KEPT:]:
             old.unlink(missing_ok=True)
+        if self.world is not None:
+            self._keep_world(folder / WORLD)
+
+    def _keep_world(self, file: Path) -> None:
+        """Write what was drawn of the world, once; without it, the world is drawn again when the run goes on."""
+        world, self.world = self.world, None
+        kept = None if file.exists() or world is None else world()
+        if kept is None:
+            return
+        try:
+            write_checkpoint(file, {"format": FORMAT, "code": code_version(), **kept})
+        except OSError as error:
+            self._say(f"the world could not be kept: {error.strerror or error}; it is drawn again if the run goes on")
 
     def _say(self, told: str) -> None:
         told = shortened(told)

@@ -6,6 +6,8 @@ from typing import Final
 
 FOLDER: Final = "checkpoints"
 """Of a run, where its checkpoints lie."""
+WORLD: Final = "world.npz"
+"""In it, what was drawn of the run's world, if that is dear to make."""
 _NAME: Final = re.compile(r"round-(\d{1,9})\.npz", re.ASCII)
 
 

@@ -60,7 +60,10 @@ class FollowNetwork(Restorable):
     @cached_property
     def checksum(self) -> int:
         """A number that two different networks hardly share."""
-        return crc32(self.indices, crc32(self.indptr))
+        found = 0
+        for name in self.changes:
+            found = crc32(getattr(self, name), found)
+        return found
 
     @property
     def n_followees(self) -> Int32s:

@@ -87,14 +87,17 @@ class Population(Restorable):
         return super().snapshot() | {"feed": self.shown()}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
-        """Bring back what `snapshot` returned; feeds that were longer than they can be now lose their ends."""
+        """Bring back what `snapshot` returned; feeds that were longer than they can be now lose their ends.
+
+        Columns of who they are may be missing from it, and stay then.
+        """
         shown = restored_like("Population.feed", kept["feed"], np.zeros(0, np.int32))
         n_feed = restored_like("Population.n_feed", kept["n_feed"], self.n_feed).astype(np.int64)
         self.ids.restore(kept["ids"])
         require(len(n_feed) == len(self.ids), "there are not as many feeds as agents")
         require(int(n_feed.sum()) == len(shown), "feeds have not the posts that they should")
         size = self.feed.shape[1]
-        super().restore(kept)
+        super().restore({name: getattr(self, name) for name in WHO_THEY_ARE} | dict(kept))
         self.feed = np.zeros((len(n_feed), size), np.int32)  # it takes memory where it is filled
         row, place = _places(n_feed)
         fits = place < size

@@ -19,7 +19,8 @@ from prism_mesa.social.state.topics import Topics, quantised, topics_of
 from prism_mesa.social.world.close_ties import with_mutual_ties
 from prism_mesa.social.world.corpus import Corpus, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
-from prism_mesa.social.world.profiles import draw_interests, draw_profiles, read_profiles
+from prism_mesa.social.world.kept import KeptWorld
+from prism_mesa.social.world.profiles import draw_interests, draw_profiles, population_of, read_profiles
 from prism_mesa.social.world.random_networks import generate_network
 from prism_mesa.social.world.rates import popularity_of
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
@@ -74,24 +75,26 @@ class StartingWorld:
     profiled: frozenset[str] = frozenset()
 
 
-def make_world(params: SocialParams, streams: Streams) -> StartingWorld:
-    """Return the world of `params`.
+def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = None) -> StartingWorld:
+    """Return the world of `params`; what was `kept` of an equal one is not drawn again.
 
     Raises:
         ConfigError: If parameters contradict each other.
         DataError: If a file cannot be used.
     """
-    network, ids = make_network(params, streams)
+    network, ids = make_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
     corpus = with_media_share(load_corpus(params.posts.file, params.files), params.posts.media_share, streams)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
-    agents = np.arange(network.n_agents)
-    interests = draw_interests(agents, topics, streams)
-    without = 0
-    if len(schedule.author):
-        interests, without = _observed_interests(interests, schedule, topics, network)
-    popularity = popularity_of(network, params.agents, streams)
-    population = draw_profiles(agents, ids, interests, params, streams, popularity)
+    agents, without = np.arange(network.n_agents), 0
+    if kept is None:
+        interests = draw_interests(agents, topics, streams)
+        if len(schedule.author):
+            interests, without = _observed_interests(interests, schedule, topics, network)
+        popularity = popularity_of(network, params.agents, streams)
+        population = draw_profiles(agents, ids, interests, params, streams, popularity)
+    else:
+        population = population_of(agents, ids, kept.columns, params, streams)
     notes = [*network.notes, *corpus.notes]
     profiled: frozenset[str] = frozenset()
     if params.agents.profiles is not None:

@@ -78,16 +78,28 @@ def draw_profiles(
     def column(made: Callable[[Rows], Any], dtype: type[Any] = np.float64, width: tuple[int, ...] = ()) -> Any:
         return fill_in_blocks(np.empty((n, *width), dtype), agents, made)
 
+    columns = {
+        "interests": interests,
+        "traits": column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
+        "engagement_threshold": column(lambda rows: _thresholds(rows, own, streams)),
+        "timeout_threshold": np.full(n, params.statechart.default_timeout_ticks, np.int32),
+        "activity": column(activity_of(own, streams, popularity)),
+        "post_rate": column(post_rate_of(own, streams, popularity)),
+        "propensities": column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
+    }
+    return population_of(agents, ids, columns, params, streams)
+
+
+def population_of(
+    agents: Rows, ids: Sequence[str], columns: dict[str, Any], params: SocialParams, streams: Streams
+) -> Population:
+    """Return the population of `agents` of whom `columns` say who they are (`WHO_THEY_ARE`), all idle."""
+    n = len(agents)
+    codes = fill_in_blocks(np.empty(n, np.uint16), agents, lambda rows: _name_codes(rows, streams))
     return Population(
         ids=ids if isinstance(ids, Ids) else Ids(ids),
-        names=Names(column(lambda rows: _name_codes(rows, streams), np.uint16), _NAMES),
-        interests=interests,
-        traits=column(lambda rows: draw_traits(rows, streams), np.float32, (len(BIG_FIVE),)),
-        engagement_threshold=column(lambda rows: _thresholds(rows, own, streams)),
-        timeout_threshold=np.full(n, params.statechart.default_timeout_ticks, np.int32),
-        activity=column(activity_of(own, streams, popularity)),
-        post_rate=column(post_rate_of(own, streams, popularity)),
-        propensities=column(lambda rows: _propensities(rows, own, streams), np.float32, (len(ACTIONS),)),
+        names=Names(codes, _NAMES),
+        **columns,
         present=np.ones(n, np.bool_),
         scripted=np.zeros(n, np.bool_),
         **_empty(n, params),
@@ -102,7 +114,7 @@ def _empty(n: int, params: SocialParams) -> dict[str, Any]:
         "pending_action": np.full(n, NO_ACTION, np.uint8),
         "current_post": np.full(n, NO_POST, np.int32),
         "current_match": np.zeros(n, np.int16),
-        "feed": np.full((n, size), NO_POST, np.int32),
+        "feed": np.zeros((n, size), np.int32),  # of `n_feed` posts: it takes memory where it is filled
         "n_feed": np.zeros(n, np.uint16),
         "n_read": np.zeros(n, np.uint16),
     }

@@ -21,8 +21,10 @@ def world(**params):
 
 @pytest.fixture(scope="module")
 def kept():
-    """Return the bytes of a snapshot after three rounds."""
-    return as_bytes(ran(world(), 3).snapshot())
+    """Return the bytes of a snapshot after three rounds, in which who the agents are has changed."""
+    model = ran(world(), 3)
+    model.population.traits[0, 0] = 2.0
+    return as_bytes(model.snapshot())
 
 
 def changed(kept, way, change):

@@ -23,7 +23,7 @@ from prism_mesa.llm.clients import llamacpp
 collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
-hypothesis.settings.register_profile("prism", deadline=None, max_examples=25)
+hypothesis.settings.register_profile("prism", deadline=None, max_examples=20)
 hypothesis.settings.load_profile("prism")
 
 # whoever starts the tests in the background of a shell without job control has SIGINT ignored, in all its children too

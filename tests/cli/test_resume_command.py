@@ -91,7 +91,7 @@ def test_what_is_no_run_is_one_line(name, said, prism, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
     keys = ["rounds=150", "agents.n=100", "checkpoint_every=20", "--json", "--out", str(tmp_path)]
     command = [sys.executable, "-m", "prism_mesa.cli", "run", *SMALL[:-2], "reasoner.kind=rule", *keys]

@@ -39,11 +39,10 @@ def interventions_without_effect(
     platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool
 ) -> tuple[str, ...]:
     """Return in words which settings of interventions change nothing; arguments are as above."""
-    told, params = [], platform.params
-    for place, one in enumerate(params.interventions):
-        shown = copy(platform)
-        shown.params = params.model_copy(update={"interventions": params.interventions[: place + 1]}).at(one.at)
-        before = leaf_values(params.model_copy(update={"interventions": params.interventions[:place]}).at(one.at))
+    told, shown = [], copy(platform)
+    for place, one in enumerate(platform.params.interventions):
+        before = leaf_values(shown.params)
+        shown.params = shown.params.changed_by(one.set)
         after = leaf_values(shown.params)
         where = f"interventions: {place} (from round {one.at} on)"
         told += [f"{where}: {key}: no effect: it is so before" for key in one.set if before[key] == after[key]]

@@ -1,6 +1,6 @@
 """All parameters of the platform in one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, timedelta
 from typing import Any, Final, Literal, Self
 
@@ -55,18 +55,19 @@ class SocialParams(Params):
 
     def at(self, round_: int) -> Self:
         """Return the parameters as they hold in a round: with all that interventions have set by then."""
-        begun = [one.set for one in self.interventions if one.at <= round_]
-        return self._with(begun) if begun else self
+        settings: dict[str, Any] = {}
+        for one in self.interventions:
+            settings |= one.set if one.at <= round_ else {}
+        return self.changed_by(settings) if settings else self
 
-    def _with(self, settings: Sequence[Mapping[str, Any]]) -> Self:
-        values = self.model_dump(exclude={"interventions": True})
-        for one in settings:
-            values = merged(values, nested(one))
+    def changed_by(self, settings: Mapping[str, Any]) -> Self:
+        """Return the parameters with other values of some keys, and the same interventions."""
+        values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
         return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
 
     @model_validator(mode="after")
     def _interventions_can_be(self) -> Self:
-        had_odds = self.utility.sensitivity > 0
+        had_odds, changed = self.utility.sensitivity > 0, self
         for place, one in enumerate(self.interventions):
             where = f"interventions: {place}"
             if one.at >= self.rounds:
@@ -74,7 +75,7 @@ class SocialParams(Params):
             if place and one.at < self.interventions[place - 1].at:
                 raise ValueError(f"{where}: at={one.at} comes before the round of the one before: give them in order")
             try:
-                changed = self._with([earlier.set for earlier in self.interventions[: place + 1]])
+                changed = changed.changed_by(one.set)
             except ValidationError as error:
                 fault = error.errors()[0]
                 key = ".".join(map(str, fault["loc"]))

@@ -27,8 +27,8 @@ from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
-from prism_mesa.runs.resume import is_over, say_without_effect
 from prism_mesa.runs.resume import resume as resume_run
+from prism_mesa.runs.resume import say_without_effect
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
@@ -183,7 +183,7 @@ def resume(
         RunError: As for `run`; so KeyboardInterrupt.
     """
     recorded = read_run(folder_of(run))
-    if is_over(recorded) and not (from_start and recorded.manifest.status == "failed"):
+    if recorded.is_over and not (from_start and recorded.manifest.status == "failed"):
         say_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
     draw = _draw_nations if recorded.manifest.of_nations else _draw_platform

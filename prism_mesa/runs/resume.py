@@ -13,13 +13,22 @@ from typing import Any, Final
 
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.tables import ECONOMY_TABLES
-from prism_mesa.errors import ConfigError, DataError, NotRestorableError, PrismWarning, shortened
+from prism_mesa.errors import (
+    ConfigError,
+    DataError,
+    NotedWarning,
+    NotRestorableError,
+    PrismWarning,
+    printable,
+    shortened,
+)
 from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.checkpoints.keeping import forget
 from prism_mesa.runs.checkpoints.kept_world import world_of
-from prism_mesa.runs.checkpoints.last_point import last_point
+from prism_mesa.runs.checkpoints.last_point import FROM_START, Point, RefusedError, say_passed_over, whole_points
 from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.config import Config
 from prism_mesa.runs.economy import NationsRun
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion
 from prism_mesa.runs.manifest import RecordedRun, read_run
@@ -33,11 +42,12 @@ from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
-from prism_mesa.tables import TableSchema
 
 _OBJECTS: Final = ("chart", "prepare", "reasoner")
 """What a run of a platform can be given in Python, in the order of `made_in_python`."""
+_START_AGAIN: Final = f" (start the run again {FROM_START})"
 _SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style")
 """What has to be as it was of who is asked."""
 
@@ -54,17 +64,6 @@ class Given:
     trust: bool = False
     from_start: bool = False
     overrides: Sequence[str] = ()
-
-
-def is_over(run: RecordedRun) -> bool:
-    """Return whether a run has come to its end, so that there is nothing to go on with.
-
-    One that failed has if all its rounds are there and it has no checkpoint, as a run keeps that could not write its
-    last tables.
-    """
-    manifest, status = run.manifest, run.state.status
-    all_done = manifest.summary.rounds is not None and manifest.summary.rounds == manifest.planned
-    return status == "done" or (status == "failed" and all_done and last_round(run.folder) is None)
 
 
 def say_without_effect(run: RecordedRun, given: Sequence[str]) -> None:
@@ -121,96 +120,240 @@ def resume(
 
 
 def _is_left(run: RecordedRun, given: Given) -> bool:
-    return is_over(run) and not (given.from_start and run.manifest.status == "failed")
+    return run.is_over and not (given.from_start and run.manifest.status == "failed")
 
 
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
-    _check_given(run, {name: getattr(given, name) is not None for name in _OBJECTS}, ("llm", given.llm))
-    point = None if given.from_start else last_point(run.folder)
+    check_given(run, {name: getattr(given, name) for name in _OBJECTS}, {"llm": given.llm})
     config = config_to_go_on(run, overrides=given.overrides, trust=given.trust)
     own: dict[str, Any] = {"chart": given.chart, "reasoner": given.reasoner, "prepare": given.prepare}
-    world = None if point is None else world_of(run.folder, config, point)
-    with as_before():
-        work = start_run(config, **own, on_round=given.on_round, world=world)
-    return _go_on(run, work, point, lock)
+
+    def make(world: KeptWorld | None) -> PlatformRun:
+        with as_before():
+            work = start_run(config, **own, on_round=given.on_round, world=world)
+        if given.reasoner is None:
+            work.model.reasoner.note = _note_of(run)
+        return work
+
+    work, stood = _as_it_stood(run, config, make, from_start=given.from_start)
+    return _go_on(run, work, stood, lock)
 
 
-def go_on_in(folder: Path, work: PlatformRun) -> RunResult | None:
+def go_on_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], PlatformRun]) -> RunResult | None:
     """Return the result of a run that was stopped in a folder after a checkpoint, and goes on.
 
     Args:
         folder: The folder.
-        work: The same run, just made.
+        config: The run's configuration.
+        make: Makes the run.
 
     Returns:
         None if there is none to go on with: nothing has been done then.
 
+    Warns:
+        PrismWarning: If the run starts again although there is a checkpoint, and why.
+
     Raises:
-        DataError: If another process writes to it, or the checkpoint is none of this run.
+        DataError: If another process writes to it.
         RunBrokenError: As `run`.
     """
     if last_round(folder) is None or not (folder / MANIFEST).is_file():
         return None
-    run = read_run(folder)
-    if is_over(run) or run.whose != "own" or run.manifest.config != work.config.model_dump(mode="json"):
-        return None
     with lock_run(folder) as lock:
-        check_no_links(folder)
-        point = last_point(folder)
-        return None if point is None else _go_on(run, work, point, lock)
+        try:
+            run = read_run(folder)  # as it is now that nobody else writes to it
+            if run.is_over or run.whose != "own" or run.manifest.config != config.model_dump(mode="json"):
+                return None
+            check_no_links(folder)
+            work, stood = _stood_or_starts_again(run, config, make)
+        except DataError as error:
+            told = f"{error}: the run starts again in another folder, and asks again"
+            warnings.warn(shortened(told), PrismWarning, stacklevel=2)
+            return None
+        return _go_on(run, work, stood, lock)
 
 
-def _go_on(run: RecordedRun, work: PlatformRun, point: Mapping[str, Any] | None, lock: RunLock) -> RunResult:
+def _stood_or_starts_again(run: RecordedRun, config: Config, make: "_Make") -> tuple[PlatformRun, "_Stood"]:
+    """Return what `_as_it_stood` does; where a checkpoint is refused, as the run stood at its beginning.
+
+    Raises:
+        DataError: As `_as_it_stood`.
+    """
     try:
-        facts = work.facts()
-        _check_same(run, facts)
-        if point is not None:
-            with _naming(run.folder, point):
-                work.model.restore(point["model"])
-                work.watch.restore(point["clocks"])
-        folder, manifest, name, round_ = _reopened(run, lock, facts, point, SOCIAL_TABLES)
+        return _as_it_stood(run, config, make)
+    except RefusedError as error:
+        told = f"{error.why}: the run starts again, with the answers that are there"
+        warnings.warn(shortened(told), PrismWarning, stacklevel=3)
+        return _as_it_stood(run, config, make, from_start=True)
+
+
+type _Make = Callable[[KeptWorld | None], PlatformRun]
+
+
+@dataclass(frozen=True)
+class _Stood:
+    """How a run stood at a checkpoint, or at its beginning; until it goes on nothing is changed on the disk.
+
+    Attributes:
+        facts: What its manifest says.
+        folder: Its folder.
+        name: What ledgers call it; empty if they have nothing of it.
+        point: What the checkpoint holds; None: it is its beginning.
+    """
+
+    facts: dict[str, Any]
+    folder: ReopenedFolder
+    name: str
+    point: dict[str, Any] | None
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were complete."""
+        return 0 if self.point is None else int(self.point["rounds"])
+
+
+def _as_it_stood(
+    run: RecordedRun, config: Config, make: _Make, *, from_start: bool = False
+) -> tuple[PlatformRun, _Stood]:
+    """Return a run, made again, and how it stood at the newest checkpoint that can be taken, else at its beginning.
+
+    Warns:
+        PrismWarning: Of each checkpoint that is passed over.
+
+    Raises:
+        RefusedError: If a checkpoint is refused; of a run that was given objects in Python also if none can be taken
+            with what is given now, which may be something else.
+        DataError: If something else would be asked, or an input file or the ledger is not what it was.
+    """
+    passed: list[tuple[str, int | None]] = []
+    stood = None
+    for found in () if from_start else whole_points(run.folder):
+        try:
+            stood = _taken(run, config, make, found)
+            break
+        except _NotTakenError as error:
+            passed.append((str(error), found.before))
+    if passed and stood is None and any(run.manifest.made_in_python):
+        raise RefusedError(passed[0][0], _START_AGAIN)
+    for why, before in passed:
+        say_passed_over(why, before)
+    return _at_its_beginning(run, make) if stood is None else stood
+
+
+def _at_its_beginning(run: RecordedRun, make: _Make) -> tuple[PlatformRun, _Stood]:
+    work = make(None)
+    with _closed_if_refused(work):
+        facts, folder = _same_facts(run, work), ReopenedFolder(run.folder, SOCIAL_TABLES, None)
+        return work, _Stood(facts, folder, _name_in(run.folder), None)
+
+
+class _NotTakenError(DataError):
+    """A checkpoint whose state the run cannot take."""
+
+
+def _taken(run: RecordedRun, config: Config, make: _Make, found: Point) -> tuple[PlatformRun, _Stood]:
+    """Return a run as it stood at a checkpoint.
+
+    Raises:
+        RefusedError: If what the run was given in Python cannot take back what is its.
+        _NotTakenError: If its state is none of this run.
+        DataError: As `_as_it_stood`.
+    """
+    point, what = found.data, f"{run.folder}: the checkpoint of round {found.rounds}: "
+    work = make(world_of(run.folder, config, point))
+    with _closed_if_refused(work):
+        facts = _same_facts(run, work)
+        try:
+            work.model.restore(point["model"])
+            work.watch.restore(point["clocks"])
+            folder = ReopenedFolder(run.folder, SOCIAL_TABLES, point["records"])
+        except NotRestorableError as error:
+            raise RefusedError(f"{what}{error}", _START_AGAIN) from error
+        except DataError as error:
+            raise _NotTakenError(f"{what}{error}") from None
+        return work, _Stood(facts, folder, str(point["ledger"]["run"]), point)
+
+
+@contextmanager
+def _closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
+    """Close the model of a run that cannot go on."""
+    try:
+        yield
     except BaseException:
         work.model.close()
         raise
-    return work.go_on(folder, manifest, name, round_)
+
+
+def _go_on(run: RecordedRun, work: PlatformRun, stood: _Stood, lock: RunLock) -> RunResult:
+    with _closed_if_refused(work):
+        manifest = _reopened(run, stood, lock)
+    return work.go_on(stood.folder, manifest, stood.name, stood.rounds)
 
 
 def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     was = run.manifest.llm is not None and run.manifest.llm.kind == "python"
-    _check_given(run, {"llm": given.llm is not None}, *((name, getattr(given, name)) for name in _OBJECTS), was=[was])
+    check_given(run, {"llm": given.llm}, {name: getattr(given, name) for name in _OBJECTS}, was=[was])
     config = economy_to_go_on(run, overrides=given.overrides, trust=given.trust)
     with as_before():
-        work = NationsRun(EconomyModel(config, llm=given.llm), config, RunTimer(), given.on_round)
-    try:
-        facts = work.facts()
-        _check_same(run, facts)
-        folder, manifest, name, round_ = _reopened(run, lock, facts, None, ECONOMY_TABLES)
-    except BaseException:
-        work.model.close()
-        raise
-    return go_on_to_completion(work, folder, manifest, name, round_)
+        model = EconomyModel(config, llm=given.llm)
+    if given.llm is None:
+        model.note = _note_of(run)
+    work = NationsRun(model, config, RunTimer(), given.on_round)
+    with _closed_if_refused(work):
+        facts = _same_facts(run, work)
+        folder = ReopenedFolder(run.folder, ECONOMY_TABLES, None)
+        stood = _Stood(facts, folder, _name_in(run.folder), None)
+        manifest = _reopened(run, stood, lock)
+    return go_on_to_completion(work, folder, manifest, stood.name, 0)
 
 
-def _check_given(
-    run: RecordedRun, given: Mapping[str, bool], *others: tuple[str, object], was: list[bool] | None = None
+def check_given(
+    run: RecordedRun,
+    given: Mapping[str, object],
+    others: Mapping[str, object] | None = None,
+    *,
+    was: Sequence[bool] | None = None,
+    does: tuple[str, str] = ("go on with", "resume({}, "),
 ) -> None:
     """Check that a run gets again what it was given in Python, and nothing else.
+
+    Args:
+        run: The run.
+        given: What it may have been given, and gets now, by name; None: nothing.
+        others: What it cannot have been given.
+        was: Of `given`, whether the run was given it; by default as its manifest says.
+        does: What is done with the run, and the call that does it, up to what is given.
 
     Raises:
         ConfigError: If not.
     """
     before = dict(zip(given, was or run.manifest.made_in_python or [False] * len(given), strict=False))
-    missing = [name for name in given if before.get(name) and not given[name]]
+    missing = [name for name in given if before.get(name) and given[name] is None]
     if missing:
-        call = ", ".join(f"{name}=..." for name in given if before.get(name))
+        call = does[1].format(repr(str(run.folder))) + ", ".join(f"{name}=..." for name in given if before.get(name))
         raise ConfigError(
-            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not hold: go on with it "
-            f"from there, with resume({str(run.folder)!r}, {call})"
+            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not hold: {does[0]} it "
+            f"from there, with {call})"
         )
-    other = [name for name in given if given[name] and not before.get(name)]
-    other += [name for name, value in others if value is not None]
-    if other:
+    held = {**given, **(others or {})}
+    if other := [name for name in held if held[name] is not None and not before.get(name)]:
         raise ConfigError(f"{run.folder}: {other[0]}: the run was given none; it goes on with what it was given")
+
+
+def _note_of(run: RecordedRun) -> str:
+    """Return why another one decides than was wished for, as the manifest says: now nothing else is wished for."""
+    return printable(shortened(run.manifest.note))
+
+
+def _same_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
+    """Return what the manifest of a run says that goes on.
+
+    Raises:
+        DataError: As `_check_same`.
+    """
+    facts = work.facts()
+    _check_same(run, facts)
+    return facts
 
 
 def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
@@ -234,55 +377,39 @@ def _who(said: Any) -> Any:
     return {key: said[key] for key in (*_SAME, "temperature") if key in said} if isinstance(said, Mapping) else said
 
 
-@contextmanager
-def _naming(folder: Path, point: Mapping[str, Any]) -> Iterator[None]:
-    """Make errors of taking a checkpoint name it, and say what else can be done."""
-    try:
-        yield
-    except (DataError, NotRestorableError) as error:
-        raise DataError(
-            f"{folder}: the checkpoint of round {point['rounds']}: {error} (start the run again with --from-start, in "
-            "Python from_start=True)"
-        ) from error
-
-
-def _reopened(
-    run: RecordedRun,
-    lock: RunLock,
-    facts: Mapping[str, Any],
-    point: Mapping[str, Any] | None,
-    tables: Mapping[str, TableSchema],
-) -> tuple[ReopenedFolder, dict[str, Any], str, int]:
-    """Return the folder as it is written further, its manifest, what ledgers call it, and the round it goes on from.
+def _reopened(run: RecordedRun, stood: _Stood, lock: RunLock) -> dict[str, Any]:
+    """Change a folder back to how it stood, and return its manifest.
 
     Only here the folder is changed.
     """
-    round_ = 0 if point is None else int(point["rounds"])
-    manifest = read_manifest(run.folder)
-    if point is None:  # all is made by this version, and from what it says
-        name = _name_in(run.folder)
+    manifest, facts = read_manifest(run.folder), stood.facts
+    config = manifest["config"]
+    said = manifest["notes"] if isinstance(manifest.get("notes"), list) else []
+    added = [note for note in facts["notes"] if note not in said]  # of a branch there are some
+    _say_idle(added)
+    if stood.point is None:  # all is made by this version, and from what it says
         own: dict[str, Any] = {key: manifest[key] for key in ("started", "working_directory") if key in manifest}
         manifest = {**manifest, **provenance(), **facts, **own}
     else:
-        name = str(point["ledger"]["run"])
-        _say_versions(run.folder, point)
-        notes = manifest["notes"] if isinstance(manifest.get("notes"), list) else []
-        manifest["notes"] = [
-            *notes,
-            *(note for note in facts["notes"] if note not in notes),
-        ]  # of a branch there are more
+        _say_versions(run.folder, stood.point)
+        manifest["notes"] = [*said, *added]
     ended = [key for key in ("error", "ended", "summary") if key in manifest]
     manifest = {key: value for key, value in manifest.items() if key not in ended}
-    manifest |= {"status": "running", "config": read_manifest(run.folder)["config"]}
     before = manifest.get("resumed")
-    manifest["resumed"] = [*(before if isinstance(before, list) else ()), {"at": wall_clock(), "round": round_}]
-    with _naming(run.folder, point or {"rounds": 0}):
-        folder = ReopenedFolder(run.folder, tables, None if point is None else point["records"])
-    forget(run.folder, after=-1 if point is None else round_)
-    folder.remove_later()
-    folder.lock = lock
-    lock.note_round(round_)
-    return folder, manifest, name, round_
+    resumed = [*(before if isinstance(before, list) else ()), {"at": wall_clock(), "round": stood.rounds}]
+    manifest |= {"status": "running", "config": config, "resumed": resumed}
+    forget(run.folder, after=-1 if stood.point is None else stood.rounds)
+    stood.folder.remove_later()
+    stood.folder.lock = lock
+    lock.note_round(stood.rounds)
+    return manifest
+
+
+def _say_idle(notes: Sequence[str]) -> None:
+    """Warn of settings of a branch that change nothing."""
+    idle = [note for note in notes if note.startswith("interventions: ")]
+    if idle:
+        warnings.warn("; ".join(idle), NotedWarning, stacklevel=6)
 
 
 def _name_in(folder: Path) -> str:

@@ -13,7 +13,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
-from prism_mesa.runs.identity import inputs_version
+from prism_mesa.runs.identity import code_version, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion, run_to_completion, run_without_folder
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
@@ -127,7 +127,7 @@ class PlatformRun:
         """Return a name of all values with an effect on the tables."""
         asked = None if self.asked is None else self.asked.params
         how = {} if asked is None else {"answer": asked.answer, "persona": asked.persona}
-        return platform_scope(self.model.params, how, (record_of(self.model.reasoner) or {}).get("digest"))
+        return platform_scope(self.config, how, (record_of(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
         """Return configuration, who decides and writes, and whose rows are recorded."""
@@ -136,7 +136,9 @@ class PlatformRun:
             "system": "social",
             "seed": self.config.seed,
             "config": self.config.model_dump(mode="json"),
+            "code": code_version(),
             "decided_by": model.reasoner.label,
+            "note": model.reasoner.note,
             "llm": _llm(self.asked),
             "writer": None if writer is None else {"name": writer.client.name, **writer.client.decoding},
             "distilled": record_of(model.reasoner),

@@ -5,8 +5,8 @@ Its tables come out as those of a run that was never stopped, byte for byte, and
 
 import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -17,16 +17,13 @@ from prism_mesa.errors import (
     ConfigError,
     DataError,
     NotedWarning,
-    NotRestorableError,
     PrismWarning,
     printable,
     shortened,
 )
-from prism_mesa.llm import Ledger
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.checkpoints.keeping import forget
-from prism_mesa.runs.checkpoints.kept_world import world_of
-from prism_mesa.runs.checkpoints.last_point import FROM_START, Point, RefusedError, say_passed_over, whole_points
+from prism_mesa.runs.checkpoints.last_point import RefusedError
 from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.economy import NationsRun
@@ -37,19 +34,16 @@ from prism_mesa.runs.process.machine import package_versions, provenance, wall_c
 from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
 from prism_mesa.runs.rounds import RunTimer, as_before
-from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, folder_of, read_manifest
+from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import PlatformRun, start_run
+from prism_mesa.runs.standing import Make, Stood, as_it_stood, closed_if_refused, name_in, same_facts
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 
 _OBJECTS: Final = ("chart", "prepare", "reasoner")
 """What a run of a platform can be given in Python, in the order of `made_in_python`."""
-_START_AGAIN: Final = f" (start the run again {FROM_START})"
-_SAME: Final = ("kind", "name", "digest", "decoding", "answer", "persona", "prompt_style")
-"""What has to be as it was of who is asked."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +129,7 @@ def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
             work.model.reasoner.note = _note_of(run)
         return work
 
-    work, stood = _as_it_stood(run, config, make, from_start=given.from_start)
+    work, stood = as_it_stood(run, config, make, from_start=given.from_start)
     return _go_on(run, work, stood, lock)
 
 
@@ -173,119 +167,22 @@ def go_on_in(folder: Path, config: Config, make: Callable[[KeptWorld | None], Pl
         return _go_on(run, work, stood, lock)
 
 
-def _stood_or_starts_again(run: RecordedRun, config: Config, make: "_Make") -> tuple[PlatformRun, "_Stood"]:
-    """Return what `_as_it_stood` does; where a checkpoint is refused, as the run stood at its beginning.
+def _stood_or_starts_again(run: RecordedRun, config: Config, make: Make) -> tuple[PlatformRun, Stood]:
+    """Return what `as_it_stood` does; where a checkpoint is refused, as the run stood at its beginning.
 
     Raises:
-        DataError: As `_as_it_stood`.
+        DataError: As `as_it_stood`.
     """
     try:
-        return _as_it_stood(run, config, make)
+        return as_it_stood(run, config, make)
     except RefusedError as error:
         told = f"{error.why}: the run starts again, with the answers that are there"
         warnings.warn(shortened(told), PrismWarning, stacklevel=3)
-        return _as_it_stood(run, config, make, from_start=True)
+        return as_it_stood(run, config, make, from_start=True)
 
 
-type _Make = Callable[[KeptWorld | None], PlatformRun]
-
-
-@dataclass(frozen=True)
-class _Stood:
-    """How a run stood at a checkpoint, or at its beginning; until it goes on nothing is changed on the disk.
-
-    Attributes:
-        facts: What its manifest says.
-        folder: Its folder.
-        name: What ledgers call it; empty if they have nothing of it.
-        point: What the checkpoint holds; None: it is its beginning.
-    """
-
-    facts: dict[str, Any]
-    folder: ReopenedFolder
-    name: str
-    point: dict[str, Any] | None
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds were complete."""
-        return 0 if self.point is None else int(self.point["rounds"])
-
-
-def _as_it_stood(
-    run: RecordedRun, config: Config, make: _Make, *, from_start: bool = False
-) -> tuple[PlatformRun, _Stood]:
-    """Return a run, made again, and how it stood at the newest checkpoint that can be taken, else at its beginning.
-
-    Warns:
-        PrismWarning: Of each checkpoint that is passed over.
-
-    Raises:
-        RefusedError: If a checkpoint is refused; of a run that was given objects in Python also if none can be taken
-            with what is given now, which may be something else.
-        DataError: If something else would be asked, or an input file or the ledger is not what it was.
-    """
-    passed: list[tuple[str, int | None]] = []
-    stood = None
-    for found in () if from_start else whole_points(run.folder):
-        try:
-            stood = _taken(run, config, make, found)
-            break
-        except _NotTakenError as error:
-            passed.append((str(error), found.before))
-    if passed and stood is None and any(run.manifest.made_in_python):
-        raise RefusedError(passed[0][0], _START_AGAIN)
-    for why, before in passed:
-        say_passed_over(why, before)
-    return _at_its_beginning(run, make) if stood is None else stood
-
-
-def _at_its_beginning(run: RecordedRun, make: _Make) -> tuple[PlatformRun, _Stood]:
-    work = make(None)
-    with _closed_if_refused(work):
-        facts, folder = _same_facts(run, work), ReopenedFolder(run.folder, SOCIAL_TABLES, None)
-        return work, _Stood(facts, folder, _name_in(run.folder), None)
-
-
-class _NotTakenError(DataError):
-    """A checkpoint whose state the run cannot take."""
-
-
-def _taken(run: RecordedRun, config: Config, make: _Make, found: Point) -> tuple[PlatformRun, _Stood]:
-    """Return a run as it stood at a checkpoint.
-
-    Raises:
-        RefusedError: If what the run was given in Python cannot take back what is its.
-        _NotTakenError: If its state is none of this run.
-        DataError: As `_as_it_stood`.
-    """
-    point, what = found.data, f"{run.folder}: the checkpoint of round {found.rounds}: "
-    work = make(world_of(run.folder, config, point))
-    with _closed_if_refused(work):
-        facts = _same_facts(run, work)
-        try:
-            work.model.restore(point["model"])
-            work.watch.restore(point["clocks"])
-            folder = ReopenedFolder(run.folder, SOCIAL_TABLES, point["records"])
-        except NotRestorableError as error:
-            raise RefusedError(f"{what}{error}", _START_AGAIN) from error
-        except DataError as error:
-            raise _NotTakenError(f"{what}{error}") from None
-        return work, _Stood(facts, folder, str(point["ledger"]["run"]), point)
-
-
-@contextmanager
-def _closed_if_refused(work: PlatformRun | NationsRun) -> Iterator[None]:
-    """Close the model of a run that cannot go on."""
-    try:
-        yield
-    except BaseException:
-        work.model.close()
-        raise
-
-
-def _go_on(run: RecordedRun, work: PlatformRun, stood: _Stood, lock: RunLock) -> RunResult:
-    with _closed_if_refused(work):
+def _go_on(run: RecordedRun, work: PlatformRun, stood: Stood, lock: RunLock) -> RunResult:
+    with closed_if_refused(work):
         manifest = _reopened(run, stood, lock)
     return work.go_on(stood.folder, manifest, stood.name, stood.rounds)
 
@@ -299,10 +196,10 @@ def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     if given.llm is None:
         model.note = _note_of(run)
     work = NationsRun(model, config, RunTimer(), given.on_round)
-    with _closed_if_refused(work):
-        facts = _same_facts(run, work)
+    with closed_if_refused(work):
+        facts = same_facts(run, work)
         folder = ReopenedFolder(run.folder, ECONOMY_TABLES, None)
-        stood = _Stood(facts, folder, _name_in(run.folder), None)
+        stood = Stood(facts, folder, name_in(run.folder), None)
         manifest = _reopened(run, stood, lock)
     return go_on_to_completion(work, folder, manifest, stood.name, 0)
 
@@ -345,39 +242,7 @@ def _note_of(run: RecordedRun) -> str:
     return printable(shortened(run.manifest.note))
 
 
-def _same_facts(run: RecordedRun, work: PlatformRun | NationsRun) -> dict[str, Any]:
-    """Return what the manifest of a run says that goes on.
-
-    Raises:
-        DataError: As `_check_same`.
-    """
-    facts = work.facts()
-    _check_same(run, facts)
-    return facts
-
-
-def _check_same(run: RecordedRun, facts: Mapping[str, Any]) -> None:
-    """Check that the same is asked as before, and that input files hold what they held.
-
-    Raises:
-        DataError: If not.
-    """
-    before = read_manifest(run.folder)
-    told = {key: (_who(before.get(key)), _who(facts.get(key))) for key in ("llm", "distilled", "writer")}
-    for key, (then, now) in told.items():
-        if then != now:
-            by = f"by {before.get('decided_by', 'nobody')!s:.80}, and would now be by {facts.get('decided_by')!s:.80}"
-            raise DataError(f"{run.folder}: was decided {by} ({key} is not what it was): it would take another course")
-    if before.get("inputs", facts.get("inputs")) != facts.get("inputs"):
-        other = "a file that it reads, or the module of its chart, is not what it was"
-        raise DataError(f"{run.folder}: {other}: put it back, or run it anew")
-
-
-def _who(said: Any) -> Any:
-    return {key: said[key] for key in (*_SAME, "temperature") if key in said} if isinstance(said, Mapping) else said
-
-
-def _reopened(run: RecordedRun, stood: _Stood, lock: RunLock) -> dict[str, Any]:
+def _reopened(run: RecordedRun, stood: Stood, lock: RunLock) -> dict[str, Any]:
     """Change a folder back to how it stood, and return its manifest.
 
     Only here the folder is changed.
@@ -410,16 +275,6 @@ def _say_idle(notes: Sequence[str]) -> None:
     idle = [note for note in notes if note.startswith("interventions: ")]
     if idle:
         warnings.warn("; ".join(idle), NotedWarning, stacklevel=6)
-
-
-def _name_in(folder: Path) -> str:
-    """Return what the run's ledger calls it; empty if it has nothing of it."""
-    file = folder / LEDGER
-    if not file.is_file():
-        return ""
-    check_within(folder, file)
-    with Ledger(file) as ledger:  # to write: it may have been killed before it had tables
-        return next(iter(ledger.runs()), "")
 
 
 def _say_versions(folder: Path, point: Mapping[str, Any]) -> None:

@@ -18,8 +18,7 @@ import numpy.typing as npt
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.errors import DataError, counted, one_line
-from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utilities
+from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, bring_back, require, state_of
@@ -46,7 +45,7 @@ from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Population, Rows
-from prism_mesa.social.state.posts import RESHARE, Posts, matches, relevance_of
+from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
@@ -301,9 +300,7 @@ class Platform(Restorable):
         """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
         if post_id == NO_POST:
             return None
-        posts = np.array([post_id])
-        [view] = self.views(np.array([reader]), posts)
-        return view
+        return self.views(np.array([reader]), np.array([post_id]))[0]
 
     def views(self, readers: Rows, posts: Rows) -> list[Post]:
         """Return the posts as the reader before each sees it."""
@@ -324,24 +321,7 @@ class Platform(Restorable):
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:
         """Return what a post has for a reader beside its relevance, in words -> log-odds; nothing without any."""
-        tastes, tables = self.tastes
-        if not tastes.sensitivity:
-            return {}
-        posts, network = self.posts, self.network
-        root, author = int(posts.root[post]), int(posts.author[post])
-        is_reshare = bool(posts.kind[post] == RESHARE)
-        is_own = not is_reshare and author in network.followees(reader)
-        close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
-        age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
-        parts = {
-            "its appeal": float(posts.appeal[root]) * (1.0 if is_own else tastes.gamma),
-            "passed on": tastes.reshared * is_reshare,
-            "its age": -float(tables.aged[age]),
-            "by a close tie": tastes.closeness * (author in close),
-        }
-        draw = np.uint64(mixed(np.uint64(mixed(tastes.mood_key, posts.key[root])), np.uint64(reader)))  # ints come back
-        parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
-        return parts
+        return self.odds.in_words(max(self.round, 0), reader, post, self.posts, self.network)
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:

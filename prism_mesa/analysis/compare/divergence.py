@@ -167,8 +167,10 @@ def _compared(sides: _Sides, table: str) -> TableCompared:
         lacks = sides.other if has_table(sides.base, table) else sides.base
         return TableCompared(table, None, f"{lacks.name} has none")
     if table not in TIMED and not sides.whole:
-        return TableCompared(table, None, "is of whole runs, and one has other rounds")
+        return TableCompared(table, None, "is of whole runs, and one has other rounds, or a part of one")
     note, agents = _sampled(sides, table)
+    if agents is None and _share(sides.base, table) != _share(sides.other, table):
+        return TableCompared(table, None, note)
     if same_bytes(sides.base, sides.other, table):
         return TableCompared(table, True, note=note)
     columns = sides.columns(table)

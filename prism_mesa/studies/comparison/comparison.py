@@ -96,7 +96,7 @@ def compare_runs(
     left, right = pairs.base[0], pairs.other[0]
     settings = _settings(pairs, notes)
     found = tuple(
-        divergences(one.folder, two.folder, pairs.rounds, whole=one.rounds == two.rounds == pairs.rounds)
+        divergences(one.folder, two.folder, pairs.rounds, whole=all(_is_whole(run, pairs.rounds) for run in (one, two)))
         for one, two in zip(pairs.base, pairs.other, strict=True)
     )
     diverged, first = _earliest(found)
@@ -120,6 +120,10 @@ def compare_runs(
         free_from=free_from,
         notes=tuple(notes),
     )
+
+
+def _is_whole(run: OneRun, rounds: int) -> bool:
+    return run.rounds == rounds and not run.broken
 
 
 def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
@@ -170,6 +174,10 @@ def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust
     n = len(pairs.base)
     table = measure_differences(common, _values(found[:n], common), _values(found[n:], common))
     undefined = table["measure"][table["n"] == 0]
+    by_run = [one.values for one in found]
+    if some := {name for name in undefined if names or any(isfinite(of[name]) for of in by_run)}:
+        where = "for no pair" if names else "for one side only"
+        notes.append(f"{counted(len(some), 'measure')} left out, as defined {where} ({_some(some)})")
     return table[~table["measure"].isin(undefined)].reset_index(drop=True)
 
 

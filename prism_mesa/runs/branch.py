@@ -126,7 +126,7 @@ def _say_other_version(run: RecordedRun) -> None:
     if run.manifest.code != code_version():
         told = (
             f"{run.folder}: another version of PRISM made it: the rounds before the branch are repeated with this "
-            "version, and may not be those of the run (branch the branch instead: then both are of one version)"
+            "version, and may not be those of the run (a branch without settings is one to compare with)"
         )
         warnings.warn(shortened(told), PrismWarning, stacklevel=3)
 

@@ -134,11 +134,23 @@ def test_a_measure_that_nations_do_not_have_is_named(countries, tmp_path):
     assert found.measures["measure"].tolist() == ["inflation of Sweden"]
 
 
-def test_of_runs_without_a_nation_in_common_no_round_is_called_equal(countries):
-    found = compare(*countries)
-    assert found.rounds.empty
-    assert "rounds      of no column that both have: nothing is compared of 4 quarters" in str(found)
-    assert found.reasons.other == ("Canada is no nation of this run",)
+def test_runs_without_a_nation_in_common_are_not_compared(countries):
+    with pytest.raises(DataError, match=r"no nation in common \(Australia, Canada, Sweden, United States\)$"):
+        compare(*countries)
+
+
+def test_what_diverges_first_is_of_a_nation_that_both_have_on_both_sides(countries, tmp_path):
+    others = {"rounds": 4, "economy": {"policy": "nothing", "nations": ["Australia", "Canada"]}}
+    other = run_economy(others, out=tmp_path).run_dir
+    found = compare(countries[0], other)
+    assert "nations that not all runs have are left out: Australia, Sweden" in found.notes
+    assert set(found.rounds["nation"]) == {"Canada"}
+    first = found.first_divergence
+    assert (first.table, first.round, first.who) == ("decisions", 0, "Canada")
+    assert [row["nation"] for row in (first.base, first.other)] == ["Canada", "Canada"]
+    told = {one.table: one for one in found.divergences[0].tables}
+    assert told["decisions"].note == "is compared for the nations that both have: Canada"
+    assert not told["indicators"].equal
 
 
 # -- intervals ---------------------------------------------------------------------------------------

@@ -39,8 +39,6 @@ def _of_side(run: Path, found: Divergence, trust: bool) -> list[str]:
         return [f"table {found.table} does not say whose doing it is"]
     try:
         if found.of_nations:
-            if found.who not in read_table(run, "nations", ["name"])["name"].tolist():
-                return [f"{found.who} is no nation of this run"]
             return list(decision_lines(run, found.who, found.round))
         return _of_agent(run, found, trust)
     except PrismError as error:

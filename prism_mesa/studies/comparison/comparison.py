@@ -19,7 +19,7 @@ from prism_mesa.analysis.compare.settings import (
     first_free_round,
     settings_that_differ,
 )
-from prism_mesa.errors import counted
+from prism_mesa.errors import DataError, counted
 from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.differences import measure_differences, round_differences
 from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pairs_of
@@ -95,6 +95,7 @@ def compare_runs(
     notes = list(pairs.notes)
     left, right = pairs.base[0], pairs.other[0]
     settings = _settings(pairs, notes)
+    rounds = _rounds(pairs, notes)
     found = tuple(
         divergences(one.folder, two.folder, pairs.rounds, whole=all(_is_whole(run, pairs.rounds) for run in (one, two)))
         for one, two in zip(pairs.base, pairs.other, strict=True)
@@ -111,7 +112,7 @@ def compare_runs(
         pairs=pairs,
         settings=pd.DataFrame([vars(one) for one in settings], columns=["key", "base", "other"], dtype=object),
         measures=_measures(pairs, measures, notes, trust),
-        rounds=_rounds(pairs, notes),
+        rounds=rounds,
         divergences=found,
         first_divergence=first,
         diverged=diverged,
@@ -186,11 +187,17 @@ def _values(found: Sequence[Measured], names: Sequence[str]) -> Floats:
 
 
 def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
-    """Return the differences of rounds, for the columns that all runs have."""
+    """Return the differences of rounds, for the columns that all runs have.
+
+    Raises:
+        DataError: If runs of nations have none in common.
+    """
     found = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
     common: list[Series] = [one for one in found[0][0] if all(one in columns for columns, _ in found)]
     if pairs.of_nations:
         alone = {nation for columns, _ in found for _, nation in columns} - {nation for _, nation in common}
+        if not common:
+            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_some(alone)})")
         if alone:
             notes.append(f"nations that not all runs have are left out: {_some(alone)}")
     values = [of[:, [columns.index(one) for one in common]] for columns, of in found]

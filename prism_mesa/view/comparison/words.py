@@ -85,8 +85,6 @@ def rounds_line(found: RunComparison) -> str:
     """Return how many rounds differ in any column."""
     apart = found.rounds[~found.rounds["equal"] & found.rounds["difference"].notna()]
     what = "quarters" if found.pairs.of_nations else "rounds"
-    if found.rounds.empty:
-        return f"of no column that both have: nothing is compared of {found.pairs.rounds:,} {what}"
     if apart.empty:
         return f"equal in all {found.pairs.rounds:,} {what}"
     return f"{apart['round'].nunique():,} of {found.pairs.rounds:,} {what} differ, the first is {apart['round'].min()}"

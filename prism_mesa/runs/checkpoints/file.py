@@ -10,8 +10,8 @@ import json
 import os
 import struct
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tokenize import TokenError
 from typing import IO, Any, Final
@@ -62,23 +62,33 @@ def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> int:
         text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise NotRestorableError(f"a checkpoint holds no such thing: {error}") from error
+    with in_one_piece(file) as stream:
+        with zipfile.ZipFile(stream, "w", allowZip64=True) as members:
+            _write_array(members, _JSON, np.frombuffer(text, np.uint8))
+            for place, array in enumerate(arrays):
+                _write_array(members, str(place), array)
+        return stream.tell()
+
+
+@contextmanager
+def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
+    """Yield where to write a file: under another name, synced to the disk as the block ends, and then renamed.
+
+    Raises:
+        OSError: If that cannot be done; nothing is left of it then.
+    """
     part = file.with_name(f".{file.name}")
     try:
         with part.open("wb") as stream:
-            with zipfile.ZipFile(stream, "w", allowZip64=True) as members:
-                _write_array(members, _JSON, np.frombuffer(text, np.uint8))
-                for place, array in enumerate(arrays):
-                    _write_array(members, str(place), array)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            size = stream.tell()
         part.replace(file)
     except BaseException:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
     sync_folder(file.parent)
-    return size
 
 
 def sync_folder(folder: Path) -> None:

@@ -11,9 +11,8 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import counted
 from prism_mesa.kernels import walk_arrays
-from prism_mesa.kernels.packing import packed_rows, unpack_rows
+from prism_mesa.kernels.packing import packed_rows, range_of_rows, ranges_of_entries, unpack_rows
 from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored, restored_like
-from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -107,6 +106,12 @@ class Population(Restorable):
         """Return the posts in all feeds, one feed behind the other."""
         return packed_rows(self.feed, self.n_feed)
 
+    def range_shown(self) -> npt.NDArray[np.int64]:
+        """Return the first and the last post in all feeds; nothing if they are empty."""
+        if not self.n_feed.any():
+            return np.zeros(0, np.int64)
+        return np.array(range_of_rows(self.feed, self.n_feed.astype(np.int64)))
+
     def __repr__(self) -> str:
         return f"<Population: {counted(len(self), 'agent')}>"
 
@@ -189,15 +194,21 @@ class History(Restorable):
         if not is_full:
             unpack_rows(ring, lengths, self.ring)
 
-    def check(self, n_posts: int, n_triggers: int) -> None:
-        """Raise DataError if there is an entry of a trigger or a post that is not there, or of no transition."""
-        for part in blocks(len(self.count)):
-            used = np.arange(self.depth) < self.count[part, None]
-            entries = self.ring[part] if used.all() else self.ring[part][used]
-            require_within("a trigger of a history", entries["move"] >> 2 * STATE_BITS, 0, n_triggers)
-            require_within("a post of a history", entries["post"], NO_POST, n_posts)
-            _, source, target = unpacked_codes(entries["move"])
-            require(bool((source != target).all()), "a history has a transition from a state to itself")
+    def check(self, n_posts: int, n_triggers: int) -> tuple[int, int]:
+        """Return the least and the greatest `clock`.
+
+        Raises:
+            DataError: If there is an entry of a trigger or a post that is not there, or of no transition.
+        """
+        lengths, found = np.minimum(self.count, self.depth), np.full((3, 2), (2**62, -(2**62)))
+        ring = self.ring
+        is_move = ranges_of_entries(ring["move"], ring["clock"], ring["post"], lengths, found, STATE_BITS)
+        if not lengths.any():
+            return 0, 0
+        require_within("a trigger of a history", found[0] >> 2 * STATE_BITS, 0, n_triggers)
+        require_within("a post of a history", found[2], NO_POST, n_posts)
+        require(is_move, "a history has a transition from a state to itself")
+        return int(found[1, 0]), int(found[1, 1])
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""

@@ -174,7 +174,7 @@ _OF_ROWS: Final = 3
 
 
 def _is_compressed(message: pa.ipc.Message) -> bool:
-    """Return whether a message of an Arrow stream says that its body is compressed (Message.fbs of Arrow), which `write_stream` never adds.
+    """Return whether a message of an Arrow stream says that its body is compressed (Arrow, Message.fbs).
 
     What is packed may be of any size once it is unpacked, and pyarrow has no bound for that.
     """

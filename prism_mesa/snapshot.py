@@ -4,7 +4,7 @@ A class says in `changes` which of its attributes a run changes; all else is mad
 """
 
 from collections import Counter, deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import Any, ClassVar, Final
 
@@ -31,6 +31,10 @@ _SHORT: Final = 255
 _CONTAINERS: Final[dict[str, Any]] = {"tuple": tuple, "set": set, "deque": deque, "dict": dict, "Counter": Counter}
 
 
+class HandedOver(np.ndarray[Any, np.dtype[Any]]):
+    """An array that nobody else has, in one piece: `restored` returns its memory, where it copies other arrays."""
+
+
 class Restorable:
     """What can be put down as plain data, and be brought back into an equal one that has just been made.
 
@@ -50,7 +54,11 @@ class Restorable:
         Raises:
             DataError: If something is missing, or is of another type.
         """
-        for name in self.changes:
+        self.restore_each(self.changes, kept)
+
+    def restore_each(self, names: Iterable[str], kept: Mapping[str, Plain]) -> None:
+        """Bring back some of what `snapshot` returned, as `restore` does."""
+        for name in names:
             if name not in kept:
                 raise DataError(f"{type(self).__name__}.{name}: is missing")
             before = getattr(self, name)
@@ -104,7 +112,7 @@ def _plain_list(values: list[Any]) -> Plain:
 
 
 def restored(value: Plain) -> Any:
-    """Return what `plain` was given; arrays are copied.
+    """Return what `plain` was given; arrays are copied, but for those that are handed over.
 
     Raises:
         DataError: If it is not what that returns.
@@ -112,7 +120,7 @@ def restored(value: Plain) -> Any:
     if isinstance(value, list):
         return [restored(one) for one in value]
     if isinstance(value, np.ndarray):
-        return np.array(value, order="C")
+        return value.view(np.ndarray) if isinstance(value, HandedOver) else np.array(value, order="C")
     if not isinstance(value, dict):
         return value
     kind, of = value.get(_MARK), value.get("of")

@@ -31,6 +31,7 @@ from prism_mesa.social.snapshots.bounds import (
     check_events,
     check_history,
     check_known,
+    check_network,
     check_outcomes,
     check_population,
     check_posts,
@@ -227,7 +228,10 @@ class Platform(Restorable):
         """Raise DataError if what was brought back leads outside of itself."""
         n, n_posts, ticks = len(self.population), len(self.posts), self.params.ticks_per_round
         check_time(self.time_of_day, self.round, self.tick)
-        check_population(self.population, n_posts, self.network)
+        check_population(self.population, n_posts)
+        require(self.network.n_agents == n, f"columns of {n:,} agents differ in length")
+        if self.network is not self.first_network:  # that of the beginning was drawn, or checked as it was read
+            check_network(self.network, n)
         check_known(self.exposure, n, n_posts)
         check_history(self.history, n, n_posts, len(self.chart.triggers), self.time_of_day)
         check_posts(self.posts, n, self.round)

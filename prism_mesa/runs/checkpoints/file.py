@@ -5,19 +5,23 @@ as zip files do). It may come from anybody: what an array declares is compared w
 for it, so that reading takes no more than the file has bytes.
 """
 
+import io
 import json
 import os
+import struct
 import zipfile
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from tokenize import TokenError
 from typing import IO, Any, Final
+from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import DataError, NotRestorableError, shortened
-from prism_mesa.snapshot import Plain
+from prism_mesa.snapshot import HandedOver, Plain
 
 FORMAT: Final = 1
 """The version of what is in the file."""
@@ -25,10 +29,14 @@ _JSON: Final = "json"
 _MARK: Final = "array"
 _KINDS: Final = "biufSUV"
 """Kinds of arrays: truth values, numbers, texts, and rows of these; none holds objects."""
+_BEFORE_NAME: Final = 26
+"""Bytes of what stands before a file in a zip file, up to the lengths of its name and of what comes after that."""
+_BEFORE_HEADER: Final = 12
+"""Bytes of what stands before the header of an array, at most."""
 _MOST_HEADER: Final = 4096
 _MOST_ARRAYS: Final = 100_000
-_FAULTS: Final = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile)
-_UNSUPPORTED: Final = (NotImplementedError, RuntimeError, AssertionError, SyntaxError, UnicodeError)
+_FAULTS: Final = (OSError, ValueError, KeyError, TypeError, EOFError, RecursionError, zipfile.BadZipFile, struct.error)
+_UNSUPPORTED: Final = (NotImplementedError, RuntimeError, AssertionError, SyntaxError, TokenError, UnicodeError)
 
 
 class DamagedError(DataError):
@@ -54,23 +62,33 @@ def write_checkpoint(file: Path, data: Mapping[str, Plain]) -> int:
         text = json.dumps(_without_arrays(data, arrays), separators=(",", ":")).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise NotRestorableError(f"a checkpoint holds no such thing: {error}") from error
+    with in_one_piece(file) as stream:
+        with zipfile.ZipFile(stream, "w", allowZip64=True) as members:
+            _write_array(members, _JSON, np.frombuffer(text, np.uint8))
+            for place, array in enumerate(arrays):
+                _write_array(members, str(place), array)
+        return stream.tell()
+
+
+@contextmanager
+def in_one_piece(file: Path) -> Iterator[IO[bytes]]:
+    """Yield where to write a file: under another name, synced to the disk as the block ends, and then renamed.
+
+    Raises:
+        OSError: If that cannot be done; nothing is left of it then.
+    """
     part = file.with_name(f".{file.name}")
     try:
         with part.open("wb") as stream:
-            with zipfile.ZipFile(stream, "w", allowZip64=True) as members:
-                _write_array(members, _JSON, np.frombuffer(text, np.uint8))
-                for place, array in enumerate(arrays):
-                    _write_array(members, str(place), array)
+            yield stream
             stream.flush()
             os.fsync(stream.fileno())
-            size = stream.tell()
         part.replace(file)
     except BaseException:
         with suppress(OSError):
             part.unlink(missing_ok=True)
         raise
     sync_folder(file.parent)
-    return size
 
 
 def sync_folder(folder: Path) -> None:
@@ -84,7 +102,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_checkpoint(file: Path) -> dict[str, Plain]:
-    """Return what `write_checkpoint` was given.
+    """Return what `write_checkpoint` was given; its arrays are handed over to whoever takes it back.
 
     Raises:
         DamagedError: If it cannot be read, or holds something else.
@@ -95,9 +113,11 @@ def read_checkpoint(file: Path) -> dict[str, Plain]:
             found = members.infolist()
             if len(found) > _MOST_ARRAYS:
                 raise ValueError(f"it has {len(found)} arrays")
-            if any(one.compress_type != zipfile.ZIP_STORED or one.file_size > size for one in found):
+            if any(one.compress_type != zipfile.ZIP_STORED for one in found):
                 raise ValueError("an array in it is compressed")
-            held = {one.filename.removesuffix(".npy"): _read_array(members, one) for one in found}
+            if sum(one.file_size for one in found) > size:
+                raise ValueError("its arrays are larger than it is")
+            held = {one.filename.removesuffix(".npy"): _read_array(stream, one) for one in found}
         data = _with_arrays(json.loads(held.pop(_JSON).tobytes()), held)
     except (*_FAULTS, *_UNSUPPORTED) as error:
         raise DamagedError(f"{file}: is damaged: {_said(error)}") from None
@@ -142,10 +162,11 @@ def _key(key: object) -> str:
     return key
 
 
-def _with_arrays(value: Plain, arrays: Mapping[str, npt.NDArray[Any]]) -> Plain:
+def _with_arrays(value: Plain, arrays: dict[str, npt.NDArray[Any]]) -> Plain:
+    """Return data with the arrays in their places, each in one only, as they are handed over."""
     if isinstance(value, dict):
         if value.keys() == {_MARK}:
-            return arrays[str(value[_MARK])]
+            return arrays.pop(str(value[_MARK]))
         return {key: _with_arrays(held, arrays) for key, held in value.items()}
     return [_with_arrays(one, arrays) for one in value] if isinstance(value, list) else value
 
@@ -160,19 +181,20 @@ def _write_array(members: zipfile.ZipFile, name: str, array: npt.NDArray[Any]) -
             stream.write(memoryview(array.reshape(-1).view(np.uint8)))
 
 
-def _read_array(members: zipfile.ZipFile, member: zipfile.ZipInfo) -> npt.NDArray[Any]:
-    """Return an array of a file, whose checksum is looked at as its last byte is read."""
-    with members.open(member) as stream:
-        shape, in_columns, dtype = _header(stream)
-        size = dtype.itemsize * int(np.prod(shape, dtype=object))
-        if not _is_plain(dtype) or size > member.file_size:
-            raise ValueError(f"{member.filename} declares {size} bytes of {dtype}, and has {member.file_size}")
-        raw = stream.read(size)
-        if len(raw) < size or stream.read(1):
-            raise ValueError(f"{member.filename} is not of the size that it declares")
-    if not dtype.itemsize:
-        return np.zeros(shape, dtype)
-    return np.frombuffer(raw, dtype).reshape(shape, order="F" if in_columns else "C")
+def _read_array(stream: IO[bytes], member: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    """Return an array of a file, in memory of its own into which it was read, whose checksum is looked at first."""
+    stream.seek(member.header_offset + _BEFORE_NAME)
+    stream.seek(sum(struct.unpack("<HH", stream.read(4))), os.SEEK_CUR)
+    raw = np.empty(member.file_size, np.uint8)
+    if stream.readinto(raw) != len(raw) or crc32(raw) != member.CRC:  # type: ignore[attr-defined]
+        raise ValueError(f"{member.filename} is not what was written")
+    told = io.BytesIO(raw[: _MOST_HEADER + _BEFORE_HEADER].tobytes())
+    shape, in_columns, dtype = _header(told)
+    size, has = dtype.itemsize * int(np.prod(shape, dtype=object)), len(raw) - told.tell()
+    if not _is_plain(dtype) or size != has:
+        raise ValueError(f"{member.filename} declares {size} bytes of {dtype}, and has {has}")
+    array = raw[told.tell() :].view(dtype) if dtype.itemsize else np.zeros(shape, dtype)
+    return np.ascontiguousarray(array.reshape(shape, order="F" if in_columns else "C")).view(HandedOver)
 
 
 def _header(stream: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:

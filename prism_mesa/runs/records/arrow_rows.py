@@ -1,5 +1,6 @@
 """Rows as Arrow holds them: made from columns as they come, and waiting to be written."""
 
+import struct
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final, Self
@@ -32,6 +33,8 @@ class WaitingRows:
         self._schema = schema
         self._held: tuple[list[pa.Table], list[Rows]] = ([] if first is None else [first], [])
         """Tables, and after them few numbers each that are no table yet; one value, as an interrupt may come."""
+        self._aside: tuple[list[list[int]], int] = ([], 0)
+        """What files hold some of the rows, and how many tables from the first on these are."""
         self._kind: _Kind | None = None
         self._n = 0 if first is None else len(first)
 
@@ -64,38 +67,55 @@ class WaitingRows:
         """Return all rows; some have come in."""
         return joined(self._gather()[0])
 
+    @property
+    def aside(self) -> list[list[int]]:
+        """What is known of the files that hold the first of these rows (`aside.write_aside`), as they were written."""
+        return [list(one) for one in self._aside[0]]
+
+    def put_aside(self, one: list[int]) -> None:
+        """Take note that another file holds all the rows that `fresh` returns."""
+        self._aside = ([*self._aside[0], one], len(self._gather()[0]))
+
+    def fresh(self) -> pa.Table | None:
+        """Return the rows that no file holds; None if none has come in since."""
+        tables = self._gather()[0][self._aside[1] :]
+        return joined(tables) if tables else None
+
     def snapshot(self) -> npt.NDArray[np.uint8] | None:
-        """Return all rows as bytes (an Arrow stream); None if nothing has come in."""
-        if self.is_new:
+        """Return the rows that no file holds as bytes (an Arrow stream); None if none has come in since."""
+        rows = self.fresh()
+        if rows is None:
             return None
-        rows = self.table()
         stream = pa.BufferOutputStream()
-        with pa.ipc.new_stream(stream, rows.schema) as writer:
-            writer.write_table(rows)
+        write_stream(rows, stream)
         return np.frombuffer(stream.getvalue(), np.uint8)
 
     @classmethod
-    def of(cls, schema: TableSchema | None, kept: npt.NDArray[np.uint8] | None) -> Self:
-        """Return the rows that `snapshot` returned as rows that wait.
+    def of(
+        cls,
+        schema: TableSchema | None,
+        kept: npt.NDArray[np.uint8] | None,
+        aside: Sequence[tuple[list[int], npt.NDArray[np.uint8]]] = (),
+    ) -> Self:
+        """Return the rows that `snapshot` returned, after those of files, as rows that wait.
+
+        Args:
+            schema: As for `WaitingRows`.
+            kept: What `snapshot` returned.
+            aside: What is known of each file (see `aside`), and its bytes.
 
         Raises:
             DataError: If they are damaged, or of another table.
         """
-        if kept is None:
-            return cls(schema)
-        try:
-            with pa.ipc.open_stream(pa.py_buffer(np.ascontiguousarray(kept, np.uint8).tobytes())) as stream:
-                rows = stream.read_all()
-            rows.validate(full=True)
-            if schema:
-                check_written(schema, rows.schema)
-        except (pa.ArrowException, OSError, TypeError, ValueError) as error:
-            raise DataError(f"rows that wait are damaged: {shortened(str(error))}") from None
-        return cls(schema, rows)
+        found, tables = cls(schema), [read_stream(raw, schema) for _, raw in aside]
+        found._aside = ([one for one, _ in aside], len(tables))
+        tables += [] if kept is None else [read_stream(kept, schema)]
+        found._held, found._n = (tables, []), sum(map(len, tables))
+        return found
 
     def clear(self) -> None:
         """Let go of all rows."""
-        self._held, self._kind, self._n = ([], []), None, 0
+        self._held, self._aside, self._kind, self._n = ([], []), ([], 0), None, 0
 
     def _gather(self) -> tuple[list[pa.Table], list[Rows]]:
         """Make a table of the numbers that are none yet, and return what is held then."""
@@ -121,6 +141,60 @@ def _kind_of(columns: Rows) -> _Kind | None:
             return None
         kind.append((name, cells.dtype))
     return tuple(kind) or None
+
+
+def write_stream(rows: pa.Table, sink: Any) -> None:
+    """Write rows as an Arrow stream."""
+    with pa.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
+
+
+def read_stream(raw: npt.NDArray[np.uint8], schema: TableSchema | None) -> pa.Table:
+    """Return the rows of an Arrow stream, which may come from anybody: they take no more memory than it has bytes.
+
+    Raises:
+        DataError: If it is damaged, of another table, or compressed.
+    """
+    try:
+        buffer = pa.py_buffer(np.ascontiguousarray(raw, np.uint8))
+        if any(map(_is_compressed, pa.ipc.MessageReader.open_stream(buffer))):
+            raise ValueError("they are compressed")
+        with pa.ipc.open_stream(buffer) as stream:
+            if schema:
+                check_written(schema, stream.schema)
+            rows = stream.read_all()
+        rows.validate(full=True)
+    except (pa.ArrowException, OSError, TypeError, ValueError, struct.error) as error:
+        raise DataError(f"rows that wait are damaged: {shortened(str(error))}") from None
+    return rows
+
+
+_OF_DICTIONARY: Final = 2
+_OF_ROWS: Final = 3
+
+
+def _is_compressed(message: pa.ipc.Message) -> bool:
+    """Return whether a message of an Arrow stream says that its body is compressed (Arrow, Message.fbs).
+
+    What is packed may be of any size once it is unpacked, and pyarrow has no bound for that.
+    """
+    raw = message.metadata.to_pybytes()
+
+    def field(table: int, number: int) -> int:
+        """Return where a field of a table of the message stands; 0: it has none."""
+        layout = table - struct.unpack_from("<i", raw, table)[0]
+        has = struct.unpack_from("<H", raw, layout)[0] > 4 + 2 * number
+        offset = struct.unpack_from("<H", raw, layout + 4 + 2 * number)[0] if has else 0
+        return table + offset if offset else 0
+
+    def follow(at: int) -> int:
+        return at + int(struct.unpack_from("<I", raw, at)[0])
+
+    root = follow(0)
+    kind, header = raw[field(root, 1)], follow(field(root, 2))
+    if kind == _OF_DICTIONARY:
+        header = follow(field(header, 1))
+    return kind in (_OF_DICTIONARY, _OF_ROWS) and field(header, 3) > 0
 
 
 def arrow_table(columns: Rows, schema: TableSchema | None, like: pa.Table | None = None) -> pa.Table:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from prism_mesa.errors import DataError, PrismWarning, said_openly
 from prism_mesa.runs.process.lock import RunLock, require_free
 from prism_mesa.runs.records.arrow_rows import Rows, WaitingRows, arrow_table
+from prism_mesa.runs.records.aside import FEW, oldest, write_aside
 from prism_mesa.runs.run_files import MANIFEST, file_of
 from prism_mesa.runs.trust import sign
 from prism_mesa.runs.work import Checkpointing
@@ -141,8 +142,15 @@ class RunFolder:
         self._open[table] = part + 1, rest
         return rest
 
+    @property
+    def oldest_aside(self) -> int:
+        """After which round the oldest file was written that holds rows that wait (`records.aside`)."""
+        return min((oldest(waiting.aside, self._rounds) for _, waiting in self._open.values()), default=self._rounds)
+
     def snapshot(self) -> dict[str, Plain]:
         """Return how far it is written: parts, which are on the disk for good now, and rows that wait.
+
+        Of these many are put aside, into files that later ones count on too.
 
         Raises:
             OSError: If they cannot be brought there.
@@ -152,8 +160,13 @@ class RunFolder:
         for folder in {file.parent for file in self._unsynced}:
             _sync(folder)
         self._unsynced.clear()
+        for table, (_, waiting) in self._open.items():
+            fresh = waiting.fresh()
+            if fresh is not None and fresh.nbytes > FEW:
+                waiting.put_aside(write_aside(self.path, table, self._rounds, fresh))
         tables = {
             table: {
+                "aside": waiting.aside,
                 "sizes": [(file_of(self.path, table) / part_name(part)).stat().st_size for part in range(parts)],
                 "waiting": waiting.snapshot(),
             }

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs.records.arrow_rows import WaitingRows
+from prism_mesa.runs.records.aside import check_aside, read_aside
 from prism_mesa.runs.records.folder import RunFolder, part_name
 from prism_mesa.runs.run_files import file_of
 from prism_mesa.snapshot import Plain
@@ -35,9 +36,12 @@ class ReopenedFolder(RunFolder):
             self._rounds, self.cpu_s = int(kept["rounds"]), float(kept["cpu_s"])
             self.notes += map(str, kept["notes"])
             self._open = {
-                str(table): (len(of["sizes"]), WaitingRows.of(tables.get(table), of["waiting"]))
-                for table, of in kept["tables"].items()
+                str(table): (len(of["sizes"]), self._waiting(str(table), of)) for table, of in kept["tables"].items()
             }
+
+    def _waiting(self, table: str, of: Mapping[str, Plain]) -> WaitingRows:
+        aside = [(one, read_aside(self.path, table, one)) for one in of["aside"]]
+        return WaitingRows.of(self._tables.get(table), of["waiting"], aside)
 
     def remove_later(self) -> None:
         """Remove what was written later: parts and tables, whole or half written.
@@ -73,6 +77,8 @@ def _remove(path: Path) -> None:
 def check_parts(run: Path, kept: Mapping[str, Any], tables: Mapping[str, TableSchema]) -> None:
     """Check that the parts of tables that a checkpoint counts are there, and whole as far as their ends tell.
 
+    So are the files of rows that wait, of which every byte counts.
+
     Raises:
         DataError: If not; the message names the file.
     """
@@ -88,6 +94,7 @@ def check_parts(run: Path, kept: Mapping[str, Any], tables: Mapping[str, TableSc
             except (OSError, pa.ArrowException) as error:
                 told = getattr(error, "strerror", None) or next(iter(str(error).splitlines()), "")
                 raise DataError(f"{part}: is damaged: {told}") from None
+    check_aside(run, kept, int(kept["rounds"]))
 
 
 def check_no_links(run: Path) -> None:

@@ -37,8 +37,8 @@ def check_time(time: Clock, round_: int, tick: int) -> None:
     require(0 <= tick <= time.ticks_per_round + 1, f"round {round_:,} has no tick {tick:,}")
 
 
-def check_population(population: Population, n_posts: int, network: FollowNetwork) -> None:
-    """Check all columns of agents, and that their network is as large."""
+def check_population(population: Population, n_posts: int) -> None:
+    """Check all columns of agents."""
     n = len(population.ids)
     lengths = {len(getattr(population, name)) for name in (*population.changes, "feed")}
     require(lengths == {n}, f"columns of {n:,} agents differ in length")
@@ -53,8 +53,7 @@ def check_population(population: Population, n_posts: int, network: FollowNetwor
     read, shown = population.n_read, population.n_feed
     require(bool((read <= shown).all()), "an agent has read more posts than its feed has")
     require_within("a feed's length", shown, 0, population.feed.shape[1] + 1)
-    require_within("a post of a feed", population.shown(), 0, n_posts)
-    check_network(network, n)
+    require_within("a post of a feed", population.range_shown(), 0, n_posts)
 
 
 def check_network(network: FollowNetwork, n: int) -> None:
@@ -72,10 +71,8 @@ def check_history(history: History, n: int, n_posts: int, n_triggers: int, time:
     """Check what agents did."""
     require(history.ring.shape == (n, history.depth) and len(history.count) == n, "histories differ in length")
     require_within("a history's length", history.count, 0, 2**62)
-    history.check(n_posts, n_triggers)
-    if history.ring.size:
-        for clock in (history.ring["clock"].min(), history.ring["clock"].max()):
-            time.at(int(clock))  # an OverflowError, if there is no such date
+    for clock in history.check(n_posts, n_triggers):
+        time.at(clock)  # an OverflowError, if there is no such date
 
 
 def check_posts(posts: Posts, n: int, round_: int) -> None:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import counted
 from prism_mesa.kernels import walk_arrays
+from prism_mesa.kernels.packing import packed_rows, range_of_rows, ranges_of_entries, unpack_rows
 from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored, restored_like
-from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
@@ -97,20 +97,20 @@ class Population(Restorable):
         require(len(n_feed) == len(self.ids), "there are not as many feeds as agents")
         require(int(n_feed.sum()) == len(shown), "feeds have not the posts that they should")
         size = self.feed.shape[1]
-        super().restore({name: getattr(self, name) for name in WHO_THEY_ARE} | dict(kept))
+        self.restore_each([name for name in self.changes if name in kept or name not in WHO_THEY_ARE], kept)
         self.feed = np.zeros((len(n_feed), size), np.int32)  # it takes memory where it is filled
-        row, place = _places(n_feed)
-        fits = place < size
-        self.feed[row[fits], place[fits]] = shown[fits]
+        unpack_rows(shown, n_feed, self.feed)
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
 
     def shown(self) -> npt.NDArray[np.int32]:
         """Return the posts in all feeds, one feed behind the other."""
-        readers, parts = np.flatnonzero(self.n_feed), [np.zeros(0, np.int32)]
-        for part in blocks(len(readers)):
-            rows = readers[part]
-            parts.append(self.feed[rows][np.arange(self.feed.shape[1]) < self.n_feed[rows, None]])
-        return np.concatenate(parts)
+        return packed_rows(self.feed, self.n_feed)
+
+    def range_shown(self) -> npt.NDArray[np.int64]:
+        """Return the first and the last post in all feeds; nothing if they are empty."""
+        if not self.n_feed.any():
+            return np.zeros(0, np.int64)
+        return np.array(range_of_rows(self.feed, self.n_feed.astype(np.int64)))
 
     def __repr__(self) -> str:
         return f"<Population: {counted(len(self), 'agent')}>"
@@ -130,12 +130,6 @@ class Population(Restorable):
                 setattr(self, column.name, np.concatenate([mine, theirs]))
             else:
                 mine.extend(theirs)
-
-
-def _places(lengths: npt.NDArray[np.int64]) -> tuple[Rows, Rows]:
-    """Return row and place of each entry of lists of these lengths, one list behind the other."""
-    row = np.repeat(np.arange(len(lengths)), lengths)
-    return row, np.arange(len(row)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
 
 
 Population.changes = tuple(column.name for column in fields(Population) if column.name != "feed")
@@ -184,32 +178,37 @@ class History(Restorable):
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all rings; while most of them is empty, the entries only, one ring behind the other."""
-        is_full = 2 * int(np.minimum(self.count, self.depth).sum()) > self.ring.size
-        used = None if is_full else np.arange(self.depth) < self.count[:, None]
-        return {"count": self.count, "ring": self.ring if used is None else self.ring[used]}
+        lengths = np.minimum(self.count, self.depth)
+        is_full = 2 * int(lengths.sum()) > self.ring.size
+        return {"count": self.count, "ring": self.ring if is_full else packed_rows(self.ring, lengths)}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned."""
         self.count = restored_like("History.count", kept["count"], self.count)
         require_within("a history's length", self.count, 0, 2**62)
         ring = restored(kept["ring"])
-        is_full = ring.ndim == 2
-        shape = (len(self.count), self.depth) if is_full else (int(np.minimum(self.count, self.depth).sum()),)
+        is_full, lengths = ring.ndim == 2, np.minimum(self.count, self.depth)
+        shape = (len(self.count), self.depth) if is_full else (int(lengths.sum()),)
         require(ring.dtype == self.ENTRY and ring.shape == shape, "histories have not the entries that they should")
         self.ring = ring if is_full else np.zeros((len(self.count), self.depth), self.ENTRY)
         if not is_full:
-            row, place = _places(np.minimum(self.count, self.depth))
-            self.ring.reshape(-1)[row * self.depth + place] = ring  # one index is faster than two
+            unpack_rows(ring, lengths, self.ring)
 
-    def check(self, n_posts: int, n_triggers: int) -> None:
-        """Raise DataError if there is an entry of a trigger or a post that is not there, or of no transition."""
-        for part in blocks(len(self.count)):
-            used = np.arange(self.depth) < self.count[part, None]
-            entries = self.ring[part] if used.all() else self.ring[part][used]
-            require_within("a trigger of a history", entries["move"] >> 2 * STATE_BITS, 0, n_triggers)
-            require_within("a post of a history", entries["post"], NO_POST, n_posts)
-            _, source, target = unpacked_codes(entries["move"])
-            require(bool((source != target).all()), "a history has a transition from a state to itself")
+    def check(self, n_posts: int, n_triggers: int) -> tuple[int, int]:
+        """Return the least and the greatest `clock`.
+
+        Raises:
+            DataError: If there is an entry of a trigger or a post that is not there, or of no transition.
+        """
+        lengths, found = np.minimum(self.count, self.depth), np.full((3, 2), (2**62, -(2**62)))
+        ring = self.ring
+        is_move = ranges_of_entries(ring["move"], ring["clock"], ring["post"], lengths, found, STATE_BITS)
+        if not lengths.any():
+            return 0, 0
+        require_within("a trigger of a history", found[0] >> 2 * STATE_BITS, 0, n_triggers)
+        require_within("a post of a history", found[2], NO_POST, n_posts)
+        require(is_move, "a history has a transition from a state to itself")
+        return int(found[1, 0]), int(found[1, 1])
 
     def grow(self, more: int) -> None:
         """Make room for `more` agents."""

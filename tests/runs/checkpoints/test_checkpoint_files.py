@@ -141,13 +141,30 @@ def huge():
         ({"json": as_json({}), "0": huge()}, "declares"),
         ({"json": as_json({}), "0": npy(np.array([{}], object))}, "declares"),
         ({"json": as_json({}), "0": b"dear diary"}, "magic string"),
-        ({"json": as_json({}), "0": npy(np.zeros(3)) + b"more"}, "not of the size that it declares"),
+        ({"json": as_json({}), "0": npy(np.zeros(3)) + b"more"}, "declares 24 bytes of float64, and has 28"),
         ({"json": npy(np.frombuffer(b"[" * 100_000, np.uint8))}, "recursion"),
     ],
 )
 def test_what_somebody_else_made_is_one_line_and_takes_no_memory(members, said, file):
     zipped(file, **members)
     with pytest.raises(DamagedError, match=rf"is damaged: .*{said}"):
+        read_checkpoint(file)
+
+
+def test_an_array_that_is_to_be_handed_over_twice_is_none(file):
+    zipped(file, json=as_json({"x": {"array": 0}, "y": {"array": 0}}), **{"0": npy(np.zeros(3))})
+    with pytest.raises(DamagedError, match=r"is damaged: it has no array '0'$"):
+        read_checkpoint(file)
+
+
+def test_arrays_that_lie_in_the_same_bytes_take_no_memory(file):
+    zipped(file, json=as_json({}), **{str(i): npy(np.zeros(3 if i else 9999)) for i in range(9)})
+    raw = bytearray(file.read_bytes())
+    at = first = raw.index(b"PK\1\2", raw.index(b"PK\1\2") + 1)
+    while (at := raw.find(b"PK\1\2", at + 1)) > 0:  # the others point to the large one
+        raw[at + 16 : at + 28], raw[at + 42 : at + 46] = raw[first + 16 : first + 28], raw[first + 42 : first + 46]
+    file.write_bytes(raw)
+    with pytest.raises(DamagedError, match=r"is damaged: its arrays are larger than it is$"):
         read_checkpoint(file)
 
 

@@ -30,7 +30,7 @@ def kept():
 def changed(kept, way, change):
     """Return a snapshot of which one thing was changed; of an array in its place."""
     snapshot = from_bytes(kept)
-    *above, last = way.split("/")
+    *above, last = way.strip().split("/")  # a key of `DAMAGED` more than once has blanks
     part = snapshot
     for name in above:
         part = part[name]
@@ -50,6 +50,10 @@ def put(place, value):
     return change
 
 
+def entry(place, name, value):
+    return lambda ring: put(place, value)(ring[name])
+
+
 def new(value):
     return lambda _: value
 
@@ -62,6 +66,7 @@ DAMAGED = {
     "platform/population/n_read": (put(3, 60_000), "an agent has read more posts than its feed has"),
     "platform/population/n_feed": (put(3, 60_000), "feeds have not the posts that they should"),
     "platform/population/feed": (put(0, -5), "a post of a feed is -5"),
+    "platform/population/feed ": (put(-1, FAR), "a post of a feed is 2,147,483,647"),
     "platform/population/traits": (put((0, 0), np.nan), "an agent's traits is no number"),
     "platform/population/timeout_threshold": (put(0, 0), "an agent's limit of ticks is 0"),
     "platform/population/activity": (lambda column: column[:-1], "columns of 30 agents differ in length"),
@@ -86,7 +91,11 @@ DAMAGED = {
     "platform/outcomes/_known": (put(0, FAR), "more impressions were counted than there are"),
     "platform/outcomes/attention": (put(0, -1), "what an agent has of attention is -1"),
     "platform/history/count": (put(0, -1), "a history's length is -1"),
-    "platform/history/ring": (lambda ring: ring["move"], "histories have not the entries that they should"),
+    "platform/history/ring": (entry(3, "move", 2**16 - 1), "a trigger of a history is 1,023, and none of 0 .."),
+    "platform/history/ring ": (entry(3, "move", 9), "a history has a transition from a state to itself"),
+    "platform/history/ring  ": (entry(3, "post", FAR), "a post of a history is 2,147,483,647, and none of -1 .."),
+    "platform/history/ring   ": (entry(3, "post", -2), "a post of a history is -2, and none of -1 .."),
+    "platform/history/ring    ": (lambda ring: ring["move"], "histories have not the entries that they should"),
     "platform/round": (new(2**40), "round 1,099,511,627,776 is none that can be"),
     "platform/tick": (new(-1), "round 2 has no tick -1"),
     "platform/pending/by_row/of": (new([[3, {"is": "tuple", "of": [1, 2, 3]}]]), "agents wait for answers"),
@@ -117,7 +126,7 @@ def test_what_is_damaged_is_said_in_one_line(kept, way):
 def test_a_part_that_is_missing_is_said_in_one_line(kept):
     for way in ("clock", "platform/round", "platform/posts/columns/key", "platform/population/feed"):
         snapshot = from_bytes(kept)
-        *above, last = way.split("/")
+        *above, last = way.strip().split("/")  # a key of `DAMAGED` more than once has blanks
         part = snapshot
         for name in above:
             part = part[name]

@@ -1,0 +1,227 @@
+"""Rows that wait in files beside the checkpoints: what goes on counts on them, and notices whatever is done to them."""
+
+import os
+import shutil
+from pathlib import Path
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from killed_runs import all_bytes, images
+from small_runs import small
+
+from prism_mesa.api.runs import branch, resume, run
+from prism_mesa.errors import DataError, PrismWarning
+from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.names import FOLDER, files
+from prism_mesa.runs.records import folder as folders
+
+QUIET = {"pictures": False}
+CONFIG = small(rounds=9, checkpoint_every=2)
+FULL = Path("/dev/full")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def all_aside():
+    """Put all rows aside, few as they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(folders, "FEW", 0)
+        yield
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory):
+    """The tables of a whole run, and the folder of the same as it was killed after seven rounds."""
+    out, to = tmp_path_factory.mktemp("out"), tmp_path_factory.mktemp("to")
+    whole = run(CONFIG, out=out, on_round=images(out, to, [7]), **QUIET)
+    assert not (whole.run_dir / FOLDER).exists()
+    return all_bytes(whole), to / "killed-7"
+
+
+@pytest.fixture
+def folder(killed, tmp_path):
+    return Path(shutil.copytree(killed[1], tmp_path / "copy"))
+
+
+def aside(folder, table="*", done=None):
+    """Return the files that rows of a table lie in."""
+    return sorted((folder / FOLDER).glob(f"rows-{table}-{'*' if done is None else f'{done:09d}'}.arrow"))
+
+
+def counted(folder):
+    """Return the names of the files that its checkpoints count on."""
+    kept = [read_checkpoint(file)["records"]["tables"] for file in files(folder)]
+    return {
+        f"rows-{table}-{one[0]:09d}.arrow" for tables in kept for table, of in tables.items() for one in of["aside"]
+    }
+
+
+def cut(file):
+    file.write_bytes(file.read_bytes()[:-9])
+
+
+def flip(file):
+    raw = bytearray(file.read_bytes())
+    raw[len(raw) // 2] ^= 0xFF
+    file.write_bytes(raw)
+
+
+def grown(file):
+    file.write_bytes(file.read_bytes() + b"more")
+
+
+def test_each_checkpoint_adds_its_own_rows_and_a_run_goes_on_from_all_of_them(folder, killed):
+    assert [file.name[-10:] for file in aside(folder, "ticks")] == ["0002.arrow", "0004.arrow", "0006.arrow"]
+    assert read_checkpoint(files(folder)[0])["records"]["tables"]["ticks"]["waiting"] is None
+    shown = []
+    result = resume(folder, on_round=shown.append, **QUIET)
+    assert (shown, all_bytes(result)) == ([7, 8, 9], killed[0])
+    assert not (folder / FOLDER).exists()
+
+
+@pytest.mark.parametrize("damage", [cut, flip, grown, Path.unlink, lambda file: file.write_bytes(b"")])
+def test_of_damaged_rows_that_only_the_newest_counts_on_the_checkpoint_before_is_taken(damage, folder, killed):
+    damage(aside(folder, "transitions", 6)[0])
+    said = r"checkpoints/rows-transitions-000000006\.arrow: is damaged: .*: it goes on from round 4, and nothing is"
+    shown = []
+    with pytest.warns(PrismWarning, match=said) as told:
+        result = resume(folder, on_round=shown.append, **QUIET)
+    assert (shown[0], all_bytes(result), len(told)) == (5, killed[0], 1)
+
+
+@pytest.mark.parametrize("damage", [cut, flip, Path.unlink])
+def test_of_damaged_rows_that_both_checkpoints_count_on_the_run_starts_again(damage, folder, killed):
+    damage(aside(folder, "impressions", 2)[0])
+    shown = []
+    with (
+        pytest.warns(PrismWarning, match=r"rows-impressions-000000002\.arrow: is damaged: .*: it goes on from round 4"),
+        pytest.warns(PrismWarning, match=r"rows-impressions-000000002\.arrow: is damaged: .*: the run starts again"),
+    ):
+        result = resume(folder, on_round=shown.append, **QUIET)
+    assert (shown[0], all_bytes(result)) == (1, killed[0])
+
+
+def test_what_was_written_later_or_by_half_is_removed_before_the_run_goes_on(folder, killed):
+    later = [folder / FOLDER / name for name in ("rows-ticks-000000008.arrow", ".rows-ticks-000000010.arrow")]
+    for file in later:
+        file.write_bytes(b"half")
+    left = []
+    result = resume(folder, on_round=lambda done: left.append([file.exists() for file in later]), **QUIET)
+    assert (left[0], all_bytes(result)) == ([False, False], killed[0])
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+def test_files_are_kept_as_long_as_a_checkpoint_counts_on_them(resumed, folder, killed, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "PART_ROUNDS", 5)
+    seen, where = [], folder if resumed else tmp_path / "out"
+
+    def look(done):
+        [at] = [folder] if resumed else where.iterdir()
+        seen.append((done, {file.name for file in aside(at)}, counted(at)))
+
+    resume(folder, on_round=look, **QUIET) if resumed else run(CONFIG, out=where, on_round=look, **QUIET)
+    assert all(there == wanted for _, there, wanted in seen)
+    assert {done: len(there) > 0 for done, there, _ in seen}[9]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda entries: entries[::-1],
+        lambda entries: [*entries, entries[-1]],
+        lambda entries: [[*entries[0][:2], "x"], *entries[1:]],
+        lambda entries: [[99, *entries[0][1:]]],
+        lambda entries: [[-1, *entries[0][1:]]],
+        lambda entries: [7],
+        lambda entries: None,
+    ],
+)
+def test_a_checkpoint_that_counts_on_no_such_files_is_damaged(change, folder, killed):
+    data = read_checkpoint(files(folder)[0])
+    of = data["records"]["tables"]["ticks"]
+    of["aside"] = change(of["aside"])
+    write_checkpoint(files(folder)[0], data)
+    with pytest.warns(PrismWarning, match=r"(damaged|no file of rows|not in their order).*: it goes on from round 4"):
+        assert all_bytes(resume(folder, **QUIET)) == killed[0]
+
+
+def put_in_place(folder, raw):
+    """Let the newest checkpoint count on other bytes."""
+    aside(folder, "ticks", 6)[0].write_bytes(raw)
+    data = read_checkpoint(files(folder)[0])
+    data["records"]["tables"]["ticks"]["aside"][-1] = [6, len(raw), crc32(raw)]
+    write_checkpoint(files(folder)[0], data)
+
+
+def stream(rows, **how):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema, options=pa.ipc.IpcWriteOptions(**how)) as writer:
+        writer.write_table(rows)
+    return sink.getvalue().to_pybytes()
+
+
+def ticks_of(folder):
+    return pa.ipc.open_stream(aside(folder, "ticks", 6)[0].read_bytes()).read_all()
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        (lambda rows: stream(rows.select(["round"])), "table 'ticks' has the columns round, not round, tick, "),
+        (lambda rows: stream(rows, compression="zstd"), "they are compressed"),
+        (lambda rows: stream(rows)[:-40], "."),
+        (lambda rows: b"dear diary", "."),
+        (lambda rows: stream(rows.append_column("more", pa.nulls(len(rows)))), "table 'ticks' has the columns"),
+    ],
+)
+def test_rows_that_somebody_else_made_are_passed_over_with_their_checkpoint(made, said, folder, killed):
+    put_in_place(folder, made(ticks_of(folder)))
+    with pytest.warns(PrismWarning, match=rf"the checkpoint of round 6: rows that wait are damaged: {said}") as told:
+        assert all_bytes(resume(folder, **QUIET)) == killed[0]
+    assert "\n" not in str(told[0].message)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+def test_nobody_waits_at_a_pipe_that_is_called_rows(folder, killed):
+    put_in_place(folder, b"")
+    aside(folder, "ticks", 6)[0].unlink()
+    os.mkfifo(folder / FOLDER / "rows-ticks-000000006.arrow")
+    with pytest.warns(PrismWarning, match=r"rows-ticks-000000006\.arrow: is damaged: .*: it goes on from round 4"):
+        assert all_bytes(resume(folder, **QUIET)) == killed[0]
+
+
+@pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
+def test_a_disk_that_is_full_for_rows_does_not_end_the_run_and_the_next_checkpoint_has_them(killed, tmp_path):
+    seen = []
+
+    def on_round(done):
+        [folder] = tmp_path.iterdir()
+        if done == 4:
+            (folder / FOLDER / ".rows-ticks-000000004.arrow").symlink_to(FULL)
+        if done in (5, 7):
+            seen.append(([file.name for file in files(folder)], counted(folder) == {f.name for f in aside(folder)}))
+
+    said = r"^the checkpoint of round 4 could not be written: No space left on device; that of round 2 stands$"
+    with pytest.warns(PrismWarning, match=said):
+        result = run(CONFIG, out=tmp_path, on_round=on_round, **QUIET)
+    assert [names for names, _ in seen] == [
+        ["round-000000002.npz"],
+        ["round-000000006.npz", "round-000000002.npz"],
+    ]
+    assert (all_bytes(result), seen[1][1]) == (killed[0], True)
+
+
+def test_a_branch_begins_with_the_rows_of_its_run(folder, killed, tmp_path):
+    shown = []
+    (tmp_path / "branches").mkdir()
+    found = branch(folder, 6, out=tmp_path / "branches", on_round=shown.append, **QUIET)
+    assert (shown, all_bytes(found)) == ([7, 8, 9], killed[0])
+
+
+def test_a_checkpoint_of_few_rows_holds_them_itself(tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "FEW", 10**9)
+    run(CONFIG, out=tmp_path / "out", on_round=images(tmp_path / "out", tmp_path, [3]), **QUIET)
+    assert aside(tmp_path / "killed-3") == []
+    waiting = read_checkpoint(files(tmp_path / "killed-3")[0])["records"]["tables"]["ticks"]["waiting"]
+    assert isinstance(waiting, np.ndarray)

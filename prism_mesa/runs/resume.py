@@ -32,7 +32,7 @@ from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, folder_of,
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.social.tables import tables_with
 from prism_mesa.statechart import Statechart
 from prism_mesa.tables import TableSchema
 
@@ -168,7 +168,8 @@ def _go_on(run: RecordedRun, work: PlatformRun, point: Mapping[str, Any] | None,
             with _naming(run.folder, point):
                 work.model.restore(point["model"])
                 work.watch.restore(point["clocks"])
-        folder, manifest, name, round_ = _reopened(run, lock, facts, point, SOCIAL_TABLES)
+        tables = tables_with(work.model.platform.attributes.known)
+        folder, manifest, name, round_ = _reopened(run, lock, facts, point, tables)
     except BaseException:
         work.model.close()
         raise

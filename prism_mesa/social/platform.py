@@ -37,6 +37,7 @@ from prism_mesa.social.snapshots.bounds import (
     check_posts,
     check_time,
 )
+from prism_mesa.social.state.attributes import in_words
 from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
@@ -50,8 +51,10 @@ from prism_mesa.social.state.posts import RESHARE, Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
+from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule, StartingWorld
 from prism_mesa.social.world.kept import world_to_keep
+from prism_mesa.social.world.profiles import personality
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -122,6 +125,7 @@ class Platform(Restorable):
     first_network: FollowNetwork = field(init=False)
     first_agents: int = field(init=False)
     topics: Topics = field(init=False)
+    attributes: AttributeSource = field(init=False)
     schedule: Schedule = field(init=False)
     seeded: Seeded = field(init=False)
     archetypes: Archetypes | None = field(init=False, default=None)
@@ -156,12 +160,16 @@ class Platform(Restorable):
 
     def __post_init__(self, world: StartingWorld) -> None:
         params, n = self.params, len(world.population)
+        self.attributes = world.attributes
         self.go_by(self.chart)
         self.population, self.network, self.topics = world.population, world.network, world.topics
         self.first_network, self.first_agents = world.network, world.population.checksum()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
-        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
+        n_attributes = len(self.attributes.known.posts)
+        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, n_attributes=n_attributes)
+        if n_attributes:
+            self.posts.draw_attributes = self._post_attributes
         self._settle()
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
@@ -260,7 +268,7 @@ class Platform(Restorable):
 
     def go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make what is made from it."""
-        self.chart, self.tables = chart, WalkTables(chart)
+        self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
 
     def change_settings(self) -> None:
         """Let the settings hold that begin with this round (`interventions`)."""
@@ -272,6 +280,9 @@ class Platform(Restorable):
         self.params = self.params.at(self.round)
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60)
         self.posts.draw_appeal = self.odds.draw_appeal
+
+    def _post_attributes(self, ids: Rows) -> npt.NDArray[np.float64]:
+        return self.attributes.of_posts(self.posts, ids, self.population)
 
     @property
     def half_band(self) -> float:
@@ -310,7 +321,12 @@ class Platform(Restorable):
         authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
         matches = self.matches(readers, posts)
         worth = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
-        return self.posts.views(posts, authors, *worth)
+        views, known = self.posts.views(posts, authors, *worth), self.attributes.known
+        if known.posts:
+            kept = self.posts.attributes[posts]
+            for view, row, told in zip(views, kept.tolist(), in_words(known.posts, kept), strict=True):
+                vars(view).update(known.values(known.posts, row), about=told)  # a frozen class has no other way
+        return views
 
     def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
         """Return what each post is worth to the reader before it; `matches` are their similarities."""
@@ -347,6 +363,14 @@ class Platform(Restorable):
     def tastes(self) -> tuple[Tastes, TasteTables]:
         """What utility is made of in this round."""
         return self.odds.tastes(max(self.round, 0)), self.odds.tables(self.network)
+
+    def characters(self, rows: Rows) -> list[str]:
+        """Return what prompts tell of the personality of agents, and of those of their attributes that are told."""
+        people, known = self.population, self.attributes.known
+        told = in_words(known.agents, people.attributes[rows])
+        return [
+            "; ".join(filter(None, (personality(t), own))) for t, own in zip(people.traits[rows], told, strict=True)
+        ]
 
     def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""

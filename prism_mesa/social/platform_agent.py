@@ -20,7 +20,6 @@ from prism_mesa.social.round.effects import apply_effects, note_engagement, pass
 from prism_mesa.social.round.questions import as_archetype, questions
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 
@@ -39,6 +38,35 @@ class PlatformAgent:
     @property
     def _platform(self) -> Platform:
         return self._of
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute that the configuration declares (`attributes`)."""
+        if not name.startswith("_") and self._is_made:
+            known = self._platform.attributes.known
+            if name in known.agents:
+                place, own = known.of_agents(name)
+                return own.value(float(self._platform.population.attributes[self.row, place]))
+        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute; one that the configuration declares is set in its column.
+
+        Raises:
+            AgentError: If it is declared, and the value is none of its values.
+        """
+        known = self._platform.attributes.known if self._is_made else None
+        if known is None or name not in known.agents:
+            super().__setattr__(name, value)
+            return
+        place, own = known.of_agents(name)
+        try:
+            self._platform.population.attributes[self.row, place] = own.number(value)
+        except ValueError as error:
+            raise AgentError(f"{type(self).__name__}.{name}: {error}") from None
+
+    @property
+    def _is_made(self) -> bool:
+        return "_of" in self.__dict__
 
     @one_line
     def __repr__(self) -> str:
@@ -199,8 +227,8 @@ class PlatformAgent:
 
     @property
     def personality(self) -> str:
-        """The Big Five in words."""
-        return personality(self._platform.population.traits[self.row])
+        """The Big Five in words, and attributes that prompts tell of."""
+        return self._platform.characters(self._rows)[0]
 
     @property
     def traits(self) -> dict[str, float]:

@@ -63,6 +63,10 @@ class AgentColumns:
             return middle - half if name == "low_threshold" else middle + half
         if name in BIG_FIVE:
             return population.traits[self.rows, BIG_FIVE.index(name)]
+        known = self.platform.attributes.known
+        if name in known.agents:
+            place, own = known.of_agents(name)
+            return own.column(population.attributes[self.rows, place])
         raise AttributeError(f"agents have no column {name!r}")
 
 
@@ -113,6 +117,10 @@ class PostColumns:
             return getattr(table, name)[table.root[self.posts]]
         if name in ("round", "author", "root"):
             return getattr(table, name)[self.posts]
+        known = self.platform.attributes.known
+        if name in known.posts:
+            place, own = known.of_posts(name)
+            return own.column(table.attributes[self.posts, place])
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:

@@ -11,7 +11,6 @@ from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.state.population import NO_POST, Rows, unpacked_move
-from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, AgentState
 
 MOST_HISTORY: Final = 5
@@ -82,7 +81,7 @@ def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> lis
         names = [f"a user of kind {kind}" for kind in archetypes_of_rows]
     else:
         words = platform.topics.words_of(population.interests[rows])
-        characters = [personality(row) for row in traits]
+        characters = platform.characters(rows)
         names = [population.names[row] for row in rows.tolist()]
         archetypes_of_rows = [-1] * len(rows)
     return [Persona(*row) for row in zip(names, words, characters, *columns, archetypes_of_rows, strict=True)]

@@ -42,6 +42,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "velocity": np.int32,
     "key": np.uint64,
     "appeal": np.float32,
+    "attributes": np.float64,
 }
 
 
@@ -75,21 +76,29 @@ class Posts(Restorable):
         corpus: Where the first texts come from; `topics` what they are about.
         window: Rounds over which engagements make velocity.
         draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
+        draw_attributes: Ids of posts that have just been added to their attributes, shape (n, `n_attributes`).
+        n_attributes: Columns of `attributes`; those of a reshare are those of its root.
     """
 
     corpus: Corpus
     topics: Topics
     window: int
     draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
+    draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
+    n_attributes: int = 0
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
     _all_texts: Texts = field(init=False)
 
     def __post_init__(self) -> None:
-        self._columns = {name: np.zeros(1024, kind) for name, kind in _COLUMNS.items()}
+        self._columns = {name: np.zeros((1024, *self._shape(name)), kind) for name, kind in _COLUMNS.items()}
         self._recent = deque()
         self._all_texts = Texts(self.corpus, self.topics)
+
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a row of a column."""
+        return (self.n_attributes,) if name == "attributes" else ()
 
     def __len__(self) -> int:
         return self.n
@@ -113,7 +122,7 @@ class Posts(Restorable):
         self.n = len(columns["author"])
         self._make_room(0)
         for name, kind in _COLUMNS.items():
-            if columns[name].dtype != kind or columns[name].shape != (self.n,):
+            if columns[name].dtype != kind or columns[name].shape != (self.n, *self._shape(name)):
                 raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
             self._columns[name][: self.n] = columns[name]
         self._recent = restored_like("Posts.recent", kept["recent"], self._recent)
@@ -162,6 +171,8 @@ class Posts(Restorable):
             self._columns[name][rows] = values
         if self.draw_appeal is not None:
             self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
+        if self.draw_attributes is not None:
+            self._columns["attributes"][rows] = self.draw_attributes(ids)
         return ids
 
     def _make_room(self, used: int) -> None:
@@ -171,7 +182,7 @@ class Posts(Restorable):
             size *= 2
         if size > len(self._columns["author"]):
             for name, column in self._columns.items():
-                self._columns[name] = np.zeros(size, column.dtype)
+                self._columns[name] = np.zeros((size, *column.shape[1:]), column.dtype)
                 self._columns[name][:used] = column[:used]
 
     @property

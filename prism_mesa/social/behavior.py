@@ -151,8 +151,9 @@ def load_chart(where: str) -> Statechart:
     chart, module = load_object(key, where, "prism_mesa.social.behavior:viral_chart")
     if not isinstance(chart, Statechart):
         found = sorted(k for k, v in module.items() if isinstance(v, Statechart))
-        named = ", ".join(found) or "none"
-        raise ConfigError(f"{key}: {where}: no Statechart is called so (charts in that module: {named})")
+        module_name, _, name = where.partition(":")
+        told = f"charts in {module_name}: {', '.join(found) or 'none'}"
+        raise ConfigError(f"{key}: {where}: {name!r} is no Statechart ({told})")
     return chart
 
 

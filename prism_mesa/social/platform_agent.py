@@ -46,7 +46,7 @@ class PlatformAgent:
             if name in known.agents:
                 place, own = known.of_agents(name)
                 return own.value(float(self._platform.population.attributes[self.row, place]))
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __setattr__(self, name: str, value: Any) -> None:
         """Set an attribute; one that the configuration declares is set in its column.

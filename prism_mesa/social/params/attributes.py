@@ -53,6 +53,20 @@ class AttributeParams(Params):
 
     told: bool = Field(False, description="whether prompts tell an LLM of it (not where reasoner.persona is archetype)")
 
+    @property
+    def said(self) -> str:
+        """What its values are and where they come from, in words."""
+        kinds = ", ".join(str(value).lower() if isinstance(value, bool) else str(value) for value in self.values or ())
+        what = f"one of {kinds}" if self.values else "{:g} to {:g}".format(*self.range or (0.0, 0.0))
+        noise = f", with noise of {self.noise:g}" if self.noise else ""
+        drawn = f"drawn, normal around {self.mean:g} ({self.sd:g})" if self.sd and self.mean is not None else "drawn"
+        sources = {
+            self.column: f"from the column {self.column}, {drawn} where it is blank",
+            self.inherits: f"its author's {self.inherits}{noise}",
+            self.function: f"worked out by {self.function}",
+        }
+        return f"{what}; {next((told for given, told in sources.items() if given is not None), drawn)}"
+
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
         if (self.values is None) == (self.range is None):

@@ -317,5 +317,6 @@ class Posts(Restorable):
             media_type=media_type,
             media_description=media_description,
             words="" if words == NO_TEXT else self.texts[words],
+            about="",
         )
         return view

@@ -26,7 +26,7 @@ class Corpus:
         authors: The file's author ids, or None: then agents draw what they post.
         rounds: The file's rounds, or None: then scheduled posts are spread evenly.
         labels: Topic labels of each text; empty tuples where the file has none.
-        attributes: What the file says of attributes of posts, by name (`world.attributes.read_values`).
+        attributes: What the file says of attributes of posts, by name (`attribute_files.read_values`).
         dropped: What could not be used, in words -> count.
         notes: How the file was read, where that may surprise, in words.
     """

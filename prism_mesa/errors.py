@@ -4,6 +4,7 @@
 """
 
 import re
+import shlex
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import wraps
@@ -133,6 +134,17 @@ def counted(n: int, what: str) -> str:
     ('1 round', '2,000 agents')
     """
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def in_command(path: object) -> str:
+    """Return a path as it is written in a command: in quotes if a shell would make something else of it.
+
+    >>> in_command("results/a-1"), in_command("my results/a-1")
+    ('results/a-1', '"my results/a-1"')
+    """
+    text = str(path)
+    bare = shlex.quote(text)
+    return bare if bare == text or any(char in text for char in '"$`\\!') else f'"{text}"'
 
 
 def printable(text: str) -> str:

@@ -7,13 +7,15 @@ kind is one more entry of `KINDS`.
 import json
 import random
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 import hostile_seeds as good
+import numpy as np
 import yaml
+from damaged_runs import VALUES
 from hostile_damage import (
     damaged_checkpoint,
     damaged_csv,
@@ -41,10 +43,12 @@ from prism_mesa.runs.ledgers import ledger_stats
 from prism_mesa.runs.recorded import recorded_config
 from prism_mesa.runs.run_files import batches_of, columns_of, read_table
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.params import SocialParams
+from prism_mesa.social.params import CHANGEABLE, SocialParams
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import start_platform
+from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.world.build import make_world
+from prism_mesa.social.world.kept import kept_world
 from prism_mesa.streams import Streams
 from prism_mesa.studies.journal import Journals
 from prism_mesa.studies.listing import listed
@@ -100,12 +104,13 @@ def _read_nations(file: Path) -> object:
 
 
 def _read_and_begin(file: Path) -> object:
-    """Read it, and if the run is a small one decided by rule, make its model and run a round."""
+    """Read it, and if the run is a small one, make its model, decided by rule, and run it, three rounds at most."""
     config = load_config(file)
     if config.agents.n > 500 or config.ticks_per_round > 100 or config.feed.size > 500:
         return config
     model = SocialModel(make_config(config.model_dump() | {"reasoner": {"kind": "rule"}, "content": "none"}))
-    model.step()
+    for _ in range(min(config.rounds, 3)):
+        model.step()
     return model.round
 
 
@@ -126,9 +131,23 @@ def _damaged_config(kind: type) -> Callable[[bytes, random.Random], bytes]:
             for name in path[:-1]:
                 group = group.setdefault(name, {})
             group[path[-1]] = value_for(told, draws)
+        if kind is Config and draws.randrange(3) == 0:
+            values["interventions"] = _interventions(draws)
         return yaml.safe_dump(values, allow_unicode=False).encode("utf-8", "replace")
 
     return damaged
+
+
+def _interventions(draws: random.Random) -> list[object]:
+    """Return settings that change in a run: mostly of keys that can, in rounds that there are, in order."""
+    keys = [(path, told) for path, told in _keys(Config) if ".".join(path) in CHANGEABLE or draws.randrange(40) == 0]
+    found: list[object] = []
+    for at in sorted(draws.choice((0, 1, 1, 2, 30)) for _ in range(draws.choice((1, 1, 2, 5)))):
+        chosen = {".".join(path): value_for(told, draws) for path, told in draws.sample(keys, draws.choice((1, 1, 3)))}
+        found.append({"at": at, "set": chosen} if draws.randrange(20) else draws.choice(VALUES))
+    if draws.randrange(10) == 0:
+        draws.shuffle(found)
+    return found
 
 
 def _damaged_yaml(raw: bytes, draws: random.Random) -> bytes:
@@ -255,6 +274,20 @@ def _read_checkpoint(file: Path) -> object:
     return repr(model), model.snapshot()
 
 
+def _read_world(file: Path) -> object:
+    """Read it as a run does that goes on, whose checkpoint knows the network by its checksum, and run two rounds."""
+    kept, config = read_checkpoint(file), make_config(good.CHECKPOINTED)
+    network = FollowNetwork(np.zeros(1, np.int64), np.zeros(0, np.int32))
+    checksum = 0
+    with suppress(ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+        network.restore(kept["network"])
+        checksum = network.checksum
+    model = SocialModel(config, world=kept_world(kept, config, checksum))
+    model.step()
+    model.step()
+    return repr(model), model.snapshot()
+
+
 def _tables() -> list[Kind]:
     """Return a kind for each table that a run of a platform leaves."""
     columns = {"rounds": "likes", "posts": "post", "engagements": "agent", "agents": "id", "ticks": "tick"}
@@ -316,6 +349,7 @@ KINDS = [
     Kind("sizes to validate with", "cascade_size_histogram.csv", good.sizes, _read_real, *CSV, 0.5),
     Kind("manifest", "manifest.json", good.of_run("manifest.json"), _read_manifest, *JSON),
     Kind("checkpoint", "x.npz", good.checkpoints, _read_checkpoint, damaged_checkpoint),
+    Kind("world of a run", "world.npz", good.worlds, _read_world, damaged_checkpoint),
     Kind("lock of a run", ".lock", good.locks, _read_lock, *JSON, 0.5),
     Kind("ledger", "decisions.sqlite", good.ledgers, _read_ledger, damaged_sqlite),
     Kind("journal of a study", "journal.sqlite", good.journals, _read_journal, damaged_sqlite),

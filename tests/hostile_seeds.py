@@ -22,6 +22,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.identity import Identity
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.population import WHO_THEY_ARE
 from prism_mesa.studies.engines.job import Outcome
 from prism_mesa.studies.journal import Journal
 
@@ -74,6 +75,10 @@ def small_configs() -> list[bytes]:
         b"agents: {n: 12}\nnetwork: {kind: erdos_renyi, mean_degree: 4}\nutility: {sensitivity: .1, mood: 1}\n"
         b"clock: {start: 2026-01-01T00:00:00Z, round_minutes: 30}\nrecords: {transitions: .5}\nticks_per_round: 4\n"
         b"reasoner: {kind: rule}\nstatechart: {max_history_depth: 3, default_timeout_ticks: 2}\n",
+        b"agents: {n: 12, activity: .9, session: 3}\nnetwork: {mean_degree: 4}\nrounds: 3\nticks_per_round: 4\n"
+        b"utility: {sensitivity: .1}\nreasoner: {kind: rule}\ninterventions:\n"
+        b"  - {at: 1, set: {feed.mode: x_algo, utility.mood: 2}}\n"
+        b"  - {at: 2, set: {feed: {mode: random, glances: 2}, agents: {persistence: .5, band: .3}}}\n",
     ]
 
 
@@ -294,3 +299,14 @@ def checkpoints() -> list[bytes]:
         model.step()
         write_checkpoint(Path(folder) / "x.npz", model.snapshot())
         return [(Path(folder) / "x.npz").read_bytes()]
+
+
+def worlds() -> list[bytes]:
+    """Return what is kept of the world of that model, which is small: larger ones are."""
+    model = SocialModel(make_config(CHECKPOINTED))
+    people = model.population
+    agents = {name: getattr(people, name) for name in WHO_THEY_ARE}
+    with TemporaryDirectory() as folder:
+        file = Path(folder) / "world.npz"
+        write_checkpoint(file, {"network": model.network.snapshot(), "agents": agents})
+        return [file.read_bytes()]

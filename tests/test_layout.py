@@ -1,12 +1,16 @@
 """How the code lies: functions of a size that can be read at once, and no file that needs itself."""
 
 import ast
+from collections import Counter
 from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "prism_mesa"
+LONGEST_FILE = 350
+MOST_FILES = 20
+"""Python files in a folder."""
 LONGEST = 50
 """Lines of a function, its docstring among them; kernels are loops over columns, and may be longer."""
 
@@ -58,6 +62,14 @@ def test_no_file_imports_itself_by_way_of_others():
 def test_no_function_outside_of_kernels_is_longer_than_a_screen():
     found = {name: long for name, tree in trees().items() if ".kernels." not in name and (long := too_long(tree))}
     assert found == {}
+
+
+def test_no_file_is_too_long_and_no_folder_too_full():
+    files = list(PACKAGE.rglob("*.py"))
+    lines = {str(file.relative_to(ROOT)): file.read_text("utf-8").count("\n") for file in files}
+    assert {name: n for name, n in lines.items() if n > LONGEST_FILE} == {}
+    held = Counter(str(file.parent.relative_to(ROOT)) for file in files if file.name != "__init__.py")
+    assert {name: n for name, n in held.items() if n > MOST_FILES} == {}
 
 
 def test_circles_and_long_functions_are_found():

@@ -2,33 +2,31 @@
 
 import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pandas as pd
 
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, report_lines
 from prism_mesa.analysis.explain.trace import why as explained
-from prism_mesa.errors import BadInputError, ConfigError, DataError, PrismError
+from prism_mesa.api.drawing import draw_nations, draw_nothing, draw_platform, run_and_draw
+from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.runs.branch import Overrides
 from prism_mesa.runs.branch import branch as branch_run
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
-from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
+from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.state import STATUSES
-from prism_mesa.runs.process.stopping import ended_by_signals
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.runs.replay import Replay
 from prism_mesa.runs.replay import replay as repeat
-from prism_mesa.runs.resume import is_over, say_without_effect
 from prism_mesa.runs.resume import resume as resume_run
+from prism_mesa.runs.resume import say_without_effect
 from prism_mesa.runs.run_files import MANIFEST, folder_of, read_manifest
 from prism_mesa.runs.social import run as run_platform
 from prism_mesa.social.model import SocialModel
@@ -81,7 +79,7 @@ def run(
     def go() -> RunResult:
         return run_platform(config, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
 
-    return _run_and_draw(go, _draw_platform if pictures else _draw_nothing)
+    return run_and_draw(go, draw_platform if pictures else draw_nothing)
 
 
 def run_economy(
@@ -111,7 +109,7 @@ def run_economy(
     def go() -> RunResult:
         return run_nations(config, out=out, llm=llm, on_round=on_round)
 
-    return _run_and_draw(go, _draw_nations if pictures else _draw_nothing)
+    return run_and_draw(go, draw_nations if pictures else draw_nothing)
 
 
 def open_run(path: str | os.PathLike[str]) -> RunResult:
@@ -183,13 +181,13 @@ def resume(
         RunError: As for `run`; so KeyboardInterrupt.
     """
     recorded = read_run(folder_of(run))
-    if is_over(recorded) and not (from_start and recorded.manifest.status == "failed"):
+    if recorded.is_over and not (from_start and recorded.manifest.status == "failed"):
         say_without_effect(recorded, [*(["from_start"] if from_start else []), *overrides])
         return open_run(run)
-    draw = _draw_nations if recorded.manifest.of_nations else _draw_platform
+    draw = draw_nations if recorded.manifest.of_nations else draw_platform
     own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare, "llm": llm}
     go = partial(resume_run, run, **own, on_round=on_round, trust=trust, from_start=from_start, overrides=overrides)
-    return _run_and_draw(go, draw if pictures else _draw_nothing)
+    return run_and_draw(go, draw if pictures else draw_nothing)
 
 
 def branch(
@@ -229,7 +227,7 @@ def branch(
     """
     own: dict[str, Any] = {"chart": chart, "reasoner": reasoner, "prepare": prepare}
     go = partial(branch_run, run, at, overrides, out=out, **own, on_round=on_round, trust=trust)
-    return _run_and_draw(go, _draw_platform if pictures else _draw_nothing)
+    return run_and_draw(go, draw_platform if pictures else draw_nothing)
 
 
 def replay(
@@ -309,48 +307,3 @@ def measure(
     """
     wanted = [names] if isinstance(names, str) else list(MEASURES if names is None else names)
     return pd.Series(measured(finished_run(run, trust=trust), wanted), dtype=float, name=folder_of(run).name)
-
-
-class _Draw(Protocol):
-    def __call__(self, run_dir: Path, *, partly: bool) -> list[Path]: ...
-
-
-@ended_by_signals()
-def _run_and_draw(go: Callable[[], RunResult], draw: _Draw) -> RunResult:
-    """Run and draw; a run that was broken off has the pictures that can be drawn of it."""
-    try:
-        result = go()
-    except (RunBrokenError, RunInterruptedError) as stop:
-        if stop.result is not None:
-            with suppress(PrismError, OSError, KeyboardInterrupt):  # what is told is how the run ended
-                stop.result = _with_pictures(stop.result, draw(stop.result.run_dir, partly=True))
-        raise
-    try:
-        return _with_pictures(result, draw(result.run_dir, partly=False))
-    except KeyboardInterrupt as stop:
-        kept = f"{result.run_dir}: interrupted while its pictures were drawn (the run itself is kept there)"
-        raise RunInterruptedError(kept, result) from stop
-
-
-def _with_pictures(result: RunResult, drawn: list[Path]) -> RunResult:
-    told = {"pictures": [str(path) for path in drawn]}
-    return replace(result, pictures=tuple(drawn), summary=result.summary | told)
-
-
-# matplotlib takes as long to load as a small run: it is loaded when there is something to draw
-
-
-def _draw_platform(run_dir: Path, *, partly: bool) -> list[Path]:
-    from prism_mesa.view.plots import draw_run
-
-    return draw_run(run_dir, partly=partly)
-
-
-def _draw_nations(run_dir: Path, *, partly: bool) -> list[Path]:
-    from prism_mesa.view.economy_plots import draw_economy
-
-    return draw_economy(run_dir, partly=partly)
-
-
-def _draw_nothing(run_dir: Path, *, partly: bool) -> list[Path]:
-    return []

@@ -18,7 +18,7 @@ from prism_mesa.cli.console import (
     show_warnings,
     summary_on_interrupt,
 )
-from prism_mesa.errors import PrismError
+from prism_mesa.errors import PrismError, in_command
 from prism_mesa.terminal import show, show_json, show_line
 from prism_mesa.view.summaries import survey_lines
 
@@ -257,7 +257,7 @@ def _tell_interview(talk: "Interview", folder: Path | None, *, as_json: bool) ->
         show_json({**talk.facts(), "answers": answers, "folder": str(folder) if folder else None})
     elif folder:
         say(f"kept: {folder / 'transcript.md'}")
-        say(f"why it did what it did: prism why {talk.snapshot.run_dir} {talk.snapshot.row} ROUND")
+        say(f"why it did what it did: prism why {in_command(talk.snapshot.run_dir)} {talk.snapshot.row} ROUND")
 
 
 def _moment(at: int) -> str:

@@ -7,19 +7,22 @@ so its answers and its random numbers are the same, and nobody is asked again wh
 import os
 import shutil
 import sqlite3
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.errors import BadInputError, ConfigError, NotRestorableError, PrismError
+from prism_mesa.errors import BadInputError, ConfigError, NotRestorableError, PrismError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
 from prism_mesa.params import require_overrides, require_whole_number, validated
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.reasoner.distilled import FILE
 from prism_mesa.runs.checkpoints.file import DamagedError, read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.last_point import RefusedError
 from prism_mesa.runs.checkpoints.names import FOLDER, WORLD, files, rounds_of
 from prism_mesa.runs.config import Config, parse_override
+from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.lifecycle import RunResult, name_in_ledgers
 from prism_mesa.runs.manifest import RecordedRun, read_run
 from prism_mesa.runs.process.lock import require_free
@@ -27,7 +30,7 @@ from prism_mesa.runs.process.machine import wall_clock
 from prism_mesa.runs.recorded import as_config, manifest_values
 from prism_mesa.runs.records.folder import new_folder
 from prism_mesa.runs.records.reopened import ReopenedFolder, check_no_links
-from prism_mesa.runs.resume import resume
+from prism_mesa.runs.resume import check_given, resume
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, file_of, folder_of, read_manifest
 from prism_mesa.runs.social import platform_scope
 from prism_mesa.runs.trust import unsigned
@@ -78,9 +81,11 @@ def branch(
     """
     run = read_run(folder_of(run_dir))
     config = _branched(run, require_whole_number(at, "at", least=0), overrides)
-    _check_given(run, {"chart": chart, "prepare": prepare, "reasoner": reasoner})
+    given = {"chart": chart, "prepare": prepare, "reasoner": reasoner}
+    check_given(run, given, does=("branch", "branch({}, ROUND, "))
     require_free(run.folder)
     check_no_links(run.folder)
+    _say_other_version(run)
     with nullcontext() if trust or run.whose == "own" else unsigned():
         folder = new_folder(run.folder.parent if out is None else Path(out), config.name)
         with _removed_if_refused(folder, run.folder):
@@ -111,19 +116,14 @@ def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     return validated(Config, {**values, "interventions": [one.model_dump() for one in held]}, "branch")
 
 
-def _check_given(run: RecordedRun, given: Mapping[str, object]) -> None:
-    """Check that a branch gets what its run was given in Python.
-
-    Raises:
-        ConfigError: If not.
-    """
-    before = [name for name, was in zip(given, run.manifest.made_in_python, strict=False) if was]
-    if missing := [name for name in before if given[name] is None]:
-        call = ", ".join(f"{name}=..." for name in before)
-        raise ConfigError(
-            f"{run.folder}: was given {' and '.join(missing)} in Python, which its folder does not hold: branch it "
-            f"from there, with branch({str(run.folder)!r}, ROUND, {call})"
+def _say_other_version(run: RecordedRun) -> None:
+    """Warn if other code made a run: this one repeats it where it goes on from no checkpoint."""
+    if run.manifest.code != code_version():
+        told = (
+            f"{run.folder}: another version of PRISM made it: the rounds before the branch are repeated with this "
+            "version, and may not be those of the run (branch the branch instead: then both are of one version)"
         )
+        warnings.warn(shortened(told), PrismWarning, stacklevel=3)
 
 
 def _texts(overrides: Sequence[str]) -> Sequence[str]:
@@ -179,7 +179,7 @@ def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> 
     ended = ("error", "ended", "summary", "resumed", "branched_from")
     manifest = {key: value for key, value in read_manifest(run.folder).items() if key not in ended}
     manifest |= {"status": "interrupted", "started": wall_clock(), "config": config.model_dump(mode="json")}
-    manifest["branched_from"] = {"run": run.folder.name, "round": at}
+    manifest["branched_from"] = {"run": run.folder.name, "round": at, "code": run.manifest.code}
     ReopenedFolder(folder, SOCIAL_TABLES, None).write_manifest(manifest)
 
 
@@ -191,7 +191,8 @@ def _removed_if_refused(folder: Path, run: Path) -> Iterator[None]:
     except (BadInputError, OSError, sqlite3.Error) as error:
         shutil.rmtree(folder, ignore_errors=True)
         if isinstance(error, PrismError):
-            then = ": that is 'prism resume', after which it can be branched" if "--from-start" in str(error) else ""
+            is_refused = isinstance(error, RefusedError)
+            then = ": that is 'prism resume', after which it can be branched" if is_refused else ""
             raise type(error)(str(error).replace(str(folder), str(run)) + then) from error
         raise BadInputError(f"{run}: cannot be branched: {error}") from error
     except BaseException:

@@ -15,6 +15,7 @@ from prism_mesa.economy.params import quarter_name
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
 from prism_mesa.runs.config import EconomyConfig, given_config
+from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.lifecycle import RunResult, run_to_completion
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.folder import RunFolder
@@ -84,6 +85,7 @@ class NationsRun:
             "system": "economy",
             "seed": self.config.seed,
             "config": self.config.model_dump(mode="json"),
+            "code": code_version(),
             "decided_by": model.label,
             "note": model.note,
             "notes": list(model.notes),

@@ -1,6 +1,7 @@
 """What makes a run the same run: its configuration, its data, the code, and its seed."""
 
 import json
+import os
 from dataclasses import dataclass
 from functools import cache
 from hashlib import blake2b
@@ -77,9 +78,14 @@ def data_version(config: Config) -> str:
 @cache
 def code_version() -> str:
     """Return what stands for the code of PRISM that runs depend on."""
-    sources = sorted(path for path in _PACKAGE.rglob("*") if path.suffix in (".py", ".csv"))
-    ours = [path for path in sources if path.relative_to(_PACKAGE).parts[0] not in _ABOVE]
-    return digest(*(part for path in ours for part in (str(path.relative_to(_PACKAGE)), path.read_bytes())))
+    parts: list[bytes | str] = []
+    for folder, folders, files in os.walk(_PACKAGE):
+        within = Path(folder).relative_to(_PACKAGE)
+        folders[:] = sorted(name for name in folders if within.parts or name not in _ABOVE)
+        for name in sorted(files):
+            if name.endswith((".py", ".csv")):
+                parts += [str(within / name), Path(folder, name).read_bytes()]
+    return digest(*parts)
 
 
 def module_digest(module: str) -> str:

@@ -1,6 +1,7 @@
 """What every run goes through, whatever is run: folder, manifest, clocks, and an end that is written down."""
 
 import signal
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -9,9 +10,10 @@ from typing import Any, Final
 
 import pandas as pd
 
-from prism_mesa.errors import RunError, counted, one_line, shortened, told
+from prism_mesa.errors import PrismWarning, RunError, counted, one_line, shortened, told
 from prism_mesa.llm import Ledger
 from prism_mesa.runs.checkpoints.keeping import Checkpoints, forget
+from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.process.lock import lock_run
 from prism_mesa.runs.process.machine import provenance, wall_clock
 from prism_mesa.runs.process.state import RunState
@@ -152,7 +154,7 @@ def _to_completion(
         with last_tables() as signals:
             folder.close()
             result = _ended(work, folder, manifest, _ending(error))
-            forget(folder.path)
+            _forget(folder.path)
     except BaseException as fault:
         raise _broken_off(work, folder, manifest, fault) from fault
     if signals.came is not None:
@@ -227,11 +229,28 @@ def _broken_off(
             ending["error"] += "; ended at once, without its last tables"
             with _going_on(ending, _NO_MANIFEST):
                 folder.write_manifest({**manifest, **ending})
-    state = RunState(ending["status"], None, None)
-    goes_on = manifest.get("system") in _CAN_GO_ON
-    way_on = state.way_on(folder.path, from_python=any(manifest.get("made_in_python", ()))) if goes_on else ""
+    way_on = _way_on(folder.path, manifest, ending["status"], result)
     kept = f"{folder.path}: {ending['error']} (what was recorded is kept there{f'; {way_on}' if way_on else ''})"
     return RunInterruptedError(kept, result) if interrupted else RunBrokenError(kept, result, ending["error"])
+
+
+def _forget(run: Path) -> None:
+    """Remove the checkpoints of a run that has written down how it ended: it stands, whatever comes of that."""
+    try:
+        forget(run)
+    except OSError as error:
+        told = f"{run}: its checkpoints could not be removed, and are of no use: {error.strerror or error}"
+        warnings.warn(shortened(told), PrismWarning, stacklevel=4)
+
+
+def _way_on(run: Path, manifest: Mapping[str, Any], status: str, result: RunResult | None) -> str:
+    """Return what can be done with a run that was broken off."""
+    if manifest.get("system") not in _CAN_GO_ON:
+        return ""
+    all_done = result is not None and result.summary.get("rounds") == manifest["config"].get("rounds")
+    is_over = status == "failed" and all_done and last_round(run) is None
+    python = any(manifest.get("made_in_python", ()))
+    return RunState(status).way_on(run, from_python=python, from_start=is_over)
 
 
 _CAN_GO_ON: Final = ("social", "economy")

@@ -8,6 +8,7 @@ from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import Params, shown, validated
+from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.process.state import RunState, state_of
 from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin
@@ -63,6 +64,8 @@ class Manifest(_Facts):
     Attributes:
         system: `social` or `economy`.
         config: The configuration, not checked: see `runs.recorded`, which alone makes one of it.
+        note: Why whoever decides does, although another one was wished for; else empty.
+        code: What stands for the code that made it (`identity.code_version`); empty if it does not say.
         says_who_was_asked: Whether it has everything that is needed to repeat it.
     """
 
@@ -72,6 +75,8 @@ class Manifest(_Facts):
     seed: StrictInt | None = None
     config: dict[StrictStr, Any] | None = None
     decided_by: StrictStr = "nobody"
+    note: StrictStr = ""
+    code: StrictStr = ""
     llm: RecordedLLM | None = None
     distilled: KeptModel | None = None
     made_in_python: list[StrictBool] = Field(default_factory=list)
@@ -110,9 +115,21 @@ class RecordedRun:
         return state_of(self.folder, self.manifest.status, self.manifest.planned)
 
     @property
+    def is_over(self) -> bool:
+        """Whether it has come to its end, so that there is nothing to go on with.
+
+        One that failed has if all its rounds are there and it has no checkpoint, as a run keeps that could not write
+        its last tables.
+        """
+        done, status = self.manifest.summary.rounds, self.state.status
+        all_done = done is not None and done == self.manifest.planned
+        return status == "done" or (status == "failed" and all_done and last_round(self.folder) is None)
+
+    @property
     def way_on(self) -> str:
         """What can be done with it if it has not come to its end, as the end of an error; else an empty string."""
-        way_on = self.state.way_on(self.folder, from_python=any(self.manifest.made_in_python))
+        python = any(self.manifest.made_in_python)
+        way_on = self.state.way_on(self.folder, from_python=python, from_start=self.is_over)
         return f"; {way_on}" if way_on else ""
 
 

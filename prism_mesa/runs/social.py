@@ -13,7 +13,7 @@ from prism_mesa.errors import PrismWarning
 from prism_mesa.reasoner import AnyReasoner, Reasoner
 from prism_mesa.reasoner.distilled import keep_copy, record_of
 from prism_mesa.runs.config import INPUT_FILES, Config, given_config
-from prism_mesa.runs.identity import inputs_version
+from prism_mesa.runs.identity import code_version, inputs_version
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion, run_to_completion, run_without_folder
 from prism_mesa.runs.manifest import llm_facts
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
@@ -29,6 +29,7 @@ from prism_mesa.social.round.shortfalls import KEY, shortfall
 from prism_mesa.social.tables import tables_with
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
+from prism_mesa.tables import TableSchema
 
 
 def run(
@@ -101,12 +102,17 @@ class PlatformRun:
     def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
         """Run it and keep it in a folder (see `lifecycle.run_to_completion`)."""
         with self.model.guard_warnings.hold(self.model.chart):
-            return run_to_completion(self, out, name, tables_with(self.model.platform.attributes.known), dated=dated)
+            return run_to_completion(self, out, name, self.tables, dated=dated)
 
     def leave_nothing(self, records: Records, name: str) -> dict[str, Any]:
         """Run it and return its summary (see `lifecycle.run_without_folder`)."""
         with self.model.guard_warnings.hold(self.model.chart):
             return run_without_folder(self, records, name)
+
+    @property
+    def tables(self) -> dict[str, TableSchema]:
+        """The tables that it writes, by name."""
+        return tables_with(self.model.platform.attributes.known)
 
     @property
     def asked(self) -> Reasoner | None:
@@ -127,7 +133,7 @@ class PlatformRun:
         """Return a name of all values with an effect on the tables."""
         asked = None if self.asked is None else self.asked.params
         how = {} if asked is None else {"answer": asked.answer, "persona": asked.persona}
-        return platform_scope(self.model.params, how, (record_of(self.model.reasoner) or {}).get("digest"))
+        return platform_scope(self.config, how, (record_of(self.model.reasoner) or {}).get("digest"))
 
     def facts(self) -> dict[str, Any]:
         """Return configuration, who decides and writes, and whose rows are recorded."""
@@ -136,7 +142,9 @@ class PlatformRun:
             "system": "social",
             "seed": self.config.seed,
             "config": self.config.model_dump(mode="json"),
+            "code": code_version(),
             "decided_by": model.reasoner.label,
+            "note": model.reasoner.note,
             "llm": _llm(self.asked),
             "writer": None if writer is None else {"name": writer.client.name, **writer.client.decoding},
             "distilled": record_of(model.reasoner),

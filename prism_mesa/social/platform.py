@@ -18,26 +18,15 @@ import numpy.typing as npt
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.errors import DataError, counted, one_line
-from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utilities
+from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
-from prism_mesa.snapshot import Plain, Restorable, bring_back, require, state_of
+from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkTables
-from prism_mesa.social.snapshots.bounds import (
-    check_engagements,
-    check_events,
-    check_history,
-    check_known,
-    check_outcomes,
-    check_population,
-    check_posts,
-    check_time,
-)
-from prism_mesa.social.state.attributes import in_words
+from prism_mesa.social.snapshots.whole import check_platform
 from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
@@ -47,14 +36,13 @@ from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Population, Rows
-from prism_mesa.social.state.posts import RESHARE, Posts, matches, relevance_of
+from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule, StartingWorld
 from prism_mesa.social.world.kept import world_to_keep
-from prism_mesa.social.world.profiles import personality
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
@@ -166,10 +154,8 @@ class Platform(Restorable):
         self.first_network, self.first_agents = world.network, world.population.checksum()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
-        n_attributes = len(self.attributes.known.posts)
-        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, n_attributes=n_attributes)
-        if n_attributes:
-            self.posts.draw_attributes = self._post_attributes
+        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
+        self.attributes.give_to(self.posts, self.population)
         self._settle()
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
@@ -230,26 +216,7 @@ class Platform(Restorable):
         self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
             bring_back(asked, spent)
-        self._check()
-
-    def _check(self) -> None:
-        """Raise DataError if what was brought back leads outside of itself."""
-        n, n_posts, ticks = len(self.population), len(self.posts), self.params.ticks_per_round
-        check_time(self.time_of_day, self.round, self.tick)
-        check_population(self.population, n_posts, self.network)
-        check_known(self.exposure, n, n_posts)
-        check_history(self.history, n, n_posts, len(self.chart.triggers), self.time_of_day)
-        check_posts(self.posts, n, self.round)
-        check_outcomes(self.outcomes, self.recorded, self.posts, n)
-        n_topics = self.population.interests.shape[1]
-        check_engagements(self.engagements, self.liked, self.notebook, n, n_posts, n_topics)
-        check_events(self.events, n, n_posts, ticks)
-        require(not self.pending and not self.pending.keys, "agents wait for answers")
-        require(all(type(row) is int and 0 <= row < n for row in self.leaving), "who leaves is no agent")
-        require(0 <= self.first_of_round <= n_posts, "the round began with posts that are not there")
-        require(self.tick_counts.shape == (ticks, len(STATES)), "the ticks of the round are not counted")
-        require(self.agent_ticks.shape == (len(STATES),), "agent-ticks are not counted by state")
-        require(all(isinstance(said, str) for said in (*self.notes, *self.row_by_row_guards)), "a note is no text")
+        check_platform(self)
 
     def _asked(self) -> tuple[AnyReasoner | LLMClient | None, ...]:
         """Return who decides and who writes, None for who is not there or never changes."""
@@ -281,9 +248,6 @@ class Platform(Restorable):
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60)
         self.posts.draw_appeal = self.odds.draw_appeal
 
-    def _post_attributes(self, ids: Rows) -> npt.NDArray[np.float64]:
-        return self.attributes.of_posts(self.posts, ids, self.population)
-
     @property
     def half_band(self) -> float:
         """Half the width of every agent's band of utility, around its threshold."""
@@ -312,21 +276,14 @@ class Platform(Restorable):
         """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
         if post_id == NO_POST:
             return None
-        posts = np.array([post_id])
-        [view] = self.views(np.array([reader]), posts)
-        return view
+        return self.views(np.array([reader]), np.array([post_id]))[0]
 
     def views(self, readers: Rows, posts: Rows) -> list[Post]:
         """Return the posts as the reader before each sees it."""
         authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
         matches = self.matches(readers, posts)
         worth = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
-        views, known = self.posts.views(posts, authors, *worth), self.attributes.known
-        if known.posts:
-            kept = self.posts.attributes[posts]
-            for view, row, told in zip(views, kept.tolist(), in_words(known.posts, kept), strict=True):
-                vars(view).update(known.values(known.posts, row), about=told)  # a frozen class has no other way
-        return views
+        return self.attributes.shown(self.posts.views(posts, authors, *worth), self.posts.attributes[posts])
 
     def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
         """Return what each post is worth to the reader before it; `matches` are their similarities."""
@@ -340,37 +297,12 @@ class Platform(Restorable):
 
     def log_odds(self, reader: int, post: int) -> dict[str, float]:
         """Return what a post has for a reader beside its relevance, in words -> log-odds; nothing without any."""
-        tastes, tables = self.tastes
-        if not tastes.sensitivity:
-            return {}
-        posts, network = self.posts, self.network
-        root, author = int(posts.root[post]), int(posts.author[post])
-        is_reshare = bool(posts.kind[post] == RESHARE)
-        is_own = not is_reshare and author in network.followees(reader)
-        close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
-        age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
-        parts = {
-            "its appeal": float(posts.appeal[root]) * (1.0 if is_own else tastes.gamma),
-            "passed on": tastes.reshared * is_reshare,
-            "its age": -float(tables.aged[age]),
-            "by a close tie": tastes.closeness * (author in close),
-        }
-        draw = np.uint64(mixed(np.uint64(mixed(tastes.mood_key, posts.key[root])), np.uint64(reader)))  # ints come back
-        parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
-        return parts
+        return self.odds.in_words(max(self.round, 0), reader, post, self.posts, self.network)
 
     @property
     def tastes(self) -> tuple[Tastes, TasteTables]:
         """What utility is made of in this round."""
         return self.odds.tastes(max(self.round, 0)), self.odds.tables(self.network)
-
-    def characters(self, rows: Rows) -> list[str]:
-        """Return what prompts tell of the personality of agents, and of those of their attributes that are told."""
-        people, known = self.population, self.attributes.known
-        told = in_words(known.agents, people.attributes[rows])
-        return [
-            "; ".join(filter(None, (personality(t), own))) for t, own in zip(people.traits[rows], told, strict=True)
-        ]
 
     def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
         """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""
@@ -378,8 +310,8 @@ class Platform(Restorable):
 
     def records(self, table: str) -> bool:
         """Return whether rows of a table go anywhere."""
-        wants: Callable[[str], bool] | None = getattr(self.recorder, "wants", None)
-        return self.recorder is not None and (wants is None or wants(table))
+        wants: Callable[[str], bool] = getattr(self.recorder, "wants", lambda _: True)
+        return self.recorder is not None and wants(table)
 
     def move_keeping(self) -> npt.NDArray[np.uint8]:
         """Return whose transitions are noted down for the recorder: one entry for each agent, or one for all."""

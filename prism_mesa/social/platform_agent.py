@@ -9,7 +9,7 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
-from prism_mesa.social.agent_fields import share_property, trait_property, whole_number
+from prism_mesa.social.agent_fields import DeclaredFields, share_property, trait_property, whole_number
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.history_view import HistoryView
 from prism_mesa.social.platform import Platform
@@ -17,13 +17,13 @@ from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next
-from prism_mesa.social.round.questions import as_archetype, questions
+from prism_mesa.social.round.questions import as_archetype, characters_of, questions
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
 from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 
-class PlatformAgent:
+class PlatformAgent(DeclaredFields):
     """What a user of a platform is, sees and does; `SocialAgent` is the same as an agent of Mesa.
 
     Args:
@@ -38,31 +38,6 @@ class PlatformAgent:
     @property
     def _platform(self) -> Platform:
         return self._of
-
-    def __getattr__(self, name: str) -> Any:
-        """Return an attribute that the configuration declares (`attributes`)."""
-        if not name.startswith("_") and self._is_made:
-            known = self._platform.attributes.known
-            if name in known.agents:
-                place, own = known.of_agents(name)
-                return own.value(float(self._platform.population.attributes[self.row, place]))
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        """Set an attribute; one that the configuration declares is set in its column.
-
-        Raises:
-            AgentError: If it is declared, and the value is none of its values.
-        """
-        known = self._platform.attributes.known if self._is_made else None
-        if known is None or name not in known.agents:
-            super().__setattr__(name, value)
-            return
-        place, own = known.of_agents(name)
-        try:
-            self._platform.population.attributes[self.row, place] = own.number(value)
-        except ValueError as error:
-            raise AgentError(f"{type(self).__name__}.{name}: {error}") from None
 
     @property
     def _is_made(self) -> bool:
@@ -228,7 +203,7 @@ class PlatformAgent:
     @property
     def personality(self) -> str:
         """The Big Five in words, and attributes that prompts tell of."""
-        return self._platform.characters(self._rows)[0]
+        return characters_of(self._platform, self._rows)[0]
 
     @property
     def traits(self) -> dict[str, float]:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
-from prism_mesa.errors import printable
+from prism_mesa.errors import in_command, printable
 
 _SOURCES = {
     "llm": "answered by the LLM",
@@ -175,7 +175,8 @@ def economy_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "time", f"{_time(summary)}{summary['records_cpu_s']:.1f} CPU s of records"
     yield "pictures", _pictures(summary)
     if summary["rounds"]:
-        yield "next", f"prism why {summary['run_dir']} '{summary['nations'][0]}'; prism replay {summary['run_dir']}"
+        run_dir = in_command(summary["run_dir"])
+        yield "next", f"prism why {run_dir} '{summary['nations'][0]}'; prism replay {run_dir}"
 
 
 def _mean(of: dict[str, float]) -> str:

@@ -13,12 +13,13 @@ from test_resume_ledger import Asked, reasoner
 
 from prism_mesa import Ledger, open_run, replay, run_economy
 from prism_mesa.api.runs import branch, resume, run
-from prism_mesa.errors import BadInputError, ConfigError
+from prism_mesa.errors import BadInputError, ConfigError, NotedWarning, PrismWarning
 from prism_mesa.llm import AnswerStore
 from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
 from prism_mesa.runs.checkpoints.names import files, last_round
+from prism_mesa.runs.identity import code_version
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import LEDGER, read_manifest
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest
 
 QUIET = {"pictures": False}
 ROUNDS = 7
@@ -40,7 +41,11 @@ def rounds_of(run_dir):
 def test_an_untouched_branch_has_the_tables_of_its_parent(parent, tmp_path):
     found = branch(parent[0], 3, out=tmp_path, **QUIET)
     assert all_bytes(found) == all_bytes(parent[0])
-    assert read_manifest(found.run_dir)["branched_from"] == {"run": parent[0].run_dir.name, "round": 3}
+    assert read_manifest(found.run_dir)["branched_from"] == {
+        "run": parent[0].run_dir.name,
+        "round": 3,
+        "code": code_version(),
+    }
 
 
 @pytest.mark.parametrize("at", [0, 3, ROUNDS - 1])
@@ -178,6 +183,18 @@ def test_a_branch_that_is_interrupted_as_it_is_copied_leaves_nothing(parent, tmp
     assert list((tmp_path / "out").iterdir()) == []
 
 
+@pytest.mark.parametrize("code", ["0123456789abcdef", None])
+def test_a_branch_of_a_run_of_another_version_is_said_to_repeat_it_with_this_one(code, parent, tmp_path):
+    old = Path(shutil.copytree(parent[0].run_dir, tmp_path / "old"))
+    manifest = read_manifest(old)
+    assert manifest.pop("code") == code_version()
+    (old / MANIFEST).write_text(json.dumps(manifest | ({} if code is None else {"code": code})))
+    with pytest.warns(PrismWarning, match=rf"^{old}: another version of PRISM made it: the rounds before the branch"):
+        found = branch(old, 2, OTHER, out=tmp_path / "out", **QUIET)
+    assert found.manifest["branched_from"]["code"] == (code or "")
+    assert found.manifest["code"] == code_version()  # this one has none but rounds of this version
+
+
 def test_nations_have_no_branches(tmp_path):
     nations = run_economy({"rounds": 2}, out=tmp_path, **QUIET)
     with pytest.raises(ConfigError, match="is a run of nations"):
@@ -186,7 +203,9 @@ def test_nations_have_no_branches(tmp_path):
 
 def test_what_changes_nothing_is_said(parent, tmp_path):
     same = parent[0].manifest["config"]["feed"]["mode"]
-    found = branch(parent[0], 2, {"feed.mode": same}, out=tmp_path, **QUIET)
+    said = r"^interventions: 0 \(from round 2 on\): feed\.mode: no effect: it is so before$"
+    with pytest.warns(NotedWarning, match=said):
+        found = branch(parent[0], 2, {"feed.mode": same}, out=tmp_path, **QUIET)
     assert all_bytes(found) == all_bytes(parent[0])
     assert any("feed.mode: no effect: it is so before" in note for note in found.summary["notes"])
 

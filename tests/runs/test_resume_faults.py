@@ -9,7 +9,6 @@ import sqlite3
 import tempfile
 from pathlib import Path
 
-import numpy as np
 import pytest
 from killed_runs import all_bytes, images
 from small_runs import small
@@ -148,34 +147,6 @@ def test_one_that_is_whole_but_says_something_else_is_damaged(key, value, folder
     with pytest.warns(PrismWarning, match=r"round-000000006\.npz: is damaged: .*: it goes on from round 4"):
         shown, tables = go_on(folder)
     assert (shown[0], tables) == (5, killed[0])
-
-
-def without(key):
-    return lambda model: {name: value for name, value in model.items() if name != key}
-
-
-@pytest.mark.parametrize(
-    "other", [lambda model: None, lambda model: {}, without("platform"), lambda model: model | {"agents": 7}]
-)
-def test_a_state_that_is_none_of_this_model_is_refused_and_nothing_is_changed(other, folder):
-    file = files(folder)[0]
-    changed(file, model=other(read_checkpoint(file)["model"]))
-    before = contents(folder)
-    with pytest.raises(DataError, match=r"the checkpoint of round 6: .*--from-start") as error:
-        go_on(folder)
-    assert "\n" not in str(error.value)
-    assert contents(folder) == before
-
-
-def test_rows_that_wait_and_are_damaged_are_refused_and_nothing_is_changed(folder):
-    file = files(folder)[0]
-    records = read_checkpoint(file)["records"]
-    records["tables"]["ticks"]["waiting"] = np.zeros(99, np.uint8)
-    changed(file, records=records)
-    before = contents(folder)
-    with pytest.raises(DataError, match=r"the checkpoint of round 6: rows that wait are damaged: "):
-        go_on(folder)
-    assert contents(folder) == before
 
 
 # -- damaged tables, manifest and ledger -------------------------------------------------------------

@@ -288,3 +288,13 @@ def test_prompts_tell_of_those_that_are_told():
     post = model.platform.post(0, 0)
     assert post.about == f"veracity: {str(post.veracity).lower()}"
     assert SocialModel(world()).agent(0).personality in model.agent(0).personality
+
+
+@pytest.mark.parametrize(("place", "value", "said"), [(1, 2, "party of agents: 2 is not"), (0, np.nan, "nan is not")])
+def test_a_snapshot_with_values_that_are_none_is_refused(place, value, said):
+    model, other = SocialModel(world()), SocialModel(world())
+    model.agent(5).leaning = 0.125
+    kept = model.platform.snapshot()
+    kept["population"]["attributes"][7, place] = value
+    with pytest.raises(DataError, match=said):
+        other.platform.restore(kept)

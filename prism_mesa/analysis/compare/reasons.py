@@ -12,7 +12,7 @@ from prism_mesa.analysis.compare.divergence import Divergence
 from prism_mesa.analysis.explain.economy import decision_lines
 from prism_mesa.analysis.explain.report import moment_lines
 from prism_mesa.analysis.explain.trace import Explanation, why
-from prism_mesa.errors import PrismError, counted
+from prism_mesa.errors import PrismError, counted, in_command
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import batches_of, has_table, read_table
@@ -47,7 +47,7 @@ def _of_side(run: Path, found: Divergence, trust: bool) -> list[str]:
 
 def _of_agent(run: Path, found: Divergence, trust: bool) -> list[str]:
     row, round_ = found.agent or 0, found.round
-    agents, more = read_run(run).manifest.config or {}, f"prism why {run} {row} {round_}"
+    agents, more = read_run(run).manifest.config or {}, f"prism why {in_command(run)} {row} {round_}"
     n = agents.get("agents", {}).get("n") if isinstance(agents.get("agents"), dict) else None
     if isinstance(n, int) and n > MOST_AGENTS:
         return [f"not asked for in a run of {n:,} agents, which would be repeated: {more}"]

@@ -1,10 +1,11 @@
 """Where a run goes on from: its newest checkpoint that is whole, with the ledger and the tables that it counts on."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from prism_mesa.errors import DataError, PrismWarning, shortened
 from prism_mesa.llm import Ledger
@@ -16,28 +17,67 @@ from prism_mesa.runs.rounds import RunTimer
 from prism_mesa.runs.run_files import LEDGER, check_within
 from prism_mesa.social.tables import SOCIAL_TABLES
 
+FROM_START: Final = "with --from-start (in Python from_start=True)"
+"""How a run is started again although it has a checkpoint."""
 
-def last_point(folder: Path) -> dict[str, Any] | None:
-    """Return the newest checkpoint that is whole, with all that it counts on; None if there is none.
+
+class RefusedError(DataError):
+    """A checkpoint that is whole, but from which the run cannot go on.
+
+    Attributes:
+        why: Why, without what can be done.
+    """
+
+    def __init__(self, why: str, way: str = "") -> None:
+        super().__init__(f"{why}{way}")
+        self.why = why
+
+
+@dataclass(frozen=True)
+class Point:
+    """A checkpoint that is whole.
+
+    Attributes:
+        data: What it holds.
+        before: The round of the one before it; None if there is none.
+    """
+
+    data: dict[str, Any]
+    before: int | None
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were complete."""
+        return int(self.data["rounds"])
+
+
+def whole_points(folder: Path) -> Iterator[Point]:
+    """Yield the checkpoints that are whole, with all that they count on, the newest first.
 
     Warns:
-        PrismWarning: If a newer one is damaged.
+        PrismWarning: If one is damaged.
 
     Raises:
-        DataError: If another version of PRISM wrote it, or the ledger is not that of the run.
+        RefusedError: If another version of PRISM wrote one, or the ledger has less than when it was made.
+        DataError: If the ledger is missing or damaged.
     """
     found = files(folder)
-    for file, before in zip_longest(found, found[1:]):
+    for file, older in zip_longest(found, found[1:]):
+        before = None if older is None else rounds_of(older)
         try:
             data = _read(file)
             _check_counted_on(folder, file, data)
         except DamagedError as error:
-            way = "the run starts again" if before is None else f"it goes on from round {rounds_of(before)}"
-            warnings.warn(shortened(f"{error}: {way}, and nothing is asked twice"), PrismWarning, stacklevel=5)
+            say_passed_over(str(error), before)
         else:
             _check_ledger(folder, data)
-            return data
-    return None
+            yield Point(data, before)
+
+
+def say_passed_over(why: str, before: int | None) -> None:
+    """Warn of a checkpoint that is passed over; `before` is the round of the one before it, if there is one."""
+    way = "the run starts again" if before is None else f"it goes on from round {before}"
+    warnings.warn(shortened(f"{why}: {way}, and nothing is asked twice"), PrismWarning, stacklevel=6)
 
 
 def _check_counted_on(folder: Path, file: Path, data: Mapping[str, Any]) -> None:
@@ -62,7 +102,8 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
     """Check that the ledger has what it had when a checkpoint was made.
 
     Raises:
-        DataError: If it is missing, damaged, or has less.
+        RefusedError: If it has less.
+        DataError: If it is missing or damaged.
     """
     kept = data["ledger"]
     name, sizes = str(kept["run"]), (int(kept["answers"]), int(kept["asked"]))
@@ -74,10 +115,10 @@ def _check_ledger(folder: Path, data: Mapping[str, Any]) -> None:
     with Ledger(file, read_only=True) as ledger:
         now = ledger.sizes(name, int(data["rounds"]))
     if now[0] < sizes[0] or now[1] != sizes[1]:
-        raise DataError(
+        raise RefusedError(
             f"ledger {file}: is not as the run left it: it has {now[0]:,} of {sizes[0]:,} answers and {now[1]:,} of "
-            f"{sizes[1]:,} questions; put the file back, or start the run again with what is there, with --from-start "
-            "(in Python from_start=True)"
+            f"{sizes[1]:,} questions",
+            f"; put the file back, or start the run again with what is there, {FROM_START}",
         )
 
 
@@ -86,13 +127,13 @@ def _read(file: Path) -> dict[str, Any]:
 
     Raises:
         DamagedError: If it cannot be read.
-        DataError: If another version of PRISM wrote it.
+        RefusedError: If another version of PRISM wrote it.
     """
     data = read_checkpoint(file)
     if data.get("format") != FORMAT or data.get("code") != code_version():
-        raise DataError(
-            f"{file}: another version of PRISM wrote it, in which a run may take another course: go on with that "
-            "version, or start the run again in this one with --from-start (in Python from_start=True)"
+        raise RefusedError(
+            f"{file}: another version of PRISM wrote it, in which a run may take another course",
+            f": go on with that version, or start the run again in this one {FROM_START}",
         )
     if data.get("rounds") != rounds_of(file):
         raise DamagedError(f"{file}: is damaged: it is of round {data.get('rounds')!s:.20}")

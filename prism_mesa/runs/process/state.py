@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from prism_mesa.errors import in_command
 from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.process.lock import held, last_holder
 
@@ -39,24 +40,24 @@ class RunState:
         """Whether its manifest says that it is running."""
         return self.status in ("running", "died")
 
-    def way_on(self, folder: Path, *, from_python: bool = False) -> str:
-        """Return what can be done with a run that has not come to its end; an empty string if nothing is known.
+    def way_on(self, folder: Path, *, from_python: bool = False, from_start: bool = False) -> str:
+        """Return what can be done with a run that has not come to a good end; an empty string if nothing is known.
 
         Args:
             folder: The run's folder.
             from_python: Whether it was given things in Python, which its folder does not hold.
+            from_start: Whether it can only be started again, as all its rounds are done.
         """
         if self.status == "running":
             return "wait until it has ended"
         if self.status not in ("died", "interrupted", "failed"):
             return ""
         last = last_round(folder)
-        if self.status == "failed" and last is None:
-            return ""
         does = "starts it again, and asks nothing twice" if last is None else f"continues it from round {last}"
         if from_python:
-            return f"resume(...) in Python, with what it was given there, {does}"
-        return f"'prism resume {folder}' {does}"
+            said = "resume(..., from_start=True)" if from_start else "resume(...)"
+            return f"{said} in Python, with what it was given there, {does}"
+        return f"'prism resume {in_command(folder)}{' --from-start' if from_start else ''}' {does}"
 
 
 def state_of(folder: Path, status: str, rounds: int | None) -> RunState:

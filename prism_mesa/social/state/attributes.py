@@ -105,10 +105,18 @@ class Attribute:
         if self.texts or column.dtype.kind not in "biuf" or (column.dtype.kind == "b") != self.is_truth:
             return np.array([self.number(value) for value in column.tolist()], np.float64)
         numbers = column.astype(np.float64)
-        fine = np.isin(numbers, self.kept) if self.values else (numbers >= self.low) & (numbers <= self.high)
-        if not fine.all():
-            self.number(column[int(np.flatnonzero(~fine)[0])])
+        self.check(numbers)
         return numbers
+
+    def check(self, kept: Floats) -> None:
+        """Check that each number is what a value is kept as.
+
+        Raises:
+            ValueError: If one is not.
+        """
+        fine = np.isin(kept, self.kept) if self.values else (kept >= self.low) & (kept <= self.high)
+        if not fine.all():
+            raise ValueError(f"{kept[int(np.flatnonzero(~fine)[0])]:g} is not {self.allowed}")
 
     def column(self, kept: Floats) -> Any:
         """Return what is kept of several rows as guards read it."""

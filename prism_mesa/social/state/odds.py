@@ -5,9 +5,11 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.utility import MOOD_BITS, Tastes, TasteTables
+from prism_mesa.kernels.draws import mixed
+from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, Tastes, TasteTables
 from prism_mesa.social.params import UtilityParams
 from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.streams import Streams
 
 _OLDEST: Final = 1 << 16
@@ -56,6 +58,29 @@ class Odds:
         """Return the arrays of utility."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
         return TasteTables(self._aged, self._mood, *ties)
+
+    def in_words(self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork) -> dict[str, float]:
+        """Return what a post has for a reader in a round beside its relevance, in words -> log-odds.
+
+        Nothing where utility is relevance.
+        """
+        tastes, tables = self.tastes(now), self.tables(network)
+        if not tastes.sensitivity:
+            return {}
+        root, author = int(posts.root[post]), int(posts.author[post])
+        is_reshare = bool(posts.kind[post] == RESHARE)
+        is_own = not is_reshare and author in network.followees(reader)
+        close = network.close_indices[network.close_indptr[reader] : network.close_indptr[reader + 1]]
+        age = min(max(tastes.now - int(posts.round[root]), 0), len(tables.aged) - 1)
+        parts = {
+            "its appeal": float(posts.appeal[root]) * (1.0 if is_own else tastes.gamma),
+            "passed on": tastes.reshared * is_reshare,
+            "its age": -float(tables.aged[age]),
+            "by a close tie": tastes.closeness * (author in close),
+        }
+        draw = np.uint64(mixed(np.uint64(mixed(tastes.mood_key, posts.key[root])), np.uint64(reader)))  # ints come back
+        parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
+        return parts
 
 
 def _logistic_quantiles() -> npt.NDArray[np.float64]:

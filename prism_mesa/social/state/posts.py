@@ -76,8 +76,8 @@ class Posts(Restorable):
         corpus: Where the first texts come from; `topics` what they are about.
         window: Rounds over which engagements make velocity.
         draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
-        draw_attributes: Ids of posts that have just been added to their attributes, shape (n, `n_attributes`).
-        n_attributes: Columns of `attributes`; those of a reshare are those of its root.
+        draw_attributes: Ids of posts that have just been added to their attributes, shape (n, attributes); None: they
+            have none. Those of a reshare are those of its root.
     """
 
     corpus: Corpus
@@ -85,20 +85,22 @@ class Posts(Restorable):
     window: int
     draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
     draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
-    n_attributes: int = 0
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
     _all_texts: Texts = field(init=False)
 
     def __post_init__(self) -> None:
-        self._columns = {name: np.zeros((1024, *self._shape(name)), kind) for name, kind in _COLUMNS.items()}
+        self._columns = {
+            name: np.zeros((1024, 0) if name == "attributes" else 1024, kind) for name, kind in _COLUMNS.items()
+        }
         self._recent = deque()
         self._all_texts = Texts(self.corpus, self.topics)
 
-    def _shape(self, name: str) -> tuple[int, ...]:
-        """Return the shape of a row of a column."""
-        return (self.n_attributes,) if name == "attributes" else ()
+    def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
+        """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
+        self._columns["attributes"] = np.zeros((len(self._columns["attributes"]), n_attributes))
+        self.draw_attributes = draw
 
     def __len__(self) -> int:
         return self.n
@@ -122,7 +124,7 @@ class Posts(Restorable):
         self.n = len(columns["author"])
         self._make_room(0)
         for name, kind in _COLUMNS.items():
-            if columns[name].dtype != kind or columns[name].shape != (self.n, *self._shape(name)):
+            if columns[name].dtype != kind or columns[name].shape != (self.n, *self._columns[name].shape[1:]):
                 raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
             self._columns[name][: self.n] = columns[name]
         self._recent = restored_like("Posts.recent", kept["recent"], self._recent)

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.errors import ConfigError, shortened
 from prism_mesa.social.own_objects import load_object
 from prism_mesa.social.params.attributes import AttributeParams
-from prism_mesa.social.state.attributes import Attribute, Attributes, Floats
+from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, in_words
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import RESHARE, Posts
@@ -155,6 +156,18 @@ class AttributeSource:
             found[own, place] = values
             columns[name] = _read_later(attribute, values)
         return found
+
+    def give_to(self, posts: Posts, people: Population) -> None:
+        """Let posts have their attributes from here as they are added."""
+        if self.known.posts:
+            posts.declare(len(self.known.posts), partial(self.of_posts, posts, people=people))
+
+    def shown(self, views: list[Post], kept: Floats) -> list[Post]:
+        """Return views of posts, with their attributes on them, of which `kept` has a row for each."""
+        if self.known.posts:
+            for view, row, told in zip(views, kept.tolist(), in_words(self.known.posts, kept), strict=True):
+                vars(view).update(self.known.values(self.known.posts, row), about=told)  # it is frozen
+        return views
 
     def _drawn(self, name: str, own: Attribute, keys: npt.NDArray[np.int64], purpose: str) -> Floats:
         params = self.declared[name]

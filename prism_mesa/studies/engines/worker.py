@@ -6,7 +6,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,13 +14,14 @@ import pandas as pd
 import pyarrow as pa
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shortened
-from prism_mesa.runs.config import make_config
+from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.lifecycle import RunBrokenError
 from prism_mesa.runs.process.machine import peak_memory_mb
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.resume import go_on_in
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
 from prism_mesa.studies.measures.curves import CURVES, READ, curves_of
@@ -61,13 +62,12 @@ def _done(job: Job, facts: dict[str, Any]) -> Outcome:
     Raises:
         PrismError: If the run cannot go on, or a measure cannot be taken.
     """
-    at = time.process_time()
-    work = start_run(make_config(job.config, job.run))
-    made_cpu_s = time.process_time() - at
+    config, made = make_config(job.config, job.run), _Made()
     try:
-        summary, table = _kept(job, work) if job.keep == "tables" else _left_nothing(job, work)
+        summary, table = _kept(job, config, made) if job.keep == "tables" else _left_nothing(job, made(config))
     finally:
-        facts |= _spent(work) | {"model_cpu_s": made_cpu_s + sum(work.watch.rounds)}
+        facts |= made.took()
+    work = made.work
     facts |= _facts(summary)
     if summary["status"] != "done":
         return Outcome(job.run, "raised", printable(str(summary["error"])), facts=facts)
@@ -76,22 +76,49 @@ def _done(job: Job, facts: dict[str, Any]) -> Outcome:
     return Outcome(job.run, "done", "", measures, facts, _collected(job, run, facts["notes"]))
 
 
-def _spent(work: PlatformRun) -> dict[str, int]:
-    """Return calls and tokens of the LLMs that decide and write, whether the run came to its end or not."""
-    asked = [who.usage for who in (work.asked, work.model.writer) if who is not None]
-    kinds = {"calls": ("calls",), "tokens": ("prompt_tokens", "completion_tokens")}
-    return {name: sum(usage[kind] for usage in asked for kind in counts) for name, counts in kinds.items()}
+class _Made:
+    """The run of a job, which is made once, and again if it cannot go on from a checkpoint.
+
+    Attributes:
+        runs: What has been made; the last one counts.
+        cpu_s: What that took.
+    """
+
+    def __init__(self) -> None:
+        self.runs: list[PlatformRun] = []
+        self.cpu_s = 0.0
+
+    def __call__(self, config: Config, world: KeptWorld | None = None) -> PlatformRun:
+        """Make the run."""
+        self.runs.clear()
+        at = time.process_time()
+        self.runs.append(start_run(config, world=world))
+        self.cpu_s += time.process_time() - at
+        return self.work
+
+    @property
+    def work(self) -> PlatformRun:
+        """The run that was made last."""
+        return self.runs[-1]
+
+    def took(self) -> dict[str, float]:
+        """Return calls and tokens of the LLMs that decide and write, and CPU seconds, whether the run ended well."""
+        who = [asked for work in self.runs for asked in (work.asked, work.model.writer) if asked is not None]
+        kinds = {"calls": ("calls",), "tokens": ("prompt_tokens", "completion_tokens")}
+        spent = {name: sum(one.usage[kind] for one in who for kind in counts) for name, counts in kinds.items()}
+        return spent | {"model_cpu_s": self.cpu_s + sum(sum(work.watch.rounds) for work in self.runs)}
 
 
 type _Tables = Callable[[str], pd.DataFrame]
 
 
-def _kept(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
+def _kept(job: Job, config: Config, made: _Made) -> tuple[Mapping[str, Any], _Tables]:
     """Run, keep what ``prism run`` keeps, but for pictures, and return the summary and where tables are to be had.
 
     A run that was killed after a checkpoint goes on from there.
     """
-    result = go_on_in(Path(job.folder) / job.run, work) or work.keep(job.folder, job.run, dated=False)
+    result = go_on_in(Path(job.folder) / job.run, config, partial(made, config))
+    result = result or made(config).keep(job.folder, job.run, dated=False)
     return result.summary, result.table
 
 

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Final
 
-from prism_mesa.errors import DataError, counted
+from prism_mesa.errors import DataError, counted, in_command
 from prism_mesa.runs.records.folder import make_folder
 from prism_mesa.runs.run_files import check_out
 from prism_mesa.studies.comparison.comparison import RunComparison, as_json, folder_name
@@ -123,5 +123,5 @@ def _picture(found: RunComparison) -> Picture:
 
 
 def _command(found: RunComparison) -> str:
-    base, other = (" ".join(str(run.folder) for run in side) for side in (found.pairs.base, found.pairs.other))
+    base, other = (" ".join(in_command(run.folder) for run in side) for side in (found.pairs.base, found.pairs.other))
     return f"prism compare {base} {'--with ' if len(found.pairs.base) > 1 else ''}{other}"

@@ -1,7 +1,9 @@
 """What is done for a job: run, kept or not, measured, collected, and why not."""
 
+import json
 import shutil
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,11 @@ from engine_jobs import SMALL, good_job, job_that
 
 from prism_mesa.llm import Ledger
 from prism_mesa.llm.stand_in import StandIn
-from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.params import nested
+from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
+from prism_mesa.runs.checkpoints.names import files
+from prism_mesa.runs.process.lock import lock_run
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, read_manifest, read_table
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
 from prism_mesa.studies.engines.job import Job
@@ -193,28 +199,106 @@ def test_a_measure_that_raises_is_named_and_the_run_is_kept(tmp_path):
     assert read_manifest(tmp_path / "good")["status"] == "done"
 
 
-def test_a_run_that_was_killed_after_a_checkpoint_goes_on_in_its_folder(tmp_path, monkeypatch):
-    job = good_job(5, tmp_path / "runs", keep="tables")
-    job = replace(job, config=job.config | {"checkpoint_every": 1})
-    whole, own, rounds = carry_out(replace(job, folder=str(tmp_path / "whole"))), tmp_path / "runs" / "good-5", []
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory):
+    """A job, the folder of it whole, and a copy of that as it was when it was killed after two checkpoints."""
+    out, config = tmp_path_factory.mktemp("runs"), SMALL | {"rounds": 4, "checkpoint_every": 1, "agents.band": 0.3}
+    job = Job("one", nested(config), ("reshares",), folder=str(out / "whole"))
     step = SocialModel.step
 
-    def killed_in_the_last_round(model):
-        if model.round == 1 and not (tmp_path / "killed").exists() and "again" not in rounds:
-            shutil.copytree(own, tmp_path / "killed")
+    def look(model):
+        if model.round == 2:
+            shutil.copytree(out / "whole" / "one", out / "killed")
+        step(model)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SocialModel, "step", look)
+        whole = carry_out(job)
+    assert whole.ending == "done"
+    return job, whole, out / "killed"
+
+
+@pytest.fixture
+def again(stopped, tmp_path, monkeypatch):
+    """The folder of the run that was killed, and what carries it out once more: its outcome, and the rounds run."""
+    folder = Path(shutil.copytree(stopped[2], tmp_path / "runs" / "one"))
+    rounds, step = [], SocialModel.step
+
+    def look(model):
         rounds.append(model.round + 1)
         step(model)
 
-    monkeypatch.setattr(SocialModel, "step", lambda model: killed_in_the_last_round(model))
-    carry_out(job)
-    shutil.rmtree(own)
-    (tmp_path / "killed").rename(own)
-    rounds.append("again")
-    outcome = carry_out(job)
-    assert rounds[-2:] == ["again", 2]
-    assert (outcome.ending, outcome.measures) == ("done", whole.measures)
-    assert files_below(tmp_path / "runs") == [
-        f"good-5{name[len('good-5') :]}" for name in files_below(tmp_path / "whole")
-    ]
-    for file in own.glob("*.parquet"):
-        assert file.read_bytes() == (tmp_path / "whole" / "good-5" / file.name).read_bytes()
+    def carried_out():
+        rounds.clear()
+        with monkeypatch.context() as patch:
+            patch.setattr(SocialModel, "step", look)
+            outcome = carry_out(replace(stopped[0], folder=str(folder.parent)))
+        assert (outcome.ending, outcome.measures) == ("done", stopped[1].measures)
+        whole = Path(stopped[0].folder) / "one"
+        assert {f.name: f.read_bytes() for f in folder.glob("*.parquet")} == {
+            f.name: f.read_bytes() for f in whole.glob("*.parquet")
+        }
+        return outcome, list(rounds)
+
+    return folder, carried_out
+
+
+def test_a_run_that_was_killed_after_a_checkpoint_goes_on_in_its_folder(stopped, again):
+    folder, carried_out = again
+    outcome, rounds = carried_out()
+    assert rounds == [3]
+    assert files_below(folder.parent) == files_below(Path(stopped[0].folder))
+    assert outcome.facts["notes"] == stopped[1].facts["notes"]
+
+
+def test_a_run_whose_ledger_has_less_than_its_checkpoint_counts_starts_again_in_its_folder_and_says_so(again):
+    folder, carried_out = again
+    point = files(folder)[0]
+    data = read_checkpoint(point)
+    write_checkpoint(point, data | {"ledger": data["ledger"] | {"answers": 10**6}})
+    outcome, rounds = carried_out()
+    assert rounds == [0, 1, 2, 3]
+    [told] = [note for note in outcome.facts["notes"] if "starts again" in note]
+    assert told.startswith(f"ledger {folder / LEDGER}: is not as the run left it: it has 0 of 1,000,000 answers")
+    assert told.endswith("questions: the run starts again, with the answers that are there")
+    assert [path.name for path in folder.parent.iterdir()] == ["one"]
+    assert carried_out()[1] == [0, 1, 2, 3]  # one that is whole is no run that was stopped: it is moved aside
+
+
+def test_a_run_whose_ledger_cannot_be_read_starts_again_beside_it_and_says_so(again):
+    folder, carried_out = again
+    for file in folder.glob(f"{LEDGER}*"):
+        file.unlink()
+    (folder / LEDGER).write_text("dear diary " * 500)
+    outcome, rounds = carried_out()
+    assert rounds == [0, 1, 2, 3]
+    [told] = [note for note in outcome.facts["notes"] if "starts again" in note]
+    assert told.startswith(f"ledger {folder / LEDGER}: not a ledger")
+    assert told.endswith("the run starts again in another folder, and asks again")
+    assert sorted(path.name for path in folder.parent.iterdir()) == ["one", "one.broken-1"]
+
+
+def test_a_run_with_a_checkpoint_that_cannot_be_taken_goes_on_from_the_one_before(again):
+    folder, carried_out = again
+    point = files(folder)[0]
+    data = read_checkpoint(point)
+    del data["model"]["platform"]
+    write_checkpoint(point, data)
+    outcome, rounds = carried_out()
+    assert rounds == [2, 3]
+    assert any("the checkpoint of round 3: " in note for note in outcome.facts["notes"])
+
+
+def test_a_run_that_another_process_has_brought_to_its_end_meanwhile_is_not_gone_on_with(again, monkeypatch):
+    folder, carried_out = again
+
+    @contextmanager
+    def waited_for(path):
+        manifest = read_manifest(path) | {"status": "done"}
+        (path / MANIFEST).write_text(json.dumps(manifest))
+        with lock_run(path) as lock:
+            yield lock
+
+    monkeypatch.setattr("prism_mesa.runs.resume.lock_run", waited_for)
+    assert carried_out()[1] == [0, 1, 2, 3]
+    assert read_manifest(folder.parent / "one.broken-1")["status"] == "done"

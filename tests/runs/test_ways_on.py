@@ -1,0 +1,99 @@
+"""What is said of a run that came to no good end, and what stands of one that did."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from killed_runs import all_bytes, images
+from small_runs import small
+
+from prism_mesa import Reasoner, open_run, replay
+from prism_mesa.api.runs import resume, run
+from prism_mesa.errors import DataError, PrismWarning, RunError
+from prism_mesa.llm import factory
+from prism_mesa.params import nested
+from prism_mesa.runs import lifecycle
+from prism_mesa.runs.checkpoints.names import last_round
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.social import start_run
+
+QUIET = {"pictures": False}
+AGAIN = "starts it again, and asks nothing twice"
+
+
+def fails(done):
+    raise OSError(28, "No space left on device")
+
+
+def only(folder):
+    [found] = folder.iterdir()
+    return found
+
+
+def test_a_run_that_failed_without_a_checkpoint_says_how_it_starts_again(tmp_path):
+    out = tmp_path / "my results"
+    with pytest.raises(RunError, match=r"\(what was recorded is kept there; '.*'") as error:
+        run(small(), out=out, on_round=fails, **QUIET)
+    way_on = f"'prism resume \"{only(out)}\"' {AGAIN}"
+    assert str(error.value).endswith(f"; {way_on})")
+    with pytest.raises(DataError, match=re.escape(way_on)):
+        replay(only(out))
+    assert resume(only(out), **QUIET).status == "done"
+
+
+def test_a_run_that_failed_with_all_its_rounds_says_that_it_is_only_started_again_if_that_is_asked_for(tmp_path):
+    def useless(prompt):
+        return "no idea"
+
+    config = small(rounds=1, **{"agents.band": 0.3})
+    failed = run(config, out=tmp_path, reasoner=Reasoner(useless, attempts=1, max_fallback_share=0.0), **QUIET)
+    told = read_run(failed.run_dir)
+    assert (failed.status, told.is_over) == ("failed", True)
+    assert told.way_on == f"; resume(..., from_start=True) in Python, with what it was given there, {AGAIN}"
+    python = told.state.way_on(failed.run_dir, from_start=True)
+    assert python == f"'prism resume {failed.run_dir} --from-start' {AGAIN}"
+
+
+def test_a_run_that_is_done_is_so_although_its_checkpoints_cannot_be_removed(tmp_path, monkeypatch):
+    def refuse(run, after=-1):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(lifecycle, "forget", refuse)
+    said = r"^.*: its checkpoints could not be removed, and are of no use: Permission denied$"
+    with pytest.warns(PrismWarning, match=said):
+        result = run(small(rounds=3, checkpoint_every=1), out=tmp_path, **QUIET)
+    assert (result.status, open_run(result).status, last_round(result.run_dir)) == ("done", "done", 2)
+    assert resume(result, **QUIET).status == "done"
+
+
+def test_what_ledgers_call_a_run_goes_by_its_configuration_whatever_has_changed_in_it():
+    config = small(rounds=3, interventions=[{"at": 0, "set": {"feed.mode": "random"}}])
+    work = start_run(config)
+    before = work.scope()
+    work.model.step()
+    assert work.model.params.feed.mode == "random" != work.config.feed.mode
+    assert work.scope() == before
+    assert start_run(small(rounds=3)).scope() != before
+
+
+def test_why_the_rule_decides_is_told_of_a_run_that_went_on_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(factory, "embedded_fault", lambda file: "is not installed")
+    out = tmp_path / "out"
+    config = nested({**small(rounds=4, checkpoint_every=1), "reasoner": {"kind": "auto", "host": "http://127.0.0.1:9"}})
+    whole = run(config, out=out, on_round=images(out, tmp_path, (3,)), **QUIET)
+    assert "no Ollama" in whole.summary["decisions"]["note"]
+    result = resume(tmp_path / "killed-3", **QUIET)
+    assert result.summary["decisions"] == whole.summary["decisions"]
+    assert all_bytes(result) == all_bytes(whole)
+
+
+def test_a_path_that_a_shell_would_take_apart_is_in_quotes(tmp_path):
+    odd = tmp_path / "a $b"
+    shutil.copytree(only_killed(tmp_path), odd)
+    assert read_run(odd).way_on == f"; 'prism resume '{odd}'' {AGAIN}"
+
+
+def only_killed(folder):
+    run(small(rounds=2), out=folder / "out", on_round=images(folder / "out", folder, (1,)), **QUIET)
+    return Path(folder / "killed-1")

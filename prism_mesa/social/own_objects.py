@@ -10,6 +10,12 @@ from prism_mesa.social.params import SocialParams
 def objects_named(params: SocialParams) -> dict[str, str]:
     """Return what a configuration names as ``module:object``, by the dotted key that names it."""
     named = {"statechart.chart": params.statechart.chart}
+    modes = {"feed.mode": params.feed.mode}
+    modes |= {
+        f"interventions.{i}.set.feed.mode": str(one.set.get("feed.mode", ""))
+        for i, one in enumerate(params.interventions)
+    }
+    named |= {key: mode for key, mode in modes.items() if ":" in mode}
     named |= {f"attributes.{name}.function": own.function for name, own in params.attributes.items()}
     return {key: where for key, where in named.items() if where is not None}
 

@@ -22,6 +22,7 @@ from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
+from prism_mesa.social.own_feed import OwnFeed
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.prompt_interests import PromptInterests
@@ -120,6 +121,7 @@ class Platform(Restorable):
     prompt_interests: PromptInterests = field(init=False)
 
     odds: Odds = field(init=False)
+    own_feed: OwnFeed | None = field(init=False, default=None)
     posts: Posts = field(init=False)
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
@@ -245,6 +247,8 @@ class Platform(Restorable):
     def _settle(self) -> None:
         """Let the settings of this round hold, and make what is made from them."""
         self.params = self.params.at(self.round)
+        mode = self.params.feed.mode
+        self.own_feed = OwnFeed(mode, self.attributes.known) if ":" in mode else None
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60)
         self.posts.draw_appeal = self.odds.draw_appeal
 

@@ -178,7 +178,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # what is shown
     WithoutEffect(
-        "feed.x_algo.*", lambda k: k.p.feed.mode != "x_algo", "it is for feed.mode=x_algo, not {0.p.feed.mode}"
+        "feed.x_algo.*", lambda k: k.p.feed.ranking != "x_2023", "it is for feed.mode=x_2023, not {0.p.feed.mode}"
     ),
     _factor("out_of_network_factor", "out_of_network"),
     *(

@@ -53,6 +53,8 @@ class AgentColumns:
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if only the agent itself knows it."""
         population = self.platform.population
+        if name == "row":
+            return self.rows
         if name in _PLAIN:
             return getattr(population, name)[self.rows]
         if name in _DERIVED:

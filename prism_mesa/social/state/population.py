@@ -165,6 +165,10 @@ class Categories:
 
     __hash__ = None  # type: ignore[assignment]
 
+    def texts(self) -> npt.NDArray[np.str_]:
+        """Return the texts."""
+        return np.asarray(np.array([*self._names, ""])[self._codes])
+
 
 STATE_NAMES: Final = tuple(state.value for state in STATES)
 

@@ -24,8 +24,8 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now):
         if _root(posts, i) not in roots:
             roots.add(_root(posts, i))
             best.append(i)
-    if params.ranking == "x_2023":
-        best = _best_first(_less_of_one_author(best, scored, posts, params.x_algo))
+    if params.weights:
+        best = _best_first(_less_of_one_author(best, scored, posts, params.weights))
     return best[: params.size]
 
 
@@ -42,7 +42,7 @@ def _best_first(scored):
 def _drawn(reader, visible, posts, network, follows, params, streams, now):
     """Return the posts from outside its network that are drawn for a reader."""
     also, found = params.candidates, set()
-    n = also.out_of_network + (params.x_algo.out_of_network if params.ranking == "x_2023" else 0)
+    n = also.out_of_network + (params.weights.out_of_network if params.weights else 0)
     if not visible:
         return set()
     if n:
@@ -82,7 +82,7 @@ def _scores(reader, candidates, inside, population, posts, params, streams, now)
     if params.mode == "preference":
         return match.astype(float).tolist()
     relevances = relevance_of(match).tolist()
-    return [_predicted(i, r, i in inside, posts, params.x_algo) for i, r in zip(candidates, relevances, strict=True)]
+    return [_predicted(i, r, i in inside, posts, params.weights) for i, r in zip(candidates, relevances, strict=True)]
 
 
 def _predicted(post, relevance, is_inside, posts, w):

@@ -86,8 +86,8 @@ def scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scor
         return np.float64(match)
     relevance = relevance_at(match, scoring.unit_length)
     score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
-    if scoring.outsiders > 0:
-        score = lowered(score, scoring.outsider_factor if is_outsider else 1.0)
+    if is_outsider:
+        score = lowered(score, scoring.outsider_factor)
     return lowered(score, scoring.factor[local])
 
 

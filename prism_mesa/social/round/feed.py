@@ -32,7 +32,7 @@ type Scorer = Callable[[Int32, Int32], Scores]
 BLOCK: Final = 1 << 14
 """Readers that one thread takes at a time; not the result's business."""
 
-_MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE, "x_2023": X_ALGO}
+_MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE}
 _SMALL_BLOCK: Final = 1 << 11
 """The same, where the candidates of all of them are columns."""
 _NONE: Final = np.zeros(0)
@@ -100,12 +100,11 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outb
 def _scoring(
     outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
 ) -> Scoring:
-    own, is_x = params.x_algo, params.ranking == "x_2023"
-    also = params.candidates
+    also, own, is_x = params.candidates, params.weights or params.x_algo, params.weights is not None
     visible = np.arange(outbox.first, len(posts))
     good, bad = predicted(visible, posts, own) if is_x else (_NONE, 0.0)
     return Scoring(
-        mode=_MODES.get(params.ranking, GIVEN),
+        mode=X_ALGO if is_x else _MODES.get(params.mode, GIVEN),
         key=streams.key("feed order", now, 0),
         post_key=posts.key,
         interests=population.interests,

@@ -87,7 +87,7 @@ def branch(
     check_no_links(run.folder)
     _say_other_version(run)
     with nullcontext() if trust or run.whose == "own" else unsigned():
-        folder = new_folder(run.folder.parent if out is None else Path(out), config.name)
+        folder = new_folder(_beside(run.folder) if out is None else Path(out), config.name)
         with _removed_if_refused(folder, run.folder):
             _copy_before(run.folder, folder, at, _name_of(run, folder, config))
             _write_manifest(run, folder, config, at)
@@ -116,12 +116,17 @@ def _branched(run: RecordedRun, at: int, overrides: Overrides) -> Config:
     return validated(Config, {**values, "interventions": [one.model_dump() for one in held]}, "branch")
 
 
+def _beside(run: Path) -> Path:
+    """Return the folder in which a run lies, also if it is called `.` or `..`."""
+    return run.parent if run.name not in ("", "..") else run.resolve().parent
+
+
 def _say_other_version(run: RecordedRun) -> None:
     """Warn if other code made a run: this one repeats it where it goes on from no checkpoint."""
     if run.manifest.code != code_version():
         told = (
             f"{run.folder}: another version of PRISM made it: the rounds before the branch are repeated with this "
-            "version, and may not be those of the run (branch the branch instead: then both are of one version)"
+            "version, and may not be those of the run (a branch without settings is one to compare with)"
         )
         warnings.warn(shortened(told), PrismWarning, stacklevel=3)
 
@@ -179,7 +184,7 @@ def _write_manifest(run: RecordedRun, folder: Path, config: Config, at: int) -> 
     ended = ("error", "ended", "summary", "resumed", "branched_from")
     manifest = {key: value for key, value in read_manifest(run.folder).items() if key not in ended}
     manifest |= {"status": "interrupted", "started": wall_clock(), "config": config.model_dump(mode="json")}
-    manifest["branched_from"] = {"run": run.folder.name, "round": at, "code": run.manifest.code}
+    manifest["branched_from"] = {"run": run.folder.resolve().name, "round": at, "code": run.manifest.code}
     ReopenedFolder(folder, SOCIAL_TABLES, None).write_manifest(manifest)
 
 

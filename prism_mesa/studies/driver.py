@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.llm import Ledger
@@ -209,6 +209,7 @@ def _outcomes(
                 again = outcome.ending != "done" and tried < engine.attempts and not _is_reached(most, progress)
                 yield planned, job, outcome, again
                 if again:
+                    job = replace(job, spent=_spent(job.spent, outcome.facts))
                     waiting[pool.submit(run_supervised, job)] = planned, job, tried + 1
     finally:
         for future in waiting:
@@ -239,6 +240,11 @@ def _with_calls(outcome: Outcome, job: Job, folder: StudyFolder) -> Outcome:
     return replace(outcome, facts=outcome.facts | {"calls": calls})
 
 
+def _spent(*told: Mapping[str, Any]) -> dict[str, int]:
+    """Return the calls and tokens that attempts have told."""
+    return {name: sum(one.get(name) or 0 for one in told) for name in ("calls", "tokens")}
+
+
 def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: StudyFolder) -> Job:
     params = design.params
     config = _with_ledger(design.config_of(planned), design, folder)
@@ -254,6 +260,7 @@ def _job(planned: PlannedRun, entry: Entry | None, design: StudyDesign, folder: 
         folder=str(folder.runs.absolute()),
         path=tuple(dict.fromkeys(str(Path(place or ".").absolute()) for place in (*sys.path, "."))),
         limits=Limits(params.limits.seconds, params.limits.memory_gb),
+        spent=_spent({} if entry is None else entry.facts),
     )
 
 

@@ -195,6 +195,16 @@ def test_a_branch_of_a_run_of_another_version_is_said_to_repeat_it_with_this_one
     assert found.manifest["code"] == code_version()  # this one has none but rounds of this version
 
 
+def test_a_branch_of_the_folder_that_one_is_in_lies_beside_it_and_knows_its_name(parent, tmp_path, monkeypatch):
+    own = Path(shutil.copytree(parent[1], tmp_path / "results" / "own"))
+    before = sorted(own.iterdir())
+    monkeypatch.chdir(own)
+    found = branch(".", 6, out=None, **QUIET)
+    assert found.run_dir.resolve().parent == tmp_path / "results"
+    assert read_manifest(found.run_dir)["branched_from"]["run"] == "own"
+    assert sorted(own.iterdir()) == before
+
+
 def test_nations_have_no_branches(tmp_path):
     nations = run_economy({"rounds": 2}, out=tmp_path, **QUIET)
     with pytest.raises(ConfigError, match="is a run of nations"):

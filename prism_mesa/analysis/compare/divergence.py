@@ -167,15 +167,17 @@ def _compared(sides: _Sides, table: str) -> TableCompared:
         lacks = sides.other if has_table(sides.base, table) else sides.base
         return TableCompared(table, None, f"{lacks.name} has none")
     if table not in TIMED and not sides.whole:
-        return TableCompared(table, None, "is of whole runs, and one has other rounds")
-    note, agents = _sampled(sides, table)
+        return TableCompared(table, None, "is of whole runs, and one has other rounds, or a part of one")
+    note, who = _sampled(sides, table)
+    if who is None and _share(sides.base, table) != _share(sides.other, table):
+        return TableCompared(table, None, note)
     if same_bytes(sides.base, sides.other, table):
         return TableCompared(table, True, note=note)
     columns = sides.columns(table)
     if table not in TIMED:
         return _of_whole_runs(sides, table, columns)
     settled = [name for name in columns if name in (TIMED[table].settled or columns)]
-    rows = sides.first(table, settled, _only(sides, table, agents))
+    rows = sides.first(table, settled, _only(sides, table, who))
     if rows is not None:
         found = _divergence(sides, table, rows, settled)
         return TableCompared(table, False, f"differs from {_when(found)} on", note, found)
@@ -214,8 +216,10 @@ def _divergence(sides: _Sides, table: str, rows: DifferentRows, columns: Sequenc
     moment = min(moments)
     if max(moments) != moment and not (table == "posts" and moments[0][0] == moments[-1][0]):
         base, other = (row if row is not None and moment_of(table, row) == moment else None for row in (base, other))
-    apart = _apart(base, other, columns) if base is not None and other is not None else ()
     own = TIMED[table]
+    if own.nation and base is not None and other is not None and base.get(own.nation) != other.get(own.nation):
+        other = None  # they stand in another order there
+    apart = _apart(base, other, columns) if base is not None and other is not None else ()
     row: Mapping[str, Any] = base or other or {}
     agent = int(moment[2]) if own.agent and isfinite(moment[2]) else None
     name = str(row.get(own.nation, "")) if own.nation else _name(sides, agent)
@@ -233,22 +237,29 @@ def _name(sides: _Sides, agent: int | None) -> str:
     return found.pop() if len(found) == 1 else ""
 
 
-def _only(sides: _Sides, table: str, agents: pa.Array | None) -> Callable[[pa.RecordBatch], pa.RecordBatch] | None:
-    """Return what keeps the rows of the rounds that are compared, and of agents that both recorded."""
-    if sides.whole and agents is None:
+def _only(sides: _Sides, table: str, who: pa.Array | None) -> Callable[[pa.RecordBatch], pa.RecordBatch] | None:
+    """Return what keeps the rows of the rounds that are compared, and of agents or nations that both have."""
+    if sides.whole and who is None:
         return None
 
     def kept(batch: pa.RecordBatch) -> pa.RecordBatch:
         mask = pc.less(batch.column("round"), sides.rounds)
-        if agents is not None:
-            mask = pc.and_(mask, pc.is_in(batch.column(TIMED[table].agent), value_set=agents))
+        if who is not None:
+            names = batch.column(TIMED[table].agent or TIMED[table].nation)
+            names = names.dictionary_decode() if pa.types.is_dictionary(names.type) else names
+            mask = pc.and_(mask, pc.is_in(names, value_set=who.cast(names.type)))
         return batch.filter(mask)
 
     return kept
 
 
 def _sampled(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
-    """Return what is to be known of a table that is a sample, and the agents that both recorded; None of all."""
+    """Return what is to be known of a table of which a part is compared, and the agents or nations of that part.
+
+    These are None where all are, or where it is not known who is in a sample.
+    """
+    if table in TIMED and TIMED[table].nation:
+        return _nations_of_both(sides)
     shares = [_share(run, table) for run in (sides.base, sides.other)]
     if min(shares) >= 1:
         return "", None
@@ -260,6 +271,16 @@ def _sampled(sides: _Sides, table: str) -> tuple[str, pa.Array | None]:
     both = masks[0][:n] & masks[1][:n]
     rows = pa.array(both.nonzero()[0])
     return f"holds {len(rows):,} of {n:,} agents: of the others nothing is known", rows
+
+
+def _nations_of_both(sides: _Sides) -> tuple[str, pa.Array | None]:
+    if not sides.have("nations"):
+        return "", None
+    names = [read_table(run, "nations", ["name"])["name"].astype(str).tolist() for run in (sides.base, sides.other)]
+    if names[0] == names[1]:
+        return "", None
+    both = [name for name in names[0] if name in names[1]]
+    return f"is compared for the nations that both have: {', '.join(both)}", pa.array(both, pa.string())
 
 
 def _share(run: Path, table: str) -> float:

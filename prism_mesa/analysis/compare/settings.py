@@ -73,6 +73,7 @@ def facts_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> list
         packages, llm = manifest.get("packages"), manifest.get("llm")
         told = {f"version of {name}": value for name, value in packages.items()} if isinstance(packages, dict) else {}
         told |= {"git revision": manifest.get("git"), "version of python": manifest.get("python")}
+        told |= {"code of PRISM": manifest.get("code"), "content of input files": manifest.get("inputs")}
         told |= {"decided by": manifest.get("decided_by")}
         told |= {"digest of the LLM": llm.get("digest")} if isinstance(llm, dict) else {}
         sides.append(told | {"given in Python": manifest.get("made_in_python")})

@@ -19,7 +19,7 @@ from prism_mesa.analysis.compare.settings import (
     first_free_round,
     settings_that_differ,
 )
-from prism_mesa.errors import counted
+from prism_mesa.errors import DataError, counted
 from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.differences import measure_differences, round_differences
 from prism_mesa.studies.comparison.pairs import Given, OneRun, Pairs, pairs_of
@@ -95,8 +95,9 @@ def compare_runs(
     notes = list(pairs.notes)
     left, right = pairs.base[0], pairs.other[0]
     settings = _settings(pairs, notes)
+    rounds = _rounds(pairs, notes)
     found = tuple(
-        divergences(one.folder, two.folder, pairs.rounds, whole=one.rounds == two.rounds == pairs.rounds)
+        divergences(one.folder, two.folder, pairs.rounds, whole=all(_is_whole(run, pairs.rounds) for run in (one, two)))
         for one, two in zip(pairs.base, pairs.other, strict=True)
     )
     diverged, first = _earliest(found)
@@ -111,7 +112,7 @@ def compare_runs(
         pairs=pairs,
         settings=pd.DataFrame([vars(one) for one in settings], columns=["key", "base", "other"], dtype=object),
         measures=_measures(pairs, measures, notes, trust),
-        rounds=_rounds(pairs, notes),
+        rounds=rounds,
         divergences=found,
         first_divergence=first,
         diverged=diverged,
@@ -120,6 +121,10 @@ def compare_runs(
         free_from=free_from,
         notes=tuple(notes),
     )
+
+
+def _is_whole(run: OneRun, rounds: int) -> bool:
+    return run.rounds == rounds and not run.broken
 
 
 def _settings(pairs: Pairs, notes: list[str]) -> list[Setting]:
@@ -170,6 +175,10 @@ def _measures(pairs: Pairs, names: Sequence[str] | None, notes: list[str], trust
     n = len(pairs.base)
     table = measure_differences(common, _values(found[:n], common), _values(found[n:], common))
     undefined = table["measure"][table["n"] == 0]
+    by_run = [one.values for one in found]
+    if some := {name for name in undefined if names or any(isfinite(of[name]) for of in by_run)}:
+        where = "for no pair" if names else "for one side only"
+        notes.append(f"{counted(len(some), 'measure')} left out, as defined {where} ({_some(some)})")
     return table[~table["measure"].isin(undefined)].reset_index(drop=True)
 
 
@@ -178,11 +187,17 @@ def _values(found: Sequence[Measured], names: Sequence[str]) -> Floats:
 
 
 def _rounds(pairs: Pairs, notes: list[str]) -> pd.DataFrame:
-    """Return the differences of rounds, for the columns that all runs have."""
+    """Return the differences of rounds, for the columns that all runs have.
+
+    Raises:
+        DataError: If runs of nations have none in common.
+    """
     found = [per_round(run, pairs.rounds) for run in (*pairs.base, *pairs.other)]
     common: list[Series] = [one for one in found[0][0] if all(one in columns for columns, _ in found)]
     if pairs.of_nations:
         alone = {nation for columns, _ in found for _, nation in columns} - {nation for _, nation in common}
+        if not common:
+            raise DataError(f"{pairs.base[0].folder} and others have no nation in common ({_some(alone)})")
         if alone:
             notes.append(f"nations that not all runs have are left out: {_some(alone)}")
     values = [of[:, [columns.index(one) for one in common]] for columns, of in found]

@@ -17,6 +17,10 @@ type Given = RunResult | str | os.PathLike[str] | Sequence[RunResult | str | os.
 
 MOST_PAIRS: Final = 10_000
 _MOST_NAMED: Final = 4
+_APART: Final = ("seed", "name", "threads", "checkpoint_every")
+"""Keys in which runs of one side may differ."""
+_BEFORE_ROUNDS: Final = {"posts": "written", "decisions": "round"}
+"""Of a platform and of nations: the table that gets rows before a round is done, and the column of that round."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +32,14 @@ class OneRun:
         manifest: What its manifest says, checked.
         facts: The same as it stands there.
         rounds: Rounds or quarters that its tables hold.
+        broken: Whether it was broken off within a round: some tables have rows of that, and whole ones count them.
     """
 
     folder: Path
     manifest: Manifest
     facts: dict[str, Any]
     rounds: int
+    broken: bool
 
     @property
     def name(self) -> str:
@@ -65,7 +71,7 @@ class Pairs:
     @property
     def whole(self) -> bool:
         """Whether all runs have exactly the rounds that are compared."""
-        return all(run.rounds == self.rounds for run in (*self.base, *self.other))
+        return all(run.rounds == self.rounds and not run.broken for run in (*self.base, *self.other))
 
     @property
     def seeds(self) -> tuple[int | None, ...]:
@@ -107,7 +113,7 @@ def sides_by_settings(runs: Sequence[RunResult | str | os.PathLike[str]]) -> tup
     found: dict[str, list[Path]] = {}
     for folder in folders:
         config = dict(read_run(folder).manifest.config or {})
-        told = {key: value for key, value in config.items() if key not in ("seed", "name")}
+        told = {key: value for key, value in config.items() if key not in _APART}
         branched = read_manifest(folder).get("branched_from") is not None
         found.setdefault(json.dumps([told, branched], sort_keys=True, default=str), []).append(folder)
     if len(found) != 2:
@@ -163,7 +169,15 @@ def _opened(folder: Path) -> OneRun:
             raise DataError(
                 f"{folder}: table {table!r} is damaged: it has round {rounds - 1:,} in {len(column):,} rows"
             )
-    return OneRun(folder, run.manifest, read_manifest(folder), rounds)
+    broken = run.manifest.status != "done" and any(_goes_beyond(folder, *of, rounds) for of in _BEFORE_ROUNDS.items())
+    return OneRun(folder, run.manifest, read_manifest(folder), rounds, broken)
+
+
+def _goes_beyond(folder: Path, table: str, column: str, rounds: int) -> bool:
+    """Return whether a table has rows of a later round than those that are done."""
+    if not has_table(folder, table):
+        return False
+    return bool((read_table(folder, table, [column])[column] >= rounds).any())
 
 
 def _check_sides(left: Sequence[OneRun], right: Sequence[OneRun]) -> None:
@@ -180,7 +194,7 @@ def _check_sides(left: Sequence[OneRun], right: Sequence[OneRun]) -> None:
 
 def _by_seed(left: Sequence[OneRun], right: Sequence[OneRun], notes: list[str]) -> list[tuple[OneRun, OneRun]]:
     ours, theirs = _seeds(left), _seeds(right)
-    both = [seed for seed in ours if seed in theirs]
+    both = [seed for seed in ours if seed in theirs and seed is not None]
     if not both:
         told = [_named([str(seed) for seed in side]) for side in (ours, theirs)]
         raise DataError(f"no seed is on both sides, by which runs are paired (seeds: {told[0]}; and {told[1]})")
@@ -209,6 +223,8 @@ def _unequal_lengths(base: Sequence[OneRun], other: Sequence[OneRun], rounds: in
         if run.manifest.planned is not None and run.rounds < run.manifest.planned
     ]
     found = [f"not come to an end: {_named(early)}"] if early else []
+    if broken := [run.name for run in runs if run.broken]:
+        found.append(f"broken off within a round, so that no whole runs are compared: {_named(broken)}")
     if any(run.rounds != rounds for run in runs):
         most = max(run.rounds for run in runs)
         found.append(f"they have {rounds} to {most} {what}: the first {rounds} are compared, and no whole runs")

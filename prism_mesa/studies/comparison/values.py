@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
-from prism_mesa.errors import PrismError
+from prism_mesa.errors import ConfigError, PrismError, did_you_mean
 from prism_mesa.runs.run_files import columns_of, read_table
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
 from prism_mesa.streams import Floats
@@ -51,7 +51,13 @@ def measures_of(run: OneRun, names: Sequence[str] | None, rounds: int, *, trust:
     """
     if run.manifest.of_nations:
         found = mean_over_quarters(run, rounds)
-        return Measured({name: found[name] for name in (names or found) if name in found}, {})
+        if unknown := [name for name in names or () if name not in found]:
+            known = sorted({name.partition(" of ")[0] for name in found})
+            raise ConfigError(
+                f"measures: {unknown[0]!r}: {run.folder} has none of that name (INDICATOR of NATION, {LOSS}; "
+                f"indicators: {', '.join(known)}).{did_you_mean(unknown[0], found)}"
+            )
+        return Measured({name: found[name] for name in names or found}, {})
     finished = finished_run(run.folder, trust=trust)
     finished = replace(finished, table=cache(finished.table), follows=cache(finished.follows))
     values: dict[str, float] = {}

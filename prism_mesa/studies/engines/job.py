@@ -30,6 +30,8 @@ class Job:
         folder: Parent folder of the run's own, which is ``folder/run``.
         path: Folders in which modules of the user's own are looked for, after everything installed.
         limits: What it may take.
+        spent: Calls and tokens of an LLM that attempts before this one have told: one that goes on does not tell them
+            again.
     """
 
     run: str
@@ -40,6 +42,7 @@ class Job:
     folder: str = "."
     path: tuple[str, ...] = ()
     limits: Limits = field(default_factory=Limits)
+    spent: dict[str, int] = field(default_factory=dict)
 
 
 type Ending = Literal["done", "raised", "timeout", "memory", "killed"]

@@ -14,11 +14,13 @@ import pandas as pd
 import pyarrow as pa
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError, printable, shortened
+from prism_mesa.llm import Ledger
 from prism_mesa.runs.config import Config, make_config
 from prism_mesa.runs.lifecycle import RunBrokenError
 from prism_mesa.runs.process.machine import peak_memory_mb
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.resume import go_on_in
+from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import PlatformRun, start_run
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.social.world.kept import KeptWorld
@@ -82,11 +84,13 @@ class _Made:
     Attributes:
         runs: What has been made; the last one counts.
         cpu_s: What that took.
+        told: Of what it spent, what attempts before this one have told already.
     """
 
     def __init__(self) -> None:
         self.runs: list[PlatformRun] = []
         self.cpu_s = 0.0
+        self.told: dict[str, int] = {}
 
     def __call__(self, config: Config, world: KeptWorld | None = None) -> PlatformRun:
         """Make the run."""
@@ -106,6 +110,7 @@ class _Made:
         who = [asked for work in self.runs for asked in (work.asked, work.model.writer) if asked is not None]
         kinds = {"calls": ("calls",), "tokens": ("prompt_tokens", "completion_tokens")}
         spent = {name: sum(one.usage[kind] for one in who for kind in counts) for name, counts in kinds.items()}
+        spent = {name: max(0, n - self.told.get(name, 0)) for name, n in spent.items()}
         return spent | {"model_cpu_s": self.cpu_s + sum(sum(work.watch.rounds) for work in self.runs)}
 
 
@@ -117,9 +122,29 @@ def _kept(job: Job, config: Config, made: _Made) -> tuple[Mapping[str, Any], _Ta
 
     A run that was killed after a checkpoint goes on from there.
     """
-    result = go_on_in(Path(job.folder) / job.run, config, partial(made, config))
-    result = result or made(config).keep(job.folder, job.run, dated=False)
+    folder = Path(job.folder) / job.run
+    made.told = _told_of(folder, job.spent)
+    result = go_on_in(folder, config, partial(made, config))
+    if result is None:
+        made.told = {}
+        result = made(config).keep(job.folder, job.run, dated=False)
     return result.summary, result.table
+
+
+def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
+    """Return what of the calls and tokens that have been told the ledger in a run's folder knows: it counts them too.
+
+    Those of attempts in folders that were moved aside are not in it.
+    """
+    if not any(told.values()) or not (folder / LEDGER).is_file():
+        return {}
+    try:
+        with Ledger(folder / LEDGER, read_only=True) as ledger:
+            calls = sum(row.attempts for row in ledger.asked())
+            tokens = sum(answer.prompt_tokens + answer.completion_tokens for answer in ledger.answers())
+    except DataError:
+        return {}
+    return {name: min(told.get(name, 0), n) for name, n in (("calls", calls), ("tokens", tokens))}
 
 
 def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:

@@ -170,6 +170,32 @@ def test_calls_of_a_run_that_fails_are_told(tmp_path, keep, monkeypatch):
     assert unmeasured.facts["by_source"]["llm"] > 0
 
 
+def test_calls_that_an_attempt_has_told_are_not_told_again_by_the_one_that_goes_on(tmp_path, monkeypatch):
+    step, steps = SocialModel.step, []
+
+    def breaks(model):
+        step(model)
+        steps.append(model)
+        if len(steps) == 2:
+            raise RuntimeError("no more")
+
+    with StandIn(slots=8) as server:
+        config = SMALL | {"rounds": 3, "checkpoint_every": 1, "reasoner": {"kind": "ollama", "host": server.url}}
+        whole = carry_out(Job("whole", config, (), folder=str(tmp_path)))
+        for spent_is_known in (True, False):
+            job = Job(f"one-{spent_is_known}", config, (), folder=str(tmp_path))
+            steps.clear()
+            with monkeypatch.context() as patch:
+                patch.setattr(SocialModel, "step", breaks)
+                first = carry_out(job)
+            told = {name: first.facts[name] for name in ("calls", "tokens")}
+            again = carry_out(replace(job, spent=told if spent_is_known else {}))
+            assert (first.ending, again.ending, len(steps)) == ("raised", "done", 2)
+            for name, n in told.items():
+                assert 0 < n < whole.facts[name]
+                assert again.facts[name] + (n if spent_is_known else 0) == whole.facts[name]
+
+
 OWN = """
 def raises(run): raise ValueError("no such luck")
 def nothing(run): return float("nan")

@@ -8,7 +8,7 @@ from typing import Final
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
-from prism_mesa.social.own_objects import load_object
+from prism_mesa.social.own.objects import load_object
 from prism_mesa.statechart import (
     ANY,
     TIMEOUT,

@@ -32,7 +32,7 @@ def scorer_of(platform: Platform) -> Callable[[Int32, Int32], npt.NDArray[np.flo
 class CandidateColumns(PostColumns):
     """Candidates before readers, with what only a feed reads of them.
 
-    `age` is in rounds, `in_network` whether the reader follows the author, `author_x` the author's attribute x.
+    `age` is in rounds, `in_network` whether the reader follows the author, names after ``author_`` are attributes of the author.
     """
 
     def column(self, name: str) -> Any:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, Post
 from prism_mesa.errors import ConfigError, shortened
-from prism_mesa.social.own_objects import load_object
+from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.attributes import Attribute, Attributes, Floats, in_words
 from prism_mesa.social.state.network import FollowNetwork

@@ -149,6 +149,18 @@ def _entities(config: Config) -> Section:
     return Section("odd-entities", "2. Entities, state variables, and scales", blocks)
 
 
+def _candidates(config: Config) -> str:
+    """Return what feeds are made of beside posts of followed agents, in words; nothing if they are not."""
+    kinds = (
+        ("out_of_network", "drawn from outside the network"),
+        ("two_hops", "from two hops away"),
+        ("trending", "trending"),
+    )
+    own = config.feed.candidates
+    told = [f"{getattr(own, key)} {said}" for key, said in kinds if getattr(own, key)]
+    return f", with up to {', '.join(told)}" if told else ""
+
+
 def _declared(config: Config, of: str) -> tuple[tuple[Words, Words], ...]:
     """Return the attributes that the configuration declares, and where their values come from."""
     own = {name: params for name, params in config.attributes.items() if params.of == of}
@@ -233,7 +245,7 @@ def _submodels(config: Config, varied: Collection[str]) -> Section:
         (
             "Feed",
             f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not "
-            f"read: {FEEDS.get(config.feed.mode, f'in the order of {config.feed.mode}')}",
+            f"read: {FEEDS.get(config.feed.mode, f'in the order of {config.feed.mode}')}{_candidates(config)}",
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
         (

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.errors import ConfigError, shortened
-from prism_mesa.social.own_objects import load_object
+from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.posts import COUNTED
 from prism_mesa.social.world.attributes import Columns
@@ -29,7 +29,7 @@ _OF_POSTS: Final = ("post_id", "relevance", "utility", "kind", *COUNTED, "round"
 
 
 def readable(declared: Attributes) -> tuple[str, ...]:
-    """Return what feeds can read of a reader (`agent.x`) and of a candidate (`post.x`)."""
+    """Return what feeds can read of a reader (fields of `agent`) and of a candidate (`post`)."""
     agents = [*_OF_AGENTS, *declared.agents]
     posts = [*_OF_POSTS, *declared.posts, *(f"author_{name}" for name in declared.agents)]
     return (*(f"agent.{name}" for name in agents), *(f"post.{name}" for name in posts))

@@ -32,6 +32,7 @@ class Post:
         likes: Counted for the root; so are replies and reshares.
         velocity: Engagements with the root in the last `feed.velocity_window` rounds.
         media_type: image, video, link, ..., or an empty string.
+        about: What prompts tell of its attributes (`attributes`), in words.
         words: What the author of a reply or reshare says itself; empty if nothing. It stands in `text` too.
     """
 
@@ -53,6 +54,7 @@ class Post:
     media_type: str = ""
     media_description: str = ""
     words: str = ""
+    about: str = ""
 
     def __post_init__(self) -> None:
         if isnan(self.utility):

@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 
+from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.social.state.posts import REPLY, matches, relevance_of
 
 
@@ -15,7 +16,7 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now):
     follows = set(network.followees(reader).tolist())
     visible = [i for i in range(len(posts)) if now - params.window < posts.round[i] <= now]
     inside = {i for i in visible if int(posts.author[i]) in follows}
-    shown = inside | _drawn(reader, visible, posts, follows, params, streams, now)
+    shown = inside | _drawn(reader, visible, posts, network, follows, params, streams, now)
     fresh = [i for i in sorted(shown) if _root(posts, i) not in seen and int(posts.author[_root(posts, i)]) != reader]
     scored = dict(zip(fresh, _scores(reader, fresh, inside, population, posts, params, streams, now), strict=True))
     best, roots = [], set()
@@ -23,8 +24,8 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now):
         if _root(posts, i) not in roots:
             roots.add(_root(posts, i))
             best.append(i)
-    if params.mode == "x_algo":
-        best = _best_first(_less_of_one_author(best, scored, posts, params.x_algo))
+    if params.weights:
+        best = _best_first(_less_of_one_author(best, scored, posts, params.weights))
     return best[: params.size]
 
 
@@ -38,13 +39,37 @@ def _best_first(scored):
         return sorted(scored, key=lambda post: (float(np.float32(scored[post])), post), reverse=True)
 
 
-def _drawn(reader, visible, posts, follows, params, streams, now):
+def _drawn(reader, visible, posts, network, follows, params, streams, now):
     """Return the posts from outside its network that are drawn for a reader."""
-    n = params.x_algo.out_of_network if params.mode == "x_algo" and visible else 0
-    if not n:
+    also, found = params.candidates, set()
+    n = also.out_of_network + (params.weights.out_of_network if params.weights else 0)
+    if not visible:
         return set()
-    places = streams.integers("out of network", reader, len(visible), round_=now, index=np.arange(n)).tolist()
-    return {visible[k] for k in places if int(posts.author[visible[k]]) not in follows | {reader}}
+    if n:
+        places = streams.integers("out of network", reader, len(visible), round_=now, index=np.arange(n)).tolist()
+        found |= {visible[k] for k in places}
+    for draw in range(also.two_hops):
+        found |= _of_two_hops(draw, reader, visible, posts, network, streams, now)
+    roots = [i for i in visible if _root(posts, i) == i and posts.velocity[i] > 0]
+    found |= set(sorted(roots, key=lambda i: (int(posts.velocity[i]), i), reverse=True)[: also.trending])
+    return {i for i in found if int(posts.author[i]) not in follows | {reader}}
+
+
+def _of_two_hops(draw, reader, visible, posts, network, streams, now):
+    """Return a post of somebody whom somebody follows whom the reader follows, each drawn evenly; or none."""
+    at = reader
+    for hop in range(2):
+        known = network.followees(at).tolist()
+        if not known:
+            return set()
+        at = known[_place(draw, reader, hop, len(known), streams, now)]
+    wrote = [i for i in visible if int(posts.author[i]) == at]
+    return {wrote[_place(draw, reader, 2, len(wrote), streams, now)]} if wrote else set()
+
+
+def _place(draw, reader, step, n, streams, now):
+    key = np.uint64(mixed(np.uint64(mixed(streams.key("two hops", now, 0), np.uint64(draw))), np.uint64(reader)))
+    return int(unit(np.uint64(mixed(key, np.uint64(step)))) * n)
 
 
 def _scores(reader, candidates, inside, population, posts, params, streams, now):
@@ -57,7 +82,7 @@ def _scores(reader, candidates, inside, population, posts, params, streams, now)
     if params.mode == "preference":
         return match.astype(float).tolist()
     relevances = relevance_of(match).tolist()
-    return [_predicted(i, r, i in inside, posts, params.x_algo) for i, r in zip(candidates, relevances, strict=True)]
+    return [_predicted(i, r, i in inside, posts, params.weights) for i, r in zip(candidates, relevances, strict=True)]
 
 
 def _predicted(post, relevance, is_inside, posts, w):

@@ -160,10 +160,11 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
     """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
     from prism_mesa.social.behavior import FIRED, chosen_chart
     from prism_mesa.social.chart_checks import READABLE
+    from prism_mesa.social.state.attributes import Attributes
 
     config = configured(arguments)
     drawn = chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
-    findings = drawn.check(FIRED, READABLE)
+    findings = drawn.check(FIRED, READABLE | Attributes(config.attributes).fields)
     picture, text = _draw_chart(drawn, out)
     errors = [finding for finding in findings if finding.level == "error"]
     if as_json:

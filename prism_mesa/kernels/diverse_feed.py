@@ -1,15 +1,15 @@
-"""Ranking feeds with posts from outside, and with fewer of one author (`X_ALGO`)."""
+"""Ranking feeds with posts from outside the network, and with fewer of one author."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.candidates import NOBODY, extra_of, n_extras, place_in_outbox
 from prism_mesa.kernels.compiling import kernel
-from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.ordering import by_key, is_among
 from prism_mesa.kernels.outbox import BITS_33, LOWER, Outbox, place_of_root, writer_of
-from prism_mesa.kernels.scoring import Scoring, lowered, scored, sort_key
+from prism_mesa.kernels.scoring import GIVEN, Scoring, lowered, scored, sort_key
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
@@ -34,6 +34,7 @@ def _best_diverse(
     feed: Int32,
     met: Int64,
     turn: Any,
+    given_at: Any,
 ) -> Any:
     """Write the best of a reader's candidates and of posts from outside into its feed; return how many there are.
 
@@ -42,31 +43,36 @@ def _best_diverse(
     nothing is cleared between readers.
     """
     n_visible = outbox.n
-    most += scoring.outsiders
+    more = n_extras(scoring)
+    most += more
     score, key = np.empty(most, np.float64), np.empty(most, np.uint64)
     local, root, writer = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
-    n = 0
+    n, at = 0, np.int64(given_at)
     for i in range(first_author, last_author):
         for place in range(begin[i], begin[i] + count[i]):
             local[n], root[n] = np.int64(outbox.item[place] >> BITS_33), np.int64(outbox.item[place] & LOWER)
+            at += 1
             if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
                 continue
             writer[n] = scoring.author[outbox.first + local[n]]
-            score[n] = scored(reader, local[n], False, outbox.first, scoring)
+            if scoring.mode == GIVEN:
+                score[n] = scoring.given[at - 1]
+            else:
+                score[n] = scored(reader, local[n], False, outbox.first, scoring)
             n += 1
-    for draw in range(scoring.outsiders):
-        u = unit(mixed(mixed(scoring.outsider_key, np.uint64(draw)), np.uint64(reader)))
-        drawn = np.int64(u * n_visible)
-        author = scoring.author[outbox.first + drawn]
-        if author == reader or is_among(indices, indptr[reader], indptr[reader + 1], author):
+    for number in range(more):
+        drawn = extra_of(number, reader, outbox, scoring, indptr, indices)
+        at += 1
+        if drawn == NOBODY:
             continue
-        place = outbox.start[writer_of(outbox.wrote, outbox.writers, author)]
-        while np.int64(outbox.item[place] >> BITS_33) != drawn:
-            place += 1
+        author = scoring.author[outbox.first + drawn]
+        place = place_in_outbox(drawn, author, outbox)
         local[n], root[n], writer[n] = drawn, np.int64(outbox.item[place] & LOWER), author
         if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
             continue
-        score[n] = scored(reader, drawn, True, outbox.first, scoring)
+        score[n] = (
+            scoring.given[at - 1] if scoring.mode == GIVEN else scored(reader, drawn, True, outbox.first, scoring)
+        )
         n += 1
     for i in range(n):
         key[i] = sort_key(score[i], local[i])
@@ -115,6 +121,7 @@ def rank_diverse(
     n_feed: npt.NDArray[np.uint16],
     met: Int64,
     turn: Any,
+    given_at: Any,
 ) -> Any:
     """Write the feeds of a block of readers, with posts from outside and fewer of one author.
 
@@ -142,7 +149,9 @@ def rank_diverse(
             feed,
             met,
             turn,
+            given_at,
         )
-        turn += item_ends[j] - before + scoring.outsiders + 1
+        given_at += item_ends[j] - before + n_extras(scoring)
+        turn += item_ends[j] - before + n_extras(scoring) + 1
         at, before = ends[j], item_ends[j]
     return turn

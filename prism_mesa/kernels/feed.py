@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.candidates import n_extras
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.diverse_feed import rank_diverse
 from prism_mesa.kernels.ordering import DIGITS, FEW, show
@@ -170,7 +171,10 @@ def rank(
     n_visible, old_roots = outbox.n, outbox.old_roots
     n_roots = n_visible + len(old_roots)
     mark, turn = np.empty(0, np.int32), np.int64(1)
-    met, met_turn = np.zeros((2, n_roots if mode == X_ALGO else 0), np.int64), np.int64(1)
+    more = n_extras(scoring)
+    is_diverse = mode == X_ALGO or more > 0
+    met, met_turn = np.zeros((2, n_roots if is_diverse else 0), np.int64), np.int64(1)
+    given_at = np.int64(0)
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
     authors, begin, count = np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32), np.empty(1 << 12, np.int32)
     for first in range(0, len(readers), READERS):
@@ -208,7 +212,7 @@ def rank(
                 np.empty(2 * total, np.uint64),
                 np.empty(2 * total, np.int32),
             )
-        if mode == X_ALGO:
+        if is_diverse:
             met_turn = rank_diverse(
                 readers,
                 first,
@@ -226,10 +230,13 @@ def rank(
                 n_feed,
                 met,
                 met_turn,
+                given_at,
             )
+            given_at += total + n * more
             continue
         if mode != CHRONOLOGICAL:
-            score_block(readers, first, ends[:n], begin, count, keys, outbox, scoring)
+            score_block(readers, first, ends[:n], begin, count, keys, outbox, scoring, given_at)
+            given_at += total
         at, before = np.int64(0), np.int64(0)
         for j in range(n):
             reader = readers[first + j]

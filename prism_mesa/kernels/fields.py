@@ -22,6 +22,9 @@ POST_FIELDS: Final = (
 FIELD_NAMES: Final = (*(f"agent.{name}" for name in AGENT_FIELDS), *(f"post.{name}" for name in POST_FIELDS))
 """What programs can read; the place of a name in here is its register."""
 
+N_FIELDS: Final = len(FIELD_NAMES)
+"""Registers from here on are for what a user declares: attributes of agents, and then of posts."""
+
 THRESHOLD, TIMEOUT, ACTIVITY, POST_RATE, WAITED, SCRIPTED, UNREAD, STATE, ACTION, LOW, HIGH, TRAITS = range(12)
 _FIRST_POST: Final = len(AGENT_FIELDS)
 ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, ROUND, AUTHOR, ROOT = range(
@@ -40,8 +43,12 @@ def load_post(
     interests: npt.NDArray[np.int8],
     posts: PostTable,
     unit_length: float,
+    first_attribute: Any,
 ) -> None:
-    """Put what guards read of a post into the registers, but for its utility; its counters are its root's."""
+    """Put what guards read of a post into the registers, but for its utility; its counters are its root's.
+
+    Registers from `first_attribute` on are for the attributes of posts.
+    """
     match = np.int64(matches[row])
     if post != current:
         match = match_of(interests, posts.vectors, row, posts.text_id[post])
@@ -62,3 +69,5 @@ def load_post(
         register[RESHARES] = posts.reshares[root]
         register[IMPRESSIONS] = posts.impressions[root]
         register[VELOCITY] = posts.velocity[root]
+    for place in range(posts.attributes.shape[1]):
+        register[first_attribute + place] = posts.attributes[post, place]

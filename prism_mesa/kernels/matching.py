@@ -51,3 +51,17 @@ def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row
 def relevance_at(match: Any, unit_length: float) -> float:
     """Return a similarity as relevance, 0..1 (`social.state.posts.relevance_of`)."""
     return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)
+
+
+@kernel
+def match_pairs(
+    rows: npt.NDArray[np.int32],
+    posts: npt.NDArray[np.int32],
+    interests: npt.NDArray[np.int8],
+    text_id: npt.NDArray[np.int32],
+    vectors: npt.NDArray[np.int8],
+    out: npt.NDArray[np.int16],
+) -> None:
+    """Write into `out` the similarity of each agent's interests and the post before it."""
+    for i in range(len(rows)):
+        out[i] = match_of(interests, vectors, rows[i], text_id[posts[i]])

@@ -15,24 +15,27 @@ type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
 type Floats = npt.NDArray[np.float64]
 
-RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO = range(4)
+RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO, GIVEN = range(5)
 
 
 class Scoring(NamedTuple):
     """What posts are ranked by.
 
     Attributes:
-        mode: `RANDOM`, `CHRONOLOGICAL`, `PREFERENCE` or `X_ALGO`.
+        mode: `RANDOM`, `CHRONOLOGICAL`, `PREFERENCE`, `X_ALGO`, or `GIVEN`.
         key: Of the draws of the feed's order (random), with round and tick mixed in.
         post_key: Keys of all posts.
         interests: Of all agents; `text_id` of all posts, `vectors` of all texts.
         unit_length: Similarity of two equal topic vectors.
-        outsiders: Posts drawn from the whole platform for each reader (x_algo); `outsider_key` of these draws.
+        outsiders: Posts drawn from the whole platform for each reader; `outsider_key` of these draws.
+        two_hops: Posts drawn for each reader from those whom somebody follows whom it follows; `two_hops_key` of these.
+        trending: Local numbers of posts that all readers may be shown.
         good: What of a visible post's score grows with relevance; `bad` what shrinks with it, one for all.
         factor: Of each visible post's score; below 0 the score is divided by it.
         outsider_factor: Of the score of a post by somebody who is not followed.
         diversity: Factor of the score with 0, 1, 2, ... better-ranked posts of its author; the last stands for more.
         author: Authors of all posts.
+        given: Scores of all candidates, in the order of `candidates.list_candidates` (given), else nothing.
     """
 
     mode: int
@@ -44,12 +47,16 @@ class Scoring(NamedTuple):
     unit_length: float
     outsiders: int
     outsider_key: np.uint64
+    two_hops: int
+    two_hops_key: np.uint64
+    trending: Int32
     good: Floats
     bad: float
     factor: Floats
     outsider_factor: float
     diversity: Floats
     author: Int32
+    given: Floats
 
 
 @part_of_kernels
@@ -79,8 +86,8 @@ def scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scor
         return np.float64(match)
     relevance = relevance_at(match, scoring.unit_length)
     score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
-    if scoring.outsiders > 0:
-        score = lowered(score, scoring.outsider_factor if is_outsider else 1.0)
+    if is_outsider:
+        score = lowered(score, scoring.outsider_factor)
     return lowered(score, scoring.factor[local])
 
 
@@ -92,14 +99,25 @@ def sort_key(score: Any, local: Any) -> np.uint64:
 
 @kernel
 def score_block(
-    readers: Int32, first: int, ends: Int64, begin: Int32, count: Int32, keys: Keys, outbox: Outbox, scoring: Scoring
+    readers: Int32,
+    first: int,
+    ends: Int64,
+    begin: Int32,
+    count: Int32,
+    keys: Keys,
+    outbox: Outbox,
+    scoring: Scoring,
+    given_at: Any,
 ) -> None:
-    """Write the key of each candidate of a block of readers."""
+    """Write the key of each candidate of a block of readers; given scores of these begin at `given_at`."""
     at, i = 0, 0
     for j in range(len(ends)):
         while i < ends[j]:
             for place in range(begin[i], begin[i] + count[i]):
                 local = np.int64(outbox.item[place] >> BITS_33)
-                keys[at] = sort_key(scored(readers[first + j], local, False, outbox.first, scoring), local)
+                if scoring.mode == GIVEN:
+                    keys[at] = sort_key(scoring.given[given_at + at], local)
+                else:
+                    keys[at] = sort_key(scored(readers[first + j], local, False, outbox.first, scoring), local)
                 at += 1
             i += 1

@@ -18,6 +18,7 @@ from prism_mesa.kernels.fields import (
     ACTIVITY,
     HIGH,
     LOW,
+    N_FIELDS,
     POST_RATE,
     RELEVANCE,
     SCRIPTED,
@@ -138,6 +139,8 @@ def walk(
     scrolls_past = setting.glances > 1 and sees >= 0
     has_odds = tastes.sensitivity != 0.0  # utility is more than relevance
     register = programs.registers.copy()
+    declared = people.attributes
+    of_posts = N_FIELDS + declared.shape[1]  # registers of attributes of posts follow those of agents
     touched = np.int64(0)
     for i in range(len(rows)):
         if i % GROUP == 0:  # have what this group will read under way before the first of it is needed
@@ -164,6 +167,8 @@ def walk(
         for trait in range(5):
             if used[TRAITS + trait]:
                 register[TRAITS + trait] = traits[row, trait]
+        for place in range(declared.shape[1]):
+            register[N_FIELDS + place] = declared[row, place]
         while True:
             is_new_tick = tick > at[i]
             if is_new_tick or outcome == FIRE:
@@ -186,7 +191,18 @@ def walk(
                                     continue
                                 if loaded != post:
                                     loaded = post
-                                    load_post(register, used, row, post, post, matches, interests, posts, unit_length)
+                                    load_post(
+                                        register,
+                                        used,
+                                        row,
+                                        post,
+                                        post,
+                                        matches,
+                                        interests,
+                                        posts,
+                                        unit_length,
+                                        of_posts,
+                                    )
                                     register[UTILITY] = register[RELEVANCE]
                                     if has_odds:
                                         relevance = register[RELEVANCE]
@@ -223,7 +239,9 @@ def walk(
                         if utility >= register[LOW]:
                             register[UTILITY] = utility
                             loaded = ahead
-                            load_post(register, used, row, ahead, post, matches, interests, posts, unit_length)
+                            load_post(
+                                register, used, row, ahead, post, matches, interests, posts, unit_length, of_posts
+                            )
                             trigger, waited = np.int32(sees), np.int64(register[WAITED])
                             break
                         n_read[row] += 1
@@ -246,7 +264,9 @@ def walk(
                         if not reads_post[program] or at_hand != NO_POST:
                             if reads_post[program] and loaded != at_hand:
                                 loaded = at_hand
-                                load_post(register, used, row, at_hand, post, matches, interests, posts, unit_length)
+                                load_post(
+                                    register, used, row, at_hand, post, matches, interests, posts, unit_length, of_posts
+                                )
                                 register[UTILITY] = register[RELEVANCE]
                                 if has_odds:
                                     relevance = register[RELEVANCE]

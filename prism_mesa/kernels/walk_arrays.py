@@ -53,6 +53,7 @@ class People(NamedTuple):
     traits: npt.NDArray[np.float32]
     propensities: npt.NDArray[np.float32]
     scripted: npt.NDArray[np.bool_]
+    attributes: Floats
 
 
 class PostTable(NamedTuple):
@@ -70,6 +71,7 @@ class PostTable(NamedTuple):
     velocity: Int32
     key: npt.NDArray[np.uint64]
     appeal: npt.NDArray[np.float32]
+    attributes: Floats
     vectors: npt.NDArray[np.int8]
 
 

@@ -69,6 +69,7 @@ def format_context(context: Any) -> str:
         ("Kind", plain(post.kind, _KIND_CAP)),
         ("Text", _quoted(post.text, TEXT_CAP)),
         ("Media", _media(post)),
+        ("About it", _quoted(post.about, TEXT_CAP) if post.about else ""),
         ("Engagement", plain(_counted(post), COUNTS_CAP)),
         ("Velocity", plain(velocity, COUNTS_CAP)),
     )
@@ -183,7 +184,7 @@ def _longest(*, lettered: bool) -> int:
     """Return the characters of a prompt in which everything is as long as it can be."""
     states, long, many = list(STATE_DESCRIPTIONS), "x " * TEXT_CAP, 10**COUNTS_CAP
     post = Post(text=long, author_name=long, kind="reshare", likes=many, velocity=many)
-    post = replace(post, media_type=long, media_description=long)
+    post = replace(post, media_type=long, media_description=long, about=long)
     state, history = max(states, key=len), [long] * MAX_HISTORY
     return len(
         build_reasoner_prompt(long, [long] * 12, long, state, long, states, post, history=history, lettered=lettered)

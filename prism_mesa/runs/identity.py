@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from prism_mesa.runs.config import INPUT_FILES, Config
+from prism_mesa.social.own.objects import objects_named
 
 _PACKAGE: Final = Path(__file__).parents[1]
 _ABOVE: Final = ("cli", "view", "analysis", "studies", "api")
@@ -51,15 +52,20 @@ def identity_of(config: Config) -> Identity:
     for group, key in INPUT_FILES:  # a file counts by what it holds, wherever it lies
         values[group][key] = values[group][key] is not None
     values["reasoner"]["distilled"] = config.reasoner.distilled is not None
-    chart = config.statechart.chart
-    own = "" if chart is None else module_digest(chart.partition(":")[0])
-    return Identity(digest(json.dumps(values, sort_keys=True)), data_version(config), digest(code_version(), own))
+    code = digest(code_version(), _own_modules(config))
+    return Identity(digest(json.dumps(values, sort_keys=True)), data_version(config), code)
+
+
+def _own_modules(config: Config) -> str:
+    """Return what stands for the modules of a user's own that a configuration names; empty if it names none."""
+    modules = dict.fromkeys(where.partition(":")[0] for where in objects_named(config).values())
+    digests = [module_digest(module) for module in modules]
+    return digests[0] if len(digests) == 1 else digest(*digests) if digests else ""
 
 
 def inputs_version(config: Config) -> str:
     """Return what stands for all that a configuration names: files, and the module of a chart of one's own."""
-    chart = config.statechart.chart
-    return digest(data_version(config), "" if chart is None else module_digest(chart.partition(":")[0]))
+    return digest(data_version(config), _own_modules(config))
 
 
 def data_version(config: Config) -> str:

@@ -17,6 +17,7 @@ from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig, parse_ove
 from prism_mesa.runs.manifest import Manifest, RecordedRun, read_run
 from prism_mesa.runs.run_files import LEDGER, check_within
 from prism_mesa.runs.trust import Named, is_inside, require_trust
+from prism_mesa.social.own.objects import objects_named
 
 _OWN_PACKAGE = "prism_mesa."
 _RUNS = "a module, which would be imported and run"
@@ -279,9 +280,10 @@ def _with_paths_of(values: dict[str, Any], folder: Path) -> dict[str, Any]:
 def _code_and_files(run: RecordedRun, config: Config) -> list[Named]:
     """Return which modules, and which files outside of the folder, a run uses when it is repeated."""
     named = []
-    chart = config.statechart.chart
-    if chart is not None and not chart.startswith(_OWN_PACKAGE):
-        named.append(Named("statechart.chart", chart, _RUNS))
+    for key, where in objects_named(config).items():
+        is_ours = key == "statechart.chart" and where.startswith(_OWN_PACKAGE)  # a chart is only read, not called
+        if not is_ours:
+            named.append(Named(key, where, _RUNS))
     for group, key in INPUT_FILES:
         path = getattr(getattr(config, group), key)
         if path is not None and not is_inside(run.folder, Path(run.manifest.working_directory) / path):

@@ -26,9 +26,10 @@ from prism_mesa.social.chart_checks import guards_that_always_fail
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.round.shortfalls import KEY, shortfall
-from prism_mesa.social.tables import SOCIAL_TABLES
+from prism_mesa.social.tables import tables_with
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
+from prism_mesa.tables import TableSchema
 
 
 def run(
@@ -101,12 +102,17 @@ class PlatformRun:
     def keep(self, out: str | Path, name: str, *, dated: bool = True) -> RunResult:
         """Run it and keep it in a folder (see `lifecycle.run_to_completion`)."""
         with self.model.guard_warnings.hold(self.model.chart):
-            return run_to_completion(self, out, name, SOCIAL_TABLES, dated=dated)
+            return run_to_completion(self, out, name, self.tables, dated=dated)
 
     def leave_nothing(self, records: Records, name: str) -> dict[str, Any]:
         """Run it and return its summary (see `lifecycle.run_without_folder`)."""
         with self.model.guard_warnings.hold(self.model.chart):
             return run_without_folder(self, records, name)
+
+    @property
+    def tables(self) -> dict[str, TableSchema]:
+        """The tables that it writes, by name."""
+        return tables_with(self.model.platform.attributes.known)
 
     @property
     def asked(self) -> Reasoner | None:

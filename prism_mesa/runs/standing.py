@@ -16,7 +16,6 @@ from prism_mesa.runs.manifest import RecordedRun
 from prism_mesa.runs.records.reopened import ReopenedFolder
 from prism_mesa.runs.run_files import LEDGER, check_within, read_manifest
 from prism_mesa.runs.social import PlatformRun
-from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.social.world.kept import KeptWorld
 
 _START_AGAIN: Final = f" (start the run again {FROM_START})"
@@ -78,7 +77,7 @@ def as_it_stood(run: RecordedRun, config: Config, make: Make, *, from_start: boo
 def _at_its_beginning(run: RecordedRun, make: Make) -> tuple[PlatformRun, Stood]:
     work = make(None)
     with closed_if_refused(work):
-        facts, folder = same_facts(run, work), ReopenedFolder(run.folder, SOCIAL_TABLES, None)
+        facts, folder = same_facts(run, work), ReopenedFolder(run.folder, work.tables, None)
         return work, Stood(facts, folder, name_in(run.folder), None)
 
 
@@ -101,7 +100,7 @@ def _taken(run: RecordedRun, config: Config, make: Make, found: Point) -> tuple[
         try:
             work.model.restore(point["model"])
             work.watch.restore(point["clocks"])
-            folder = ReopenedFolder(run.folder, SOCIAL_TABLES, point["records"])
+            folder = ReopenedFolder(run.folder, work.tables, point["records"])
         except NotRestorableError as error:
             raise RefusedError(f"{what}{error}", _START_AGAIN) from error
         except DataError as error:

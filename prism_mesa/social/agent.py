@@ -43,11 +43,12 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         followers: Sequence[int] = (),
         **fields: Any,
     ) -> None:
+        platform = model.platform
         for name in fields:
-            if getattr(getattr(type(self), name, None), "fset", None) is None:
+            is_declared = name in platform.attributes.known.agents
+            if not is_declared and getattr(getattr(type(self), name, None), "fset", None) is None:
                 raise AgentError(f"{type(self).__name__} has no field {name!r} that can be set")
         is_new = row is None
-        platform = model.platform
         row = add_row(platform, follows, followers) if row is None else existing_row(platform, row)
         self.row = row
         self.model = model
@@ -59,6 +60,10 @@ class SocialAgent(PlatformAgent, mesa.Agent):
                 platform.population.present[row] = False  # no agent was made: the row stays empty
             raise
         mesa.Agent.__init__(self, model)
+
+    @property
+    def _is_made(self) -> bool:
+        return "model" in self.__dict__
 
     @property
     def _platform(self) -> Platform:

@@ -46,3 +46,32 @@ def number_between(name: str, value: Any, low: float, high: float) -> float:
     if not isinstance(value, Real) or not low <= float(value) <= high:
         raise AgentError(f"SocialAgent.{name}: {value!r} is not in {low:g}..{high:g}")
     return float(value)
+
+
+class DeclaredFields:
+    """The attributes of an agent that the configuration declares, as attributes in Python (docs/attributes.md)."""
+
+    def __getattr__(self: Any, name: str) -> Any:
+        """Return an attribute that the configuration declares (`attributes`)."""
+        if not name.startswith("_") and self._is_made:
+            known = self._platform.attributes.known
+            if name in known.agents:
+                place, own = known.of_agents(name)
+                return own.value(float(self._platform.population.attributes[self.row, place]))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self: Any, name: str, value: Any) -> None:
+        """Set an attribute; one that the configuration declares is set in its column.
+
+        Raises:
+            AgentError: If it is declared, and the value is none of its values.
+        """
+        known = self._platform.attributes.known if self._is_made else None
+        if known is None or name not in known.agents:
+            super().__setattr__(name, value)
+            return
+        place, own = known.of_agents(name)
+        try:
+            self._platform.population.attributes[self.row, place] = own.number(value)
+        except ValueError as error:
+            raise AgentError(f"{type(self).__name__}.{name}: {error}") from None

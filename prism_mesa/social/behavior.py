@@ -4,11 +4,11 @@
 """
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Final
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import ChartError, ConfigError
+from prism_mesa.social.own.objects import load_object
 from prism_mesa.statechart import (
     ANY,
     TIMEOUT,
@@ -147,22 +147,13 @@ def load_chart(where: str) -> Statechart:
     Raises:
         ConfigError: If there is no such module or object, or it is no Statechart.
     """
-    module_name, _, name = where.partition(":")
-    key = f"statechart.chart: {where}"
-    if not (module_name and name):
-        raise ConfigError(f"{key}: write it as module:object, for example prism_mesa.social.behavior:viral_chart")
-    try:
-        module = import_module(module_name)
-    except ChartError:
-        raise
-    except ImportError as error:
-        raise ConfigError(f"{key}: cannot import {module_name!r}: {error}") from None
-    except Exception as error:  # a module of a user's own may fail in any way
-        raise ConfigError(f"{key}: importing {module_name!r} raised {type(error).__name__}: {error}") from error
-    chart = getattr(module, name, None)
+    key = "statechart.chart"
+    chart, module = load_object(key, where, "prism_mesa.social.behavior:viral_chart")
     if not isinstance(chart, Statechart):
-        found = sorted(k for k, v in vars(module).items() if isinstance(v, Statechart))
-        raise ConfigError(f"{key}: {name!r} is no Statechart (charts in {module_name}: {', '.join(found) or 'none'})")
+        found = sorted(k for k, v in module.items() if isinstance(v, Statechart))
+        module_name, _, name = where.partition(":")
+        told = f"charts in {module_name}: {', '.join(found) or 'none'}"
+        raise ConfigError(f"{key}: {where}: {name!r} is no Statechart ({told})")
     return chart
 
 

@@ -1,16 +1,18 @@
 """What can be wrong with the guards of a chart on this platform: fields nobody has, guards that raise or are slow."""
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from prism_mesa.errors import ChartError
+from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.behavior import EVALUATING, FIRED, IGNORES, SCROLLING, SEES_POST
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
+from prism_mesa.social.state.attributes import Attributes
+from prism_mesa.social.tables import AGENTS, POSTS
 from prism_mesa.social.warnings import warn
-from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition
+from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
 from prism_mesa.statechart.checks import near_field
 from prism_mesa.statechart.values import UNKNOWN
 
@@ -25,29 +27,57 @@ READABLE: Final = {name: FIELD_VALUES.get(name, UNKNOWN) for name in sorted(FIEL
 """What guard expressions can read of every agent and post, over columns or by row, and the values of each."""
 
 
-def checked(chart: Statechart) -> Statechart:
+def checked(chart: Statechart, declared: Mapping[str, Values]) -> Statechart:
     """Return `chart`, if its static check finds no error; `require_agent_fields` looks at the fields of agents later.
+
+    Args:
+        chart: What is checked.
+        declared: What guards can read besides, by the attributes that are declared.
 
     Raises:
         ChartError: With the first error found.
     """
-    fields = READABLE | {name: UNKNOWN for _, name in agent_fields(chart)}
+    readable = READABLE | dict(declared)
+    fields = readable | {name: UNKNOWN for _, name in agent_fields(chart, readable)}
     for finding in chart.check(FIRED, fields):
         if finding.level == "error":
             raise ChartError(f"chart {chart.name}: {finding.where}: {finding.message} ('prism chart' shows all)")
     return chart
 
 
-def agent_fields(chart: Statechart) -> Iterator[tuple[Transition, str]]:
+_OF_MESA: Final = "remove pos cell random rng scenario create_agents from_dataframe".split()
+"""What else an agent of Mesa has."""
+
+
+def require_free_names(declared: Attributes) -> None:
+    """Check that no attribute is called like something that agents or posts, or their tables, have already.
+
+    Raises:
+        ConfigError: If one is.
+    """
+    agents = {name.removeprefix("agent.") for name in READABLE if name.startswith("agent.")} | {
+        *AGENTS.names,
+        *_OF_MESA,
+    }
+    posts = {name.removeprefix("post.") for name in READABLE if name.startswith("post.")} | set(POSTS.names)
+    for whose, own, taken in (("agents", declared.agents, agents), ("posts", declared.posts, posts)):
+        for name in own:
+            if name in taken:
+                raise ConfigError(f"attributes: {name}: {whose} have something of that name: give it another")
+
+
+def agent_fields(chart: Statechart, readable: Mapping[str, Values]) -> Iterator[tuple[Transition, str]]:
     """Yield the fields of agents that guards of a chart read and not every agent has, each with its transition."""
     for transition in chart.transitions:
         if isinstance(transition.guard, Expression):
-            for name in sorted(transition.guard.fields - READABLE.keys()):
+            for name in sorted(transition.guard.fields - readable.keys()):
                 if name.startswith("agent."):
                     yield transition, name
 
 
-def require_agent_fields(chart: Statechart, agents: Iterable[object], *, has_scripts: bool) -> None:
+def require_agent_fields(
+    chart: Statechart, agents: Iterable[object], declared: Mapping[str, Values], *, has_scripts: bool
+) -> None:
     """Raise if a guard reads a field of agents that none can have.
 
     An action or a script may give agents new fields while they act: then nothing is known beforehand, and a guard that
@@ -56,6 +86,7 @@ def require_agent_fields(chart: Statechart, agents: Iterable[object], *, has_scr
     Args:
         chart: Whose guards.
         agents: The agents that were made so far; those of classes of a user's own are among them.
+        declared: As for `checked`.
         has_scripts: Whether any of them acts by a script.
 
     Raises:
@@ -63,11 +94,11 @@ def require_agent_fields(chart: Statechart, agents: Iterable[object], *, has_scr
     """
     if has_scripts or any(t.action is not None for t in chart.transitions):
         return
-    made = list(agents)
-    for transition, name in agent_fields(chart):
+    made, readable = list(agents), READABLE | dict(declared)
+    for transition, name in agent_fields(chart, readable):
         if not any(hasattr(agent, name.removeprefix("agent.")) for agent in made):
             raise ChartError(
-                f"chart {chart.name}: {transition}: no agent has a field {name!r}.{near_field(name, READABLE)} "
+                f"chart {chart.name}: {transition}: no agent has a field {name!r}.{near_field(name, readable)} "
                 "(agents of a class of your own that have it are to be made before the first round)"
             )
 

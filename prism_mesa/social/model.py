@@ -140,7 +140,8 @@ class SocialModel(PopulationModel):
 
     def require_agent_fields(self) -> None:
         """Raise ChartError if a guard reads a field that no agent can have; agents with own ones have been made."""
-        require_agent_fields(self.chart, self.made_agents, has_scripts=self.has_scripted_classes)
+        declared = self.platform.attributes.known.fields
+        require_agent_fields(self.chart, self.made_agents, declared, has_scripts=self.has_scripted_classes)
 
     def run_for(self, duration: float) -> None:
         """Run so many rounds. Guards that raise are warned of at the end, with their counts."""

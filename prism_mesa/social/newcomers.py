@@ -37,7 +37,9 @@ def add_row(platform: Platform, follows: Sequence[int], followers: Sequence[int]
     platform.network = platform.network.with_agent(follows, followers)
     params, streams = platform.params, platform.streams
     popularity = popularity_of_last(platform.network, params.agents, streams)
-    platform.population.append(draw_profiles(agents, [own_id], interests, params, streams, popularity))
+    newcomer = draw_profiles(agents, [own_id], interests, params, streams, popularity)
+    newcomer.attributes = platform.attributes.of_agents(agents, newcomer, platform.network)
+    platform.population.append(newcomer)
     platform.population.state[row] = platform.chart.initial.code
     platform.history.grow(1)
     platform.exposure.grow(1)

@@ -21,22 +21,13 @@ from prism_mesa.errors import DataError, counted, one_line
 from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
-from prism_mesa.snapshot import Plain, Restorable, bring_back, require, state_of
+from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
+from prism_mesa.social.own.feed import OwnFeed
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkTables
-from prism_mesa.social.snapshots.bounds import (
-    check_engagements,
-    check_events,
-    check_history,
-    check_known,
-    check_network,
-    check_outcomes,
-    check_population,
-    check_posts,
-    check_time,
-)
+from prism_mesa.social.snapshots.whole import check_platform
 from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
@@ -50,6 +41,7 @@ from prism_mesa.social.state.posts import Posts, matches, relevance_of
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
+from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule, StartingWorld
 from prism_mesa.social.world.kept import world_to_keep
 from prism_mesa.social.world.seeded import Seeded
@@ -122,12 +114,14 @@ class Platform(Restorable):
     first_network: FollowNetwork = field(init=False)
     first_agents: int = field(init=False)
     topics: Topics = field(init=False)
+    attributes: AttributeSource = field(init=False)
     schedule: Schedule = field(init=False)
     seeded: Seeded = field(init=False)
     archetypes: Archetypes | None = field(init=False, default=None)
     prompt_interests: PromptInterests = field(init=False)
 
     odds: Odds = field(init=False)
+    own_feed: OwnFeed | None = field(init=False, default=None)
     posts: Posts = field(init=False)
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
@@ -156,12 +150,14 @@ class Platform(Restorable):
 
     def __post_init__(self, world: StartingWorld) -> None:
         params, n = self.params, len(world.population)
+        self.attributes = world.attributes
         self.go_by(self.chart)
         self.population, self.network, self.topics = world.population, world.network, world.topics
         self.first_network, self.first_agents = world.network, world.population.checksum()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
+        self.attributes.give_to(self.posts, self.population)
         self._settle()
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
@@ -222,29 +218,7 @@ class Platform(Restorable):
         self.chart.restore(kept["chart"])
         for asked, spent in zip(self._asked(), kept["asked"], strict=True):
             bring_back(asked, spent)
-        self._check()
-
-    def _check(self) -> None:
-        """Raise DataError if what was brought back leads outside of itself."""
-        n, n_posts, ticks = len(self.population), len(self.posts), self.params.ticks_per_round
-        check_time(self.time_of_day, self.round, self.tick)
-        check_population(self.population, n_posts)
-        require(self.network.n_agents == n, f"columns of {n:,} agents differ in length")
-        if self.network is not self.first_network:  # that of the beginning was drawn, or checked as it was read
-            check_network(self.network, n)
-        check_known(self.exposure, n, n_posts)
-        check_history(self.history, n, n_posts, len(self.chart.triggers), self.time_of_day)
-        check_posts(self.posts, n, self.round)
-        check_outcomes(self.outcomes, self.recorded, self.posts, n)
-        n_topics = self.population.interests.shape[1]
-        check_engagements(self.engagements, self.liked, self.notebook, n, n_posts, n_topics)
-        check_events(self.events, n, n_posts, ticks)
-        require(not self.pending and not self.pending.keys, "agents wait for answers")
-        require(all(type(row) is int and 0 <= row < n for row in self.leaving), "who leaves is no agent")
-        require(0 <= self.first_of_round <= n_posts, "the round began with posts that are not there")
-        require(self.tick_counts.shape == (ticks, len(STATES)), "the ticks of the round are not counted")
-        require(self.agent_ticks.shape == (len(STATES),), "agent-ticks are not counted by state")
-        require(all(isinstance(said, str) for said in (*self.notes, *self.row_by_row_guards)), "a note is no text")
+        check_platform(self)
 
     def _asked(self) -> tuple[AnyReasoner | LLMClient | None, ...]:
         """Return who decides and who writes, None for who is not there or never changes."""
@@ -263,7 +237,7 @@ class Platform(Restorable):
 
     def go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make what is made from it."""
-        self.chart, self.tables = chart, WalkTables(chart)
+        self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
 
     def change_settings(self) -> None:
         """Let the settings hold that begin with this round (`interventions`)."""
@@ -273,6 +247,8 @@ class Platform(Restorable):
     def _settle(self) -> None:
         """Let the settings of this round hold, and make what is made from them."""
         self.params = self.params.at(self.round)
+        mode = self.params.feed.mode
+        self.own_feed = OwnFeed(mode, self.attributes.known) if ":" in mode else None
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60)
         self.posts.draw_appeal = self.odds.draw_appeal
 
@@ -311,7 +287,7 @@ class Platform(Restorable):
         authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
         matches = self.matches(readers, posts)
         worth = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
-        return self.posts.views(posts, authors, *worth)
+        return self.attributes.shown(self.posts.views(posts, authors, *worth), self.posts.attributes[posts])
 
     def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
         """Return what each post is worth to the reader before it; `matches` are their similarities."""
@@ -338,8 +314,8 @@ class Platform(Restorable):
 
     def records(self, table: str) -> bool:
         """Return whether rows of a table go anywhere."""
-        wants: Callable[[str], bool] | None = getattr(self.recorder, "wants", None)
-        return self.recorder is not None and (wants is None or wants(table))
+        wants: Callable[[str], bool] = getattr(self.recorder, "wants", lambda _: True)
+        return self.recorder is not None and wants(table)
 
     def move_keeping(self) -> npt.NDArray[np.uint8]:
         """Return whose transitions are noted down for the recorder: one entry for each agent, or one for all."""

@@ -9,7 +9,7 @@ from prism_mesa.domain import ACTIONS, BIG_FIVE, ActionName, Post
 from prism_mesa.errors import AgentError, StateTypeError, one_line
 from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
-from prism_mesa.social.agent_fields import share_property, trait_property, whole_number
+from prism_mesa.social.agent_fields import DeclaredFields, share_property, trait_property, whole_number
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.history_view import HistoryView
 from prism_mesa.social.platform import Platform
@@ -17,14 +17,13 @@ from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next
-from prism_mesa.social.round.questions import as_archetype, questions
+from prism_mesa.social.round.questions import as_archetype, characters_of, questions
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Rows, action_name
 from prism_mesa.social.state.posts import WORDS_CAP
-from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 
-class PlatformAgent:
+class PlatformAgent(DeclaredFields):
     """What a user of a platform is, sees and does; `SocialAgent` is the same as an agent of Mesa.
 
     Args:
@@ -39,6 +38,10 @@ class PlatformAgent:
     @property
     def _platform(self) -> Platform:
         return self._of
+
+    @property
+    def _is_made(self) -> bool:
+        return "_of" in self.__dict__
 
     @one_line
     def __repr__(self) -> str:
@@ -199,8 +202,8 @@ class PlatformAgent:
 
     @property
     def personality(self) -> str:
-        """The Big Five in words."""
-        return personality(self._platform.population.traits[self.row])
+        """The Big Five in words, and attributes that prompts tell of."""
+        return characters_of(self._platform, self._rows)[0]
 
     @property
     def traits(self) -> dict[str, float]:

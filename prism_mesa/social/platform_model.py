@@ -29,6 +29,7 @@ from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes
+from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.streams import Streams
@@ -69,6 +70,7 @@ class PlatformModel(mesa.Model):
     first_network = _Read[FollowNetwork]()
     first_agents = _Read[int]()
     topics = _Read[Topics]()
+    attributes = _Read[AttributeSource]()
     schedule = _Read[Schedule]()
     seeded = _Read[Seeded]()
     archetypes = _Read[Archetypes | None]()

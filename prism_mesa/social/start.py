@@ -3,7 +3,7 @@
 from prism_mesa.errors import ChartError
 from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
-from prism_mesa.social.chart_checks import checked, passed_without
+from prism_mesa.social.chart_checks import checked, passed_without, require_free_names
 from prism_mesa.social.content.writer import writer_of
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
@@ -11,6 +11,7 @@ from prism_mesa.social.platform_agent import PlainAgents
 from prism_mesa.social.protocols import RoundRecorder
 from prism_mesa.social.round.shortfalls import unlearned
 from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.warnings import warn
 from prism_mesa.social.without_effect import interventions_without_effect, keys_without_effect
 from prism_mesa.social.world.build import make_world
@@ -47,9 +48,11 @@ def start_platform(
     """
     streams = Streams(params.seed)
     made_world = make_world(params, streams, world)
-    own_chart = _own_chart(params, chart)
+    known = made_world.attributes.known
+    require_free_names(known)
+    own_chart = _own_chart(params, chart, known)
     asked = reasoner or make_reasoner(params.reasoner)
-    left = unlearned(asked.batch_reasoner, WalkTables(own_chart).option_sets)
+    left = unlearned(asked.batch_reasoner, WalkTables(own_chart, known).option_sets)
     writer, why_not = writer_of(params, asked)
     if isinstance(asked, Reasoner):
         asked.begin()
@@ -90,9 +93,10 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
         )
     if not isinstance(chart, Statechart):
         raise ChartError(f"SocialModel.chart: {chart!r} is no Statechart")
-    before, new = platform.chart, _own_chart(platform.params, chart)
+    known = platform.attributes.known
+    before, new = platform.chart, _own_chart(platform.params, chart, known)
     answers = platform.reasoner.batch_reasoner
-    left = unlearned(answers, WalkTables(new).option_sets)
+    left = unlearned(answers, WalkTables(new, known).option_sets)
     unlearned_before = unlearned(answers, platform.tables.option_sets)
     glances = platform.params.feed.glances
     passed = passed_without(new, glances)
@@ -104,10 +108,10 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
     platform.population.state[platform.population.state == before.initial.code] = new.initial.code
 
 
-def _own_chart(params: SocialParams, chart: Statechart | None) -> Statechart:
+def _own_chart(params: SocialParams, chart: Statechart | None, known: Attributes) -> Statechart:
     """Return a chart, else that of the parameters, with its settings and counts of its own.
 
     Raises:
         ChartError: If its check finds an error; fields that agents may yet get are left to `require_agent_fields`.
     """
-    return checked(chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart))
+    return checked(chosen_chart(params.statechart, asks_action=params.reasoner.asks_action, chart=chart), known.fields)

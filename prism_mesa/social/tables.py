@@ -1,8 +1,10 @@
 """The tables of a run of the platform."""
 
+from dataclasses import replace
 from typing import Final
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.statechart import STATES
 from prism_mesa.tables import Column, TableSchema, by_name
 
@@ -139,3 +141,11 @@ SOCIAL_TABLES: Final = by_name(
     ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES
 )
 """The tables of a run of the platform; the last two only where an LLM writes (`content: llm`)."""
+
+
+def tables_with(declared: Attributes) -> dict[str, TableSchema]:
+    """Return the tables of a run whose configuration declares attributes: agents and posts have them last."""
+    agents = tuple(own.in_table("the agent") for own in declared.agents.values())
+    posts = tuple(own.in_table("the post, of a reshare that of its root") for own in declared.posts.values())
+    more = {AGENTS.name: agents, POSTS.name: posts}
+    return {name: replace(table, columns=table.columns + more.get(name, ())) for name, table in SOCIAL_TABLES.items()}

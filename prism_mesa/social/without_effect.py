@@ -67,6 +67,12 @@ def _factor(name: str, other: str) -> Row:
     )
 
 
+def _none_outside(k: Known) -> bool:
+    """Return whether no feed has candidates from outside the network."""
+    own = k.p.feed.candidates
+    return not (k.p.feed.x_algo.out_of_network or own.out_of_network or own.two_hops or own.trending)
+
+
 def _profiles(keys: str, *columns: str, unless: Callable[[Known], bool] = lambda k: False) -> Row:
     return WithoutEffect(
         keys,
@@ -178,9 +184,11 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # what is shown
     WithoutEffect(
-        "feed.x_algo.*", lambda k: k.p.feed.mode != "x_algo", "it is for feed.mode=x_algo, not {0.p.feed.mode}"
+        "feed.x_algo.*", lambda k: k.p.feed.ranking != "x_2023", "it is for feed.mode=x_2023, not {0.p.feed.mode}"
     ),
-    _factor("out_of_network_factor", "out_of_network"),
+    WithoutEffect(
+        "feed.x_algo.out_of_network_factor", _none_outside, "no posts from outside the network are candidates"
+    ),
     *(
         _factor(f"{one}_{name}", f"{other}_{name}")
         for name in ("good_click", "profile_click", "negative", "report")

@@ -5,7 +5,7 @@
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from solara.hooks.use_reactive import use_reactive
 from prism_mesa.errors import PrismError
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.params import AgentsParams, FeedParams, NetworkParams, SocialParams
+from prism_mesa.social.params import FEED_MODES, AgentsParams, NetworkParams, SocialParams
 from prism_mesa.social.state.population import unpacked_codes
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 
@@ -165,7 +165,7 @@ def inputs(config: SocialParams) -> dict[str, Any]:
     A graph from a file brings its own number of agents, so there is no slider for it then.
     """
     agents, chart, least = config.agents, config.statechart, max(50, math.ceil(config.network.mean_degree) + 1)
-    modes = list(get_args(FeedParams.model_fields["mode"].annotation))
+    modes = list(dict.fromkeys([*FEED_MODES, config.feed.mode]))
     n = Slider("Agents", agents.n, min(least, agents.n), max(1000, agents.n), 1, dtype=int)
     return {
         "config": config,

@@ -12,7 +12,7 @@ from killed_runs import all_bytes, images
 from small_runs import small
 
 from prism_mesa.api.runs import branch, resume, run
-from prism_mesa.errors import DataError, PrismWarning
+from prism_mesa.errors import PrismWarning
 from prism_mesa.runs.checkpoints.file import read_checkpoint, write_checkpoint
 from prism_mesa.runs.checkpoints.names import FOLDER, files
 from prism_mesa.runs.records import folder as folders

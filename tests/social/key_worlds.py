@@ -30,6 +30,7 @@ SMALL = {"agents.n": 30, "rounds": 3, "network.mean_degree": 6, "agents.band": 0
 
 # where the next value by a rule is not allowed, or says nothing; None: it cannot be changed here
 ANOTHER = {
+    "attributes": {"leaning": {"of": "agent", "range": [-1, 1]}},
     "interventions": [{"at": 2, "set": {"feed.mode": "random"}}],
     "agents.hours": tuple(range(24)),
     "agents.persistence": 0.5,

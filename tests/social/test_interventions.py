@@ -91,7 +91,7 @@ def test_a_run_with_one_is_replayed_equal_and_its_notes_name_it(tmp_path):
     ("set_", "said"),
     [
         ({"feed.mode": "chronological"}, "feed.mode: no effect: it is so before"),
-        ({"feed.x_algo.author_decay": 0.1}, "no effect: it is for feed.mode=x_algo"),
+        ({"feed.x_algo.author_decay": 0.1}, "no effect: it is for feed.mode=x_2023"),
     ],
 )
 def test_what_changes_nothing_is_said(set_, said):

@@ -87,7 +87,7 @@ SOMEBODY = dict.fromkeys(FIELD_NAMES, 1) | {name: names[0] for name, names in CA
 
 def test_all_fields_that_columns_hold_as_numbers_or_categories_can_be_read():
     texts = {"post.text", "post.author_name", "post.media_type", "post.media_description", "post.has_media"}
-    assert FIELDS - set(FIELD_NAMES) == texts | {"post.words", "post.parent"}
+    assert FIELDS - set(FIELD_NAMES) == texts | {"post.words", "post.about", "post.parent"}
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ import pyarrow as pa
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
 from prism_mesa.runs.records.arrow_rows import named
 from prism_mesa.runs.records.folder import PART_ROWS
+from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.social.state.sampling import SAMPLED
 from prism_mesa.social.state.texts import NO_TEXT
@@ -78,7 +79,15 @@ def _posts(model: "SocialModel", rows: slice, nearest: npt.NDArray[np.integer[An
     columns["comment"] = _texts([posts.texts[i] for i in comments], own)
     columns["media_type"] = _texts([type_ for type_, _ in media], place)
     columns["media_description"] = _texts([description for _, description in media], place)
-    return columns
+    return columns | _declared(model.platform.attributes.known.posts, posts.attributes[rows])
+
+
+def _declared(known: Mapping[str, Attribute], kept: npt.NDArray[np.float64]) -> dict[str, Any]:
+    """Return attributes of some rows as columns of a table."""
+    return {
+        name: named(kept[:, place].astype(np.int32), own.texts) if own.texts else own.column(kept[:, place])
+        for place, (name, own) in enumerate(known.items())
+    }
 
 
 def _used(text_id: npt.NDArray[np.integer[Any]]) -> tuple[list[int], npt.NDArray[np.int32]]:
@@ -109,7 +118,7 @@ def _agents(model: "SocialModel", rows: slice, counts: Mapping[str, npt.NDArray[
     for table in SAMPLED:
         mask = model.recorded[table]
         columns[f"recorded_{table}"] = np.ones(len(agents), np.bool_) if mask is None else mask[rows]
-    return columns
+    return columns | _declared(model.platform.attributes.known.agents, people.attributes[rows])
 
 
 def _joined_words(names: Sequence[str], nearest: npt.NDArray[np.integer[Any]]) -> pa.Array:

@@ -35,8 +35,8 @@ from prism_mesa.social.content.cleaning import cleaned
 from prism_mesa.social.content.notes import recalled
 from prism_mesa.social.content.tools import PlatformTools
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.questions import characters_of
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.social.world.profiles import personality
 
 _SHORT: Final = "one or two short sentences in your own voice"
 TASKS: Final = {
@@ -158,7 +158,7 @@ def _turn_context(platform: Platform, draft: Draft) -> TurnContext:
     [interests] = platform.topics.words_of(people.interests[[row]])
     return TurnContext(
         tools=tools.registry(acts=draft.action != "post"),
-        who=profile_in_words(people.names[row], interests, personality(people.traits[row])),
+        who=profile_in_words(people.names[row], interests, characters_of(platform, np.array([row]))[0]),
         situation=_situation(platform, draft),
         task=TASKS[draft.action],
         examples=EXAMPLES[draft.action],

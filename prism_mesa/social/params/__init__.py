@@ -1,7 +1,7 @@
 """The parameters of the social platform, with defaults, units and sources."""
 
 from prism_mesa.social.params.agents import AgentsParams
-from prism_mesa.social.params.feed import FeedParams, XAlgoParams
+from prism_mesa.social.params.feed import FEED_MODES, CandidateParams, FeedParams, XAlgoParams
 from prism_mesa.social.params.interventions import CHANGEABLE, InterventionParams
 from prism_mesa.social.params.network import NetworkParams
 from prism_mesa.social.params.platform import SocialParams
@@ -11,7 +11,9 @@ from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsPara
 
 __all__ = [
     "CHANGEABLE",
+    "FEED_MODES",
     "AgentsParams",
+    "CandidateParams",
     "ClockParams",
     "FeedParams",
     "FilesParams",

@@ -1,9 +1,10 @@
 """What an agent is shown: parameters."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
+from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
 
 MOST_POSTS = 10_000
@@ -46,13 +47,45 @@ class XAlgoParams(Params):
     author_floor: float = Field(0.25, ge=0, le=1, description="lowest such factor")
 
 
+class X2026Params(XAlgoParams):
+    """The weights published for X's home timeline in August 2026, on what this platform can observe.
+
+    Weights: github.com/xai-org/x-algorithm, home-mixer/params/param.rs, as of 2026-08-12. What this platform has none
+    of is left out (quotes, shares, dwell, photos, videos), and so are what mutual follows add to a reply (15),
+    semantic diversity, and the places of new authors. Rates as for `x_algo`.
+    """
+
+    weight_reply: Weight = Field(5.0, description="weight of a predicted reply")
+    weight_good_click: Weight = Field(0.4, description="weight of a predicted good click")
+    weight_profile_click: Weight = Field(0.0, description="weight of a predicted profile click")
+    weight_reply_engaged: Weight = Field(0.0, description="weight of a predicted reply that the author engages with")
+    weight_negative: Weight = Field(-43.2, description="weight of predicted negative feedback (not interested)")
+    weight_report: Weight = Field(-234.0, description="weight of a predicted report")
+    reply_factor: float = Field(1.0, ge=0, le=1, description="score factor of a reply")
+
+
+X_2026_08: Final = X2026Params()
+FEED_MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "x_algo")
+"""Rankings that come with PRISM; the last is another name of `x_2023`."""
+
+
+class CandidateParams(Params):
+    """What a feed is made of, beside the posts of followed agents: most posts of each kind for an agent in a round."""
+
+    out_of_network: int = Field(0, ge=0, le=1000, description="posts drawn from the whole platform")
+    two_hops: int = Field(0, ge=0, le=1000, description="posts drawn from agents whom followed agents follow")
+    trending: int = Field(
+        0, ge=0, le=1000, description="the posts with the highest velocity on the platform, the same for all"
+    )
+
+
 class FeedParams(Params):
     """What an agent is shown."""
 
-    mode: Literal["random", "chronological", "preference", "x_algo"] = Field(
+    mode: str = Field(
         "chronological",
-        description="order of the feed: random, chronological, preference, x_algo; the first three hold posts of "
-        "followed agents only",
+        description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, or "
+        "module:object, a function or an expression over F of your own",
     )
     size: int = Field(300, ge=1, le=MOST_POSTS, description="most posts in a feed")
     glances: int = Field(
@@ -64,4 +97,26 @@ class FeedParams(Params):
     )
     window: int = Field(20, ge=1, le=1000, description="rounds for which a post can be shown")
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
-    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_algo")
+    candidates: CandidateParams = Field(
+        default_factory=CandidateParams, description="what feeds are made of beside posts of followed agents"
+    )
+    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_2023")
+
+    @field_validator("mode")
+    @classmethod
+    def _is_known(cls, mode: str) -> str:
+        module, colon, name = mode.partition(":")
+        if mode not in FEED_MODES and not (colon and module and name):
+            allowed = ", ".join(FEED_MODES)
+            raise ValueError(f"give one of {allowed}, or module:object of your own.{did_you_mean(mode, FEED_MODES)}")
+        return mode
+
+    @property
+    def ranking(self) -> str:
+        """The mode by its first name."""
+        return "x_2023" if self.mode == "x_algo" else self.mode
+
+    @property
+    def weights(self) -> XAlgoParams | None:
+        """The weights of a mode that predicts engagement, else None."""
+        return {"x_2023": self.x_algo, "x_2026_08": X_2026_08}.get(self.ranking)

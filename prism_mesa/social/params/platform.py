@@ -10,6 +10,7 @@ from prism_mesa.deliberation.params import DeliberationParams
 from prism_mesa.params import Params, merged, nested, shown
 from prism_mesa.reasoner.params import ReasonerParams
 from prism_mesa.social.params.agents import AgentsParams
+from prism_mesa.social.params.attributes import AttributeParams, check_attributes
 from prism_mesa.social.params.feed import FeedParams
 from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
@@ -49,6 +50,12 @@ class SocialParams(Params):
     reasoner: ReasonerParams = Field(default_factory=ReasonerParams)
     deliberation: DeliberationParams = Field(default_factory=DeliberationParams)
     records: RecordsParams = Field(default_factory=RecordsParams)
+    attributes: dict[str, AttributeParams] = Field(
+        default_factory=dict,
+        max_length=100,
+        description="columns of your own, of agents and of posts: name: {of: agent or post, values: [...] or range: "
+        "[low, high], ...}",
+    )
     interventions: tuple[InterventionParams, ...] = Field(
         (), max_length=1000, description="settings that change in the run, in order: {at: ROUND, set: {key: value}}"
     )
@@ -64,6 +71,19 @@ class SocialParams(Params):
         """Return the parameters with other values of some keys, and the same interventions."""
         values = merged(self.model_dump(exclude={"interventions": True}), nested(settings))
         return type(self).model_validate(values).model_copy(update={"interventions": self.interventions})
+
+    @model_validator(mode="after")
+    def _attributes_can_be(self) -> Self:
+        check_attributes(self.attributes)
+        for name, own in self.attributes.items():
+            key, file = (
+                ("agents.profiles", self.agents.profiles) if own.of == "agent" else ("posts.file", self.posts.file)
+            )
+            if own.column is not None and file is None:
+                raise ValueError(
+                    f"attributes: {name}.column: {key} names no file that could have a column {own.column!r}"
+                )
+        return self
 
     @model_validator(mode="after")
     def _interventions_can_be(self) -> Self:

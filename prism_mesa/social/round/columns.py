@@ -53,6 +53,8 @@ class AgentColumns:
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if only the agent itself knows it."""
         population = self.platform.population
+        if name == "row":
+            return self.rows
         if name in _PLAIN:
             return getattr(population, name)[self.rows]
         if name in _DERIVED:
@@ -63,6 +65,10 @@ class AgentColumns:
             return middle - half if name == "low_threshold" else middle + half
         if name in BIG_FIVE:
             return population.traits[self.rows, BIG_FIVE.index(name)]
+        known = self.platform.attributes.known
+        if name in known.agents:
+            place, own = known.of_agents(name)
+            return own.column(population.attributes[self.rows, place])
         raise AttributeError(f"agents have no column {name!r}")
 
 
@@ -113,6 +119,10 @@ class PostColumns:
             return getattr(table, name)[table.root[self.posts]]
         if name in ("round", "author", "root"):
             return getattr(table, name)[self.posts]
+        known = self.platform.attributes.known
+        if name in known.posts:
+            place, own = known.of_posts(name)
+            return own.column(table.attributes[self.posts, place])
         raise AttributeError(f"posts have no column {name!r}")
 
     def _matches(self) -> npt.NDArray[np.int16]:

@@ -4,14 +4,16 @@ Weights and keys are declared here; `kernels.feed` ranks for all readers, as `te
 counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.candidates import count_candidates, list_candidates
 from prism_mesa.kernels.feed import rank
 from prism_mesa.kernels.outbox import Outbox, fill_outbox
-from prism_mesa.kernels.scoring import CHRONOLOGICAL, PREFERENCE, RANDOM, X_ALGO, Scoring
+from prism_mesa.kernels.scoring import CHRONOLOGICAL, GIVEN, PREFERENCE, RANDOM, X_ALGO, Scoring
 from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.exposure import Exposure
@@ -23,11 +25,16 @@ from prism_mesa.streams import Streams
 
 type Ids = npt.NDArray[np.integer[Any]]
 type Scores = npt.NDArray[np.float64]
+type Int32 = npt.NDArray[np.int32]
+type Scorer = Callable[[Int32, Int32], Scores]
+"""Readers and ids of posts, -1 for none -> a score of each."""
 
 BLOCK: Final = 1 << 14
 """Readers that one thread takes at a time; not the result's business."""
 
-_MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE, "x_algo": X_ALGO}
+_MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE}
+_SMALL_BLOCK: Final = 1 << 11
+"""The same, where the candidates of all of them are columns."""
 _NONE: Final = np.zeros(0)
 
 
@@ -43,6 +50,7 @@ def rank_feeds(
     *,
     threads: int = 1,
     block: int | None = None,
+    own: Scorer | None = None,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
@@ -56,13 +64,25 @@ def rank_feeds(
         return
     scoring = _scoring(outbox, population, posts, params, streams, now)
     readers = np.ascontiguousarray(agents, np.int32)
-    known, size = (seen.start, seen.roots), block or BLOCK
+    known, size = (seen.start, seen.roots), block or (_SMALL_BLOCK if own else BLOCK)
+    follows = network.indptr, network.indices
 
     def rank_block(first: int) -> None:
         part = readers[first : first + size]
-        rank(part, network.indptr, network.indices, outbox, scoring, *known, population.feed, population.n_feed)
+        scored = scoring if own is None else scoring._replace(given=_given(own, part, follows, outbox, scoring))
+        rank(part, *follows, outbox, scored, *known, population.feed, population.n_feed)
 
     in_threads(rank_block, range(0, len(readers), size), threads)
+
+
+def _given(
+    own: Scorer, readers: Int32, follows: tuple[npt.NDArray[np.int64], Int32], outbox: Outbox, scoring: Scoring
+) -> Scores:
+    """Return the scores of all candidates of some readers, in the order in which `rank` asks for them."""
+    n = count_candidates(readers, *follows, outbox, scoring)
+    reader, post = np.empty(n, np.int32), np.empty(n, np.int32)
+    list_candidates(readers, *follows, outbox, scoring, reader, post)
+    return own(reader, post)
 
 
 def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
@@ -80,26 +100,40 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outb
 def _scoring(
     outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
 ) -> Scoring:
-    own, is_x = params.x_algo, params.mode == "x_algo"
+    also, own, is_x = params.candidates, params.weights or params.x_algo, params.weights is not None
     visible = np.arange(outbox.first, len(posts))
     good, bad = predicted(visible, posts, own) if is_x else (_NONE, 0.0)
     return Scoring(
-        mode=_MODES[params.mode],
+        mode=X_ALGO if is_x else _MODES.get(params.mode, GIVEN),
         key=streams.key("feed order", now, 0),
         post_key=posts.key,
         interests=population.interests,
         text_id=posts.text_id,
         vectors=posts.text_vectors,
         unit_length=UNIT_LENGTH,
-        outsiders=own.out_of_network if is_x else 0,
+        outsiders=also.out_of_network + (own.out_of_network if is_x else 0),
         outsider_key=streams.key("out of network", now, 0),
+        two_hops=also.two_hops,
+        two_hops_key=streams.key("two hops", now, 0),
+        trending=_trending(outbox, posts, also.trending),
         good=good,
         bad=bad,
         factor=np.where(posts.kind[outbox.first :] == REPLY, own.reply_factor, 1.0) if is_x else _NONE,
         outsider_factor=own.out_of_network_factor,
-        diversity=diversity(own),
+        diversity=diversity(own) if is_x else np.ones(1),
         author=posts.author,
+        given=_NONE,
     )
+
+
+def _trending(outbox: Outbox, posts: Posts, most: int) -> npt.NDArray[np.int32]:
+    """Return the local numbers of the roots with the highest velocity among the visible posts, the newer first."""
+    if not most:
+        return np.zeros(0, np.int32)
+    ids = np.arange(outbox.first, outbox.first + outbox.n)
+    roots = ids[(posts.root[ids] == ids) & (posts.velocity[ids] > 0)]
+    best = roots[np.lexsort((roots, posts.velocity[roots]))[::-1][:most]]
+    return np.asarray(best - outbox.first, np.int32)
 
 
 def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:

@@ -10,6 +10,7 @@ from prism_mesa.domain import Post
 from prism_mesa.reasoner import Persona, Question
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
+from prism_mesa.social.state.attributes import in_words
 from prism_mesa.social.state.population import NO_POST, Rows, unpacked_move
 from prism_mesa.social.world.profiles import personality
 from prism_mesa.statechart import STATES, AgentState
@@ -82,10 +83,17 @@ def _personas(agents: AgentColumns, archetypes_of_rows: list[int] | None) -> lis
         names = [f"a user of kind {kind}" for kind in archetypes_of_rows]
     else:
         words = platform.topics.words_of(population.interests[rows])
-        characters = [personality(row) for row in traits]
+        characters = characters_of(platform, rows)
         names = [population.names[row] for row in rows.tolist()]
         archetypes_of_rows = [-1] * len(rows)
     return [Persona(*row) for row in zip(names, words, characters, *columns, archetypes_of_rows, strict=True)]
+
+
+def characters_of(platform: Platform, rows: Rows) -> list[str]:
+    """Return what prompts tell of agents: their personality, and those of their attributes that are told."""
+    people = platform.population
+    told = in_words(platform.attributes.known.agents, people.attributes[rows])
+    return ["; ".join(filter(None, (personality(t), own))) for t, own in zip(people.traits[rows], told, strict=True)]
 
 
 def _posts(posts: PostColumns, *, whole: bool) -> list[Post | None]:

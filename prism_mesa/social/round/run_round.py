@@ -23,6 +23,7 @@ import numpy.typing as npt
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.candidates import scorer_of
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feed import rank_feeds
@@ -80,8 +81,9 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
     population.n_feed[:] = 0
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
-    params = platform.params
-    rank_feeds(reads, *world, params.feed, platform.streams, platform.round, threads=params.threads)
+    params, own = platform.params, platform.own_feed
+    threads = params.threads if own is None or own.is_expression else 1  # a user's function may bear no other
+    rank_feeds(reads, *world, params.feed, platform.streams, platform.round, threads=threads, own=scorer_of(platform))
     shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online

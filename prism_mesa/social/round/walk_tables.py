@@ -11,6 +11,7 @@ from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walk_arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
 from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, IDLE, RELEASES_POST, SEES_POST, TRIGGER_RULES
 from prism_mesa.social.fields import FIELD_VALUES
+from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Field, Programmer
 from prism_mesa.statechart.selection import Cell, Outcome
@@ -36,10 +37,10 @@ class WalkTables:
         is_whole: Whether the walk never has to ask the chart itself.
     """
 
-    def __init__(self, chart: Statechart) -> None:
+    def __init__(self, chart: Statechart, declared: Attributes = NO_ATTRIBUTES) -> None:
         self._chart = chart
         self.triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
-        self._programmer = Programmer(_FIELDS)
+        self._programmer = Programmer(_FIELDS | _declared(declared))
         self._guards: dict[int, tuple[Cell, Transition]] = {}
         self._sets: dict[tuple[AgentState, ...], int] = {}
         self._arms: list[list[int]] = []
@@ -104,6 +105,14 @@ class WalkTables:
             return UNDECIDED if outcome.action is not None or outcome.target is None else outcome.target.code
         acts = any(t.action is not None for t in self._chart.transitions)  # which one is taken then matters
         return UNDECIDED if acts else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
+
+
+def _declared(attributes: Attributes) -> dict[str, Field]:
+    """Return the fields that are declared, whose registers follow the others': those of agents, then of posts."""
+    return {
+        name: Field(place, tuple(text for text in values.names if isinstance(text, str)), whole=bool(values.names))
+        for place, (name, values) in enumerate(attributes.fields.items(), start=len(FIELD_NAMES))
+    }
 
 
 def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

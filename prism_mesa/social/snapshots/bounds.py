@@ -3,7 +3,7 @@
 All of them raise DataError, in one line, if something does not hold.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -11,7 +11,9 @@ import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import ACTIONS
+from prism_mesa.errors import DataError
 from prism_mesa.snapshot import is_column, require, require_within
+from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
@@ -161,3 +163,12 @@ def _check_numbers(numbers: tuple[Any, ...], ranges: Sequence[tuple[int, int]]) 
 
 def _rows(what: str, rows: Iterable[Any], n: int) -> None:
     require(all(type(row) is int and 0 <= row < n for row in rows), f"{what}: is no agent")
+
+
+def check_attributes(known: Mapping[str, Attribute], kept: npt.NDArray[np.float64], whose: str) -> None:
+    """Check that each attribute has values that are its own."""
+    for place, own in enumerate(known.values()):
+        try:
+            own.check(kept[:, place])
+        except ValueError as error:
+            raise DataError(f"the snapshot is damaged: attribute {own.name} of {whose}: {error}") from None

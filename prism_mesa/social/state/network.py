@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
+from prism_mesa.kernels.network import count_rows, follows_pairs, place_rows, tidy_rows
 from prism_mesa.snapshot import Restorable
 
 type Ints = npt.NDArray[np.integer[Any]]
@@ -73,6 +73,12 @@ class FollowNetwork(Restorable):
     def followees(self, agent: int) -> Int32s:
         """Return whom `agent` follows, ascending."""
         return self.indices[self.indptr[agent] : self.indptr[agent + 1]]
+
+    def follows(self, readers: Ints, authors: Ints) -> npt.NDArray[np.bool_]:
+        """Return whether each agent follows the one before it."""
+        found = np.empty(len(readers), np.bool_)
+        follows_pairs(readers.astype(np.int32), authors.astype(np.int32), self.indptr, self.indices, found)
+        return found
 
     def edges(self) -> tuple[Int32s, Int32s]:
         """Return all follows as (src, dst): dst follows src."""

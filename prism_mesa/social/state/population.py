@@ -21,7 +21,9 @@ type Rows = npt.NDArray[np.integer[Any]]
 NO_POST: Final = walk_arrays.NO_POST
 NO_ACTION: Final = walk_arrays.NO_ACTION
 
-WHO_THEY_ARE: Final = "interests traits engagement_threshold timeout_threshold activity post_rate propensities".split()
+WHO_THEY_ARE: Final = (
+    "interests traits engagement_threshold timeout_threshold activity post_rate propensities attributes".split()
+)
 """Columns of a population that parameters give it."""
 
 STATE_BITS: Final = 3
@@ -42,6 +44,7 @@ class Population(Restorable):
         activity: Probability of coming online in a round.
         post_rate: Probability of posting in a round.
         propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
+        attributes: What a user has declared, shape (n, attributes), as `state.attributes.Attributes` says.
         present: False once an agent has left the platform.
         scripted: True for agents whose class overrides `step`; Mesa schedules them.
         state: State codes.
@@ -61,6 +64,7 @@ class Population(Restorable):
     activity: npt.NDArray[np.float64]
     post_rate: npt.NDArray[np.float64]
     propensities: npt.NDArray[np.float32]
+    attributes: npt.NDArray[np.float64]
     present: npt.NDArray[np.bool_]
     scripted: npt.NDArray[np.bool_]
     state: npt.NDArray[np.uint8]
@@ -154,6 +158,10 @@ class Categories:
         return ~(self == other)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def texts(self) -> npt.NDArray[np.str_]:
+        """Return the texts."""
+        return np.asarray(np.array([*self._names, ""])[self._codes])
 
 
 STATE_NAMES: Final = tuple(state.value for state in STATES)

@@ -42,6 +42,7 @@ _COLUMNS: Final[dict[str, type[np.generic]]] = {
     "velocity": np.int32,
     "key": np.uint64,
     "appeal": np.float32,
+    "attributes": np.float64,
 }
 
 
@@ -75,21 +76,31 @@ class Posts(Restorable):
         corpus: Where the first texts come from; `topics` what they are about.
         window: Rounds over which engagements make velocity.
         draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
+        draw_attributes: Ids of posts that have just been added to their attributes, shape (n, attributes); None: they
+            have none. Those of a reshare are those of its root.
     """
 
     corpus: Corpus
     topics: Topics
     window: int
     draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
+    draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
     _all_texts: Texts = field(init=False)
 
     def __post_init__(self) -> None:
-        self._columns = {name: np.zeros(1024, kind) for name, kind in _COLUMNS.items()}
+        self._columns = {
+            name: np.zeros((1024, 0) if name == "attributes" else 1024, kind) for name, kind in _COLUMNS.items()
+        }
         self._recent = deque()
         self._all_texts = Texts(self.corpus, self.topics)
+
+    def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
+        """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
+        self._columns["attributes"] = np.zeros((len(self._columns["attributes"]), n_attributes))
+        self.draw_attributes = draw
 
     def __len__(self) -> int:
         return self.n
@@ -113,7 +124,7 @@ class Posts(Restorable):
         self.n = len(columns["author"])
         self._make_room(0)
         for name, kind in _COLUMNS.items():
-            if columns[name].dtype != kind or columns[name].shape != (self.n,):
+            if columns[name].dtype != kind or columns[name].shape != (self.n, *self._columns[name].shape[1:]):
                 raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
             self._columns[name][: self.n] = columns[name]
         self._recent = restored_like("Posts.recent", kept["recent"], self._recent)
@@ -162,6 +173,8 @@ class Posts(Restorable):
             self._columns[name][rows] = values
         if self.draw_appeal is not None:
             self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
+        if self.draw_attributes is not None:
+            self._columns["attributes"][rows] = self.draw_attributes(ids)
         return ids
 
     def _make_room(self, used: int) -> None:
@@ -171,7 +184,7 @@ class Posts(Restorable):
             size *= 2
         if size > len(self._columns["author"]):
             for name, column in self._columns.items():
-                self._columns[name] = np.zeros(size, column.dtype)
+                self._columns[name] = np.zeros((size, *column.shape[1:]), column.dtype)
                 self._columns[name][:used] = column[:used]
 
     @property
@@ -306,5 +319,6 @@ class Posts(Restorable):
             media_type=media_type,
             media_description=media_description,
             words="" if words == NO_TEXT else self.texts[words],
+            about="",
         )
         return view

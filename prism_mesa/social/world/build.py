@@ -1,7 +1,7 @@
 """Making the world that a model starts with: network, texts, population, and the schedule of posts."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,19 @@ from prism_mesa.errors import DataError
 from prism_mesa.kernels.network import add_up
 from prism_mesa.params import said_of
 from prism_mesa.social.params import NetworkParams, SocialParams
+from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.chunks import blocks
 from prism_mesa.social.state.ids import Ids, examples
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.topics import Topics, quantised, topics_of
+from prism_mesa.social.world.attribute_files import columns_of, said_of_blanks
+from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.close_ties import with_mutual_ties
 from prism_mesa.social.world.corpus import Corpus, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
-from prism_mesa.social.world.profiles import draw_interests, draw_profiles, population_of, read_profiles
+from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, population_of, read_profiles
 from prism_mesa.social.world.random_networks import generate_network
 from prism_mesa.social.world.rates import popularity_of
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
@@ -62,6 +65,7 @@ class StartingWorld:
             or is more than there can be.
         profiled: What the file of profiles gives for every agent: its columns.
         seeded: The posts of the schedule that users place.
+        attributes: Gives posts, and agents who come later, their attributes.
     """
 
     network: FollowNetwork
@@ -73,6 +77,7 @@ class StartingWorld:
     notes: tuple[str, ...]
     misfits: tuple[str, ...] = ()
     profiled: frozenset[str] = frozenset()
+    attributes: AttributeSource = field(default_factory=lambda: AttributeSource({}, Streams(0)))
 
 
 def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = None) -> StartingWorld:
@@ -83,7 +88,10 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         DataError: If a file cannot be used.
     """
     network, ids = make_network(params, streams) if kept is None else (kept.network, Ids(range(params.agents.n)))
-    corpus = with_media_share(load_corpus(params.posts.file, params.files), params.posts.media_share, streams)
+    known, declared = Attributes(params.attributes), params.attributes
+    of_texts = columns_of(declared, known.posts)
+    loaded = load_corpus(params.posts.file, params.files, of_texts)
+    corpus = with_media_share(loaded, params.posts.media_share, streams)
     topics = topics_of(corpus, params.posts)
     schedule, unmatched = _schedule(corpus, network, ids, params)
     agents, without = np.arange(network.n_agents), 0
@@ -96,10 +104,15 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     else:
         population = population_of(agents, ids, kept.columns, params, streams)
     notes = [*network.notes, *corpus.notes]
-    profiled: frozenset[str] = frozenset()
+    profiled = Profiled()
     if params.agents.profiles is not None:
-        profiled, told = read_profiles(params.agents.profiles, population, topics, params.files)
-        notes += told
+        of_agents = columns_of(declared, known.agents)
+        profiled = read_profiles(params.agents.profiles, population, topics, params.files, of_agents)
+    notes += profiled.notes
+    source = AttributeSource(declared, streams, corpus.attributes)
+    population.attributes = source.of_agents(agents, population, network, profiled.attributes)
+    notes += said_of_blanks(profiled.attributes, "agents.profiles", "agent")
+    notes += said_of_blanks(corpus.attributes, "posts.file", "text")
     seeded = seeded_posts(params, network, population, topics, streams)
     notes += seeded.notes()
     misfits = [f"network.edges: {said}" for said in ids.doubts()]
@@ -111,7 +124,9 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     if without:
         notes.append(f"{without} agents neither post nor follow anyone who does; their interests are drawn")
     schedule = schedule.with_seeded(seeded)
-    return StartingWorld(network, corpus, topics, population, schedule, seeded, tuple(notes), tuple(misfits), profiled)
+    return StartingWorld(
+        network, corpus, topics, population, schedule, seeded, tuple(notes), tuple(misfits), profiled.columns, source
+    )
 
 
 def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:

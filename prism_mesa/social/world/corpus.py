@@ -1,6 +1,6 @@
 """The corpus: the texts that agents post, from a file or the one that comes with PRISM."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import resources
 from typing import Final
@@ -11,6 +11,8 @@ import pandas as pd
 
 from prism_mesa.errors import DataError
 from prism_mesa.social.params import FilesParams
+from prism_mesa.social.state.attributes import Attribute
+from prism_mesa.social.world.attribute_files import read_values
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of, times_of
 from prism_mesa.social.world.readers import DEFAULT, Table, naming_file, read_table
 from prism_mesa.streams import Streams
@@ -24,6 +26,7 @@ class Corpus:
         authors: The file's author ids, or None: then agents draw what they post.
         rounds: The file's rounds, or None: then scheduled posts are spread evenly.
         labels: Topic labels of each text; empty tuples where the file has none.
+        attributes: What the file says of attributes of posts, by name (`attribute_files.read_values`).
         dropped: What could not be used, in words -> count.
         notes: How the file was read, where that may surprise, in words.
     """
@@ -34,16 +37,20 @@ class Corpus:
     labels: list[tuple[str, ...]] = field(default_factory=list)
     media_types: list[str] = field(default_factory=list)
     media_descriptions: list[str] = field(default_factory=list)
+    attributes: dict[str, npt.NDArray[np.float64]] = field(default_factory=dict)
     dropped: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
+def load_corpus(
+    path: str | None, files: FilesParams = DEFAULT, attributes: Mapping[str, tuple[str, Attribute]] | None = None
+) -> Corpus:
     """Read posts from a file, or the corpus that comes with PRISM.
 
     Columns: `text`; optional `author`, `round` (whole number from 0), `created_at` (a time; rows are
     sorted by it), `topic` (labels, separated by ;), `media_type`, `media_description`. A row that is equal to
     another in all of these is left out; but where authors post in the order of rows, it is a later post.
+    `attributes` says which columns give attributes of posts: name -> (column, what it is).
 
     Raises:
         DataError: If the file is missing, has no column `text`, or no usable row.
@@ -51,9 +58,13 @@ def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
     if path is None:
         with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
             return load_corpus(str(inside))
-    table = read_table(path, _KEY, needs=("text",), may=_COLUMNS, files=files)
+    own = attributes or {}
+    needs = ("text", *dict.fromkeys(column for column, _ in own.values() if column not in ("text", *_COLUMNS)))
+    table = read_table(path, _KEY, needs=needs, may=_COLUMNS, files=files)
     with naming_file(path, _KEY):
         cells = _cells(table)
+        for name, (column, attribute) in own.items():
+            cells[f"{_OWN}{name}"] = read_values(table[column], column, attribute, f"{_KEY}: {path}")
     usable, dropped = _usable(cells)
     if not usable.any():
         raise DataError(f"{_KEY}: {path}: none of the {len(table)} rows can be used ({_said(dropped)})")
@@ -68,6 +79,7 @@ def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
         labels=[tuple(filter(None, map(str.strip, value.split(";")))) for value in columns.get("topic", blank)],
         media_types=columns.get("media_type", blank),
         media_descriptions=columns.get("media_description", blank),
+        attributes={name: cells[f"{_OWN}{name}"].to_numpy() for name in own},
         dropped=tuple((what, count) for what, count in dropped.items() if count),
         notes=table.notes + notes,
     )
@@ -93,6 +105,7 @@ IMAGE: Final = "image"
 """The type of media that a text has which is to have some and brings none."""
 
 _KEY: Final = "posts.file"
+_OWN: Final = "attribute "
 
 
 _COLUMNS: Final = ("author", "round", "created_at", "topic", "media_type", "media_description")

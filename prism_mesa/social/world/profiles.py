@@ -1,6 +1,7 @@
 """Who the agents are: profiles drawn from the seed (agent i's depend on i only), or read from a file."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -10,10 +11,12 @@ import pyarrow as pa
 from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import DataError, did_you_mean
 from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
+from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
+from prism_mesa.social.world.attribute_files import read_values
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
 from prism_mesa.social.world.rates import Floats, activity_of, post_rate_of
 from prism_mesa.social.world.readers import DEFAULT, naming_file, read_table
@@ -100,6 +103,7 @@ def population_of(
         ids=ids if isinstance(ids, Ids) else Ids(ids),
         names=Names(codes, _NAMES),
         **columns,
+        attributes=np.zeros((n, 0)),
         present=np.ones(n, np.bool_),
         scripted=np.zeros(n, np.bool_),
         **_empty(n, params),
@@ -171,23 +175,43 @@ def _propensities(agents: Rows, own: AgentsParams, streams: Streams) -> npt.NDAr
     return np.asarray(drawn / drawn.sum(axis=1, keepdims=True), np.float32)
 
 
+@dataclass(frozen=True)
+class Profiled:
+    """What a file of profiles gives.
+
+    Attributes:
+        columns: The columns that it gives for every agent.
+        attributes: Attributes of all agents, by name; NaN where it says nothing.
+        notes: How it was read, where that may surprise, in words.
+    """
+
+    columns: frozenset[str] = frozenset()
+    attributes: Mapping[str, Floats] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
 def read_profiles(
-    path: str, population: Population, topics: Topics, files: FilesParams = DEFAULT
-) -> tuple[frozenset[str], tuple[str, ...]]:
+    path: str,
+    population: Population,
+    topics: Topics,
+    files: FilesParams = DEFAULT,
+    attributes: Mapping[str, tuple[str, Attribute]] | None = None,
+) -> Profiled:
     """Write the profiles of a file over the drawn ones.
 
     Columns: `agent` (the id in the network), and any of name, interests (names of topics, separated by
     ;), engagement_threshold, timeout_threshold, activity, post_rate, like, reply, reshare, and the Big
-    Five. A blank cell keeps what was drawn.
-
-    Returns:
-        The columns that it gives for every agent, and how it was read, where that may surprise.
+    Five. A blank cell keeps what was drawn. `attributes` says which columns give attributes: name -> (column, what it
+    is).
 
     Raises:
         DataError: If an agent is unknown or named twice, a column is unknown, or a value out of range.
     """
     key = "agents.profiles"
-    table = read_table(path, key, ("agent",), ("name", "interests", *_NUMBERS), files, others=False)
+    declared = attributes or {}
+    known = ("agent", "name", "interests", *_NUMBERS)
+    needs = ("agent", *dict.fromkeys(column for column, _ in declared.values() if column not in known))
+    table = read_table(path, key, needs, known[1:], files, others=False)
     with naming_file(path, key):
         rows = _rows_of(labels_of(table["agent"], "agent"), path, population)
         numbers = {
@@ -196,6 +220,7 @@ def read_profiles(
             if column in table
         }
         names, words = (texts_of(table[c], c) if c in table else [] for c in ("name", "interests"))
+        told = {name: read_values(table[c], c, own, f"{key}: {path}") for name, (c, own) in declared.items()}
     for column, values in numbers.items():
         _write(column, values, rows, population)
     for row, name in zip(rows.tolist(), names, strict=False):
@@ -210,7 +235,10 @@ def read_profiles(
         raise DataError(f"{key}: {path}: agent {agent!r}: like, reply and reshare are all 0: give at least one a share")
     population.propensities /= shares
     given = {column for column, values in numbers.items() if not np.isnan(values).any()}
-    return frozenset(given if len(table) == len(population) else ()), table.notes
+    of_all = {name: np.full(len(population), np.nan) for name in told}
+    for name, values in told.items():
+        of_all[name][rows] = values
+    return Profiled(frozenset(given if len(table) == len(population) else ()), of_all, table.notes)
 
 
 def _rows_of(agents: Sequence[str | None], path: str, population: Population) -> npt.NDArray[np.int64]:

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_feed import plain_feed
 
-from prism_mesa.social.params import FeedParams, SocialParams, XAlgoParams
+from prism_mesa.social.params import CandidateParams, FeedParams, SocialParams, XAlgoParams
 from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import from_edges
@@ -16,7 +16,7 @@ from prism_mesa.social.world.corpus import Corpus
 from prism_mesa.social.world.profiles import draw_profiles
 from prism_mesa.streams import Streams
 
-MODES = ("random", "chronological", "preference", "x_algo")
+MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08")
 
 
 class Platform:
@@ -93,7 +93,7 @@ def _posts(draw, n_agents, n_posts, n_writers, reshares, n_texts, counted, now):
         key = np.array([draw.integers(0, 2**63)], np.uint64)
         text = posts.text_id[[root]] if root >= 0 else draw.integers(0, n_texts, 1)
         posts.add(draw.choice(writers, 1), text, round_, kind, parent, np.array([root]), key)
-    for name in ("likes", "replies", "reshares", "impressions"):
+    for name in ("likes", "replies", "reshares", "impressions", "velocity"):
         getattr(posts, name)[:] = draw.integers(0, counted, n_posts)
     return posts
 
@@ -115,12 +115,17 @@ x_algos = st.builds(
 )
 
 
+few = st.sampled_from([0, 0, 1, 12])
+candidates = st.builds(CandidateParams, out_of_network=few, two_hops=few, trending=few)
+
+
 @st.composite
 def platforms(draw, mode):
     """Platforms of a few agents; some of them with more candidates, copies, or roots read than anything short takes."""
     n = draw(st.integers(2, 60))
     size = draw(st.sampled_from([1, 2, 10, 255]))
-    params = FeedParams(mode=mode, size=size, window=draw(st.integers(1, 4)), x_algo=draw(x_algos))
+    also = draw(candidates)
+    params = FeedParams(mode=mode, size=size, window=draw(st.integers(1, 4)), candidates=also, x_algo=draw(x_algos))
     return Platform(
         seed=draw(st.integers(0, 2**32)),
         n_agents=n,

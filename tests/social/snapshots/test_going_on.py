@@ -27,6 +27,11 @@ def staying_chart():
     return Statechart(social_chart.states, transitions, social_chart.initial, timeouts=social_chart.timeouts)
 
 
+ATTRIBUTES = {
+    "leaning": {"of": "agent", "range": [-1, 1]},
+    "veracity": {"of": "post", "values": [True, False]},
+    "slant": {"of": "post", "range": [-1, 1], "inherits": "leaning", "noise": 0.5},
+}
 WORLDS = {
     "default": default,
     "plain": small,
@@ -38,6 +43,7 @@ WORLDS = {
     "templates": lambda: small(**LIVELY, content="template"),
     "x_algo": lambda: default(feed_mode="x_algo", posts_seeded_count=3),
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
+    "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
     "a share is recorded": lambda: small(**LIVELY, records_transitions=0.3, records_impressions=0.5),
 }
 

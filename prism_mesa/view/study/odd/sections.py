@@ -121,8 +121,12 @@ def _purpose(result: StudyResult) -> Section:
 def _entities(config: Config) -> Section:
     fields = _ATTRIBUTE.findall(Population.__doc__ or "")
     told = {name: marked(" ".join(text.split())) for name, text in fields if name not in _BOOKKEEPING}
-    agents = tuple((Code(name), AGENT_FIELDS.get(name, text)) for name, text in told.items())
-    posts = tuple((marked(names), text) for names, text in POST_FIELDS.items())
+    agents: tuple[tuple[Words, Words], ...] = tuple(
+        (Code(name), AGENT_FIELDS.get(name, text)) for name, text in told.items() if name != "attributes"
+    )
+    posts: tuple[tuple[Words, Words], ...] = tuple((marked(names), text) for names, text in POST_FIELDS.items())
+    agents += _declared(config, "agent")
+    posts += _declared(config, "post")
     minutes = config.clock.round_minutes
     scales = (
         ("Agents", f"{config.agents.n:,}; each is a user of the platform and a statechart over {len(STATES)} states"),
@@ -143,6 +147,24 @@ def _entities(config: Config) -> Section:
         ),
     )
     return Section("odd-entities", "2. Entities, state variables, and scales", blocks)
+
+
+def _candidates(config: Config) -> str:
+    """Return what feeds are made of beside posts of followed agents, in words; nothing if they are not."""
+    kinds = (
+        ("out_of_network", "drawn from outside the network"),
+        ("two_hops", "from two hops away"),
+        ("trending", "trending"),
+    )
+    own = config.feed.candidates
+    told = [f"{getattr(own, key)} {said}" for key, said in kinds if getattr(own, key)]
+    return f", with up to {', '.join(told)}" if told else ""
+
+
+def _declared(config: Config, of: str) -> tuple[tuple[Words, Words], ...]:
+    """Return the attributes that the configuration declares, and where their values come from."""
+    own = {name: params for name, params in config.attributes.items() if params.of == of}
+    return tuple((Code(name), f"declared: {params.said}") for name, params in own.items())
 
 
 def _process(config: Config, chart: Statechart | str) -> Section:
@@ -223,7 +245,7 @@ def _submodels(config: Config, varied: Collection[str]) -> Section:
         (
             "Feed",
             f"up to {config.feed.size} posts of the last {config.feed.window} rounds that the reader has not "
-            f"read: {FEEDS.get(config.feed.mode, f'in the order of {config.feed.mode}')}",
+            f"read: {FEEDS.get(config.feed.mode, f'in the order of {config.feed.mode}')}{_candidates(config)}",
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
         (

@@ -18,6 +18,7 @@ FEEDS: Final = {
     "chronological": "the newest first, of followed agents",
     "preference": "the most relevant first, of followed agents",
     "x_algo": "by the ranking published for Twitter in 2023, with posts from outside the own network",
+    "x_2026_08": "by the weights published for X in August 2026, with posts from outside the own network",
     "x_2023": "by the ranking published for Twitter in 2023, with posts from outside the own network",
 }
 

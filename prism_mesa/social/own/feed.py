@@ -1,0 +1,123 @@
+"""Feeds of a user's own: an expression over `F`, or a function over columns, that gives each candidate a score."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.social.own.objects import load_object
+from prism_mesa.social.state.attributes import Attributes
+from prism_mesa.social.state.posts import COUNTED
+from prism_mesa.social.world.attributes import Columns
+from prism_mesa.statechart import Expression
+from prism_mesa.statechart.checks import near_field
+from prism_mesa.statechart.columns import Columns as Held
+from prism_mesa.statechart.columns import Reader
+from prism_mesa.statechart.users_code import line_of
+
+type Floats = npt.NDArray[np.float64]
+
+KEY: Final = "feed.mode"
+_OF_PAIRS: Final = ("age", "in_network", "author_followers")
+_OF_AGENTS: Final = (
+    "row engagement_threshold activity post_rate low_threshold high_threshold extraversion agreeableness "
+    "conscientiousness neuroticism openness"
+).split()
+_OF_POSTS: Final = ("post_id", "relevance", "utility", "kind", *COUNTED, "round", "author", "root", *_OF_PAIRS)
+
+
+def readable(declared: Attributes) -> tuple[str, ...]:
+    """Return what feeds can read of a reader (fields of `agent`) and of a candidate (`post`)."""
+    agents = [*_OF_AGENTS, *declared.agents]
+    posts = [*_OF_POSTS, *declared.posts, *(f"author_{name}" for name in declared.agents)]
+    return (*(f"agent.{name}" for name in agents), *(f"post.{name}" for name in posts))
+
+
+class OwnFeed:
+    """What gives the candidates of feeds their scores.
+
+    Args:
+        where: ``module:object`` of a function or an expression.
+        declared: The attributes that it can read.
+
+    Raises:
+        ConfigError: If it is neither, or the expression reads what there is not.
+    """
+
+    def __init__(self, where: str, declared: Attributes) -> None:
+        self._where, self._fields = f"{KEY}: {where}", readable(declared)
+        scorer, _ = load_object(KEY, where, "my_module:score")
+        self._is_checked = isinstance(scorer, Expression)
+        if isinstance(scorer, Expression):
+            for name in sorted(scorer.fields - set(self._fields)):
+                raise ConfigError(f"{self._where}: {name} cannot be read.{near_field(name, self._fields)}")
+        elif not callable(scorer):
+            raise ConfigError(f"{self._where}: is neither a function nor an expression over F")
+        self._scorer: Expression | Callable[[Columns], object] = scorer
+
+    @property
+    def is_expression(self) -> bool:
+        """Whether it is one: then several threads may ask it at a time."""
+        return isinstance(self._scorer, Expression)
+
+    def scores(self, agents: Held, candidates: Held, n: int) -> Floats:
+        """Return the score of each of `n` candidates for the reader before it.
+
+        Raises:
+            ConfigError: If it gives anything but a finite number for each, other numbers when it is asked again, or a
+                number that depends on what else it is asked about.
+        """
+        found = self._asked(agents, candidates, n)
+        if n > 1 and not self._is_checked:
+            self._is_checked = True
+            for rows, why in ((np.arange(n), "when it was asked again"), (np.arange(n)[:0:-1], "beside other rows")):
+                if not np.array_equal(found[rows], self._asked(agents.take(rows), candidates.take(rows), len(rows))):
+                    raise ConfigError(
+                        f"{self._where}: gave other scores for the same rows {why}: a score has to come from its own "
+                        "row alone"
+                    )
+        return found
+
+    def _asked(self, agents: Held, candidates: Held, n: int) -> Floats:
+        try:
+            if isinstance(self._scorer, Expression):
+                with np.errstate(all="ignore"):
+                    given = self._scorer.function(Reader(agents), Reader(candidates))
+            else:
+                given = self._scorer(self._columns(agents, candidates))
+        except Exception as error:  # code of a user's own may fail in any way
+            at = line_of(error)
+            said = f"raised {type(error).__name__}: {' '.join(str(error).split())}{at and f' ({at})'}"
+            raise ConfigError(shortened(f"{self._where}: {said}", 400)) from error
+        return self._checked(given, n)
+
+    def _checked(self, given: object, n: int) -> Floats:
+        try:
+            scores = np.array(given, np.float64)
+        except (TypeError, ValueError):
+            raise ConfigError(f"{self._where}: gave {shortened(repr(given), 80)}, no numbers") from None
+        if self.is_expression and not scores.ndim:
+            scores = np.full(n, scores)
+        if scores.shape != (n,):
+            told = f"{len(scores):,} scores" if scores.ndim == 1 else "no column of scores"
+            raise ConfigError(f"{self._where}: gave {told} for {n:,} candidates")
+        if not np.isfinite(scores).all():
+            bad = scores[int(np.flatnonzero(~np.isfinite(scores))[0])]
+            raise ConfigError(f"{self._where}: gave {bad:g}: a score has to be a finite number")
+        return scores
+
+    def _columns(self, agents: Held, candidates: Held) -> Columns:
+        """Return columns by dotted name, as arrays of numbers, truth values and texts."""
+
+        def made(name: str) -> Callable[[], Any]:
+            of, _, field = name.partition(".")
+            columns = agents if of == "agent" else candidates
+            return lambda: _plain(columns.column(field))
+
+        return Columns({name: made(name) for name in self._fields})
+
+
+def _plain(column: Any) -> npt.NDArray[Any]:
+    return column.texts() if hasattr(column, "texts") else np.asarray(column)

@@ -1,0 +1,172 @@
+"""Feeds of a user's own: expressions and functions that score candidates."""
+
+import numpy as np
+import pytest
+
+from prism_mesa.errors import ConfigError
+from prism_mesa.runs.config import make_config
+from prism_mesa.runs.replay import replay
+from prism_mesa.runs.social import run
+from prism_mesa.social.model import SocialModel
+from prism_mesa.statechart import F
+
+WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
+LEANING = {"leaning": {"of": "agent", "range": [-1, 1]}, "true": {"of": "post", "values": [True, False]}}
+
+newest = F.post.post_id * 1.0
+near = F.post.relevance + F.post.likes / (1 + F.post.impressions) - 0.01 * F.post.age
+outside = (F.post.in_network == False) * 10 + F.post.author_leaning * F.agent.leaning + F.post.true  # noqa: E712
+fresh_replies = (F.post.kind == "reply") * 100 - F.post.age
+hopeless = 1 / F.post.likes
+unknown = F.post.relevence * 2
+
+
+def also_newest(columns):
+    return columns["post.post_id"]
+
+
+def also_near(columns):
+    likes = columns["post.likes"] / (1 + columns["post.impressions"])
+    return columns["post.relevance"] + likes - 0.01 * columns["post.age"]
+
+
+def also_outside(columns):
+    together = columns["post.author_leaning"] * columns["agent.leaning"]
+    return (~columns["post.in_network"]) * 10 + together + columns["post.true"]
+
+
+def also_fresh_replies(columns):
+    return (columns["post.kind"] == "reply") * 100 - columns["post.age"]
+
+
+ASKED = iter(range(1000))
+
+
+def another_each_time(columns):
+    return columns["post.likes"] * 0.0 + next(ASKED)
+
+
+def by_the_mean(columns):
+    return columns["post.post_id"] - columns["post.post_id"].mean()
+
+
+def too_few(columns):
+    return columns["post.likes"][1:]
+
+
+def nan(columns):
+    return columns["post.likes"] * np.nan
+
+
+def changes(columns):
+    columns["post.likes"][:] = 0
+    return columns["post.likes"]
+
+
+def reads_nothing(columns):
+    return columns["post.lieks"]
+
+
+def texts(columns):
+    return columns["post.kind"]
+
+
+def own(name):
+    return f"{__name__}:{name}"
+
+
+def world(mode, **more):
+    more = {key.replace("__", "."): value for key, value in more.items()}
+    return make_config({**WORLD, "attributes": LEANING, "feed.mode": mode, **more})
+
+
+def feeds_of(config):
+    """Return all feeds of all rounds."""
+    model, found = SocialModel(config), []
+    for _ in range(config.rounds):
+        model.step()
+        people = model.population
+        found.append([people.feed[i, : people.n_feed[i]].tolist() for i in range(len(people))])
+    return found
+
+
+CANDIDATES = {"feed__candidates__two_hops": 5, "feed__candidates__trending": 3, "feed__candidates__out_of_network": 5}
+
+
+@pytest.mark.parametrize("more", [{}, CANDIDATES])
+@pytest.mark.parametrize("mode", ["newest", "also_newest"])
+def test_what_scores_by_age_alone_is_the_chronological_feed(mode, more):
+    assert feeds_of(world(own(mode), **more)) == feeds_of(world("chronological", **more))
+
+
+@pytest.mark.parametrize("more", [{}, CANDIDATES])
+@pytest.mark.parametrize("mode", ["near", "outside", "fresh_replies"])
+def test_a_function_and_an_expression_that_say_the_same_give_the_same_feeds(mode, more):
+    by_expression = feeds_of(world(own(mode), **more))
+    assert by_expression == feeds_of(world(own(f"also_{mode}"), **more))
+    assert by_expression == feeds_of(world(own(mode), threads=3, **more))
+    assert by_expression != feeds_of(world("chronological", **more))
+
+
+def test_a_feed_that_prefers_what_is_outside_shows_it_first():
+    config = world(own("outside"), **CANDIDATES)
+    model = SocialModel(config)
+    for _ in range(4):
+        model.step()
+    people, posts, network = model.population, model.posts, model.network
+    shown = 0
+    for row in range(80):
+        feed = people.feed[row, : people.n_feed[row]]
+        inside = network.follows(np.full(len(feed), row), posts.author[feed])
+        assert inside.tolist() == sorted(inside.tolist())
+        shown += int((~inside).sum())
+    assert shown > 50
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("another_each_time", "gave other scores for the same rows when it was asked again"),
+        ("by_the_mean", "gave other scores for the same rows beside other rows"),
+        ("too_few", r"gave [\d,]+ scores for [\d,]+ candidates"),
+        ("nan", "gave nan: a score has to be a finite number"),
+        ("changes", "raised ValueError: assignment destination is read-only"),
+        ("reads_nothing", r"raised KeyError: 'post.lieks' \(test_own_feeds.py:\d+ in reads_nothing\)"),
+        ("texts", r"gave array.*, no numbers"),
+        ("hopeless", "raised ZeroDivisionError"),
+    ],
+)
+def test_what_cannot_rank_ends_the_run_with_one_line(mode, said):
+    model = SocialModel(world(own(mode)))
+    with pytest.raises(ConfigError, match=f"^feed.mode: .*:{mode}: {said}") as error:
+        model.run_model()
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        (own("unknown"), "post.relevence cannot be read. Did you mean 'post.relevance'"),
+        (own("WORLD"), "is neither a function nor an expression over F"),
+        (own("not_there"), "is neither a function nor an expression over F"),
+        ("no_such_module:score", "cannot import 'no_such_module'"),
+        ("cronological", "give one of random, chronological, .* Did you mean 'chronological'"),
+    ],
+)
+def test_what_is_no_feed_is_refused_before_the_first_round(mode, said):
+    with pytest.raises(ConfigError, match=said):
+        SocialModel(world(mode))
+
+
+def test_a_run_with_a_feed_of_ones_own_is_replayed(tmp_path):
+    found = run(world(own("near"), **CANDIDATES), out=tmp_path)
+    assert not replay(found).differences
+
+
+def test_a_feed_of_ones_own_can_begin_in_the_middle_of_a_run():
+    change = [{"at": 3, "set": {"feed.mode": own("newest")}}, {"at": 5, "set": {"feed.mode": "chronological"}}]
+    assert feeds_of(world("chronological", interventions=change)) == feeds_of(world("chronological"))
+    reversed_ = [{"at": 3, "set": {"feed.mode": own("fresh_replies")}}]
+    found = feeds_of(world("chronological", interventions=reversed_))
+    assert found[:3] == feeds_of(world("chronological"))[:3]
+    assert found[3:] != feeds_of(world("chronological"))[3:]

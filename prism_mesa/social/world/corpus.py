@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from typing import Final
 
@@ -49,8 +50,7 @@ def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
         DataError: If the file is missing, has no column `text`, or no usable row.
     """
     if path is None:
-        with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
-            return load_corpus(str(inside))
+        return _own_corpus()
     table = read_table(path, _KEY, needs=("text",), may=_COLUMNS, files=files)
     with naming_file(path, _KEY):
         cells = _cells(table)
@@ -71,6 +71,13 @@ def load_corpus(path: str | None, files: FilesParams = DEFAULT) -> Corpus:
         dropped=tuple((what, count) for what, count in dropped.items() if count),
         notes=table.notes + notes,
     )
+
+
+@cache
+def _own_corpus() -> Corpus:
+    """Return the corpus that comes with PRISM, the same object for all runs of a process."""
+    with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
+        return load_corpus(str(inside))
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from matplotlib.figure import Figure
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
@@ -92,12 +93,27 @@ def hurried(monkeypatch):
 
 
 @pytest.fixture
-def prism(monkeypatch, capfd, tmp_path):
-    """Call the command in an empty folder; returns exit code, stdout, stderr, caught below Python's own streams."""
+def coarse_pictures(monkeypatch):
+    """Draw pictures coarsely, with everything on them, without finding the best place for it: half of their time."""
+    save = Figure.savefig
+
+    def coarse(figure, *arguments, **options):
+        figure.set_layout_engine("none")
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", coarse)
+    for module in ("plots.DPI", "economy_plots.DPI"):
+        monkeypatch.setattr(f"prism_mesa.view.{module}", 20)
+
+
+@pytest.fixture
+def prism(monkeypatch, capfd, tmp_path, coarse_pictures):
+    """Call the command in an empty folder; returns exit code, stdout, stderr, caught below Python's own streams.
+
+    Pictures are looked at elsewhere.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("prism_mesa.view.plots.DPI", 20)  # pictures are looked at elsewhere
-    monkeypatch.setattr("prism_mesa.view.economy_plots.DPI", 20)
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["prism", *map(str, arguments)])

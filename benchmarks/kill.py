@@ -105,7 +105,7 @@ def kinds(url: str, rounds: int, large: int) -> list[Kind]:
     rule = {"reasoner.kind": "rule", "rounds": rounds, "checkpoint_every": 2}
     asks = {"reasoner.kind": "ollama", "reasoner.host": url, "reasoner.max_concurrency": 8, "reasoner.timeout_s": 20}
     few = {"agents.n": 200, "agents.band": 0.1, "agents.activity": 0.8}
-    texts = {"content": "template"}
+    texts = {"content": "template", "agents.n": min(large, 1000)}
     reasoner = {"kind": "ollama", "host": url, "timeout_s": 20}
     economy = {"rounds": rounds, "economy": {"policy": "llm"}, "reasoner": reasoner}
     return [

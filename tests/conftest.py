@@ -2,6 +2,7 @@
 
 import atexit
 import fcntl
+import gc
 import os
 import shutil
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from matplotlib.figure import Figure
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
@@ -46,6 +48,13 @@ def pytest_collection_modifyitems(items):
     """Let files with a slow test come first, so that no process has a long one left when the others are done."""
     long = {item.path for item in items if item.get_closest_marker("slow")}
     items.sort(key=lambda item: item.path not in long)
+
+
+def pytest_collection_finish():
+    """Leave all that is loaded by now to itself: the collector would look through a million objects again and again."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 10)
 
 
 def pytest_xdist_auto_num_workers():
@@ -84,12 +93,27 @@ def hurried(monkeypatch):
 
 
 @pytest.fixture
-def prism(monkeypatch, capfd, tmp_path):
-    """Call the command in an empty folder; returns exit code, stdout, stderr, caught below Python's own streams."""
+def coarse_pictures(monkeypatch):
+    """Draw pictures coarsely, with everything on them, without finding the best place for it: half of their time."""
+    save = Figure.savefig
+
+    def coarse(figure, *arguments, **options):
+        figure.set_layout_engine("none")
+        save(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", coarse)
+    for module in ("plots.DPI", "economy_plots.DPI"):
+        monkeypatch.setattr(f"prism_mesa.view.{module}", 20)
+
+
+@pytest.fixture
+def prism(monkeypatch, capfd, tmp_path, coarse_pictures):
+    """Call the command in an empty folder; returns exit code, stdout, stderr, caught below Python's own streams.
+
+    Pictures are looked at elsewhere.
+    """
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
-    monkeypatch.setattr("prism_mesa.view.plots.DPI", 20)  # pictures are looked at elsewhere
-    monkeypatch.setattr("prism_mesa.view.economy_plots.DPI", 20)
 
     def call(*arguments):
         monkeypatch.setattr(sys, "argv", ["prism", *map(str, arguments)])

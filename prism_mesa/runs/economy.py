@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pandas as pd
 
 from prism_mesa.economy.impulse_response import Follows, rate_response
 from prism_mesa.economy.model import EconomyModel
-from prism_mesa.economy.params import quarter_name
+from prism_mesa.economy.nations import NationParams
+from prism_mesa.economy.params import MacroParams, quarter_name
 from prism_mesa.economy.tables import ECONOMY_TABLES, OUTCOMES
 from prism_mesa.llm import LLMClient
 from prism_mesa.runs.config import EconomyConfig, given_config
@@ -138,11 +140,13 @@ def _nations(model: EconomyModel) -> dict[str, Any]:
 
 def _responses(model: EconomyModel) -> pd.DataFrame:
     """Return what a rise of the first nation's rate by a point for a year does, without other shocks."""
-    found = [
-        rate_response(model.macro.nations, model.macro.params, follows=follows).assign(follows=follows)
-        for follows in _RESPONSES
-    ]
-    return pd.concat(found, ignore_index=True)
+    nations, params = tuple(model.macro.nations), model.macro.params
+    return pd.concat([_response(nations, params, follows) for follows in _RESPONSES], ignore_index=True)
+
+
+@lru_cache(maxsize=16)
+def _response(nations: tuple[NationParams, ...], params: MacroParams, follows: Follows) -> pd.DataFrame:
+    return rate_response(nations, params, follows=follows).assign(follows=follows)
 
 
 @as_before()

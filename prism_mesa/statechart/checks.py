@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -193,13 +194,18 @@ def _values(guard: Expression, columns: dict[str, ArrayColumns]) -> npt.NDArray[
 
 def _probes(expressions: list[Expression], values: Mapping[str, Values]) -> dict[str, ArrayColumns]:
     """Return made-up agents and posts: each field takes values on, between and beside its constants."""
-    draws = Streams(0)
     arrays: dict[str, dict[str, npt.NDArray[Any]]] = {"agent": {}, "post": {}}
     for name, constants in sorted(_constants(expressions).items()):
         tried = values.get(name, UNKNOWN).tried(constants)
         root, field = name.split(".", 1)
-        arrays[root][field] = tried[draws.integers(name, np.arange(N_PROBES), len(tried))]
+        arrays[root][field] = tried[(_draws(name) * len(tried)).astype(np.int64)]
     return {root: ArrayColumns(columns) for root, columns in arrays.items()}
+
+
+@lru_cache(maxsize=256)
+def _draws(name: str) -> npt.NDArray[np.float64]:
+    """Return a number in [0, 1) for each probe; they are the same for every chart."""
+    return Streams(0).uniform(name, np.arange(N_PROBES))
 
 
 def _constants(expressions: list[Expression]) -> dict[str, set[float | str]]:

@@ -79,7 +79,7 @@ def known_rule(ask):
     return 1 / (1 + np.exp(-(-0.5 + 2 * ask.question.match + 1.5 * (ask.question.persona.traits[0] - 3.1) / 0.78)))
 
 
-def examples(n=1500, chance=known_rule):
+def examples(n=900, chance=known_rule):
     found = [
         TrainingExample(ask, (chance(ask), 1 - chance(ask)), str(i), ask.question.persona.name, ask.question.post.text)
         for i, ask in enumerate(asks(n))

@@ -27,10 +27,7 @@ PLATFORM = {"states.png", "cascades.png", "engagement.png"}
 NATIONS = {"indicators.png", "policies.png", "responses.png"}
 
 
-@pytest.fixture(autouse=True)
-def _coarse(monkeypatch):
-    monkeypatch.setattr("prism_mesa.view.plots.DPI", 20)
-    monkeypatch.setattr("prism_mesa.view.economy_plots.DPI", 20)
+pytestmark = pytest.mark.usefixtures("coarse_pictures")
 
 
 def drawn(folder):

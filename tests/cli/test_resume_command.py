@@ -90,11 +90,31 @@ def test_what_is_no_run_is_one_line(name, said, prism, tmp_path):
     assert re.fullmatch(rf"prism: .*: no run there: {said}.*\n", err)
 
 
+WITH_TIME_TO_STOP_IT = """
+import time
+
+from prism_mesa.cli.app import main
+from prism_mesa.social.model import SocialModel
+
+step = SocialModel.step
+
+
+def slow(model):
+    time.sleep(0.5 if model.round > 6 else 0)
+    step(model)
+
+
+SocialModel.step = slow
+main()
+"""
+"""`prism`, whose rounds take half a second each from the seventh on."""
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
-    keys = ["rounds=150", "agents.n=100", "checkpoint_every=20", "--json", "--out", str(tmp_path)]
-    command = [sys.executable, "-m", "prism_mesa.cli", "run", *SMALL[:-2], "reasoner.kind=rule", *keys]
+    keys = ["rounds=20", "checkpoint_every=4", "--json", "--out", str(tmp_path)]
+    command = [sys.executable, "-c", WITH_TIME_TO_STOP_IT, "run", *SMALL[:-2], "reasoner.kind=rule", *keys]
     with subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
@@ -112,10 +132,10 @@ def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
         assert re.search(r"'prism resume .*' continues it from round \d+\)$", err.splitlines()[-1])
         assert re.search(r"^prism: the run is stopped after this round, and can go on later", err, re.M)
     before = last_round(folder)
-    assert before >= 20
+    assert before >= 4
     shown = []
     resume(folder, on_round=shown.append, **QUIET)
-    assert (shown[0], shown[-1]) == (before + 1, 150)
+    assert (shown[0], shown[-1]) == (before + 1, 20)
     config = read_manifest(folder)["config"]
     whole = run(config | {"checkpoint_every": 0}, out=tmp_path / "whole", **QUIET).run_dir
     names = sorted(str(file.relative_to(whole)) for file in whole.rglob("*.parquet") if file.is_file())

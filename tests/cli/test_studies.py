@@ -18,6 +18,11 @@ VALUES = {
 }
 
 
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr("prism_mesa.view.study.style._DPI", 20)  # pictures are looked at elsewhere
+
+
 @pytest.fixture
 def written(tmp_path):
     def write(**values):

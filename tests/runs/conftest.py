@@ -16,5 +16,5 @@ def server():
 @pytest.fixture(scope="module")
 def asked(server, tmp_path_factory):
     """A run that an LLM decided."""
-    reasoner = {"kind": "ollama", "host": server.url, "timeout_s": 5}
+    reasoner = {"kind": "ollama", "host": server.url, "timeout_s": 30}
     return run(WORLD | {"reasoner": reasoner}, out=tmp_path_factory.mktemp("asked")).run_dir

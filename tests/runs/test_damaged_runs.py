@@ -28,7 +28,8 @@ from prism_mesa.runs.social import run
 from prism_mesa.view.economy_plots import draw_economy
 from prism_mesa.view.plots import draw_run
 
-pytestmark = pytest.mark.slow
+# what is damaged does not depend on how fine its pictures are
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("coarse_pictures")]
 
 WORLD = plain(
     {"agents": {"n": 20, "activity": 0.9, "band": 0.4}, "network": {"mean_degree": 6}, "rounds": 2, "seed": 7}
@@ -39,13 +40,6 @@ QUESTIONS = Questionnaire.model_validate(
 )
 FEW = settings(max_examples=int(os.environ.get("PRISM_FUZZ", "2")), suppress_health_check=list(HealthCheck))
 """``PRISM_FUZZ=2000`` tries many."""
-
-
-@pytest.fixture(autouse=True)
-def coarse_pictures(monkeypatch):
-    """What is damaged does not depend on how fine its pictures are."""
-    monkeypatch.setattr("prism_mesa.view.plots.DPI", 20)
-    monkeypatch.setattr("prism_mesa.view.economy_plots.DPI", 20)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ def test_a_run_of_each_kind_that_is_killed_goes_on_to_the_same_bytes(tmp_path, m
     import kill
 
     with StandIn(slots=8, latency=0.001) as server:
-        for place, kind in enumerate(kill.kinds(server.url, rounds=5, large=1000)):
+        for place, kind in enumerate(kill.kinds(server.url, rounds=5, large=300)):
             out = tmp_path / str(place)
             out.mkdir()
             found = kill.kill_runs(kind, 1, out, server)

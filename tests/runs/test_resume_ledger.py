@@ -149,7 +149,7 @@ def test_a_run_without_a_checkpoint_starts_again_with_its_answers(tmp_path):
 def test_a_run_that_went_on_can_be_repeated(server, tmp_path):
     out, once = tmp_path / "out", []
     config = small(rounds=4, checkpoint_every=1, **{"agents.band": 0.3})
-    asks = {**config, "reasoner": {"kind": "ollama", "host": server.url, "timeout_s": 5}}
+    asks = {**config, "reasoner": {"kind": "ollama", "host": server.url, "timeout_s": 30}}
 
     def look(done):
         if done == 3:
@@ -214,7 +214,7 @@ def test_nations_ask_nothing_twice(tmp_path):
 def test_a_server_that_has_moved_is_named_and_nothing_else_can_be_changed(server, tmp_path):
     out, once = tmp_path / "out", []
     asks = {**small(rounds=3, checkpoint_every=1, **{"agents.band": 0.3})}
-    asks |= {"reasoner": {"kind": "ollama", "host": server.url, "timeout_s": 5}}
+    asks |= {"reasoner": {"kind": "ollama", "host": server.url, "timeout_s": 30}}
 
     def look(done):
         if done == 2:

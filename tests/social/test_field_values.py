@@ -38,6 +38,14 @@ def examples(chart):
     return [(where, dict(re.findall(r"(\w+\.\w+) = ([^,]+)", text))) for where, text in shown if text]
 
 
+@pytest.mark.parametrize("asks_action", [True, False])
+@pytest.mark.parametrize("oracle_enabled", [True, False])
+def test_the_charts_that_come_with_prism_have_no_errors(asks_action, oracle_enabled):
+    """A platform takes them unchecked."""
+    chart = chosen_chart(StatechartParams(oracle_enabled=oracle_enabled), asks_action=asks_action)
+    assert {finding.level for finding in chart.check(FIRED, READABLE)} <= {"note", "warning"}
+
+
 def is_possible(name, text, where):
     """Return whether an agent or a post of a real world can have a value, by rules of the test's own."""
     if name == "agent.state":

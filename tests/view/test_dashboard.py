@@ -24,7 +24,7 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.view import dashboard as app
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("coarse_pictures")]
 
 CONFIG = SocialParams.model_validate(nested(plain({"agents.n": 60, "rounds": 1, "seed": 5})))
 

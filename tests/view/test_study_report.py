@@ -180,6 +180,7 @@ def test_many_conditions_are_cut_with_a_word_on_where_the_rest_is(forms):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 @pytest.mark.parametrize("name", ["two_arms", "many"])
 def test_a_written_report_has_its_figures_and_is_not_large(tmp_path, name):
     page, text = write_report(ALL[name](tmp_path), written=WHEN)
@@ -215,6 +216,7 @@ def test_a_link_that_lies_where_the_report_goes_is_not_written_through(tmp_path)
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 def test_a_study_of_ten_thousand_runs_has_a_small_page(tmp_path):
     result = sobol(tmp_path, n=1250)
     page, text = write_report(result)

@@ -5,6 +5,7 @@ The `ollama` package costs more than a second of CPU to import, so that happens 
 
 import asyncio
 import time
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from prism_mesa.errors import ConfigError, OracleError, one_line
@@ -14,6 +15,8 @@ from prism_mesa.llm.clients.ollama_errors import client_faults, connection_fault
 from prism_mesa.llm.clients.urls import check_settings, credentials, is_local, reported_count, server_address
 
 if TYPE_CHECKING:
+    from ssl import SSLContext
+
     from ollama import AsyncClient, ChatResponse, Client
 
 _CHECK_TIMEOUT_S = 10.0
@@ -46,7 +49,7 @@ class OllamaChatClient:
         check_settings(model, timeout_s, temperature)
         self.name = model
         self.host = server_address(host)
-        self._http: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
+        self._given: dict[str, Any] = {"trust_env": not is_local(self.host), **credentials(host)}
         self.timeout_s = timeout_s
         self.decoding: dict[str, Any] = {"temperature": temperature, "seed": seed, "max_tokens": max_tokens}
         self.digest = ""
@@ -135,9 +138,21 @@ class OllamaChatClient:
         limits = httpx.Limits(max_connections=None)
         return AsyncClient(self.host, timeout=self.timeout_s, limits=limits, **self._http)
 
+    @property
+    def _http(self) -> dict[str, Any]:
+        return self._given | {"verify": _trusted()}
+
     async def aclose(self) -> None:
         """Close the running loop's connections."""
         await self._connections.aclose()
+
+
+@cache
+def _trusted() -> "SSLContext":
+    """Return which servers are trusted, read once in a process: that takes longer than to ask a server."""
+    import httpx
+
+    return httpx.create_ssl_context()
 
 
 def _server_version(host: str, timeout_s: float, http: dict[str, Any]) -> str:

@@ -32,7 +32,8 @@ def scorer_of(platform: Platform) -> Callable[[Int32, Int32], npt.NDArray[np.flo
 class CandidateColumns(PostColumns):
     """Candidates before readers, with what only a feed reads of them.
 
-    `age` is in rounds, `in_network` whether the reader follows the author, names after ``author_`` are attributes of the author.
+    `age` is in rounds, `in_network` whether the reader follows the author; ``author_`` stands before attributes of the
+    author.
     """
 
     def column(self, name: str) -> Any:

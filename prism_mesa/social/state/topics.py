@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import blake2b
 from os import environ
 from pathlib import Path
@@ -92,6 +92,22 @@ def topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     Raises:
         ConfigError: If there are more labels than topics, or the embedder is not installed.
     """
+    if params.embedder == "hashing" and len(corpus.texts) <= _FEW_TEXTS:
+        return _known_topics(tuple(corpus.texts), tuple(corpus.labels), params.n_topics, params.label_weight)
+    return _topics_of(corpus, params)
+
+
+_FEW_TEXTS = 10_000
+"""Texts of a corpus whose topics stay known to later runs in the same process."""
+
+
+@lru_cache(maxsize=8)
+def _known_topics(texts: tuple[str, ...], labels: tuple[tuple[str, ...], ...], n_topics: int, weight: float) -> Topics:
+    corpus = Corpus(list(texts), labels=list(labels))
+    return _topics_of(corpus, PostsParams(n_topics=n_topics, label_weight=weight, embedder="hashing"))
+
+
+def _topics_of(corpus: Corpus, params: PostsParams) -> Topics:
     k = params.n_topics
     embed = _embedder(params.embedder, corpus.texts, k)
     raw = _unit(embed(corpus.texts))

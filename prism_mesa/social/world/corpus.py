@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib import resources
 from typing import Final
 
@@ -56,8 +57,7 @@ def load_corpus(
         DataError: If the file is missing, has no column `text`, or no usable row.
     """
     if path is None:
-        with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
-            return load_corpus(str(inside))
+        return _own_corpus()
     own = attributes or {}
     needs = ("text", *dict.fromkeys(column for column, _ in own.values() if column not in ("text", *_COLUMNS)))
     table = read_table(path, _KEY, needs=needs, may=_COLUMNS, files=files)
@@ -83,6 +83,13 @@ def load_corpus(
         dropped=tuple((what, count) for what, count in dropped.items() if count),
         notes=table.notes + notes,
     )
+
+
+@cache
+def _own_corpus() -> Corpus:
+    """Return the corpus that comes with PRISM, the same object for all runs of a process."""
+    with resources.as_file(resources.files("prism_mesa.social.world") / "corpus.csv") as inside:
+        return load_corpus(str(inside))
 
 
 def with_media_share(corpus: Corpus, share: float | None, streams: Streams) -> Corpus:

@@ -40,6 +40,6 @@ WORLD = {
 
 
 def asking(server, world=WORLD, agents=None, **reasoner):
-    own = {"kind": "ollama", "host": server.url, "timeout_s": 5, **reasoner}
+    own = {"kind": "ollama", "host": server.url, "timeout_s": 30, **reasoner}
     own |= {} if own.get("attempts") == 1 else {"backoff_s": 0}
     return plain(world | {"reasoner": own} | {"agents": world["agents"] | (agents or {})})

@@ -16,7 +16,7 @@ WORLD = {
 
 
 def asking(server, world=WORLD, **reasoner):
-    own = {"kind": "ollama", "host": server.url, "timeout_s": 5, **reasoner}
+    own = {"kind": "ollama", "host": server.url, "timeout_s": 30, **reasoner}
     own |= {} if own.get("attempts") == 1 else {"backoff_s": own.get("backoff_s", 0.01)}
     return plain(world | {"reasoner": own})
 

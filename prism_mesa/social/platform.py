@@ -22,7 +22,7 @@ from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
-from prism_mesa.social.own.feed import OwnFeed
+from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.round.prompt_interests import PromptInterests
@@ -114,6 +114,7 @@ class Platform(Restorable):
     first_network: FollowNetwork = field(init=False)
     first_agents: int = field(init=False)
     topics: Topics = field(init=False)
+    configured: SocialParams = field(init=False)
     attributes: AttributeSource = field(init=False)
     schedule: Schedule = field(init=False)
     seeded: Seeded = field(init=False)
@@ -121,7 +122,7 @@ class Platform(Restorable):
     prompt_interests: PromptInterests = field(init=False)
 
     odds: Odds = field(init=False)
-    own_feed: OwnFeed | None = field(init=False, default=None)
+    feeds: Feeds = field(init=False)
     posts: Posts = field(init=False)
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
@@ -150,6 +151,7 @@ class Platform(Restorable):
 
     def __post_init__(self, world: StartingWorld) -> None:
         params, n = self.params, len(world.population)
+        self.configured = params
         self.attributes = world.attributes
         self.go_by(self.chart)
         self.population, self.network, self.topics = world.population, world.network, world.topics
@@ -241,14 +243,13 @@ class Platform(Restorable):
 
     def change_settings(self) -> None:
         """Let the settings hold that begin with this round (`interventions`)."""
-        if any(one.at == self.round for one in self.params.interventions):
+        if any(self.round in (one.at, one.until) for one in self.params.interventions):
             self._settle()
 
     def _settle(self) -> None:
         """Let the settings of this round hold, and make what is made from them."""
-        self.params = self.params.at(self.round)
-        mode = self.params.feed.mode
-        self.own_feed = OwnFeed(mode, self.attributes.known) if ":" in mode else None
+        self.params = self.configured.at(self.round)
+        self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
         self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60)
         self.posts.draw_appeal = self.odds.draw_appeal
 

@@ -71,10 +71,7 @@ def start_platform(
 
 
 def _announced(params: SocialParams) -> list[str]:
-    return [
-        f"from round {one.at} on: {', '.join(f'{key}={value}' for key, value in one.set.items())} (interventions)"
-        for one in params.interventions
-    ]
+    return [f"{one.said} (interventions)" for one in params.interventions]
 
 
 def change_chart(platform: Platform, chart: Statechart) -> None:

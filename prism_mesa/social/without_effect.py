@@ -39,11 +39,11 @@ def interventions_without_effect(
     platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool
 ) -> tuple[str, ...]:
     """Return in words which settings of interventions change nothing; arguments are as above."""
-    told, shown = [], copy(platform)
-    for place, one in enumerate(platform.params.interventions):
-        before = leaf_values(shown.params)
-        shown.params = shown.params.changed_by(one.set)
-        after = leaf_values(shown.params)
+    told, shown, all_of = [], copy(platform), platform.params.interventions
+    for place, one in enumerate(all_of):
+        earlier = platform.params.model_copy(update={"interventions": all_of[:place]}).at(one.at)
+        shown.params = earlier.changed_by(one.set)
+        before, after = leaf_values(earlier), leaf_values(shown.params)
         where = f"interventions: {place} (from round {one.at} on)"
         told += [f"{where}: {key}: no effect: it is so before" for key in one.set if before[key] == after[key]]
         known = known_of(shown, world, said_of(shown.params), given=given, chart_given=chart_given)

@@ -8,6 +8,7 @@ from prism_mesa.statechart.failing import FailingGuard
 from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
 from prism_mesa.statechart.mermaid import mermaid
 from prism_mesa.statechart.queries import agents_in_state, export_agent, state_distribution
+from prism_mesa.statechart.reading import expression_of
 from prism_mesa.statechart.render import draw_chart
 from prism_mesa.statechart.statechart import Statechart
 from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
@@ -38,6 +39,7 @@ __all__ = [
     "column_values",
     "draw_chart",
     "export_agent",
+    "expression_of",
     "mermaid",
     "state_distribution",
 ]

@@ -36,11 +36,25 @@ def _whole_numbers() -> MaxNLocator:
     return MaxNLocator(integer=True, min_n_ticks=1)
 
 
-def states_figure(rounds: pd.DataFrame) -> Figure:
+def _mark_changes(axes: Axes, changes: Sequence[Mapping[str, Any]]) -> None:
+    """Draw a line where settings begin or end to hold, and say which."""
+    for change in changes:
+        said = ", ".join(f"{key}={value}" for key, value in change["set"].items())
+        texts = {"at": textwrap.shorten(said, 40), "until": "ends"}
+        for end, text in texts.items():
+            if change.get(end) is not None:
+                axes.axvline(change[end] - 0.5, color="black", lw=0.8, ls="--")
+                where = {"xy": (change[end] - 0.5, 1), "xycoords": ("data", "axes fraction")}
+                offset = {"xytext": (2, -2), "textcoords": "offset points", "rotation": 90}
+                axes.annotate(text, **where, **offset, va="top", fontsize="x-small")
+
+
+def states_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = ()) -> Figure:
     """Return the shares of agent-ticks in each state per round, stacked, idle on top.
 
     Args:
         rounds: Columns `round` and `share_<state>`: the table `rounds` of a run.
+        changes: Its interventions, as the manifest holds them: `at`, `until`, `set`.
     """
     figure, axes = _axes("What agents are doing")
     order = list(STATE_COLORS)[::-1]
@@ -53,6 +67,7 @@ def states_figure(rounds: pd.DataFrame) -> Figure:
     axes.xaxis.set_major_locator(_whole_numbers())
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
+    _mark_changes(axes, changes)
     return figure
 
 
@@ -72,11 +87,12 @@ def cascades_figure(cascades: pd.DataFrame) -> Figure:
     return figure
 
 
-def engagement_figure(rounds: pd.DataFrame) -> Figure:
+def engagement_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = ()) -> Figure:
     """Return likes, replies and reshares per round.
 
     Args:
         rounds: Columns `round`, `likes`, `replies`, `reshares`: the table `rounds` of a run.
+        changes: As for `states_figure`.
     """
     figure, axes = _axes("Engagement per round")
     for name, (state, marker) in _ENGAGEMENT.items():
@@ -96,6 +112,7 @@ def engagement_figure(rounds: pd.DataFrame) -> Figure:
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
+    _mark_changes(axes, changes)
     return figure
 
 

@@ -1,14 +1,15 @@
 """Settings that change while a run goes on: parameters."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params, leaves
 from prism_mesa.social.params.feed import FeedParams
 from prism_mesa.social.params.utility import UtilityParams
+from prism_mesa.statechart import expression_of
 
 _ARRAYS_DEPEND: Final = {"size", "window", "velocity_window"}
 """Keys of feeds by which what has been shown and counted before is laid out."""
@@ -20,12 +21,32 @@ CHANGEABLE: Final = (
 )
 """Keys that can change in a run: all others make the world that it begins with, or say who decides."""
 
+OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key != "feed.glances")
+"""Keys that can change for some agents alone."""
+
 
 class InterventionParams(Params):
     """Other values of some keys, from a round on."""
 
     at: int = Field(ge=0, description="first round under the new settings")
+    until: int | None = Field(None, ge=1, description="first round without them; null: they hold to the end")
     set: dict[str, Any] = Field(min_length=1, description="dotted key: value")
+    agents: str | None = Field(
+        None,
+        min_length=1,
+        description="for whom they hold, as an expression over agents (agent.leaning > 0.5), feed.* only; null: for all",
+    )
+
+    def holds_in(self, round_: int) -> bool:
+        """Return whether it holds in a round."""
+        return self.at <= round_ and (self.until is None or round_ < self.until)
+
+    @property
+    def said(self) -> str:
+        """What it changes, when and for whom, in words."""
+        settings = ", ".join(f"{key}={value}" for key, value in self.set.items())
+        when = f"from round {self.at} on" if self.until is None else f"in rounds {self.at} to {self.until - 1}"
+        return f"{when}: {settings}{f' for agents with {self.agents}' if self.agents else ''}"
 
     @field_validator("set", mode="before")
     @classmethod
@@ -40,6 +61,23 @@ class InterventionParams(Params):
                 what = "feed.*, utility.*, agents.band, .persistence, .hours, .session, .session_sigma"
                 raise ValueError(f"{key} cannot change in a run ({what} can).{did_you_mean(key, CHANGEABLE)}")
         return given
+
+    @field_validator("agents")
+    @classmethod
+    def _are_agents(cls, text: str | None) -> str | None:
+        for name in expression_of(text).fields if text is not None else ():
+            if not name.startswith("agent."):
+                raise ValueError(f"{name}: it says who they are by fields of agents alone")
+        return text
+
+    @model_validator(mode="after")
+    def _can_be(self) -> Self:
+        if self.until is not None and self.until <= self.at:
+            raise ValueError(f"until={self.until} is not after at={self.at}")
+        for key in self.set if self.agents is not None else ():
+            if key not in OF_SOME:
+                raise ValueError(f"{key} cannot change for some agents alone (feed.* can, but for feed.glances)")
+        return self
 
 
 def _dotted(values: Mapping[Any, Any], before: str = "") -> list[tuple[str, Any]]:

@@ -57,14 +57,16 @@ class SocialParams(Params):
         "[low, high], ...}",
     )
     interventions: tuple[InterventionParams, ...] = Field(
-        (), max_length=1000, description="settings that change in the run, in order: {at: ROUND, set: {key: value}}"
+        (),
+        max_length=1000,
+        description="settings that change in the run, in order: {at: ROUND, until: ROUND, set: {key: value}}",
     )
 
     def at(self, round_: int) -> Self:
-        """Return the parameters as they hold in a round: with all that interventions have set by then."""
+        """Return the parameters as they hold in a round for all agents: with what interventions set then."""
         settings: dict[str, Any] = {}
         for one in self.interventions:
-            settings |= one.set if one.at <= round_ else {}
+            settings |= one.set if one.agents is None and one.holds_in(round_) else {}
         return self.changed_by(settings) if settings else self
 
     def changed_by(self, settings: Mapping[str, Any]) -> Self:
@@ -87,15 +89,18 @@ class SocialParams(Params):
 
     @model_validator(mode="after")
     def _interventions_can_be(self) -> Self:
-        had_odds, changed = self.utility.sensitivity > 0, self
+        had_odds = self.utility.sensitivity > 0
         for place, one in enumerate(self.interventions):
             where = f"interventions: {place}"
             if one.at >= self.rounds:
                 raise ValueError(f"{where}: at={one.at} is no round of this run (0 to {self.rounds - 1})")
+            if one.until is not None and one.until > self.rounds:
+                raise ValueError(f"{where}: until={one.until} is after the last round ({self.rounds - 1})")
             if place and one.at < self.interventions[place - 1].at:
                 raise ValueError(f"{where}: at={one.at} comes before the round of the one before: give them in order")
             try:
-                changed = changed.changed_by(one.set)
+                changed = self.at(one.at)
+                changed = changed.changed_by(one.set) if one.agents else changed
             except ValidationError as error:
                 fault = error.errors()[0]
                 key = ".".join(map(str, fault["loc"]))

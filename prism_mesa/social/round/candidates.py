@@ -8,15 +8,15 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.candidates import NOBODY
 from prism_mesa.kernels.matching import match_pairs
+from prism_mesa.social.own.feed import OwnFeed
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 
 type Int32 = npt.NDArray[np.int32]
 
 
-def scorer_of(platform: Platform) -> Callable[[Int32, Int32], npt.NDArray[np.float64]] | None:
-    """Return what scores candidates (readers, ids of posts) in this round; None if `feed.mode` is PRISM's own."""
-    own = platform.own_feed
+def scorer_of(platform: Platform, own: OwnFeed | None) -> Callable[[Int32, Int32], npt.NDArray[np.float64]] | None:
+    """Return what scores candidates (readers, ids of posts) by a user's feed in this round; None if there is none."""
     if own is None:
         return None
 

@@ -25,6 +25,7 @@ from prism_mesa.social.content.writer import write
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.candidates import scorer_of
 from prism_mesa.social.round.collect import collect, record_moves
+from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.social.round.presence import comes_online, shorten_feeds
@@ -81,9 +82,12 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
     population.n_feed[:] = 0
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
-    params, own = platform.params, platform.own_feed
-    threads = params.threads if own is None or own.is_expression else 1  # a user's function may bear no other
-    rank_feeds(reads, *world, params.feed, platform.streams, platform.round, threads=threads, own=scorer_of(platform))
+    for rows, params, own in platform.feeds.of(reads, AgentColumns(platform, reads)):
+        threads = (
+            platform.params.threads if own is None or own.is_expression else 1
+        )  # a user's function may bear no other
+        how = {"threads": threads, "own": scorer_of(platform, own)}
+        rank_feeds(rows, *world, params, platform.streams, platform.round, **how)
     shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online

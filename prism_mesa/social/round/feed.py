@@ -1,7 +1,7 @@
 """Feeds: which posts an agent is shown in a round, and in what order.
 
-Weights and keys are declared here; `kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for one. A
-score counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.
+Weights and keys are declared here; `kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for
+one. A score counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.
 """
 
 from collections.abc import Callable

@@ -15,7 +15,7 @@ import numba
 
 def _digest() -> str:
     found = blake2b(digest_size=8)
-    for file in sorted(Path(__file__).parent.glob("*.py")):
+    for file in sorted(Path(__file__).parent.rglob("*.py")):
         found.update(file.read_bytes())
     return found.hexdigest()
 

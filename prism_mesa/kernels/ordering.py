@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.outbox import LOWER
+from prism_mesa.kernels.feeds.outbox import LOWER
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]

@@ -69,7 +69,7 @@ def format_context(context: Any) -> str:
         ("Kind", plain(post.kind, _KIND_CAP)),
         ("Text", _quoted(post.text, TEXT_CAP)),
         ("Media", _media(post)),
-        ("About it", _quoted(post.about, TEXT_CAP) if post.about else ""),
+        ("About it", _quoted(post.about, PERSONALITY_CAP) if post.about else ""),
         ("Engagement", plain(_counted(post), COUNTS_CAP)),
         ("Velocity", plain(velocity, COUNTS_CAP)),
     )

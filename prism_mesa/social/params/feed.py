@@ -107,8 +107,8 @@ class FeedParams(Params):
     def _is_known(cls, mode: str) -> str:
         module, colon, name = mode.partition(":")
         if mode not in FEED_MODES and not (colon and module and name):
-            allowed = ", ".join(FEED_MODES)
-            raise ValueError(f"give one of {allowed}, or module:object of your own.{did_you_mean(mode, FEED_MODES)}")
+            allowed, near = ", ".join(map(repr, FEED_MODES)), did_you_mean(mode, FEED_MODES)
+            raise ValueError(f"Input should be {allowed}, or module:object of your own{near and f'.{near}'}")
         return mode
 
     @property

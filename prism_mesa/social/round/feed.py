@@ -1,7 +1,7 @@
 """Feeds: which posts an agent is shown in a round, and in what order.
 
-Weights and keys are declared here; `kernels.feed` ranks for all readers, as `tests/plain_feed.py` does for one. A score
-counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.
+Weights and keys are declared here; `kernels.feeds.ranking` ranks for all readers, as `tests/plain_feed.py` does for
+one. A score counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.
 """
 
 from collections.abc import Callable
@@ -10,10 +10,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.candidates import count_candidates, list_candidates
-from prism_mesa.kernels.feed import rank
-from prism_mesa.kernels.outbox import Outbox, fill_outbox
-from prism_mesa.kernels.scoring import CHRONOLOGICAL, GIVEN, PREFERENCE, RANDOM, X_ALGO, Scoring
+from prism_mesa.kernels.feeds.candidates import count_candidates, list_candidates
+from prism_mesa.kernels.feeds.outbox import Outbox, fill_outbox
+from prism_mesa.kernels.feeds.ranking import rank
+from prism_mesa.kernels.feeds.scoring import CHRONOLOGICAL, GIVEN, PREFERENCE, RANDOM, X_ALGO, Scoring
 from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.exposure import Exposure

@@ -305,7 +305,7 @@ def test_a_run_names_each_callable_once_and_says_how_to_go_faster(tmp_path):
 
 
 def test_an_expression_that_reads_what_no_column_holds_is_named_with_the_reason():
-    model = small(chart=decided_by(F.agent.row >= 0), agents_activity=1.0)
+    model = small(chart=decided_by(F.agent.agent_id != "none"), agents_activity=1.0)
     for _ in range(3):
         model.step()
     [note] = [note for note in model.notes if LABEL in note]

@@ -150,7 +150,7 @@ def test_what_cannot_rank_ends_the_run_with_one_line(mode, said):
         (own("WORLD"), "is neither a function nor an expression over F"),
         (own("not_there"), "is neither a function nor an expression over F"),
         ("no_such_module:score", "cannot import 'no_such_module'"),
-        ("cronological", "give one of random, chronological, .* Did you mean 'chronological'"),
+        ("cronological", "Input should be 'random', .* Did you mean 'chronological'"),
     ],
 )
 def test_what_is_no_feed_is_refused_before_the_first_round(mode, said):

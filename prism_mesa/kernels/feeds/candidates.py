@@ -7,9 +7,9 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.feeds.outbox import BITS_33, Outbox, writer_of
+from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.ordering import is_among
-from prism_mesa.kernels.outbox import BITS_33, Outbox, writer_of
-from prism_mesa.kernels.scoring import Scoring
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]

@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox
 from prism_mesa.kernels.matching import match_of, relevance_at
-from prism_mesa.kernels.outbox import BITS_32, BITS_33, LOWER, Outbox
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]

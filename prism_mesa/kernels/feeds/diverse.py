@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.candidates import NOBODY, extra_of, n_extras, place_in_outbox
 from prism_mesa.kernels.compiling import kernel
+from prism_mesa.kernels.feeds.candidates import NOBODY, extra_of, n_extras, place_in_outbox
+from prism_mesa.kernels.feeds.outbox import BITS_33, LOWER, Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.scoring import GIVEN, Scoring, lowered, scored, sort_key
 from prism_mesa.kernels.ordering import by_key, is_among
-from prism_mesa.kernels.outbox import BITS_33, LOWER, Outbox, place_of_root, writer_of
-from prism_mesa.kernels.scoring import GIVEN, Scoring, lowered, scored, sort_key
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]

@@ -11,12 +11,12 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.candidates import n_extras
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.diverse_feed import rank_diverse
+from prism_mesa.kernels.feeds.candidates import n_extras
+from prism_mesa.kernels.feeds.diverse import rank_diverse
+from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, place_of_root, writer_of
+from prism_mesa.kernels.feeds.scoring import CHRONOLOGICAL, X_ALGO, Scoring, score_block
 from prism_mesa.kernels.ordering import DIGITS, FEW, show
-from prism_mesa.kernels.outbox import BITS_32, BITS_33, LOWER, Outbox, place_of_root, writer_of
-from prism_mesa.kernels.scoring import CHRONOLOGICAL, X_ALGO, Scoring, score_block
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]

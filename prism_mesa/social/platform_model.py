@@ -12,6 +12,7 @@ from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.prompt_interests import PromptInterests
@@ -70,7 +71,9 @@ class PlatformModel(mesa.Model):
     first_network = _Read[FollowNetwork]()
     first_agents = _Read[int]()
     topics = _Read[Topics]()
+    configured = _Read[SocialParams]()
     attributes = _Read[AttributeSource]()
+    feeds = _Read[Feeds]()
     schedule = _Read[Schedule]()
     seeded = _Read[Seeded]()
     archetypes = _Read[Archetypes | None]()

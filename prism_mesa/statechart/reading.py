@@ -16,8 +16,8 @@ _WORDS: Final = {"true": True, "false": False}
 def expression_of(text: str) -> Expression:
     """Return the expression that a text writes.
 
-    Fields are those of ``agent`` and ``post``; between them stand comparisons, ``+ - * /``, ``and or not`` (or ``& | ~``),
-    beside numbers, texts, true and false.
+    Fields are those of ``agent`` and ``post``; beside them stand numbers, texts, true and false, comparisons,
+    ``+ - * /``, and ``and or not`` (or ``& | ~``).
 
     >>> expression_of("agent.leaning > 0.5 and not agent.party == 'left'")
     agent.leaning > 0.5 and (not agent.party == 'left')

@@ -12,7 +12,8 @@ from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from prism_mesa.errors import DataError
 from prism_mesa.runs.measures import ccdf
-from prism_mesa.runs.run_files import read_table
+from prism_mesa.runs.run_files import read_manifest, read_table
+from prism_mesa.social.params import InterventionParams
 from prism_mesa.statechart import STATE_COLORS, AgentState
 
 DPI = 150
@@ -40,13 +41,21 @@ def _mark_changes(axes: Axes, changes: Sequence[Mapping[str, Any]]) -> None:
     """Draw a line where settings begin or end to hold, and say which."""
     for change in changes:
         said = ", ".join(f"{key}={value}" for key, value in change["set"].items())
-        texts = {"at": textwrap.shorten(said, 40), "until": "ends"}
+        some = " (some agents)" if change.get("agents") else ""
+        texts = {"at": f"{textwrap.shorten(said, 40)}{some}", "until": "ends"}
         for end, text in texts.items():
             if change.get(end) is not None:
-                axes.axvline(change[end] - 0.5, color="black", lw=0.8, ls="--")
-                where = {"xy": (change[end] - 0.5, 1), "xycoords": ("data", "axes fraction")}
-                offset = {"xytext": (2, -2), "textcoords": "offset points", "rotation": 90}
-                axes.annotate(text, **where, **offset, va="top", fontsize="x-small")
+                place = change[end] - 0.5
+                axes.axvline(place, color="black", lw=0.8, ls="--")
+                style: dict[str, Any] = {"rotation": 90, "va": "top", "ha": "left", "fontsize": "x-small"}
+                axes.annotate(
+                    text,
+                    (place, 0.98),
+                    xycoords=axes.get_xaxis_transform(),
+                    xytext=(2, 0),
+                    textcoords="offset points",
+                    **style,
+                )
 
 
 def states_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = ()) -> Figure:
@@ -132,12 +141,22 @@ def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
         trees = read_table(folder, "cascades", ["size", "kind"])
         return cascades_figure(trees[trees["kind"] == "post"])
 
+    changes = changes_of(folder)
     figures = {
-        "states": lambda: states_figure(filled_table(folder, "rounds", ["round", *_SHARES])),
+        "states": lambda: states_figure(filled_table(folder, "rounds", ["round", *_SHARES]), changes),
         "cascades": cascades,
-        "engagement": lambda: engagement_figure(filled_table(folder, "rounds", ["round", *_ENGAGEMENT])),
+        "engagement": lambda: engagement_figure(filled_table(folder, "rounds", ["round", *_ENGAGEMENT]), changes),
     }
     return save_figures(folder, figures, DPI, partly=partly)
+
+
+def changes_of(folder: Path) -> list[dict[str, Any]]:
+    """Return the interventions of a run, as its manifest holds them; none where it says nothing of the kind."""
+    try:
+        own = read_manifest(folder)["config"]["interventions"]
+        return [InterventionParams.model_validate(one).model_dump() for one in own]
+    except (DataError, LookupError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
+        return []
 
 
 def filled_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:

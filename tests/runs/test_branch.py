@@ -79,8 +79,8 @@ def test_a_branch_of_a_branch_keeps_what_had_changed_before(parent, tmp_path):
     first = branch(parent[0], 2, OTHER, out=tmp_path / "1", **QUIET)
     second = branch(first, 5, ["agents.band=0.3"], out=tmp_path / "2", **QUIET)
     assert second.manifest["config"]["interventions"] == [
-        {"at": 2, "set": {"feed.mode": "random"}},
-        {"at": 5, "set": {"agents.band": 0.3}},
+        {"at": 2, "until": None, "set": {"feed.mode": "random"}, "agents": None},
+        {"at": 5, "until": None, "set": {"agents.band": 0.3}, "agents": None},
     ]
     pd.testing.assert_frame_equal(rounds_of(first).loc[:4], rounds_of(second).loc[:4])
 

@@ -1,5 +1,6 @@
 """Settings that change while a run goes on."""
 
+import numpy as np
 import pytest
 
 from prism_mesa.errors import ConfigError, NotedWarning
@@ -7,6 +8,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
+from prism_mesa.view.plots import changes_of, states_figure
 
 WORLD = {"agents.n": 80, "rounds": 8, "network.mean_degree": 10, "agents.band": 0.02, "agents.activity": 0.6}
 
@@ -122,3 +124,90 @@ def test_they_come_in_order():
     later, earlier = ({"at": at, "set": {"feed.mode": mode}} for at, mode in ((5, "random"), (2, "preference")))
     with pytest.raises(ConfigError, match="at=2 comes before the round of the one before"):
         make_config({**WORLD, "interventions": [later, earlier]})
+
+
+def test_one_that_ends_lets_the_settings_be_as_they_were():
+    given = [{"at": 2, "until": 4, "set": {"feed.mode": "random", "utility.theta": 2.0}}]
+    model = SocialModel(make_config({**WORLD, "interventions": given}))
+    modes = []
+    for _ in range(6):
+        model.step()
+        modes.append((model.params.feed.mode, model.params.utility.theta))
+    before = (WORLD.get("feed.mode", "chronological"), SocialModel(make_config(WORLD)).params.utility.theta)
+    assert modes == [before] * 2 + [("random", 2.0)] * 2 + [before] * 2
+    assert "in rounds 2 to 3: feed.mode=random, utility.theta=2.0 (interventions)" in model.notes
+
+
+BUSY = {"agents.post_rate": 0.9, "agents.post_sigma": 0.1, "agents.posting": "always"}
+
+
+def feeds_by_round(interventions):
+    """Return all feeds of all rounds."""
+    declared = {"leaning": {"of": "agent", "range": [-1, 1]}}
+    model = SocialModel(make_config({**WORLD, "attributes": declared, "interventions": interventions, **BUSY}))
+    found, people = [], model.population
+    for _ in range(WORLD["rounds"]):
+        model.step()
+        found.append([people.feed[i, : people.n_feed[i]].tolist() for i in range(len(people))])
+    return found, people.attributes[:, 0]
+
+
+def test_agents_whom_one_names_have_another_feed_and_all_others_have_theirs():
+    some = [{"at": 0, "set": {"feed.mode": "random"}, "agents": "agent.leaning > 0.2 and not agent.leaning > 0.8"}]
+    first, leaning = feeds_by_round(some)
+    named = (leaning > 0.2) & (leaning <= 0.8)
+    assert 10 < named.sum() < 40
+    everybody, _ = feeds_by_round([{"at": 0, "set": {"feed.mode": "random"}}])
+    nobody, _ = feeds_by_round([])
+    for row in range(len(leaning)):  # in the first round alone: what others did differs later
+        assert first[0][row] == (everybody if named[row] else nobody)[0][row]
+    assert any(first[0][row] != nobody[0][row] for row in np.flatnonzero(named))
+
+
+def test_of_several_for_the_same_agents_the_later_one_lies_on_top():
+    both = [
+        {"at": 0, "set": {"feed.mode": "random", "feed.candidates.trending": 3}, "agents": "agent.leaning > 0"},
+        {"at": 0, "set": {"feed.mode": "preference"}, "agents": "agent.leaning > 0.5"},
+    ]
+    found, leaning = feeds_by_round(both)
+    random, _ = feeds_by_round([{"at": 0, "set": {"feed.mode": "random", "feed.candidates.trending": 3}}])
+    near, _ = feeds_by_round([{"at": 0, "set": {"feed.mode": "preference", "feed.candidates.trending": 3}}])
+    for row in range(len(leaning)):
+        if leaning[row] > 0:
+            assert found[0][row] == (near if leaning[row] > 0.5 else random)[0][row]
+
+
+@pytest.mark.parametrize(
+    ("one", "said"),
+    [
+        ({"at": 3, "until": 3, "set": {"feed.mode": "random"}}, "until=3 is not after at=3"),
+        ({"at": 3, "until": 9, "set": {"feed.mode": "random"}}, "until=9 is after the last round"),
+        (
+            {"at": 3, "set": {"agents.band": 0.1}, "agents": "agent.activity > 0.5"},
+            "agents.band cannot change for some",
+        ),
+        (
+            {"at": 3, "set": {"feed.glances": 1}, "agents": "agent.activity > 0.5"},
+            "feed.glances cannot change for some",
+        ),
+        ({"at": 3, "set": {"feed.mode": "random"}, "agents": "post.likes > 1"}, "post.likes: it says who they are by"),
+        ({"at": 3, "set": {"feed.mode": "random"}, "agents": "__import__('os')"}, "can stand in no expression"),
+        ({"at": 3, "set": {"feed.mode": "random"}, "agents": "agent.activity >"}, "cannot be read as an expression"),
+        ({"at": 3, "set": {"feed.mode": "random"}, "agents": "agent.activty > 0"}, "agent.activty cannot be read. Did"),
+    ],
+)
+def test_what_cannot_end_or_names_nobody_is_refused_in_one_line(one, said):
+    with pytest.raises(ConfigError, match=said) as error:
+        SocialModel(make_config({**WORLD, "interventions": [one]}))
+    assert "\n" not in str(error.value)
+
+
+def test_a_run_in_which_feeds_differ_between_agents_is_replayed_and_drawn(tmp_path):
+    given = [{"at": 2, "until": 5, "set": {"feed.mode": "random"}, "agents": "agent.activity > 0.3"}]
+    result = run(make_config({**WORLD, "interventions": given}), out=tmp_path)
+    assert not replay(result).differences
+    [change] = changes_of(result.run_dir)
+    assert (change["at"], change["until"]) == (2, 5)
+    axes = states_figure(result.table("rounds"), [change]).axes[0]
+    assert [line.get_xdata()[0] for line in axes.lines] == [1.5, 4.5]
+    assert [text.get_text() for text in axes.texts] == ["feed.mode=random (some agents)", "ends"]

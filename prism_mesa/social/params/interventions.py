@@ -34,7 +34,7 @@ class InterventionParams(Params):
     agents: str | None = Field(
         None,
         min_length=1,
-        description="for whom they hold, as an expression over agents (agent.leaning > 0.5), feed.* only; null: for all",
+        description="for whom they hold (feed.* alone), as an expression: agent.leaning > 0.5; null: for all",
     )
 
     def holds_in(self, round_: int) -> bool:

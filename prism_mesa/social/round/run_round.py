@@ -84,10 +84,10 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
     world = (population, platform.posts, platform.exposure, platform.network)
     for rows, params, own in platform.feeds.of(reads, AgentColumns(platform, reads)):
         threads = (
-            platform.params.threads if own is None or own.is_expression else 1
-        )  # a user's function may bear no other
-        how = {"threads": threads, "own": scorer_of(platform, own)}
-        rank_feeds(rows, *world, params, platform.streams, platform.round, **how)
+            1 if own is not None and not own.is_expression else platform.params.threads
+        )  # theirs may bear no other
+        scorer = scorer_of(platform, own)
+        rank_feeds(rows, *world, params, platform.streams, platform.round, threads=threads, own=scorer)
     shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online

@@ -29,6 +29,8 @@ def _best_diverse(
     known: Int32,
     known_first: int,
     known_last: int,
+    hidden_start: Int64,
+    hidden: Int32,
     indptr: Int64,
     indices: Int32,
     feed: Int32,
@@ -59,6 +61,8 @@ def _best_diverse(
         drawn = np.int64(u * n_visible)
         author = scoring.author[outbox.first + drawn]
         if author == reader or is_among(indices, indptr[reader], indptr[reader + 1], author):
+            continue
+        if len(hidden_start) > 0 and is_among(hidden, hidden_start[reader], hidden_start[reader + 1], author):
             continue
         place = outbox.start[writer_of(outbox.wrote, outbox.writers, author)]
         while np.int64(outbox.item[place] >> BITS_33) != drawn:
@@ -109,6 +113,8 @@ def rank_diverse(
     scoring: Scoring,
     known_start: Int64,
     known: Int32,
+    hidden_start: Int64,
+    hidden: Int32,
     indptr: Int64,
     indices: Int32,
     feed: Int32,
@@ -137,6 +143,8 @@ def rank_diverse(
             known,
             known_first,
             known_last,
+            hidden_start,
+            hidden,
             indptr,
             indices,
             feed,

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.diverse_feed import rank_diverse
-from prism_mesa.kernels.ordering import DIGITS, FEW, show
+from prism_mesa.kernels.ordering import DIGITS, FEW, is_among, show
 from prism_mesa.kernels.outbox import BITS_32, BITS_33, LOWER, Outbox, place_of_root, writer_of
 from prism_mesa.kernels.scoring import CHRONOLOGICAL, X_ALGO, Scoring, score_block
 
@@ -133,6 +133,21 @@ def _best_of_many(
 
 
 @kernel
+def without_hidden(authors: Int32, first: int, last: int, hidden_start: Int64, hidden: Int32, reader: int) -> int:
+    """Move up, in their place, those of ``authors[first:last]`` who are not hidden from a reader; return their end."""
+    begin, end = hidden_start[reader], hidden_start[reader + 1]
+    if begin == end:
+        return last
+    kept = first
+    for i in range(first, last):
+        author = authors[i]
+        if not is_among(hidden, begin, end, author):
+            authors[kept] = author
+            kept += 1
+    return kept
+
+
+@kernel
 def rank(
     readers: Int32,
     indptr: Int64,
@@ -141,6 +156,8 @@ def rank(
     scoring: Scoring,
     known_start: Int64,
     known: Int32,
+    hidden_start: Int64,
+    hidden: Int32,
     feed: Int32,
     n_feed: npt.NDArray[np.uint16],
 ) -> Any:
@@ -154,6 +171,8 @@ def rank(
         scoring: What they are ranked by.
         known_start: With `known`: roots that each agent has seen, ascending (`social.state.exposure.Exposure`).
         known: See `known_start`.
+        hidden_start: With `hidden`: whose posts are not shown to each agent, ascending; empty if nobody's are.
+        hidden: See `hidden_start`.
         feed: Shape (agents, size): gets ids of posts.
         n_feed: Gets the number of posts in each feed.
     """
@@ -190,6 +209,8 @@ def rank(
                 author = indices[edge]
                 authors[k] = author
                 k += np.int64(wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
+            if len(hidden_start) > 0:
+                k = without_hidden(authors, ends[j - 1] if j > 0 else 0, k, hidden_start, hidden, readers[first + j])
             ends[j] = k
         total = np.int64(0)
         for j in range(n):
@@ -220,6 +241,8 @@ def rank(
                 scoring,
                 known_start,
                 known,
+                hidden_start,
+                hidden,
                 indptr,
                 indices,
                 feed,

@@ -35,6 +35,7 @@ from prism_mesa.social.snapshots.bounds import (
     check_outcomes,
     check_population,
     check_posts,
+    check_relations,
     check_time,
 )
 from prism_mesa.social.state.clock import Clock
@@ -47,6 +48,7 @@ from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Population, Rows
 from prism_mesa.social.state.posts import RESHARE, Posts, matches, relevance_of
+from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
@@ -81,6 +83,7 @@ class Platform(Restorable):
         history: What the agents did.
         exposure: Which roots they have read.
         engagements: What they liked and reshared.
+        relations: Who has muted, blocked or reported whom.
         liked: Row -> likes by a tool, the last few: (round, tick, post).
         notebook: What they wrote down for themselves.
         outcomes: What the run has come to.
@@ -102,9 +105,9 @@ class Platform(Restorable):
     """
 
     changes = (
-        *("population", "posts", "history", "exposure", "engagements", "liked", "notebook", "outcomes", "recorded"),
-        *("round", "tick", "first_of_round", "events", "pending", "leaving", "counts", "totals", "sources", "written"),
-        *("tick_counts", "agent_ticks", "row_by_row_guards", "notes"),
+        *("population", "posts", "history", "exposure", "engagements", "relations", "liked", "notebook", "outcomes"),
+        *("recorded", "round", "tick", "first_of_round", "events", "pending", "leaving", "counts", "totals", "sources"),
+        *("written", "tick_counts", "agent_ticks", "row_by_row_guards", "notes"),
     )
 
     params: SocialParams
@@ -132,6 +135,7 @@ class Platform(Restorable):
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
     engagements: Engagements = field(init=False, default_factory=Engagements)
+    relations: Relations = field(init=False, default_factory=Relations)
     liked: dict[int, deque[tuple[int, int, int]]] = field(init=False, default_factory=dict)
     notebook: Notebook = field(init=False)
     outcomes: Outcomes = field(init=False)
@@ -235,6 +239,7 @@ class Platform(Restorable):
         check_outcomes(self.outcomes, self.recorded, self.posts, n)
         n_topics = self.population.interests.shape[1]
         check_engagements(self.engagements, self.liked, self.notebook, n, n_posts, n_topics)
+        check_relations(self.relations, n, n_posts)
         check_events(self.events, n, n_posts, ticks)
         require(not self.pending and not self.pending.keys, "agents wait for answers")
         require(all(type(row) is int and 0 <= row < n for row in self.leaving), "who leaves is no agent")

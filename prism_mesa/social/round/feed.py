@@ -29,6 +29,7 @@ BLOCK: Final = 1 << 14
 
 _MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE, "x_algo": X_ALGO}
 _NONE: Final = np.zeros(0)
+NOBODY_HIDDEN: Final = (np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
 def rank_feeds(
@@ -43,11 +44,13 @@ def rank_feeds(
     *,
     threads: int = 1,
     block: int | None = None,
+    hidden: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = NOBODY_HIDDEN,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
     A feed holds up to `feed.size` posts, best first: of the last `feed.window` rounds, not the
-    agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy).
+    agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy), and
+    by nobody that is `hidden` from it (`Relations.hidden_rows`).
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
@@ -56,7 +59,7 @@ def rank_feeds(
         return
     scoring = _scoring(outbox, population, posts, params, streams, now)
     readers = np.ascontiguousarray(agents, np.int32)
-    known, size = (seen.start, seen.roots), block or BLOCK
+    known, size = (seen.start, seen.roots, *hidden), block or BLOCK
 
     def rank_block(first: int) -> None:
         part = readers[first : first + size]

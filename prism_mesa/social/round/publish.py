@@ -12,9 +12,12 @@ from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
+from prism_mesa.social.round.follow_rules import Decisions, Exposures, by_rules, drawn_exposures, joined
+from prism_mesa.social.round.follows import commit_follows, hide_roots
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
+from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.tables import COUNTERS
 
 N_TEXTS_CONSIDERED: Final = 4
@@ -73,23 +76,34 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    known = _impressions(platform)
+    known, exposures = _impressions(platform)
     engagements = taken(platform)
+    ruled = _decided(platform, exposures, *engagements[1:3])
     _count(platform, *engagements[2:])
     _spread(platform, *engagements)
     _publish_written(platform)
     keep_notes(platform)
     _remember(platform, known)
+    commit_follows(platform, ruled)
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(platform: Platform) -> list[Rows]:
-    """Count impressions, and return who has read, and which root."""
+def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None]:
+    """Count impressions; return who has read, and which root, and what was drawn of it in a network that moves."""
     tick, readers, post = platform.events.seen()
     record_impressions(platform, tick, readers, post)
     platform.counts["impressions"] = len(post)
-    return [readers, roots_counted(post, platform.posts.root, platform.posts.impressions)]
+    roots = roots_counted(post, platform.posts.root, platform.posts.impressions)
+    is_live = platform.params.network.dynamics == "live"
+    return [readers, roots], drawn_exposures(platform, readers, post, roots) if is_live else None
+
+
+def _decided(platform: Platform, exposures: Exposures | None, agent: Rows, post: Rows) -> Decisions:
+    """Return what agents decide about others by what they read, and what of it they engaged with."""
+    if exposures is None:
+        return joined([])
+    return by_rules(platform, exposures, np.unique(pair_keys(agent, platform.posts.root[post])))
 
 
 def _count(platform: Platform, post: Rows, action: Rows) -> None:
@@ -143,6 +157,8 @@ def _remember(platform: Platform, known: list[Rows]) -> None:
     roots = np.append(known.pop(), own.astype(np.int32))
     agents = np.append(known.pop(), posts.author[own])
     platform.exposure.add(agents, roots)
+    if len(platform.relations.hidden):
+        hide_roots(platform, platform.relations.hidden, platform.first_of_round)
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :]] = True
     platform.exposure.keep(shown)

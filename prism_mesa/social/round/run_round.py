@@ -6,7 +6,7 @@
 3. open: idle agents that come online (own activity, hour of the day) get `feed_ready`; the others stay idle.
 4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
 5. commit: replies and reshares get their words (`content`); likes, replies and reshares reach the posts'
-   counters and cascades.
+   counters and cascades; follows begin and end, and mutes and blocks hold, from the next round on.
 6. collect: the round's rows go to the recorder, and to whoever ran the round.
 7. close: `round_ends` brings every active agent to IDLE.
 
@@ -26,6 +26,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.round.follows import open_follows
 from prism_mesa.social.round.presence import comes_online, shorten_feeds
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
@@ -48,6 +49,7 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     platform.counts.clear()
     platform.change_settings()
     remove_departed(platform)
+    open_follows(platform)
     open_round(platform)
     comes = comes_online(platform)
     publish(platform, comes)
@@ -81,7 +83,8 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
     params = platform.params
-    rank_feeds(reads, *world, params.feed, platform.streams, platform.round, threads=params.threads)
+    hidden = platform.relations.hidden_rows(len(population))
+    rank_feeds(reads, *world, params.feed, platform.streams, platform.round, threads=params.threads, hidden=hidden)
     shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
+from prism_mesa.kernels.ties import are_in_rows, changed_rows
 from prism_mesa.snapshot import Restorable
 
 type Ints = npt.NDArray[np.integer[Any]]
@@ -78,6 +79,25 @@ class FollowNetwork(Restorable):
         """Return all follows as (src, dst): dst follows src."""
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
 
+    def holds(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
+        """Return whether each agent follows the other one; arrays of one length."""
+        found = np.empty(len(agents), np.bool_)
+        are_in_rows(self.indptr, self.indices, np.asarray(agents, np.int64), np.asarray(others, np.int64), found)
+        return found
+
+    def changed(self, added: npt.NDArray[np.int64], removed: npt.NDArray[np.int64]) -> "FollowNetwork":
+        """Return the network with some follows more and some less; a close tie that is not followed any more ends.
+
+        Args:
+            added: Numbers ``agent << 32 | followed``, ascending, each once.
+            removed: The same; none that is added.
+        """
+        rows = _changed(self.indptr, self.indices, added, removed)
+        close = self.close_indptr, self.close_indices
+        if len(self.close_indices) and len(removed):
+            close = _changed(*close, removed[:0], removed)
+        return FollowNetwork(*rows, self.dropped, self.notes, *close)
+
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
         """Return the network with one more agent, the last one, which has no close ties."""
         new = self.n_agents
@@ -89,6 +109,13 @@ class FollowNetwork(Restorable):
         close = np.append(self.close_indptr, self.close_indptr[-1])
         edges = np.append(indices, own).astype(np.int32)
         return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
+
+
+def _changed(
+    indptr: npt.NDArray[np.int64], indices: Int32s, added: npt.NDArray[np.int64], removed: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[np.int64], Int32s]:
+    starts, entries = np.empty_like(indptr), np.empty(len(indices) + len(added), np.int32)
+    return starts, entries[: changed_rows(indptr, indices, added, removed, starts, entries)]
 
 
 def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:

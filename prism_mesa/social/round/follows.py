@@ -1,0 +1,205 @@
+"""Follows that begin and end, mutes, blocks and reports: what is noted in a round, what of it counts, and its effects.
+
+What is noted in a round counts when the round is committed, and holds from the next one on; what a script notes between
+two rounds holds from the one that opens then. Of what contradicts itself this counts:
+
+1. A block by either of two ends all follows between them, and none begins. Each follow that it ends is a row too.
+2. What a script or a tool says about a pair counts, and rules say nothing about that pair then. A script's last word on
+   following counts; to follow and to unfollow in one round is to do neither.
+3. Of what the rules say about a pair the strongest counts: block, mute, unfollow, follow; reports go beside them.
+"""
+
+import numpy as np
+import pandas as pd
+
+from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
+from prism_mesa.errors import AgentError
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.follow_rules import (
+    BLOCK,
+    BLOCKED,
+    FOLLOW,
+    MUTE,
+    REPORT,
+    UNFOLLOW,
+    Decisions,
+    decisions,
+    joined,
+)
+from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.relations import NO_KEYS, Keys, Mask, among, pair_keys, pairs_of
+
+
+def note_decision(platform: Platform, row: int, other: int, event: int, why: int, post: int = NO_POST) -> bool:
+    """Note what an agent decides about another one, or about a post, and return whether that is new.
+
+    Raises:
+        AgentError: If it would follow one of whom a block keeps it apart.
+    """
+    noted, relations = platform.events.decided, platform.relations
+    if event == REPORT:
+        root = int(platform.posts.root[post])
+        is_new = (row, root, REPORT) not in noted and not among(relations.reported, _key(row, root))[0]
+        if is_new:
+            noted[row, root, REPORT] = (post, why)
+        return is_new
+    if event in (FOLLOW, UNFOLLOW):
+        return _note_following(platform, row, other, event, why)
+    known = relations.muted if event == MUTE else relations.blocked
+    if (row, other, event) in noted or among(known, _key(row, other))[0]:
+        return False
+    if event == BLOCK:
+        noted.pop((row, other, FOLLOW), None)
+        noted.pop((row, other, UNFOLLOW), None)
+    noted[row, other, event] = (post, why)
+    return True
+
+
+def _note_following(platform: Platform, row: int, other: int, event: int, why: int) -> bool:
+    noted = platform.events.decided
+    apart = (row, other, BLOCK) in noted or platform.relations.are_apart(np.array([row]), np.array([other]))[0]
+    if apart and event == FOLLOW:
+        raise AgentError(f"agents {row} and {other}: one has blocked the other, so neither can follow the other")
+    opposite = UNFOLLOW if event == FOLLOW else FOLLOW
+    if noted.pop((row, other, opposite), None) is not None:
+        return True
+    follows = bool(platform.network.holds(np.array([row]), np.array([other]))[0])
+    if apart or follows == (event == FOLLOW) or (row, other, event) in noted:
+        return False
+    noted[row, other, event] = (NO_POST, why)
+    return True
+
+
+def _key(one: int, other: int) -> Keys:
+    return pair_keys(np.array([one]), np.array([other]))
+
+
+def noted_decisions(platform: Platform) -> Decisions:
+    """Return what scripts and tools have noted since the last commit, of who is still there, and forget it."""
+    noted, platform.events.decided = platform.events.decided, {}
+    agent, other, event = np.array(list(noted), np.int64).reshape(-1, 3).T
+    post, why = np.array(list(noted.values()), np.int64).reshape(-1, 2).T
+    other = other.copy()
+    is_report = event == REPORT
+    other[is_report] = platform.posts.author[post[is_report]]
+    present = platform.population.present
+    return Decisions(agent, other, event, post, why).where(present[agent] & present[other])
+
+
+def settled(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
+    """Return what counts of what was noted and of what rules say, by agent, other, event and post."""
+    found = joined([noted, _strongest(platform, noted, ruled)])
+    blocks = found.where(found.event == BLOCK)
+    if len(blocks):
+        apart = np.unique(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
+        is_follow = (found.event == FOLLOW) | (found.event == UNFOLLOW)
+        found = found.where(~(is_follow & among(apart, found.pairs)))
+        agent, other = pairs_of(apart)
+        ends = platform.network.holds(agent, other)
+        found = joined([found, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED)])
+    return found.where(np.lexsort((found.post, found.event, found.other, found.agent)))
+
+
+def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
+    """Return what counts of the rules: the strongest about each pair of which nothing was noted, and new reports."""
+    if not len(ruled):
+        return ruled
+    is_report = ruled.event == REPORT
+    told = np.unique(noted.pairs[noted.event != REPORT])
+    pairs = ruled.where(~is_report & ~among(told, ruled.pairs))
+    pairs = pairs.where(np.lexsort((pairs.post, pairs.why, -pairs.event, pairs.pairs)))
+    pairs = pairs.where(_first_of_each(pairs.pairs))
+    reports = ruled.where(is_report)
+    roots = _reported(platform, reports)
+    before = np.union1d(platform.relations.reported, _reported(platform, noted.where(noted.event == REPORT)))
+    order = np.lexsort((reports.post, roots))
+    order = order[_first_of_each(roots[order])]
+    return joined([pairs, reports.where(order[~among(before, roots[order])])])
+
+
+def _first_of_each(keys: Rows) -> Mask:
+    """Return which of ascending numbers differ from the one before."""
+    first = np.ones(len(keys), np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=first[1:])
+    return first
+
+
+def _reported(platform: Platform, reports: Decisions) -> Keys:
+    """Return the pair of agent and root of each report, as one number."""
+    return pair_keys(reports.agent, platform.posts.root[reports.post])
+
+
+def let_hold(platform: Platform, found: Decisions, round_: int) -> None:
+    """Let decisions hold: follows, and who sees nothing of whom; they are recorded as those of a round.
+
+    Args:
+        platform: The platform.
+        found: What counts, by agent and other (`settled`).
+        round_: The round in which they were decided; -1: before the first.
+    """
+    _record(platform, found, round_)
+    if not len(found):
+        return
+    relations = platform.relations
+    pairs = {event: found.pairs[found.event == event] for event in (FOLLOW, UNFOLLOW, MUTE, BLOCK)}
+    reported = np.unique(_reported(platform, found.where(found.event == REPORT)))
+    relations.counts.update({FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(found.event).tolist()) if n})
+    hidden = relations.note(muted=pairs[MUTE], blocked=pairs[BLOCK], reported=reported)
+    if len(hidden):
+        first = platform.posts.first_visible(round_ + 1, platform.params.feed.window)
+        hide_roots(platform, hidden, first)
+    if len(pairs[FOLLOW]) or len(pairs[UNFOLLOW]):
+        platform.network = platform.network.changed(pairs[FOLLOW], pairs[UNFOLLOW])
+    if platform.params.network.dynamics == "live":
+        relations.new_follows = np.union1d(relations.new_follows, pairs[FOLLOW])
+
+
+def hide_roots(platform: Platform, hidden: Keys, first: int) -> None:
+    """Let agents know the roots by others of whom they see nothing, so that no feed shows a copy of them.
+
+    Args:
+        platform: The platform.
+        hidden: Pairs of an agent and another one, as numbers.
+        first: The first post whose root matters.
+    """
+    roots = np.unique(platform.posts.root[first:])
+    author = platform.posts.author[roots]
+    order = np.argsort(author, kind="stable")
+    roots, author = roots[order], author[order]
+    agent, other = pairs_of(hidden)
+    begin, end = (np.searchsorted(author, other, side) for side in ("left", "right"))
+    many = end - begin
+    which = np.repeat(begin - np.append(0, np.cumsum(many)[:-1]), many) + np.arange(int(many.sum()))
+    platform.exposure.add(np.repeat(agent, many), roots[which])
+
+
+def open_follows(platform: Platform) -> None:
+    """Let what was decided since the last commit hold from the round that opens on."""
+    if platform.events.decided:
+        found = settled(platform, noted_decisions(platform), joined([]))
+        let_hold(platform, found, platform.round - 1)
+
+
+def commit_follows(platform: Platform, ruled: Decisions) -> None:
+    """Let what was decided in this round hold from the next one on."""
+    is_live = platform.params.network.dynamics == "live"
+    if not is_live and not platform.events.decided:
+        return
+    found = settled(platform, noted_decisions(platform), ruled)
+    platform.relations.new_follows = NO_KEYS
+    let_hold(platform, found, platform.round)
+
+
+def _record(platform: Platform, found: Decisions, round_: int) -> None:
+    """Give rows of the table `follows` to the recorder; in a network that moves also that there are none."""
+    is_live = platform.params.network.dynamics == "live"
+    if platform.recorder is None or not (is_live or len(found)) or not platform.records("follows"):
+        return
+    columns = {"round": np.full(len(found), round_, np.int32)}
+    columns |= {name: getattr(found, name).astype(np.int32) for name in ("agent", "other")}
+    named = {
+        name: pd.Categorical.from_codes(codes.astype(np.int8), list(names))
+        for name, codes, names in (("event", found.event, FOLLOW_EVENTS), ("why", found.why, FOLLOW_REASONS))
+    }
+    post = {"post": found.post.astype(np.int32)}
+    platform.recorder.write("follows", columns | {"event": named["event"]} | post | {"why": named["why"]})

@@ -133,7 +133,7 @@ def _best_of_many(
 
 
 @kernel
-def without_hidden(authors: Int32, first: int, last: int, hidden_start: Int64, hidden: Int32, reader: int) -> int:
+def without_hidden(authors: Int32, first: Any, last: Any, hidden_start: Int64, hidden: Int32, reader: Any) -> Any:
     """Move up, in their place, those of ``authors[first:last]`` who are not hidden from a reader; return their end."""
     begin, end = hidden_start[reader], hidden_start[reader + 1]
     if begin == end:

@@ -111,7 +111,7 @@ _LOWER = np.int64(0xFFFFFFFF)
 @kernel
 def changed_rows(
     indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s, out_indptr: Int64s, out: Int32s
-) -> int:
+) -> np.int64:
     """Write rows that have some entries more and some less, and return how many entries they have.
 
     What stands already is not added, what does not stand is not removed. Rows in which nothing changes are copied in
@@ -183,7 +183,12 @@ def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out
 
 @kernel
 def drawn_below(
-    key: np.uint64, limit: np.uint64, bit: np.uint8, post_key: npt.NDArray[np.uint64], post: Int32s, agent: Int32s,
+    key: np.uint64,
+    limit: np.uint64,
+    bit: np.uint8,
+    post_key: npt.NDArray[np.uint64],
+    post: Int32s,
+    agent: Int32s,
     found: npt.NDArray[np.uint8],
 ) -> None:
     """Set a bit of each impression whose draw, a whole number below 2**53, lies below a limit.

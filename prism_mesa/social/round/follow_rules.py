@@ -26,8 +26,9 @@ from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.kernels.ties import drawn_below
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import blocks, in_threads
+from prism_mesa.social.state.network import Int32s
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.social.state.relations import Mask, among, pair_keys, pairs_of
+from prism_mesa.social.state.relations import Keys, Mask, among, pair_keys, pairs_of
 
 FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT = range(len(FOLLOW_EVENTS))
 ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(len(FOLLOW_REASONS))
@@ -63,7 +64,7 @@ class Decisions:
         return Decisions(self.agent[which], self.other[which], self.event[which], self.post[which], self.why[which])
 
     @property
-    def pairs(self) -> Rows:
+    def pairs(self) -> Keys:
         """The pair of each, as one number."""
         return pair_keys(self.agent, self.other)
 
@@ -75,11 +76,13 @@ def decisions(agent: Rows, other: Rows, event: int, post: Rows | int, why: Rows 
     return Decisions(np.asarray(agent, np.int64), np.asarray(other, np.int64), *same)
 
 
-def joined(parts: list[Decisions]) -> Decisions:
+NO_DECISIONS: Final = Decisions(*(np.zeros(0, np.int64),) * 5)
+
+
+def joined(*parts: Decisions) -> Decisions:
     """Return all of some decisions."""
-    none = np.zeros(0, np.int64)
     columns = [(part.agent, part.other, part.event, part.post, part.why) for part in parts]
-    return Decisions(*(np.concatenate([none, *column]) for column in zip(*columns, strict=True)))
+    return Decisions(*map(np.concatenate, zip(*columns, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Exposures:
     drawn: Rows
 
 
-def drawn_exposures(platform: Platform, agent: Rows, post: Rows, root: Rows) -> Exposures:
+def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s, root: Int32s) -> Exposures:
     """Return which impressions of this round are drawn; of following as if the reader engaged with all of them."""
     rates, posts = platform.params.network.rates, platform.posts
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
@@ -117,7 +120,7 @@ def drawn_exposures(platform: Platform, agent: Rows, post: Rows, root: Rows) -> 
     return Exposures(agent[which].astype(np.int64), post[which].astype(np.int64), found[which])
 
 
-def by_rules(platform: Platform, exposures: Exposures, engaged: Rows) -> Decisions:
+def by_rules(platform: Platform, exposures: Exposures, engaged: Keys) -> Decisions:
     """Return what agents decide in this round, before it is settled what counts.
 
     Args:
@@ -127,12 +130,10 @@ def by_rules(platform: Platform, exposures: Exposures, engaged: Rows) -> Decisio
     """
     has_engaged = among(engaged, pair_keys(exposures.agent, platform.posts.root[exposures.post]))
     return joined(
-        [
-            _follows(platform, exposures, has_engaged),
-            *_dislikes(platform, exposures, has_engaged),
-            _follows_back(platform),
-            _triads(platform),
-        ]
+        _follows(platform, exposures, has_engaged),
+        *_dislikes(platform, exposures, has_engaged),
+        _follows_back(platform),
+        _triads(platform),
     )
 
 

@@ -20,6 +20,7 @@ from prism_mesa.social.round.follow_rules import (
     BLOCKED,
     FOLLOW,
     MUTE,
+    NO_DECISIONS,
     REPORT,
     UNFOLLOW,
     Decisions,
@@ -28,6 +29,23 @@ from prism_mesa.social.round.follow_rules import (
 )
 from prism_mesa.social.state.population import NO_POST, Rows
 from prism_mesa.social.state.relations import NO_KEYS, Keys, Mask, among, pair_keys, pairs_of
+
+
+def other_row(platform: Platform, row: int, other: int, where: str) -> int:
+    """Return the row of another agent about whom one decides.
+
+    Raises:
+        AgentError: If there is no such row, one of the two has left, or they are one; `where` is told.
+    """
+    n, present = len(platform.population), platform.population.present
+    if not 0 <= other < n:
+        raise AgentError(f"{where}: {other} is no agent (rows: 0 .. {n - 1})")
+    for one in (row, other):
+        if one in platform.leaving or not present[one]:
+            raise AgentError(f"{where}: agent {one} has left")
+    if other == row:
+        raise AgentError(f"{where}: agent {row} cannot do that to itself")
+    return int(other)
 
 
 def note_decision(platform: Platform, row: int, other: int, event: int, why: int, post: int = NO_POST) -> bool:
@@ -59,7 +77,7 @@ def _note_following(platform: Platform, row: int, other: int, event: int, why: i
     noted = platform.events.decided
     apart = (row, other, BLOCK) in noted or platform.relations.are_apart(np.array([row]), np.array([other]))[0]
     if apart and event == FOLLOW:
-        raise AgentError(f"agents {row} and {other}: one has blocked the other, so neither can follow the other")
+        raise AgentError(f"agent {row} cannot follow agent {other}: one of the two has blocked the other")
     opposite = UNFOLLOW if event == FOLLOW else FOLLOW
     if noted.pop((row, other, opposite), None) is not None:
         return True
@@ -88,7 +106,7 @@ def noted_decisions(platform: Platform) -> Decisions:
 
 def settled(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
     """Return what counts of what was noted and of what rules say, by agent, other, event and post."""
-    found = joined([noted, _strongest(platform, noted, ruled)])
+    found = joined(noted, _strongest(platform, noted, ruled))
     blocks = found.where(found.event == BLOCK)
     if len(blocks):
         apart = np.unique(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
@@ -96,7 +114,7 @@ def settled(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions
         found = found.where(~(is_follow & among(apart, found.pairs)))
         agent, other = pairs_of(apart)
         ends = platform.network.holds(agent, other)
-        found = joined([found, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED)])
+        found = joined(found, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED))
     return found.where(np.lexsort((found.post, found.event, found.other, found.agent)))
 
 
@@ -114,7 +132,7 @@ def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisi
     before = np.union1d(platform.relations.reported, _reported(platform, noted.where(noted.event == REPORT)))
     order = np.lexsort((reports.post, roots))
     order = order[_first_of_each(roots[order])]
-    return joined([pairs, reports.where(order[~among(before, roots[order])])])
+    return joined(pairs, reports.where(order[~among(before, roots[order])]))
 
 
 def _first_of_each(keys: Rows) -> Mask:
@@ -176,7 +194,7 @@ def hide_roots(platform: Platform, hidden: Keys, first: int) -> None:
 def open_follows(platform: Platform) -> None:
     """Let what was decided since the last commit hold from the round that opens on."""
     if platform.events.decided:
-        found = settled(platform, noted_decisions(platform), joined([]))
+        found = settled(platform, noted_decisions(platform), NO_DECISIONS)
         let_hold(platform, found, platform.round - 1)
 
 

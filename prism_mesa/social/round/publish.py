@@ -12,7 +12,7 @@ from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
-from prism_mesa.social.round.follow_rules import Decisions, Exposures, by_rules, drawn_exposures, joined
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows, hide_roots
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
@@ -102,7 +102,7 @@ def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None]:
 def _decided(platform: Platform, exposures: Exposures | None, agent: Rows, post: Rows) -> Decisions:
     """Return what agents decide about others by what they read, and what of it they engaged with."""
     if exposures is None:
-        return joined([])
+        return NO_DECISIONS
     return by_rules(platform, exposures, np.unique(pair_keys(agent, platform.posts.root[post])))
 
 

@@ -20,8 +20,8 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, History, Population
 from prism_mesa.social.state.posts import NO_PARENT, POST, RESHARE, Posts
-from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.social.state.relations import Relations, pairs_of
+from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.statechart import STATES
 
 type Numbers = npt.NDArray[Any]

@@ -27,7 +27,7 @@ def pairs_of(keys: Keys) -> tuple[Keys, Keys]:
     return keys >> 32, keys & _LOWER
 
 
-def among(keys: Keys, wanted: Keys) -> Mask:
+def among(keys: Keys, wanted: Rows) -> Mask:
     """Return which of some numbers stand among ascending ones."""
     if not len(keys):
         return np.zeros(len(wanted), np.bool_)

@@ -79,7 +79,7 @@ class Watching(Memory):
 
 def live(says, leaves, **params):
     """Run a world, and hold what it decides in each round against the plain rules; return it and the rows expected."""
-    model = small(network_dynamics="live", recorder=Watching(), **params)
+    model = small(**{"network_dynamics": "live", "recorder": Watching()} | params)
     n, recorder = len(model.population), model.recorder
     recorder.model, model.plain = model, PlainFollows(model)
     model.says = [(round_, row % n, *said) for round_, row, *said in says]
@@ -135,7 +135,7 @@ def close_ties(network, agent):
     return network.close_indices[network.close_indptr[agent] : network.close_indptr[agent + 1]].tolist()
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(populations, rates, says, st.tuples(st.integers(0, 3), st.integers(0, 60)))
 def test_follows_are_those_of_the_plain_rules(params, rates, says, leaves):
     own = {key: value for key, value in (params | rates).items() if not key.startswith("records")}

@@ -66,8 +66,13 @@ _people = st.fixed_dictionaries(
 LIVE = {"network_dynamics": "live"} | {
     f"network_rates_{name}": rate
     for name, rate in {
-        "follow": 0.2, "follow_back": 0.4, "triad": 0.3,
-        "unfollow": 0.2, "mute": 0.03, "block": 0.03, "report": 0.05,
+        "follow": 0.2,
+        "follow_back": 0.4,
+        "triad": 0.3,
+        "unfollow": 0.2,
+        "mute": 0.03,
+        "block": 0.03,
+        "report": 0.05,
     }.items()
 }
 """A network in which much moves."""

@@ -93,7 +93,7 @@ def _why(model: SocialModel, one: DecisionAboutOther) -> str:
     text = "" if post is None else textwrap.shorten(plain(post.words or post.text, 400), _TEXT, placeholder=" ...")
     passed = "" if post is None or post.kind != "reshare" else f", reshared by {_named(model, post.author)}"
     said = _WHY[one.why].format(post=f'post {one.post} ("{text}"{passed})')
-    return said if np.isnan(one.draw) else f"{said} (its draw {one.draw:.6f} lay below {one.chance:g})"
+    return said if np.isnan(one.draw) else f"{said} (its draw {one.draw:.3g} lay below {one.chance:g})"
 
 
 def _named(model: SocialModel, row: int) -> str:

@@ -103,7 +103,7 @@ class PlatformTools:
             words: What to look for.
         """
         posts = self.platform.posts
-        ids = self._recent()
+        ids = self._seen_at_all(self._recent())
         towards = self.platform.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
         nearness = posts.vectors(ids).astype(np.int64) @ towards
         wanted = words.casefold().strip()
@@ -240,6 +240,12 @@ class PlatformTools:
         return np.arange(
             posts.first_visible(platform.round, platform.params.feed.window), posts.n_there(platform.round)
         )
+
+    def _seen_at_all(self, ids: Rows) -> Rows:
+        """Return those of some posts that are by nobody of whom the agent sees nothing, and go back to nobody such."""
+        posts, hides = self.platform.posts, self.platform.relations.hides
+        row = np.full(len(ids), self.row)
+        return ids[~(hides(row, posts.author[ids]) | hides(row, posts.author[posts.root[ids]]))]
 
     def _feed(self) -> list[int]:
         population = self.platform.population

@@ -13,6 +13,7 @@ from prism_mesa.analysis.explain.trace import why
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import ConfigError, PrismWarning
 from prism_mesa.social.model import SocialModel
+from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.summaries import run_lines
 
 QUIET = {"pictures": False}
@@ -48,6 +49,8 @@ def test_the_table_leads_from_the_first_network_to_the_counts_of_agents(made):
     assert follows["round"].is_monotonic_increasing
     assert agents["followees"].tolist() == [sum(a == row for a, _ in kept) for row in agents["agent"]]
     assert agents["followers"].tolist() == [sum(b == row for _, b in kept) for row in agents["agent"]]
+    measured = finished_run(made[0]).follows()
+    assert set(zip(measured["dst"].tolist(), measured["src"].tolist(), strict=True)) == kept
     summary, counts = made[0].summary, follows["event"].value_counts()
     changes = summary["network_changes"]
     assert changes["events"] == {event: counts[event] for event in changes["events"]}

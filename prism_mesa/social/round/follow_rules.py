@@ -4,13 +4,13 @@ Every post that an agent reads is an eligible exposure of one or more of these, 
 and root; an agent reads a root once, so several posts of one author are several draws, and the probability that any
 of k comes about is 1 - (1 - p)**k.
 
-- follow: the root's author, whom the reader does not follow: `rates.follow`, times `rates.engaged` if it engaged with
-  the post in this round. Such a post came by a reshare, or from outside of the network.
+- follow: the root's author, whom the reader does not follow: `network.rates.follow`, times `network.rates.engaged` if
+  it engaged with the post in this round. Such a post came by a reshare, or from outside of the network.
 - unfollow, mute, block: who brought the post into the feed (of a reshare, who passed it on), if the post lies below the
-  reader's band and it did not engage with it; unfollowing is for who is followed, and `rates.reciprocal` lowers it for
-  who follows back. report: the post, likewise.
-- follow back: whoever has a new follower since the last round draws once (`rates.follow_back`).
-- triads: who read something draws a followee, and one of its followees (`rates.triad`).
+  reader's band and it did not engage with it. Unfollowing is for who is followed, and `network.rates.reciprocal` lowers
+  it for who follows back. report: the post, likewise.
+- follow back: whoever has a new follower since the last round draws once (`network.rates.follow_back`).
+- triads: who read something draws a followee, and one of its followees (`network.rates.triad`).
 
 Agents that have left, and those of whom the reader sees nothing, are no others. Most draws fail: they are made before
 anything else is looked at, in `kernels.ties`, so that the rest is done for few.

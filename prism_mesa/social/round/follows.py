@@ -128,11 +128,11 @@ def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisi
     pairs = pairs.where(np.lexsort((pairs.post, pairs.why, -pairs.event, pairs.pairs)))
     pairs = pairs.where(_first_of_each(pairs.pairs))
     reports = ruled.where(is_report)
+    reports = reports.where(np.lexsort((reports.post, _reported(platform, reports))))
     roots = _reported(platform, reports)
-    before = np.union1d(platform.relations.reported, _reported(platform, noted.where(noted.event == REPORT)))
-    order = np.lexsort((reports.post, roots))
-    order = order[_first_of_each(roots[order])]
-    return joined(pairs, reports.where(order[~among(before, roots[order])]))
+    also = np.unique(_reported(platform, noted.where(noted.event == REPORT)))
+    is_new = _first_of_each(roots) & ~among(also, roots) & ~among(platform.relations.reported, roots)
+    return joined(pairs, reports.where(is_new))
 
 
 def _first_of_each(keys: Rows) -> Mask:
@@ -147,8 +147,8 @@ def _reported(platform: Platform, reports: Decisions) -> Keys:
     return pair_keys(reports.agent, platform.posts.root[reports.post])
 
 
-def let_hold(platform: Platform, found: Decisions, round_: int) -> None:
-    """Let decisions hold: follows, and who sees nothing of whom; they are recorded as those of a round.
+def let_hold(platform: Platform, found: Decisions, round_: int) -> Keys:
+    """Let decisions hold, and return the pairs that see nothing of each other from now on; they are recorded.
 
     Args:
         platform: The platform.
@@ -157,55 +157,67 @@ def let_hold(platform: Platform, found: Decisions, round_: int) -> None:
     """
     _record(platform, found, round_)
     if not len(found):
-        return
+        return NO_KEYS
     relations = platform.relations
     pairs = {event: found.pairs[found.event == event] for event in (FOLLOW, UNFOLLOW, MUTE, BLOCK)}
     reported = np.unique(_reported(platform, found.where(found.event == REPORT)))
     relations.counts.update({FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(found.event).tolist()) if n})
     hidden = relations.note(muted=pairs[MUTE], blocked=pairs[BLOCK], reported=reported)
-    if len(hidden):
-        first = platform.posts.first_visible(round_ + 1, platform.params.feed.window)
-        hide_roots(platform, hidden, first)
     if len(pairs[FOLLOW]) or len(pairs[UNFOLLOW]):
         platform.network = platform.network.changed(pairs[FOLLOW], pairs[UNFOLLOW])
     if platform.params.network.dynamics == "live":
         relations.new_follows = np.union1d(relations.new_follows, pairs[FOLLOW])
+    return hidden
 
 
-def hide_roots(platform: Platform, hidden: Keys, first: int) -> None:
-    """Let agents know the roots by others of whom they see nothing, so that no feed shows a copy of them.
+def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Rows]:
+    """Return agents, and roots by others of whom they see nothing: known, so that no feed shows a copy of them.
 
     Args:
         platform: The platform.
         hidden: Pairs of an agent and another one, as numbers.
         first: The first post whose root matters.
     """
-    roots = np.unique(platform.posts.root[first:])
+    agent, other = pairs_of(hidden)
+    is_hidden = np.zeros(len(platform.population), np.bool_)
+    is_hidden[other] = True
+    roots = platform.posts.root[first:]
+    roots = np.unique(roots[is_hidden[platform.posts.author[roots]]])
     author = platform.posts.author[roots]
     order = np.argsort(author, kind="stable")
     roots, author = roots[order], author[order]
-    agent, other = pairs_of(hidden)
     begin, end = (np.searchsorted(author, other, side) for side in ("left", "right"))
     many = end - begin
     which = np.repeat(begin - np.append(0, np.cumsum(many)[:-1]), many) + np.arange(int(many.sum()))
-    platform.exposure.add(np.repeat(agent, many), roots[which])
+    return np.repeat(agent, many), roots[which]
 
 
 def open_follows(platform: Platform) -> None:
     """Let what was decided since the last commit hold from the round that opens on."""
     if platform.events.decided:
         found = settled(platform, noted_decisions(platform), NO_DECISIONS)
-        let_hold(platform, found, platform.round - 1)
+        hidden = let_hold(platform, found, platform.round - 1)
+        if len(hidden):
+            first = platform.posts.first_visible(platform.round, platform.params.feed.window)
+            platform.exposure.add(*hidden_roots(platform, hidden, first))
 
 
-def commit_follows(platform: Platform, ruled: Decisions) -> None:
-    """Let what was decided in this round hold from the next one on."""
-    is_live = platform.params.network.dynamics == "live"
-    if not is_live and not platform.events.decided:
-        return
-    found = settled(platform, noted_decisions(platform), ruled)
-    platform.relations.new_follows = NO_KEYS
-    let_hold(platform, found, platform.round)
+def commit_follows(platform: Platform, ruled: Decisions) -> tuple[Rows, Rows]:
+    """Let what was decided in this round hold from the next one on; return agents, and roots that are as if read.
+
+    These are what is written by others of whom they see nothing: in this round, or earlier by those who are new there.
+    """
+    new, relations = NO_KEYS, platform.relations
+    if platform.params.network.dynamics == "live" or platform.events.decided:
+        found = settled(platform, noted_decisions(platform), ruled)
+        relations.new_follows = NO_KEYS
+        new = let_hold(platform, found, platform.round)
+    if not len(relations.hidden):
+        return NO_KEYS, NO_KEYS
+    visible = platform.posts.first_visible(platform.round + 1, platform.params.feed.window)
+    parts = [hidden_roots(platform, *of) for of in ((relations.hidden, platform.first_of_round), (new, visible))]
+    agents, roots = (np.concatenate(column) for column in zip(*parts, strict=True))
+    return agents, roots
 
 
 def _record(platform: Platform, found: Decisions, round_: int) -> None:

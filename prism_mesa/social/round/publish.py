@@ -13,7 +13,7 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, Exposures, by_rules, drawn_exposures
-from prism_mesa.social.round.follows import commit_follows, hide_roots
+from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
@@ -83,8 +83,7 @@ def commit(platform: Platform) -> None:
     _spread(platform, *engagements)
     _publish_written(platform)
     keep_notes(platform)
-    _remember(platform, known)
-    commit_follows(platform, ruled)
+    _remember(platform, known, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
@@ -146,19 +145,18 @@ def _publish_written(platform: Platform) -> None:
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
-def _remember(platform: Platform, known: list[Rows]) -> None:
+def _remember(platform: Platform, known: list[Rows], agents: Rows, roots: Rows) -> None:
     """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
 
-    `known` holds readers and what they have read. It is emptied: here a round takes the most memory.
+    `known` holds readers and what they have read. It is emptied: here a round takes the most memory. What some agents
+    are never to be shown comes beside it.
     """
     posts = platform.posts
     new = np.arange(platform.first_of_round, len(posts))
     own = new[posts.root[new] == new]
-    roots = np.append(known.pop(), own.astype(np.int32))
-    agents = np.append(known.pop(), posts.author[own])
+    roots = np.concatenate([known.pop(), own.astype(np.int32), roots.astype(np.int32)])
+    agents = np.concatenate([known.pop(), posts.author[own], agents.astype(np.int32)])
     platform.exposure.add(agents, roots)
-    if len(platform.relations.hidden):
-        hide_roots(platform, platform.relations.hidden, platform.first_of_round)
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :]] = True
     platform.exposure.keep(shown)

@@ -13,7 +13,10 @@ from prism_mesa.errors import AgentError
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.state.relations import pairs_of
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
+    pytest.mark.filterwarnings("ignore:.*network.rates.* no effect:prism_mesa.errors.NotedWarning"),
+]
 METHODS = ("follow", "unfollow", "mute", "block", "report")
 _chance = st.sampled_from([0.0, 0.02, 0.2, 1.0])
 rates = st.fixed_dictionaries(

@@ -3,13 +3,16 @@
 Rows are as in `kernels.network`.
 """
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.ordering import is_among
 
+type Keys = npt.NDArray[np.uint64]
 type Bools = npt.NDArray[np.bool_]
 type Int32s = npt.NDArray[np.int32]
 type Int64s = npt.NDArray[np.int64]
@@ -106,12 +109,21 @@ def choose_pairs(order: Int64s, one: Int32s, other: Int32s, most: int, n: int) -
 
 
 _LOWER = np.int64(0xFFFFFFFF)
+_11 = np.uint64(11)
+
+
+@part_of_kernels
+def _copy(source: Int32s, at: Any, end: Any, out: Int32s, to: Any) -> Any:
+    """Copy ``source[at:end]`` to where `to` is, and return where that ends; most are short."""
+    for i in range(end - at):
+        out[to + i] = source[at + i]
+    return to + end - at
 
 
 @kernel
 def changed_rows(
     indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s, out_indptr: Int64s, out: Int32s
-) -> np.int64:
+) -> Any:
     """Write rows that have some entries more and some less, and return how many entries they have.
 
     What stands already is not added, what does not stand is not removed. Rows in which nothing changes are copied in
@@ -125,53 +137,37 @@ def changed_rows(
         out_indptr: Where it is written where the rows begin, shape (n + 1,).
         out: Where the entries are written; as long as `indices` and `added` together.
     """
-    n, row, to, a, r = len(indptr) - 1, np.int64(0), np.int64(0), 0, 0
+    n, row, at, to, a, r = len(indptr) - 1, np.int64(0), np.int64(0), np.int64(0), 0, 0
     out_indptr[0] = 0
-    while row < n:
-        changes = np.int64(n)
-        if a < len(added):
-            changes = min(changes, added[a] >> 32)
-        if r < len(removed):
-            changes = min(changes, removed[r] >> 32)
-        at = indptr[row]
-        many, shift = indptr[changes] - at, to - at
-        out[to : to + many] = indices[at : at + many]
+    while a < len(added) or r < len(removed):
+        adds = a < len(added) and (r == len(removed) or added[a] < removed[r])
+        key = added[a] if adds else removed[r]
+        changes, entry = key >> 32, np.int32(key & _LOWER)
         for i in range(row + 1, changes + 1):
-            out_indptr[i] = indptr[i] + shift
-        to, row = to + many, changes
-        if row == n:
-            break
-        at, end = indptr[row], indptr[row + 1]
-        while True:
-            adds = a < len(added) and added[a] >> 32 == row
-            removes = r < len(removed) and removed[r] >> 32 == row
-            if not adds and not removes:
-                break
-            adds = adds and (not removes or added[a] < removed[r])
-            entry = np.int32((added[a] if adds else removed[r]) & _LOWER)
-            low, high = at, end
-            while low < high:
-                middle = (low + high) >> 1
-                if indices[middle] < entry:
-                    low = middle + 1
-                else:
-                    high = middle
-            out[to : to + low - at] = indices[at:low]
-            to, at = to + low - at, low
-            stands = at < end and indices[at] == entry
-            if adds:
-                a += 1
-                if not stands:
-                    out[to] = entry
-                    to += 1
+            out_indptr[i] = indptr[i] - at + to
+        row = changes
+        low, high = max(at, indptr[row]), indptr[row + 1]
+        end = high
+        while low < high:
+            middle = (low + high) >> 1
+            if indices[middle] < entry:
+                low = middle + 1
             else:
-                r += 1
-                at += 1 if stands else 0
-        out[to : to + end - at] = indices[at:end]
-        to += end - at
-        row += 1
-        out_indptr[row] = to
-    return to
+                high = middle
+        to = _copy(indices, at, low, out, to)
+        at = low
+        stands = at < end and indices[at] == entry
+        if adds:
+            a += 1
+            if not stands:
+                out[to] = entry
+                to += 1
+        else:
+            r += 1
+            at += 1 if stands else 0
+    for i in range(row + 1, n + 1):
+        out_indptr[i] = indptr[i] - at + to
+    return _copy(indices, at, indptr[n], out, to)
 
 
 @kernel
@@ -183,25 +179,21 @@ def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out
 
 @kernel
 def drawn_below(
-    key: np.uint64,
-    limit: np.uint64,
-    bit: np.uint8,
-    post_key: npt.NDArray[np.uint64],
-    post: Int32s,
-    agent: Int32s,
-    found: npt.NDArray[np.uint8],
+    keys: Keys, limits: Keys, post_key: Keys, post: Int32s, agent: Int32s, found: npt.NDArray[np.uint8]
 ) -> None:
-    """Set a bit of each impression whose draw, a whole number below 2**53, lies below a limit.
+    """Write which draws of each impression, whole numbers below 2**53, lie below their limits: bit k for draw k.
 
     Args:
-        key: Of the draws; their index is the key of the post, their agent the reader.
-        limit: The limit.
-        bit: The bit.
+        keys: Of the draws; their index is the key of the post, their agent the reader.
+        limits: Their limits.
         post_key: Keys of all posts.
         post: Of each impression.
         agent: Of each impression.
         found: Of each impression, the bits.
     """
     for i in range(len(found)):
-        draw = mixed(mixed(key, post_key[post[i]]), np.uint64(agent[i])) >> np.uint64(11)
-        found[i] |= bit if draw < limit else np.uint8(0)
+        own, reader, bits = post_key[post[i]], np.uint64(agent[i]), 0
+        for k in range(len(keys)):
+            draw = mixed(mixed(keys[k], own), reader) >> _11
+            bits |= (draw < limits[k]) << k
+        found[i] = bits

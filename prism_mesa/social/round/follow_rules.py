@@ -34,7 +34,7 @@ FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT = range(len(FOLLOW_EVENTS))
 ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(len(FOLLOW_REASONS))
 
 _DRAWN: Final = tuple(1 << event for event in range(len(FOLLOW_EVENTS)))
-_PART: Final = 1 << 20
+_PART: Final = 1 << 18
 """Impressions that one thread takes at a time; not the result's business."""
 
 
@@ -104,31 +104,32 @@ def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s, root: Int32
     """Return which impressions of this round are drawn; of following as if the reader engaged with all of them."""
     rates, posts = platform.params.network.rates, platform.posts
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
-    found, post_key = np.zeros(len(post), np.uint8), posts.key
-    draws = [
-        (platform.streams.key(name, platform.round, 0), np.uint64(ceil(chance * 2.0**53)), np.uint8(bit))
-        for name, chance, bit in zip(FOLLOW_EVENTS, chances, _DRAWN, strict=True)
-        if chance
-    ]
+    found, post_key = np.empty(len(post), np.uint8), posts.key
+    keys = np.array([platform.streams.key(name, platform.round, 0) for name in FOLLOW_EVENTS])
+    limits = np.array([ceil(chance * 2.0**53) for chance in chances], np.uint64)
 
     def draw_part(part: slice) -> None:
-        for draw in draws:
-            drawn_below(*draw, post_key, root[part], agent[part], found[part])
+        drawn_below(keys, limits, post_key, root[part], agent[part], found[part])
 
     in_threads(draw_part, list(blocks(len(post), _PART)), platform.params.threads)
     which = np.flatnonzero(found)
     return Exposures(agent[which].astype(np.int64), post[which].astype(np.int64), found[which])
 
 
-def by_rules(platform: Platform, exposures: Exposures, engaged: Keys) -> Decisions:
+def by_rules(platform: Platform, exposures: Exposures, engaged: tuple[Rows, Rows]) -> Decisions:
     """Return what agents decide in this round, before it is settled what counts.
 
     Args:
         platform: The platform, whose network is that of the round.
         exposures: What was drawn of what they read.
-        engaged: Pairs of an agent and a root that it engaged with in this round, as numbers, ascending.
+        engaged: Agents, and posts that they engaged with in this round.
     """
-    has_engaged = among(engaged, pair_keys(exposures.agent, platform.posts.root[exposures.post]))
+    root, (agent, post) = platform.posts.root, engaged
+    asked = np.zeros(len(platform.population), np.bool_)
+    asked[exposures.agent] = True
+    which = asked[agent]
+    keys = np.sort(pair_keys(agent[which], root[post[which]]))
+    has_engaged = among(keys, pair_keys(exposures.agent, root[exposures.post]))
     return joined(
         _follows(platform, exposures, has_engaged),
         *_dislikes(platform, exposures, has_engaged),

@@ -28,7 +28,7 @@ from prism_mesa.social.round.follow_rules import (
     joined,
 )
 from prism_mesa.social.state.population import NO_POST, Rows
-from prism_mesa.social.state.relations import NO_KEYS, Keys, Mask, among, pair_keys, pairs_of
+from prism_mesa.social.state.relations import NO_KEYS, Keys, among, distinct, first_of_each, pair_keys, pairs_of
 
 
 def other_row(platform: Platform, row: int, other: int, where: str) -> int:
@@ -109,13 +109,13 @@ def settled(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions
     found = joined(noted, _strongest(platform, noted, ruled))
     blocks = found.where(found.event == BLOCK)
     if len(blocks):
-        apart = np.unique(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
+        apart = distinct(np.append(blocks.pairs, pair_keys(blocks.other, blocks.agent)))
         is_follow = (found.event == FOLLOW) | (found.event == UNFOLLOW)
         found = found.where(~(is_follow & among(apart, found.pairs)))
         agent, other = pairs_of(apart)
         ends = platform.network.holds(agent, other)
         found = joined(found, decisions(agent[ends], other[ends], UNFOLLOW, NO_POST, BLOCKED))
-    return found.where(np.lexsort((found.post, found.event, found.other, found.agent)))
+    return found.where(_in_order(found.pairs, found.event << 32 | found.post + 1))
 
 
 def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisions:
@@ -123,23 +123,27 @@ def _strongest(platform: Platform, noted: Decisions, ruled: Decisions) -> Decisi
     if not len(ruled):
         return ruled
     is_report = ruled.event == REPORT
-    told = np.unique(noted.pairs[noted.event != REPORT])
+    told = np.sort(noted.pairs[noted.event != REPORT])
     pairs = ruled.where(~is_report & ~among(told, ruled.pairs))
-    pairs = pairs.where(np.lexsort((pairs.post, pairs.why, -pairs.event, pairs.pairs)))
-    pairs = pairs.where(_first_of_each(pairs.pairs))
+    pairs = pairs.where(_in_order(pairs.pairs, (BLOCK - pairs.event) << 40 | pairs.why << 32 | pairs.post + 1))
+    pairs = pairs.where(first_of_each(pairs.pairs))
     reports = ruled.where(is_report)
-    reports = reports.where(np.lexsort((reports.post, _reported(platform, reports))))
+    reports = reports.where(_in_order(_reported(platform, reports), reports.post))
     roots = _reported(platform, reports)
-    also = np.unique(_reported(platform, noted.where(noted.event == REPORT)))
-    is_new = _first_of_each(roots) & ~among(also, roots) & ~among(platform.relations.reported, roots)
+    also = np.sort(_reported(platform, noted.where(noted.event == REPORT)))
+    is_new = first_of_each(roots) & ~among(also, roots) & ~among(platform.relations.reported, roots)
     return joined(pairs, reports.where(is_new))
 
 
-def _first_of_each(keys: Rows) -> Mask:
-    """Return which of ascending numbers differ from the one before."""
-    first = np.ones(len(keys), np.bool_)
-    np.not_equal(keys[1:], keys[:-1], out=first[1:])
-    return first
+def _in_order(keys: Keys, then: Rows) -> Rows:
+    """Return the order by some numbers, most of which differ, and then by others."""
+    order = np.argsort(keys)
+    same = np.diff(keys[order]) == 0
+    if same.any():
+        ties = np.flatnonzero(np.append(same, False) | np.append(False, same))
+        tied = order[ties]
+        order[ties] = tied[np.lexsort((then[tied], keys[tied]))]
+    return order
 
 
 def _reported(platform: Platform, reports: Decisions) -> Keys:
@@ -160,13 +164,13 @@ def let_hold(platform: Platform, found: Decisions, round_: int) -> Keys:
         return NO_KEYS
     relations = platform.relations
     pairs = {event: found.pairs[found.event == event] for event in (FOLLOW, UNFOLLOW, MUTE, BLOCK)}
-    reported = np.unique(_reported(platform, found.where(found.event == REPORT)))
+    reported = distinct(_reported(platform, found.where(found.event == REPORT)))
     relations.counts.update({FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(found.event).tolist()) if n})
     hidden = relations.note(muted=pairs[MUTE], blocked=pairs[BLOCK], reported=reported)
     if len(pairs[FOLLOW]) or len(pairs[UNFOLLOW]):
         platform.network = platform.network.changed(pairs[FOLLOW], pairs[UNFOLLOW])
     if platform.params.network.dynamics == "live":
-        relations.new_follows = np.union1d(relations.new_follows, pairs[FOLLOW])
+        relations.new_follows = distinct(np.append(relations.new_follows, pairs[FOLLOW]))
     return hidden
 
 
@@ -182,7 +186,7 @@ def hidden_roots(platform: Platform, hidden: Keys, first: int) -> tuple[Rows, Ro
     is_hidden = np.zeros(len(platform.population), np.bool_)
     is_hidden[other] = True
     roots = platform.posts.root[first:]
-    roots = np.unique(roots[is_hidden[platform.posts.author[roots]]])
+    roots = distinct(roots[is_hidden[platform.posts.author[roots]]])
     author = platform.posts.author[roots]
     order = np.argsort(author, kind="stable")
     roots, author = roots[order], author[order]

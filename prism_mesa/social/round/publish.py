@@ -12,12 +12,11 @@ from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
-from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, Exposures, by_rules, drawn_exposures
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
-from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.tables import COUNTERS
 
 N_TEXTS_CONSIDERED: Final = 4
@@ -78,7 +77,7 @@ def commit(platform: Platform) -> None:
     """
     known, exposures = _impressions(platform)
     engagements = taken(platform)
-    ruled = _decided(platform, exposures, *engagements[1:3])
+    ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
     _count(platform, *engagements[2:])
     _spread(platform, *engagements)
     _publish_written(platform)
@@ -96,13 +95,6 @@ def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None]:
     roots = roots_counted(post, platform.posts.root, platform.posts.impressions)
     is_live = platform.params.network.dynamics == "live"
     return [readers, roots], drawn_exposures(platform, readers, post, roots) if is_live else None
-
-
-def _decided(platform: Platform, exposures: Exposures | None, agent: Rows, post: Rows) -> Decisions:
-    """Return what agents decide about others by what they read, and what of it they engaged with."""
-    if exposures is None:
-        return NO_DECISIONS
-    return by_rules(platform, exposures, np.unique(pair_keys(agent, platform.posts.root[post])))
 
 
 def _count(platform: Platform, post: Rows, action: Rows) -> None:

@@ -88,7 +88,7 @@ MADE_AGAIN = {
     "Exposure": {"roots"},  # with room for more
     "Outcomes": {"_known"},  # the same
     "Engagements": {"carried"},  # noted anew as each round opens
-    "Relations": {"_hidden"},  # made when first asked for, of what is muted and blocked
+    "Relations": {"_hidden", "_rows"},  # made when first asked for, of what is muted and blocked
     "Population": {"feed"},  # what stands behind the end of a feed
     "_Hashing": {"_known"},  # places of words
     "Texts": {"_vectors"},  # with room for more

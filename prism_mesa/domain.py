@@ -5,10 +5,18 @@ from math import isnan, nan
 from typing import Final, Literal
 
 type PostKind = Literal["post", "reply", "reshare"]
+type FollowEvent = Literal["follow", "unfollow", "mute", "block", "report"]
 type ActionName = Literal["like", "reply", "reshare"]
 
 ACTIONS: tuple[ActionName, ...] = ("like", "reply", "reshare")
 POST_KINDS: tuple[PostKind, ...] = ("post", "reply", "reshare")
+FOLLOW_EVENTS: tuple[FollowEvent, ...] = ("follow", "unfollow", "mute", "block", "report")
+"""What an agent can decide about another one, by strength: of several the strongest counts. Posts are reported."""
+FOLLOW_REASONS: tuple[str, ...] = (
+    *("engaged", "exposure", "follow_back", "triad", "ignored"),
+    *("script", "tool", "block"),
+)
+"""Why: rules, of several of which the first is told; what somebody has decided; and what a block ends."""
 BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
 
 # Of 252 US Twitter users, on 1..5, in the order of BIG_FIVE: Oldemburgo de Mello, Cheung, Inzlicht 2024,

@@ -11,12 +11,13 @@ from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.social.state.posts import REPLY, matches, relevance_of
 
 
-def plain_feed(reader, population, posts, seen, network, params, streams, now):
-    """Return the feed of one reader, best first; `seen` holds the roots that it has read."""
+def plain_feed(reader, population, posts, seen, network, params, streams, now, hidden=frozenset()):
+    """Return the feed of one reader, best first; `seen` holds the roots that it has read, `hidden` muted authors."""
     follows = set(network.followees(reader).tolist())
     visible = [i for i in range(len(posts)) if now - params.window < posts.round[i] <= now]
     inside = {i for i in visible if int(posts.author[i]) in follows}
     shown = inside | _drawn(reader, visible, posts, network, follows, params, streams, now)
+    shown = {i for i in shown if int(posts.author[i]) not in hidden}
     fresh = [i for i in sorted(shown) if _root(posts, i) not in seen and int(posts.author[_root(posts, i)]) != reader]
     scored = dict(zip(fresh, _scores(reader, fresh, inside, population, posts, params, streams, now), strict=True))
     best, roots = [], set()

@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import combinations
 
+import numpy as np
 from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS as ACTION_NAMES
+from prism_mesa.domain import FOLLOW_EVENTS
 from prism_mesa.reasoner import DistilledReasoner, Reasoner
 from prism_mesa.reasoner.distilled import DistilledModel, Linear, OptionModel
 from prism_mesa.reasoner.features import DECLARATION, LINEAR_NAMES, NAMES
@@ -61,8 +63,26 @@ _people = st.fixed_dictionaries(
         "records_engagements": shares,
     }
 )
-populations = st.builds(lambda people, utility: people | utility, _people, st.just({}) | _utilities)
-"""Parameters of worlds, about half of them with utility that is more than relevance."""
+LIVE = {"network_dynamics": "live"} | {
+    f"network_rates_{name}": rate
+    for name, rate in {
+        "follow": 0.2,
+        "follow_back": 0.4,
+        "triad": 0.3,
+        "unfollow": 0.2,
+        "mute": 0.03,
+        "block": 0.03,
+        "report": 0.05,
+    }.items()
+}
+"""A network in which much moves."""
+populations = st.builds(
+    lambda people, utility, network: people | utility | network,
+    _people,
+    st.just({}) | _utilities,
+    st.just({}) | st.just(LIVE),
+)
+"""Parameters of worlds, about half of them with utility that is more than relevance, and half with a live network."""
 
 
 # who decides what is left open
@@ -152,6 +172,29 @@ def engage_somehow(agent, seed):
     return post, action, getattr(agent, action)(post)
 
 
+class Gossip(SocialAgent):
+    """Does what every agent does, and now and then changes its mind about another one."""
+
+    def step(self):
+        super().step()
+        seed = (self.row * 13 + self.model.round * 5 + self.model.tick * 7) % 17
+        if seed < 6:
+            decide_somehow(self, seed)
+
+
+def decide_somehow(agent, seed):
+    """Let an agent follow, unfollow, mute, block or report another one, if it can; return whether that is new."""
+    model, n = agent.model, len(agent.model.population)
+    other, name = (agent.row + 1 + seed * 7 % (n - 1)) % n, ("follow", "unfollow", "mute", "block", "report")[seed % 5]
+    about = agent.feed[0] if name == "report" and agent.feed else other
+    gone = [row for row in (agent.row, getattr(about, "author", about)) if model.agent(row).has_left]
+    apart = name == "follow" and model.relations.are_apart(np.array([agent.row]), np.array([other]))[0]
+    blocks = (agent.row, other, FOLLOW_EVENTS.index("block")) in model.events.decided
+    if gone or apart or (blocks and name == "follow") or (about is other and name == "report"):
+        return None
+    return getattr(agent, name)(about)
+
+
 class Moderator(SocialAgent):
     """Throws its neighbours out in the middle of each round."""
 
@@ -172,7 +215,7 @@ class Recruiter(SocialAgent):
             SocialAgent(self.model, follows=[self.row], followers=[self.row], activity=1.0, post_rate=0.5)
 
 
-SCRIPTS = (Inheriting, Diarist, Echo, Fan, Moderator, Recruiter)
+SCRIPTS = (Inheriting, Diarist, Echo, Fan, Gossip, Moderator, Recruiter)
 
 
 @dataclass(frozen=True)
@@ -195,6 +238,8 @@ class Happening:
             SocialAgent(model, follows=[row], followers=[row], **self.value)
         elif self.what == "engages":
             engage_somehow(model.agent(row), self.value)
+        elif self.what == "decides":
+            decide_somehow(model.agent(row), self.value)
         elif isinstance(self.what, type):
             self.what(model, row)
         else:
@@ -212,6 +257,7 @@ _VALUES = {
     "name": st.just("Alma"),
     "state": st.sampled_from([AgentState.SCROLLING, AgentState.RESTING, AgentState.IDLE]),
     "engages": st.integers(0, 99),
+    "decides": st.integers(0, 99),
     "goes": st.none(),
     "comes": st.sampled_from([{}, {"activity": 1.0, "post_rate": 1.0}]),
 }

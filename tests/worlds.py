@@ -123,6 +123,7 @@ def facts(model):
         "guard errors": dict(errors),
         "records": (model.recorder.tables, model.recorded.n_engaged.tolist()),
         "seen": [sorted(set(model.exposure.of(row).tolist())) for row in range(len(population))],
+        "relations": (model.relations.hidden.tolist(), dict(model.relations.counts)),
         "network": (model.network.indptr.tolist(), model.network.indices.tolist()),
     }
 

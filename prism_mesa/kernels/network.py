@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.ordering import is_among
 
 type Int32s = npt.NDArray[np.int32]
 type Int64s = npt.NDArray[np.int64]
@@ -279,12 +278,3 @@ def add_up(first: int, indptr: Int64s, indices: Int32s, place: Int32s, values: I
             if source >= 0:
                 for k in range(total.shape[1]):
                     total[row, k] += values[source, k]
-
-
-@kernel
-def follows_pairs(
-    readers: Int32s, authors: Int32s, indptr: Int64s, indices: Int32s, out: npt.NDArray[np.bool_]
-) -> None:
-    """Write into `out` whether each reader follows the author before it."""
-    for i in range(len(readers)):
-        out[i] = is_among(indices, indptr[readers[i]], indptr[readers[i] + 1], authors[i])

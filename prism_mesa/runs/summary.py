@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.domain import FOLLOW_EVENTS
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
@@ -32,6 +33,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "direction": model.params.network.direction if model.params.network.edges is not None else None,
         "most_followers": _first(model, "followers", model.network.n_followers),
         "follows_most": _first(model, "follows", model.network.n_followees),
+        **_network_changes(model),
         "rounds": rounds,
         "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
         "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
@@ -58,6 +60,15 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "notes": [*model.notes, *_repeated(model)],
         "recorded": model.recorded.as_facts(),
     }
+
+
+def _network_changes(model: SocialModel) -> dict[str, Any]:
+    """Return how many follows there were and are, and what led from one to the other; nothing if nothing could."""
+    events = {event: model.relations.counts[event] for event in FOLLOW_EVENTS}
+    if model.params.network.dynamics == "fixed" and not any(events.values()):
+        return {}
+    before, after = model.first_network.n_edges, model.network.n_edges
+    return {"network_changes": {"follows_before": before, "follows_after": after, "events": events}}
 
 
 def _repeated(model: SocialModel) -> list[str]:

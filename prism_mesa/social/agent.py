@@ -17,7 +17,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
 
     A subclass that overrides `step`, or anything else of this class, is scheduled by Mesa in every tick,
     beside the columns, and does what its author wrote; its `step` may use `feed`, `read`, `fire`, `like`,
-    `reply`, `reshare` and `write`.
+    `reply`, `reshare` and `write`, and `follow`, `unfollow`, `mute`, `block` and `report`.
 
     Args:
         model: The platform.

@@ -38,6 +38,7 @@ from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Population, Rows
 from prism_mesa.social.state.posts import Posts, matches, relevance_of
+from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
@@ -73,6 +74,7 @@ class Platform(Restorable):
         history: What the agents did.
         exposure: Which roots they have read.
         engagements: What they liked and reshared.
+        relations: Who has muted, blocked or reported whom.
         liked: Row -> likes by a tool, the last few: (round, tick, post).
         notebook: What they wrote down for themselves.
         outcomes: What the run has come to.
@@ -94,9 +96,9 @@ class Platform(Restorable):
     """
 
     changes = (
-        *("population", "posts", "history", "exposure", "engagements", "liked", "notebook", "outcomes", "recorded"),
-        *("round", "tick", "first_of_round", "events", "pending", "leaving", "counts", "totals", "sources", "written"),
-        *("tick_counts", "agent_ticks", "row_by_row_guards", "notes"),
+        *("population", "posts", "history", "exposure", "engagements", "relations", "liked", "notebook", "outcomes"),
+        *("recorded", "round", "tick", "first_of_round", "events", "pending", "leaving", "counts", "totals", "sources"),
+        *("written", "tick_counts", "agent_ticks", "row_by_row_guards", "notes"),
     )
 
     params: SocialParams
@@ -127,6 +129,7 @@ class Platform(Restorable):
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
     engagements: Engagements = field(init=False, default_factory=Engagements)
+    relations: Relations = field(init=False, default_factory=Relations)
     liked: dict[int, deque[tuple[int, int, int]]] = field(init=False, default_factory=dict)
     notebook: Notebook = field(init=False)
     outcomes: Outcomes = field(init=False)

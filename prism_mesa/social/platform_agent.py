@@ -14,6 +14,7 @@ from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_EN
 from prism_mesa.social.history_view import HistoryView
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.actions import undone_if_raised
+from prism_mesa.social.round.agent_ties import DecidesAboutOthers
 from prism_mesa.social.round.choices import ask_alone
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
 from prism_mesa.social.round.effects import apply_effects, note_engagement, pass_posts, read_next
@@ -23,7 +24,7 @@ from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 
-class PlatformAgent(DeclaredFields):
+class PlatformAgent(DeclaredFields, DecidesAboutOthers):
     """What a user of a platform is, sees and does; `SocialAgent` is the same as an agent of Mesa.
 
     Args:

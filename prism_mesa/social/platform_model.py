@@ -27,6 +27,7 @@ from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import History, Population
 from prism_mesa.social.state.posts import Posts
+from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes
@@ -83,6 +84,7 @@ class PlatformModel(mesa.Model):
     history = _Read[History]()
     exposure = _Read[Exposure]()
     engagements = _Read[Engagements]()
+    relations = _Read[Relations]()
     liked = _Read[dict[int, deque[tuple[int, int, int]]]]()
     notebook = _Read[Notebook]()
     outcomes = _Read[Outcomes]()

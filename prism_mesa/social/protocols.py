@@ -11,7 +11,7 @@ class RoundRecorder(Protocol):
     """Where a platform's records go.
 
     One with a method ``wants(table) -> bool`` is asked by it which tables it wants: no rows are made of `rounds`,
-    `ticks`, `transitions`, `impressions` and `engagements` that it does not.
+    `ticks`, `transitions`, `impressions`, `engagements` and `follows` that it does not.
     """
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS
+from prism_mesa.domain import ACTIONS, BIG_FIVE, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.statechart import STATES
 from prism_mesa.tables import Column, TableSchema, by_name
@@ -137,10 +137,29 @@ NOTES: Final = TableSchema(
     (_ROUND, _TICK, _AGENT, Column("text", "text", "its words"), Column("importance", "int", "as it says", "1 to 10")),
 )
 
-SOCIAL_TABLES: Final = by_name(
-    ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES
+FOLLOWS: Final = TableSchema(
+    "follows",
+    "something that an agent decided about another one, and that holds from the next round on",
+    (
+        Column("round", "int", "the round in which it was decided, -1: before the first"),
+        _AGENT,
+        Column("other", "int", "row of the other one in `agents`; of a report, the author of the post"),
+        Column("event", "category", "what it is; a block ends follows both ways", one_of=FOLLOW_EVENTS),
+        Column("post", "int", "the post that led to it, row in `posts`, -1: none"),
+        Column(
+            "why",
+            "category",
+            "the rule (docs/living-networks.md), a script or a tool; `block`: one of the two has blocked the other",
+            one_of=FOLLOW_REASONS,
+        ),
+    ),
 )
-"""The tables of a run of the platform; the last two only where an LLM writes (`content: llm`)."""
+
+SOCIAL_TABLES: Final = by_name(
+    ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES, FOLLOWS
+)
+"""The tables of a run of the platform; `thoughts` and `notes` only where an LLM writes (`content: llm`), `follows` only
+where the network moves (`network.dynamics: live`, or a script or a tool that decides about others)."""
 
 
 def tables_with(declared: Attributes) -> dict[str, TableSchema]:

@@ -130,6 +130,19 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.p.network.edges is not None and not (k.p.utility.sensitivity and k.p.utility.closeness),
         "in network.edges they are told from other follows by utility.closeness alone, which does not count",
     ),
+    WithoutEffect(
+        "network.rates.*",
+        lambda k: k.p.network.dynamics == "fixed",
+        "network.dynamics=fixed: only scripts and tools change who follows whom (network.dynamics=live)",
+    ),
+    WithoutEffect(
+        "network.rates.engaged", lambda k: k.p.network.rates.follow == 0, "it is multiplied by network.rates.follow=0"
+    ),
+    WithoutEffect(
+        "network.rates.reciprocal",
+        lambda k: k.p.network.rates.unfollow == 0,
+        "it is multiplied by network.rates.unfollow=0",
+    ),
     # which files are read
     WithoutEffect("files.*", lambda k: not k.files, "no file is read (network.edges, posts.file, agents.profiles)"),
     WithoutEffect(

@@ -21,6 +21,8 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "run", f"{summary['run_dir']} ({summary['status']}, seed {summary['seed']})"
     yield "platform", f"{summary['agents']:,} agents, {summary['follows']:,} follows, {summary['rounds']} rounds"
     yield "network", _network(summary)
+    if changes := summary.get("network_changes"):
+        yield "follows", _network_changes(changes)
     yield from _activity_lines(summary)
     yield from _decision_lines(summary["decisions"])
     yield from _writing_lines(summary)
@@ -124,6 +126,22 @@ def _time(summary: dict[str, Any]) -> str:
 
 def _pictures(summary: dict[str, Any]) -> str:
     return ", ".join(PurePath(path).name for path in summary.get("pictures", ())) or "none"
+
+
+def _network_changes(changes: dict[str, Any]) -> str:
+    """Return how many follows there were and are, and what agents decided about each other."""
+    before, after = changes["follows_before"], changes["follows_after"]
+    events = ", ".join(f"{n:,} {_EVENTS[event][n != 1]}" for event, n in changes["events"].items())
+    return f"{before:,} at the beginning, {after:,} at the end: {events}"
+
+
+_EVENTS = {
+    "follow": ("follow", "follows"),
+    "unfollow": ("unfollow", "unfollows"),
+    "mute": ("mute", "mutes"),
+    "block": ("block", "blocks"),
+    "report": ("report", "reports"),
+}
 
 
 def _network(summary: dict[str, Any]) -> str:

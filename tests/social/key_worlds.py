@@ -47,6 +47,7 @@ ANOTHER = {
     "feed.window": 1,
     "name": None,
     "network.direction": "src_follows_dst",
+    "network.dynamics": "live",
     "network.edges": None,
     "network.kind": "erdos_renyi",
     "network.within": 0.5,

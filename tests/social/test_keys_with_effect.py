@@ -23,6 +23,12 @@ NO_TABLE_SHOWS = {
 """Keys that are no factors: how fast it is, and what only Python sees."""
 
 
+MOVES = {"network.dynamics": "live", "network.rates.engaged": 2.0, "agents.reshare": 0.8, "network.close_ties": 4} | {
+    f"network.rates.{name}": 0.2 for name in ("follow", "follow_back", "triad", "unfollow", "mute", "block", "report")
+}
+"""So much moves that every rate shows."""
+
+
 @pytest.fixture(autouse=True)
 def folder_of_its_own(tmp_path, monkeypatch):
     """Some keys name a file that is made where it is missing."""
@@ -37,6 +43,7 @@ def folder_of_its_own(tmp_path, monkeypatch):
         ({"feed.mode": "x_algo"}, "feed."),
         ({"utility.sensitivity": 0.05, "utility.gamma": 1.0, "network.close_ties": 3}, "utility."),
         ({"agents.session": 4.0}, "agents.session"),
+        (MOVES, "network.rates."),
     ],
 )
 def test_all_other_keys_change_the_tables_and_nothing_is_said_of_them(world, keys, tmp_path):

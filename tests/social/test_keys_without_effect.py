@@ -88,6 +88,10 @@ WORLDS = {
         {"reasoner.kind": "auto", "reasoner.host": NOBODY, **TINY},
         {"reasoner.model": "x"},
     ),
+    "a network that moves by others than these": lambda made: (
+        {"network.dynamics": "live", "network.rates.follow": 0, "network.rates.unfollow": 0},
+        {},
+    ),
     "no band": lambda made: ({"agents.band": 0}, {}),
     "a writer without tools": lambda made: (
         {**WRITES, **made["server"], "deliberation.max_tool_calls": 0, "deliberation.iterations": 2},

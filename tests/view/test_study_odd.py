@@ -42,6 +42,12 @@ def test_the_seven_elements_stand_in_their_order(tmp_path):
     assert [part.title for part in section.parts] == ELEMENTS
 
 
+def test_a_network_that_moves_is_described_with_its_rates():
+    told = "times 20 if it engaged with the post; a new follower is followed back with 0.25"
+    assert told in odd_of(network={"dynamics": "live", "rates": {"follow_back": 0.25}}).text
+    assert "followed back" not in odd_of().text
+
+
 def test_all_eleven_design_concepts_are_answered():
     text = odd_of().text
     places = [text.index(f"{concept}") for concept in CONCEPTS]

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prism_mesa.analysis.explain.follows import follow_lines
 from prism_mesa.analysis.explain.trace import ActivityByTool, Explanation, Move, RoundOfAgent, Thought, TracedAgent
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import thought_in_words
@@ -75,6 +76,7 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     for done, rounds in _engagements(explanation.rounds).items():
         times = Counter(rounds)
         yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in times.items())}"
+    yield from follow_lines(who.model, who.row, who.decided)
 
 
 def _engagements(rounds: list[RoundOfAgent]) -> dict[str, list[int]]:

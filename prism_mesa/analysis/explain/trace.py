@@ -13,6 +13,7 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
+from prism_mesa.analysis.explain.follows import DecisionAboutOther, decisions_about
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
 from prism_mesa.errors import DataError
 from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
@@ -128,13 +129,19 @@ class RoundOfAgent:
 
 
 class _Listener:
-    """A recorder that keeps what one agent thinks in a round, and nothing else."""
+    """A recorder that keeps what one agent thinks in a round, and what it and others decide about each other."""
 
-    def __init__(self, row: int) -> None:
-        self.row = row
+    def __init__(self, model: SocialModel, row: int) -> None:
+        self.model, self.row = model, row
         self.heard: list[Thought] = []
+        self.decided: list[DecisionAboutOther] = []
+
+    def wants(self, table: str) -> bool:
+        return table in ("thoughts", "follows")
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
+        if table == "follows":
+            self.decided += decisions_about(self.model, self.row, columns)
         if table == "thoughts":
             own = np.flatnonzero(columns["agent"] == self.row)
             told = (columns[name][own].tolist() for name in ("tick", "action", "event", "text"))
@@ -148,9 +155,14 @@ class TracedAgent(SocialAgent):
         self.rounds: list[RoundOfAgent] = []
         self._now: Move | None = None
         super().__init__(model, row)
-        self._listener = _Listener(row)
-        if model.writer is not None:
+        self._listener = _Listener(model, row)
+        if model.writer is not None or model.params.network.dynamics == "live":
             model.recorder = self._listener
+
+    @property
+    def decided(self) -> list[DecisionAboutOther]:
+        """What it decided about others so far, and others about it."""
+        return self._listener.decided
 
     def step(self) -> None:
         """Note the round on its first tick, then do the tick."""

@@ -73,14 +73,30 @@ def place_in_outbox(local: Any, author: Any, outbox: Outbox) -> Any:
     return place
 
 
+@part_of_kernels
+def is_shown(author: Any, reader: Any, hidden_start: Int64, hidden: Int32, outbox: Outbox) -> Any:
+    """Return whether an author has a visible post, and is not hidden from a reader."""
+    if not outbox.wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1):
+        return False
+    return len(hidden_start) == 0 or not is_among(hidden, hidden_start[reader], hidden_start[reader + 1], author)
+
+
 @kernel
-def count_candidates(readers: Int32, indptr: Int64, indices: Int32, outbox: Outbox, scoring: Scoring) -> Any:
+def count_candidates(
+    readers: Int32,
+    indptr: Int64,
+    indices: Int32,
+    hidden_start: Int64,
+    hidden: Int32,
+    outbox: Outbox,
+    scoring: Scoring,
+) -> Any:
     """Return how many candidates some readers have together, those among them that they know."""
     total = np.int64(0)
     for j in range(len(readers)):
         for edge in range(indptr[readers[j]], indptr[readers[j] + 1]):
             author = indices[edge]
-            if outbox.wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1):
+            if is_shown(author, readers[j], hidden_start, hidden, outbox):
                 w = writer_of(outbox.wrote, outbox.writers, author)
                 total += outbox.start[w + 1] - outbox.start[w]
     return total + len(readers) * n_extras(scoring)
@@ -88,7 +104,15 @@ def count_candidates(readers: Int32, indptr: Int64, indices: Int32, outbox: Outb
 
 @kernel
 def list_candidates(
-    readers: Int32, indptr: Int64, indices: Int32, outbox: Outbox, scoring: Scoring, reader: Int32, post: Int32
+    readers: Int32,
+    indptr: Int64,
+    indices: Int32,
+    hidden_start: Int64,
+    hidden: Int32,
+    outbox: Outbox,
+    scoring: Scoring,
+    reader: Int32,
+    post: Int32,
 ) -> None:
     """Write all candidates of some readers, in the order in which `feed.rank` scores them.
 
@@ -96,6 +120,8 @@ def list_candidates(
         readers: Rows of agents.
         indptr: With `indices`: whom each agent follows.
         indices: See `indptr`.
+        hidden_start: With `hidden`: whose posts are not shown to each agent; empty if nobody's are.
+        hidden: See `hidden_start`.
         outbox: The visible posts.
         scoring: How many candidates there are besides.
         reader: Gets whose candidate each is; as long as `count_candidates` says.
@@ -106,7 +132,7 @@ def list_candidates(
         own = readers[j]
         for edge in range(indptr[own], indptr[own + 1]):
             author = indices[edge]
-            if outbox.wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1):
+            if is_shown(author, own, hidden_start, hidden, outbox):
                 w = writer_of(outbox.wrote, outbox.writers, author)
                 for place in range(outbox.start[w], outbox.start[w + 1]):
                     reader[at] = own

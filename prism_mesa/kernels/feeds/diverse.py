@@ -29,6 +29,8 @@ def _best_diverse(
     known: Int32,
     known_first: int,
     known_last: int,
+    hidden_start: Int64,
+    hidden: Int32,
     indptr: Int64,
     indices: Int32,
     feed: Int32,
@@ -66,6 +68,8 @@ def _best_diverse(
         if drawn == NOBODY:
             continue
         author = scoring.author[outbox.first + drawn]
+        if len(hidden_start) > 0 and is_among(hidden, hidden_start[reader], hidden_start[reader + 1], author):
+            continue
         place = place_in_outbox(drawn, author, outbox)
         local[n], root[n], writer[n] = drawn, np.int64(outbox.item[place] & LOWER), author
         if scoring.author[root[n]] == reader or is_among(known, known_first, known_last, root[n]):
@@ -115,6 +119,8 @@ def rank_diverse(
     scoring: Scoring,
     known_start: Int64,
     known: Int32,
+    hidden_start: Int64,
+    hidden: Int32,
     indptr: Int64,
     indices: Int32,
     feed: Int32,
@@ -144,6 +150,8 @@ def rank_diverse(
             known,
             known_first,
             known_last,
+            hidden_start,
+            hidden,
             indptr,
             indices,
             feed,

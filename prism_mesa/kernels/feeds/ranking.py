@@ -16,7 +16,7 @@ from prism_mesa.kernels.feeds.candidates import n_extras
 from prism_mesa.kernels.feeds.diverse import rank_diverse
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, place_of_root, writer_of
 from prism_mesa.kernels.feeds.scoring import CHRONOLOGICAL, X_ALGO, Scoring, score_block
-from prism_mesa.kernels.ordering import DIGITS, FEW, show
+from prism_mesa.kernels.ordering import DIGITS, FEW, is_among, show
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
@@ -134,6 +134,21 @@ def _best_of_many(
 
 
 @kernel
+def without_hidden(authors: Int32, first: Any, last: Any, hidden_start: Int64, hidden: Int32, reader: Any) -> Any:
+    """Move up, in their place, those of ``authors[first:last]`` who are not hidden from a reader; return their end."""
+    begin, end = hidden_start[reader], hidden_start[reader + 1]
+    if begin == end:
+        return last
+    kept = first
+    for i in range(first, last):
+        author = authors[i]
+        if not is_among(hidden, begin, end, author):
+            authors[kept] = author
+            kept += 1
+    return kept
+
+
+@kernel
 def rank(
     readers: Int32,
     indptr: Int64,
@@ -142,6 +157,8 @@ def rank(
     scoring: Scoring,
     known_start: Int64,
     known: Int32,
+    hidden_start: Int64,
+    hidden: Int32,
     feed: Int32,
     n_feed: npt.NDArray[np.uint16],
 ) -> Any:
@@ -155,6 +172,8 @@ def rank(
         scoring: What they are ranked by.
         known_start: With `known`: roots that each agent has seen, ascending (`social.state.exposure.Exposure`).
         known: See `known_start`.
+        hidden_start: With `hidden`: whose posts are not shown to each agent, ascending; empty if nobody's are.
+        hidden: See `hidden_start`.
         feed: Shape (agents, size): gets ids of posts.
         n_feed: Gets the number of posts in each feed.
     """
@@ -194,6 +213,8 @@ def rank(
                 author = indices[edge]
                 authors[k] = author
                 k += np.int64(wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
+            if len(hidden_start) > 0:
+                k = without_hidden(authors, ends[j - 1] if j > 0 else 0, k, hidden_start, hidden, readers[first + j])
             ends[j] = k
         total = np.int64(0)
         for j in range(n):
@@ -224,6 +245,8 @@ def rank(
                 scoring,
                 known_start,
                 known,
+                hidden_start,
+                hidden,
                 indptr,
                 indices,
                 feed,

@@ -20,6 +20,8 @@ from prism_mesa.social.content.notes import NOTE_CAP, recalled
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged
+from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, TOOL, UNFOLLOW
+from prism_mesa.social.round.follows import note_decision, other_row
 from prism_mesa.social.state.population import NO_POST, Rows
 
 FOUND: Final = 5
@@ -48,8 +50,12 @@ class PlatformTools:
         """
         looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
         activities = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
+        is_live = self.platform.params.network.dynamics == "live"
+        about_others = (self.follow, self.unfollow, self.mute, self.block, self.report) if acts and is_live else ()
         return ToolRegistry(
-            (*looks, *activities), timeout_s=None, result_cap=self.platform.params.deliberation.result_chars
+            (*looks, *activities, *about_others),
+            timeout_s=None,
+            result_cap=self.platform.params.deliberation.result_chars,
         )
 
     def read_feed(self) -> str:
@@ -97,7 +103,7 @@ class PlatformTools:
             words: What to look for.
         """
         posts = self.platform.posts
-        ids = self._recent()
+        ids = self._seen_at_all(self._recent())
         towards = self.platform.topics.place([words[: 10 * NOTE_CAP]])[0].astype(np.int64)
         nearness = posts.vectors(ids).astype(np.int64) @ towards
         wanted = words.casefold().strip()
@@ -179,6 +185,55 @@ class PlatformTools:
         self.platform.events.written.append((self.row, words))
         return "You have written a post; others see it in the next round."
 
+    def follow(self, agent: int) -> str:
+        """Follow another user: your feed shows what they post.
+
+        Args:
+            agent: The number of the user.
+        """
+        return self._decide(agent, FOLLOW, "You follow agent {} from the next round on.", "you follow agent {} already")
+
+    def unfollow(self, agent: int) -> str:
+        """Follow another user no more.
+
+        Args:
+            agent: The number of the user.
+        """
+        return self._decide(agent, UNFOLLOW, "You unfollow agent {}.", "you do not follow agent {}")
+
+    def mute(self, agent: int) -> str:
+        """Mute another user: you see nothing of them any more.
+
+        Args:
+            agent: The number of the user.
+        """
+        return self._decide(agent, MUTE, "You have muted agent {}.", "you have muted agent {} already")
+
+    def block(self, agent: int) -> str:
+        """Block another user: neither of you follows the other or sees anything of the other any more.
+
+        Args:
+            agent: The number of the user.
+        """
+        return self._decide(agent, BLOCK, "You have blocked agent {}.", "you have blocked agent {} already")
+
+    def report(self, post: int) -> str:
+        """Report a post of your feed to the platform.
+
+        Args:
+            post: The number of the post.
+        """
+        self._require_in_feed(post)
+        other = other_row(self.platform, self.row, int(self.platform.posts.author[post]), "report")
+        if not note_decision(self.platform, self.row, other, REPORT, TOOL, post):
+            raise AgentError(f"you have reported post {post} already")
+        return f"You have reported post {post}."
+
+    def _decide(self, agent: int, event: int, done: str, known: str) -> str:
+        if not note_decision(self.platform, self.row, other_row(self.platform, self.row, agent, "agent"), event, TOOL):
+            raise AgentError(known.format(agent))
+        return done.format(agent)
+
     def _recent(self) -> Rows:
         """Return the posts that feeds can show in this round; ids ascend."""
         platform, posts = self.platform, self.platform.posts
@@ -186,10 +241,21 @@ class PlatformTools:
             posts.first_visible(platform.round, platform.params.feed.window), posts.n_there(platform.round)
         )
 
+    def _seen_at_all(self, ids: Rows) -> Rows:
+        """Return those of some posts that are by nobody of whom the agent sees nothing, and go back to nobody such."""
+        posts, hides = self.platform.posts, self.platform.relations.hides
+        row = np.full(len(ids), self.row)
+        return ids[~(hides(row, posts.author[ids]) | hides(row, posts.author[posts.root[ids]]))]
+
     def _feed(self) -> list[int]:
         population = self.platform.population
         feed: list[int] = population.feed[self.row, : population.n_feed[self.row]].tolist()
         return feed
+
+    def _require_in_feed(self, post: int) -> None:
+        feed = self._feed()
+        if post not in feed:
+            raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
 
     def _read_rest(self) -> None:
         """Count the posts of the feed that the agent had not read as read: impressions like any other."""
@@ -203,9 +269,7 @@ class PlatformTools:
 
     def _act(self, action: ActionName, post: int, words: str = "") -> None:
         """Note an engagement with a post of the feed: a root is liked and reshared, a post answered, once."""
-        feed = self._feed()
-        if post not in feed:
-            raise AgentError(f"post {post} is not in your feed (posts: {', '.join(map(str, feed)) or 'none'})")
+        self._require_in_feed(post)
         code = ACTIONS.index(action)
         if has_engaged(self.platform, self.row, post, code):
             raise AgentError(f"you have done that to post {post} already")

@@ -3,7 +3,7 @@
 from prism_mesa.social.params.agents import AgentsParams
 from prism_mesa.social.params.feed import FEED_MODES, CandidateParams, FeedParams, XAlgoParams
 from prism_mesa.social.params.interventions import CHANGEABLE, InterventionParams
-from prism_mesa.social.params.network import NetworkParams
+from prism_mesa.social.params.network import NetworkParams, NetworkRatesParams
 from prism_mesa.social.params.platform import SocialParams
 from prism_mesa.social.params.posts import PostsParams, SeededParams
 from prism_mesa.social.params.utility import UtilityParams
@@ -19,6 +19,7 @@ __all__ = [
     "FilesParams",
     "InterventionParams",
     "NetworkParams",
+    "NetworkRatesParams",
     "PostsParams",
     "RecordsParams",
     "SeededParams",

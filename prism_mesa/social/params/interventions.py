@@ -8,6 +8,7 @@ from pydantic import Field, field_validator, model_validator
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params, leaves
 from prism_mesa.social.params.feed import FeedParams
+from prism_mesa.social.params.network import NetworkRatesParams
 from prism_mesa.social.params.utility import UtilityParams
 from prism_mesa.statechart import expression_of
 
@@ -17,6 +18,7 @@ _ARRAYS_DEPEND: Final = {"size", "window", "velocity_window"}
 CHANGEABLE: Final = (
     *(f"feed.{key}" for key, _ in leaves(FeedParams) if key not in _ARRAYS_DEPEND),
     *(f"utility.{key}" for key, _ in leaves(UtilityParams)),
+    *(f"network.rates.{key}" for key, _ in leaves(NetworkRatesParams)),
     *(f"agents.{key}" for key in ("band", "persistence", "hours", "session", "session_sigma")),
 )
 """Keys that can change in a run: all others make the world that it begins with, or say who decides."""
@@ -58,7 +60,7 @@ class InterventionParams(Params):
     def _can_change(cls, given: dict[str, Any]) -> dict[str, Any]:
         for key in given:
             if key not in CHANGEABLE:
-                what = "feed.*, utility.*, agents.band, .persistence, .hours, .session, .session_sigma"
+                what = "feed.*, utility.*, network.rates.*, agents.band, .persistence, .hours, .session, .session_sigma"
                 raise ValueError(f"{key} cannot change in a run ({what} can).{did_you_mean(key, CHANGEABLE)}")
         return given
 

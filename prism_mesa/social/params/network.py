@@ -7,6 +7,59 @@ from pydantic import Field, model_validator
 from prism_mesa.params import Params
 
 
+class NetworkRatesParams(Params):
+    """How often agents change their minds about each other where network.dynamics is live: probabilities."""
+
+    follow: float = Field(
+        0.002,
+        ge=0,
+        le=1,
+        description="of following somebody met in a post, per post read that came by a reshare or from outside of the "
+        "network, whose author the reader does not follow (assumed)",
+    )
+    engaged: float = Field(
+        20.0,
+        ge=0,
+        le=1_000_000,
+        description="factor of that for a post that the reader engaged with in that round (assumed); the product "
+        "counts as 1 at most",
+    )
+    follow_back: float = Field(
+        0.1, ge=0, le=1, description="of following a new follower back, once, in the round after (assumed)"
+    )
+    triad: float = Field(
+        0.001,
+        ge=0,
+        le=1,
+        description="of following one whom a followee follows, both drawn, per round in which the agent reads "
+        "(assumed)",
+    )
+    unfollow: float = Field(
+        4e-5,
+        ge=0,
+        le=1,
+        description="of unfollowing, per post by a followee that is read, lies below the reader's band and is not "
+        "engaged with (in the default world some 43 % of those who read would unfollow somebody within 51 days, as in "
+        "Kwak et al. 2011, doi:10.1145/1978942.1979104)",
+    )
+    reciprocal: float = Field(
+        0.5,
+        ge=0,
+        le=1,
+        description="factor of that where the followee follows back, which protects (Kwak et al. 2011; the size is "
+        "assumed)",
+    )
+    mute: float = Field(
+        5e-6, ge=0, le=1, description="of muting, per such post by anybody (assumed): nothing of it is shown any more"
+    )
+    block: float = Field(
+        2e-6, ge=0, le=1, description="of blocking, per such post by anybody (assumed): the same for both, who unfollow"
+    )
+    report: float = Field(
+        1e-5, ge=0, le=1, description="of reporting, per such post by anybody (assumed): it is counted, no more"
+    )
+
+
 class NetworkParams(Params):
     """Who follows whom."""
 
@@ -43,6 +96,13 @@ class NetworkParams(Params):
     rewire: float = Field(0.1, ge=0, le=1, description="watts_strogatz: probability of rewiring an edge")
     blocks: int = Field(4, ge=1, le=1_000_000, description="stochastic_block: number of equal blocks")
     within: float = Field(0.8, ge=0, le=1, description="stochastic_block: share of follows inside the own block")
+
+    dynamics: Literal["fixed", "live"] = Field(
+        "fixed",
+        description="fixed: only scripts and tools of agents change who follows whom; live: agents follow, unfollow, "
+        "mute, block and report by what they read (network.rates)",
+    )
+    rates: NetworkRatesParams = Field(default_factory=NetworkRatesParams)
 
     @model_validator(mode="after")
     def _edges_imply_their_kind(self) -> Self:

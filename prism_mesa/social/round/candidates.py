@@ -42,7 +42,7 @@ class CandidateColumns(PostColumns):
         if name == "age":
             return platform.round - platform.posts.round[self.posts].astype(np.int64)
         if name == "in_network":
-            return platform.network.follows(self.readers, platform.posts.author[self.posts])
+            return platform.network.holds(self.readers, platform.posts.author[self.posts])
         if name == "author_followers":
             return platform.network.n_followers[platform.posts.author[self.posts]]
         own, known = name.removeprefix("author_"), platform.attributes.known

@@ -26,6 +26,7 @@ from prism_mesa.streams import Streams
 type Ids = npt.NDArray[np.integer[Any]]
 type Scores = npt.NDArray[np.float64]
 type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
 type Scorer = Callable[[Int32, Int32], Scores]
 """Readers and ids of posts, -1 for none -> a score of each."""
 
@@ -36,6 +37,7 @@ _MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference":
 _SMALL_BLOCK: Final = 1 << 11
 """The same, where the candidates of all of them are columns."""
 _NONE: Final = np.zeros(0)
+NOBODY_HIDDEN: Final = (np.zeros(0, np.int64), np.zeros(0, np.int32))
 
 
 def rank_feeds(
@@ -51,11 +53,13 @@ def rank_feeds(
     threads: int = 1,
     block: int | None = None,
     own: Scorer | None = None,
+    hidden: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = NOBODY_HIDDEN,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
     A feed holds up to `feed.size` posts, best first: of the last `feed.window` rounds, not the
-    agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy).
+    agent's own, of a root that it has not read (as `seen` says) or written, each root once (its best-ranked copy), and
+    by nobody that is `hidden` from it (`Relations.hidden_rows`).
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
@@ -64,24 +68,25 @@ def rank_feeds(
         return
     scoring = _scoring(outbox, population, posts, params, streams, now)
     readers = np.ascontiguousarray(agents, np.int32)
-    known, size = (seen.start, seen.roots), block or (_SMALL_BLOCK if own else BLOCK)
+    known, size = (seen.start, seen.roots, *hidden), block or (_SMALL_BLOCK if own else BLOCK)
     follows = network.indptr, network.indices
 
     def rank_block(first: int) -> None:
         part = readers[first : first + size]
-        scored = scoring if own is None else scoring._replace(given=_given(own, part, follows, outbox, scoring))
+        given = _NONE if own is None else _given(own, part, (*follows, *hidden), outbox, scoring)
+        scored = scoring._replace(given=given)
         rank(part, *follows, outbox, scored, *known, population.feed, population.n_feed)
 
     in_threads(rank_block, range(0, len(readers), size), threads)
 
 
 def _given(
-    own: Scorer, readers: Int32, follows: tuple[npt.NDArray[np.int64], Int32], outbox: Outbox, scoring: Scoring
+    own: Scorer, readers: Int32, ties: tuple[Int64, Int32, Int64, Int32], outbox: Outbox, scoring: Scoring
 ) -> Scores:
     """Return the scores of all candidates of some readers, in the order in which `rank` asks for them."""
-    n = count_candidates(readers, *follows, outbox, scoring)
+    n = count_candidates(readers, *ties, outbox, scoring)
     reader, post = np.empty(n, np.int32), np.empty(n, np.int32)
-    list_candidates(readers, *follows, outbox, scoring, reader, post)
+    list_candidates(readers, *ties, outbox, scoring, reader, post)
     return own(reader, post)
 
 

@@ -12,6 +12,8 @@ from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
+from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
@@ -73,23 +75,26 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    known = _impressions(platform)
+    known, exposures = _impressions(platform)
     engagements = taken(platform)
+    ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
     _count(platform, *engagements[2:])
     _spread(platform, *engagements)
     _publish_written(platform)
     keep_notes(platform)
-    _remember(platform, known)
+    _remember(platform, known, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(platform: Platform) -> list[Rows]:
-    """Count impressions, and return who has read, and which root."""
+def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None]:
+    """Count impressions; return who has read, and which root, and what was drawn of it in a network that moves."""
     tick, readers, post = platform.events.seen()
     record_impressions(platform, tick, readers, post)
     platform.counts["impressions"] = len(post)
-    return [readers, roots_counted(post, platform.posts.root, platform.posts.impressions)]
+    roots = roots_counted(post, platform.posts.root, platform.posts.impressions)
+    is_live = platform.params.network.dynamics == "live"
+    return [readers, roots], drawn_exposures(platform, readers, post, roots) if is_live else None
 
 
 def _count(platform: Platform, post: Rows, action: Rows) -> None:
@@ -132,16 +137,17 @@ def _publish_written(platform: Platform) -> None:
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
-def _remember(platform: Platform, known: list[Rows]) -> None:
+def _remember(platform: Platform, known: list[Rows], agents: Rows, roots: Rows) -> None:
     """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
 
-    `known` holds readers and what they have read. It is emptied: here a round takes the most memory.
+    `known` holds readers and what they have read. It is emptied: here a round takes the most memory. What some agents
+    are never to be shown comes beside it.
     """
     posts = platform.posts
     new = np.arange(platform.first_of_round, len(posts))
     own = new[posts.root[new] == new]
-    roots = np.append(known.pop(), own.astype(np.int32))
-    agents = np.append(known.pop(), posts.author[own])
+    roots = np.concatenate([known.pop(), own.astype(np.int32), roots.astype(np.int32)])
+    agents = np.concatenate([known.pop(), posts.author[own], agents.astype(np.int32)])
     platform.exposure.add(agents, roots)
     shown = np.zeros(len(posts), np.bool_)
     shown[posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :]] = True

@@ -6,7 +6,7 @@
 3. open: idle agents that come online (own activity, hour of the day) get `feed_ready`; the others stay idle.
 4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
 5. commit: replies and reshares get their words (`content`); likes, replies and reshares reach the posts'
-   counters and cascades.
+   counters and cascades; follows begin and end, and mutes and blocks hold, from the next round on.
 6. collect: the round's rows go to the recorder, and to whoever ran the round.
 7. close: `round_ends` brings every active agent to IDLE.
 
@@ -28,6 +28,7 @@ from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.engagements import open_round
 from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.round.follows import open_follows
 from prism_mesa.social.round.presence import comes_online, shorten_feeds
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
@@ -50,6 +51,7 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     platform.counts.clear()
     platform.change_settings()
     remove_departed(platform)
+    open_follows(platform)
     open_round(platform)
     comes = comes_online(platform)
     publish(platform, comes)
@@ -82,12 +84,11 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
     population.n_feed[:] = 0
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
+    hidden = platform.relations.hidden_rows(len(population))
     for rows, params, own in platform.feeds.of(reads, AgentColumns(platform, reads)):
-        threads = (
-            1 if own is not None and not own.is_expression else platform.params.threads
-        )  # theirs may bear no other
-        scorer = scorer_of(platform, own)
-        rank_feeds(rows, *world, params, platform.streams, platform.round, threads=threads, own=scorer)
+        threads = 1 if own is not None and not own.is_expression else platform.params.threads  # it may bear no other
+        scorer, now = scorer_of(platform, own), platform.round
+        rank_feeds(rows, *world, params, platform.streams, now, threads=threads, hidden=hidden, own=scorer)
     shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.domain import ACTIONS
+from prism_mesa.domain import ACTIONS, FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.errors import DataError
 from prism_mesa.snapshot import is_column, require, require_within
 from prism_mesa.social.state.attributes import Attribute
@@ -22,6 +22,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.population import NO_ACTION, NO_POST, History, Population
 from prism_mesa.social.state.posts import NO_PARENT, POST, RESHARE, Posts
+from prism_mesa.social.state.relations import Relations, pairs_of
 from prism_mesa.social.state.sampling import Recorded
 from prism_mesa.statechart import STATES
 
@@ -120,6 +121,17 @@ def check_engagements(
     require(lengths <= {n_topics}, "a note's vector is none of the topics")
 
 
+def check_relations(relations: Relations, n: int, n_posts: int) -> None:
+    """Check who has muted, blocked or reported whom or what, and who is followed anew."""
+    for name, below in (("muted", n), ("blocked", n), ("reported", n_posts), ("new_follows", n)):
+        keys = getattr(relations, name)
+        require(bool((np.diff(keys) > 0).all()), f"what is {name} does not ascend")
+        agent, other = pairs_of(keys)
+        require_within(f"who has {name}", agent, 0, n)
+        require_within(f"what is {name}", other, 0, below)
+    require(relations.counts.keys() <= set(FOLLOW_EVENTS), "something is counted that agents cannot decide")
+
+
 def check_events(events: Events, n: int, n_posts: int, ticks: int) -> None:
     """Check what has happened since the last commit: mostly nothing."""
     tick, agent, post, action = (0, ticks + 2), (0, n), (0, n_posts), (0, _ACTIONS)
@@ -133,6 +145,11 @@ def check_events(events: Events, n: int, n_posts: int, ticks: int) -> None:
     for about, text in events.texts.items():
         _check_numbers(about, (agent, post, action))
         require(isinstance(text, str), "words are no text")
+    for about, why in events.decided.items():
+        _check_numbers(about, (agent, (0, 2**31), (0, len(FOLLOW_EVENTS))))
+        is_report = FOLLOW_EVENTS[about[2]] == "report"
+        _check_numbers((about[1], *why), (post if is_report else agent, (-1, n_posts), (0, len(FOLLOW_REASONS))))
+        require(not is_report or why[0] >= 0, "a report is of no post")
     for row, text in events.written:
         _check_numbers((row,), (agent,))
         require(isinstance(text, str), "words are no text")

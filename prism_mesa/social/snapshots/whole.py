@@ -13,6 +13,7 @@ from prism_mesa.social.snapshots.bounds import (
     check_outcomes,
     check_population,
     check_posts,
+    check_relations,
     check_time,
 )
 from prism_mesa.statechart import STATES
@@ -38,6 +39,7 @@ def check_platform(platform: Any) -> None:
     check_outcomes(platform.outcomes, platform.recorded, platform.posts, n)
     n_topics = platform.population.interests.shape[1]
     check_engagements(platform.engagements, platform.liked, platform.notebook, n, n_posts, n_topics)
+    check_relations(platform.relations, n, n_posts)
     check_events(platform.events, n, n_posts, ticks)
     require(not platform.pending and not platform.pending.keys, "agents wait for answers")
     require(all(type(row) is int and 0 <= row < n for row in platform.leaving), "who leaves is no agent")

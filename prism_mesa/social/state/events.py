@@ -37,11 +37,13 @@ class Events(Restorable):
         written: Extra posts, by agents' own scripts or a tool: (agent, text).
         moves: Transitions for the records: (tick, agent, packed move, post, was open).
         texts: The words of replies and reshares: (agent, post, action code) -> one line.
+        decided: What scripts and tools decide about others: (agent, other, place in `domain.FOLLOW_EVENTS`) -> (post,
+            place in `domain.FOLLOW_REASONS`); of a report the root stands in the place of the other.
         notes: What agents wrote down for themselves: (tick, agent, text, importance).
         template_texts: Words of those that are not among `texts`, if they were given in columns.
     """
 
-    changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes")
+    changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
 
     impressions: list[tuple[Rows, ...]] = field(default_factory=list)
     engagements: list[tuple[Rows, ...]] = field(default_factory=list)
@@ -50,6 +52,7 @@ class Events(Restorable):
     moves: list[tuple[Rows, ...]] = field(default_factory=list)
     texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     notes: list[tuple[int, int, str, int]] = field(default_factory=list)
+    decided: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
     template_texts: TemplateTexts | None = None
 
     def seen(self) -> tuple[Int32, Int32, Int32]:

@@ -9,11 +9,14 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.network import count_rows, follows_pairs, place_rows, tidy_rows
+from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
+from prism_mesa.kernels.ties import are_in_rows, changed_rows
 from prism_mesa.snapshot import Restorable
+from prism_mesa.social.state.spare import SpareMemory
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Int32s = npt.NDArray[np.int32]
+type Int64s = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -27,16 +30,18 @@ class FollowNetwork(Restorable):
         notes: How the file was read, where that may surprise, in words.
         close_indptr: With `close_indices`: the close ties of each agent among those it follows, in the same form.
         close_indices: See `close_indptr`.
+        spare: Memory for the networks that are made of this one.
     """
 
     changes = ("indptr", "indices", "close_indptr", "close_indices")
 
-    indptr: npt.NDArray[np.int64]
+    indptr: Int64s
     indices: Int32s
     dropped: tuple[tuple[str, int], ...] = ()
     notes: tuple[str, ...] = ()
-    close_indptr: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
+    close_indptr: Int64s = field(default_factory=lambda: np.zeros(0, np.int64))
     close_indices: Int32s = field(default_factory=lambda: np.zeros(0, np.int32))
+    spare: SpareMemory = field(default_factory=SpareMemory, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not len(self.close_indptr):
@@ -74,15 +79,33 @@ class FollowNetwork(Restorable):
         """Return whom `agent` follows, ascending."""
         return self.indices[self.indptr[agent] : self.indptr[agent + 1]]
 
-    def follows(self, readers: Ints, authors: Ints) -> npt.NDArray[np.bool_]:
-        """Return whether each agent follows the one before it."""
-        found = np.empty(len(readers), np.bool_)
-        follows_pairs(readers.astype(np.int32), authors.astype(np.int32), self.indptr, self.indices, found)
-        return found
-
     def edges(self) -> tuple[Int32s, Int32s]:
         """Return all follows as (src, dst): dst follows src."""
         return self.indices, np.repeat(np.arange(self.n_agents, dtype=np.int32), self.n_followees)
+
+    def holds(self, agents: Ints, others: Ints) -> npt.NDArray[np.bool_]:
+        """Return whether each agent follows the other one; arrays of one length."""
+        found = np.empty(len(agents), np.bool_)
+        are_in_rows(self.indptr, self.indices, np.asarray(agents, np.int64), np.asarray(others, np.int64), found)
+        return found
+
+    def changed(self, added: Int64s, removed: Int64s) -> "FollowNetwork":
+        """Return the network with some follows more and some less; a close tie that is not followed any more ends.
+
+        Args:
+            added: Numbers ``agent << 32 | followed``, ascending, each once.
+            removed: The same; none that is added.
+        """
+        rows = self._changed(self.indptr, self.indices, added, removed)
+        close = self.close_indptr, self.close_indices
+        if len(self.close_indices) and len(removed):
+            close = self._changed(*close, removed[:0], removed)
+        return FollowNetwork(*rows, self.dropped, self.notes, *close, self.spare)
+
+    def _changed(self, indptr: Int64s, indices: Int32s, added: Int64s, removed: Int64s) -> tuple[Int64s, Int32s]:
+        starts = self.spare.empty(len(indptr), np.int64)
+        entries = self.spare.empty(len(indices) + len(added), np.int32)
+        return starts, entries[: changed_rows(indptr, indices, added, removed, starts, entries)]
 
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
         """Return the network with one more agent, the last one, which has no close ties."""
@@ -94,7 +117,7 @@ class FollowNetwork(Restorable):
         indptr[1:] += np.cumsum(more)
         close = np.append(self.close_indptr, self.close_indptr[-1])
         edges = np.append(indices, own).astype(np.int32)
-        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices)
+        return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices, self.spare)
 
 
 def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:

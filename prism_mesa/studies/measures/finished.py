@@ -3,6 +3,7 @@
 import os
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from prism_mesa.errors import DataError
@@ -10,7 +11,9 @@ from prism_mesa.runs.config import Config
 from prism_mesa.runs.lifecycle import RunResult
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values, recorded_config
-from prism_mesa.runs.run_files import folder_of, read_manifest, read_table
+from prism_mesa.runs.run_files import folder_of, has_table, read_manifest, read_table
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.world.build import make_network
 from prism_mesa.streams import Streams
 from prism_mesa.studies.measures.measure import FinishedRun
@@ -19,8 +22,9 @@ from prism_mesa.studies.measures.measure import FinishedRun
 def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False) -> FinishedRun:
     """Return a run of a platform as measures see it.
 
-    Its tables are read when a measure asks for them. Who follows whom stands in none: the network is made again from
-    the run's configuration, or read from the file of edges that it names.
+    Its tables are read when a measure asks for them. Who follows whom at the end stands in none: the network is made
+    again from the run's configuration, or read from the file of edges that it names, and where it moved, the table
+    `follows` says how.
 
     Args:
         run: A result, or the run's folder, which is only read.
@@ -44,7 +48,21 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
 
 
 def _follows(run_dir: "os.PathLike[str]", *, trust: bool) -> pd.DataFrame:
-    config = recorded_config(folder_of(run_dir), trust=trust)
+    run_dir = folder_of(run_dir)
+    config = recorded_config(run_dir, trust=trust)
     network, _ = make_network(config, Streams(config.seed))
+    if has_table(run_dir, "follows"):
+        network = _after(network, read_table(run_dir, "follows"))
     src, dst = network.edges()
     return pd.DataFrame({"src": src, "dst": dst}, copy=False)
+
+
+def _after(network: FollowNetwork, table: pd.DataFrame) -> FollowNetwork:
+    """Return a network as it is after the follows of a table have begun and ended; of each pair its last row counts."""
+    rows = table[table["event"].isin(["follow", "unfollow"])]
+    pair = rows[["agent", "other"]]
+    rows = rows[(pair.min(axis=1) >= 0) & (pair.max(axis=1) < network.n_agents)]  # who came later is not in it
+    last = rows.drop_duplicates(["agent", "other"], keep="last")
+    begins = (last["event"] == "follow").to_numpy()
+    pairs = pair_keys(last["agent"].to_numpy(), last["other"].to_numpy())
+    return network.changed(np.sort(pairs[begins]), np.sort(pairs[~begins]))

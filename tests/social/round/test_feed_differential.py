@@ -11,6 +11,7 @@ from prism_mesa.social.round.feed import rank_feeds
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
+from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
 from prism_mesa.social.world.profiles import draw_profiles
@@ -155,6 +156,30 @@ def test_each_feed_is_that_of_the_rules_however_readers_are_cut_and_ordered(mode
     assert platform.ranked(order) == platform.ranked(order, block=7, threads=2) == feeds
     some = order[: platform.n // 2]
     assert platform.ranked(some) == [feeds[i] for i in sorted(some)]
+
+
+@pytest.mark.parametrize("mode", MODES)
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.data())
+def test_nobody_is_shown_who_is_hidden_and_all_else_is_ranked_by_the_rules(mode, data):
+    platform = data.draw(platforms(mode))
+    n, posts = platform.n, platform.posts
+    some = st.sets(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda two: two[0] != two[1]))
+    hidden = data.draw(some)
+    agent, other = np.array(sorted(hidden), np.int64).reshape(-1, 2).T
+    for row, author in hidden:  # what goes back to them counts as read
+        roots = np.flatnonzero((posts.author == author) & (posts.root == np.arange(len(posts))))
+        platform.read[row] |= set(roots.tolist())
+        platform.seen.add(np.full(len(roots), row), roots)
+    relations = Relations()
+    relations.note(muted=pair_keys(agent, other), blocked=NO_KEYS, reported=NO_KEYS)
+    world = platform.network, platform.params, platform.streams, platform.now
+    feeds = [
+        plain_feed(i, platform.population, posts, platform.read[i], *world, hidden={b for a, b in hidden if a == i})
+        for i in range(n)
+    ]
+    assert platform.ranked(hidden=relations.hidden_rows(n)) == feeds
+    assert platform.ranked(hidden=relations.hidden_rows(n), block=3, threads=2) == feeds
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -117,7 +117,7 @@ def test_a_feed_that_prefers_what_is_outside_shows_it_first():
     shown = 0
     for row in range(80):
         feed = people.feed[row, : people.n_feed[row]]
-        inside = network.follows(np.full(len(feed), row), posts.author[feed])
+        inside = network.holds(np.full(len(feed), row), posts.author[feed])
         assert inside.tolist() == sorted(inside.tolist())
         shown += int((~inside).sum())
     assert shown > 50
@@ -156,6 +156,26 @@ def test_what_cannot_rank_ends_the_run_with_one_line(mode, said):
 def test_what_is_no_feed_is_refused_before_the_first_round(mode, said):
     with pytest.raises(ConfigError, match=said):
         SocialModel(world(mode))
+
+
+@pytest.mark.parametrize("more", [{}, CANDIDATES])
+def test_whom_an_agent_has_muted_no_feed_of_ones_own_shows(more):
+    model = SocialModel(world(own("near"), **more))
+    plain = SocialModel(world(own("also_near"), **more))
+    for one in (model, plain):
+        for row in range(0, 80, 2):
+            for other in range(1, 80, 3):
+                assert other == row or one.agent(row).mute(other)
+    for _ in range(5):
+        model.step()
+        plain.step()
+    people, author = model.population, model.posts.author
+    feeds = [people.feed[row, : people.n_feed[row]] for row in range(80)]
+    assert all(not (author[feeds[row]] % 3 == 1).any() for row in range(0, 80, 2))
+    assert any((author[feeds[row]] % 3 == 1).any() for row in range(1, 80, 2))
+    assert [feed.tolist() for feed in feeds] == [
+        plain.population.feed[row, : plain.population.n_feed[row]].tolist() for row in range(80)
+    ]
 
 
 def test_a_run_with_a_feed_of_ones_own_is_replayed(tmp_path):

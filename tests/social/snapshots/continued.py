@@ -88,13 +88,14 @@ MADE_AGAIN = {
     "Exposure": {"roots"},  # with room for more
     "Outcomes": {"_known"},  # the same
     "Engagements": {"carried"},  # noted anew as each round opens
+    "Relations": {"_hidden", "_rows"},  # made when first asked for, of what is muted and blocked
     "Population": {"feed"},  # what stands behind the end of a feed
     "_Hashing": {"_known"},  # places of words
     "Texts": {"_vectors"},  # with room for more
     "AnswerStore": {"_forgot"},  # where a ledger has them, it is asked
     "FunctionClient": {"function"},  # the LLM itself
     "Budget": {"_since", "clock"},  # of the clock on the wall
-    "FollowNetwork": {"n_followers", "checksum"},  # worked out when first asked for
+    "FollowNetwork": {"n_followers", "checksum", "spare"},  # worked out when first asked for; memory
     "Reasoner": {"_background", "_making", "_dispatcher"},  # threads
     "LLMClient": {"_background", "_making", "_dispatcher"},
     "Memory": {"tables"},

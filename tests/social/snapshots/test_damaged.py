@@ -103,6 +103,18 @@ DAMAGED = {
     "platform/engagements/lengths": (put(0, -1), "a number of engagements is -1"),
     "platform/engagements/beside": (new({"is": "set", "of": [30]}), "who has engaged: is no agent"),
     "platform/events/written": (new([{"is": "tuple", "of": [30, "Hi"]}]), "an event is none that can be"),
+    "platform/relations/muted": (new(np.array([5, 3])), "what is muted does not ascend"),
+    "platform/relations/blocked": (new(np.array([30 << 32])), "who has blocked is 30, and none of 0 .. 29"),
+    "platform/relations/reported": (new(np.array([FAR])), "what is reported is 2,147,483,647, and none of 0 .."),
+    "platform/relations/new_follows": (new(np.array([30])), "what is new_follows is 30, and none of 0 .. 29"),
+    "platform/relations/counts": (
+        new({"is": "Counter", "of": [["poke", 1]]}),
+        "something is counted that agents cannot decide",
+    ),
+    "platform/events/decided": (
+        new({"is": "dict", "of": [[{"is": "tuple", "of": [0, 30, 0]}, {"is": "tuple", "of": [-1, 5]}]]}),
+        "an event is none that can be",
+    ),
     "platform/chart/transitions": (new([]), "is not the chart of the run"),
     "platform/notes": (new({"is": "tuple", "of": [7]}), "a note is no text"),
     "platform/asked": (new([None]), "the snapshot is damaged (ValueError:"),

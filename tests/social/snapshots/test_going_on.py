@@ -4,6 +4,7 @@ import pytest
 from continued import as_bytes, from_bytes, going_on, tell_apart
 from lively_worlds import LIVELY
 from minds import Mind, asked, busy, whim
+from random_worlds import LIVE
 from worlds import PLAIN_FILE, Memory, ran, small
 
 from prism_mesa import SocialModel, Statechart, load_config
@@ -42,6 +43,7 @@ WORLDS = {
     "no history": lambda: small(statechart_max_history_depth=0),
     "templates": lambda: small(**LIVELY, content="template"),
     "x_algo": lambda: default(feed_mode="x_algo", posts_seeded_count=3),
+    "live": lambda: small(**LIVELY, **LIVE, network_close_ties=3),
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
     "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
     "a share is recorded": lambda: small(**LIVELY, records_transitions=0.3, records_impressions=0.5),

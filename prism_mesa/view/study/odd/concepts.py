@@ -52,7 +52,8 @@ def _about_the_system(config: Config) -> Iterator[tuple[str, Words]]:
     yield (
         "Interaction",
         "Indirect, through posts: what one agent writes or reshares can appear in the feeds of those who follow it "
-        "in later rounds. Agents do not meet within a round.",
+        "in later rounds. Agents do not meet within a round."
+        + (" They change whom they follow by what they read." if config.network.dynamics == "live" else ""),
     )
     who = (
         "an LLM asked at temperature 0 that has no draw of its own"

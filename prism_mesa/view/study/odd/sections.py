@@ -47,6 +47,7 @@ from prism_mesa.view.study.odd.words import (
     WRITING,
     activity_of,
     decided_by,
+    dynamics_of,
     input_files,
     network_of,
 )
@@ -265,6 +266,7 @@ def _submodels(config: Config, varied: Collection[str]) -> Section:
             if not config.reasoner.asks_action
             else "like, reply or reshare, which the oracle is asked for",
         ),
+        *([("Network", dynamics_of(config))] if config.network.dynamics == "live" else []),
         ("Words", WRITING.get(config.content, config.content)),
     )
     blocks: tuple[Block, ...] = (Facts(facts), *changed_parameters(config, varied), *parameter_tables(config, varied))

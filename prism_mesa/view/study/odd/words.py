@@ -117,6 +117,21 @@ def network_of(config: Config) -> str:
     return f"{NETWORKS.get(p.kind, p.kind)}; mean {p.mean_degree:g} followed{close}"
 
 
+def dynamics_of(config: Config) -> str:
+    """Return how the network changes in a run."""
+    if config.network.dynamics == "fixed":
+        return "who follows whom stays as it is"
+    r = config.network.rates
+    return (
+        f"per post read whose author the reader does not follow, it follows with probability {r.follow:g}, times "
+        f"{r.engaged:g} if it engaged with the post; a new follower is followed back with {r.follow_back:g}; in a "
+        f"round in which it reads, an agent follows one whom a followee follows with {r.triad:g}. Per post read that "
+        f"lies below the band and is not engaged with, it unfollows who brought it with {r.unfollow:g} (times "
+        f"{r.reciprocal:g} if followed back), mutes with {r.mute:g}, blocks with {r.block:g}, reports with "
+        f"{r.report:g}. All of it holds from the next round on; mutes and blocks bind every feed"
+    )
+
+
 def asks_llm(config: Config) -> bool:
     """Return whether an LLM may be asked for decisions."""
     return config.statechart.oracle_enabled and config.reasoner.kind not in ("rule", "distilled")

@@ -26,7 +26,8 @@ class PlainFollows:
         """Note what a script says, and return whether that is new; None: it is refused."""
         if event == "report":
             is_new = (agent, root) not in self.reported and (agent, root, event) not in self.noted
-            self.noted.setdefault((agent, root, event), (other, post, why))
+            if is_new:
+                self.noted[agent, root, event] = (other, post, why)
             return is_new
         apart = (agent, other, "block") in self.noted or {(agent, other), (other, agent)} & self.blocked
         if event in ("follow", "unfollow"):

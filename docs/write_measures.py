@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from math import isinf
 from pathlib import Path
 
+from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE
 from prism_mesa.studies.measures.catalogue import SUBJECTS, Measure
 
 PAGE = Path(__file__).parent / "measures.md"
@@ -45,9 +46,17 @@ folder of a run.
 """
 
 
+BY = """## By an attribute
+
+With the name of an [attribute](attributes.md) of agents in the place of `NAME`, as in `follow_ei@leaning`:
+
+"""
+
+
 def page() -> str:
     """Return the page."""
     parts = [f"## {subject}\n\n{_table(measures)}" for subject, measures in SUBJECTS.items()]
+    parts.append(BY + _table([made("NAME") for made in BY_ATTRIBUTE.values()]))
     return "\n".join([INTRO, *parts])
 
 

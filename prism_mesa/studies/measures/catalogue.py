@@ -11,6 +11,7 @@ import numpy as np
 
 from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, printable
 from prism_mesa.params import shown
+from prism_mesa.studies.measures.by_attribute import measure_by_attribute
 from prism_mesa.studies.measures.cascades import CASCADES
 from prism_mesa.studies.measures.engagement import DECISIONS, ENGAGEMENT, STATE_SHARES
 from prism_mesa.studies.measures.exposure import EXPOSURE
@@ -45,7 +46,7 @@ MEASURES: Final[Mapping[str, Measure]] = {one.name: one for measures in SUBJECTS
 
 
 def find_measure(name: str) -> Measure:
-    """Return a measure by its name, or one of a user's own, ``module:function``.
+    """Return a measure by its name, ``measure@attribute``, or one of a user's own, ``module:function``.
 
     A function is called with a `FinishedRun`, and may read all of it; a `Measure` in its place says what it reads.
 
@@ -54,6 +55,8 @@ def find_measure(name: str) -> Measure:
     """
     if name in MEASURES:
         return MEASURES[name]
+    if "@" in name and ":" not in name:
+        return measure_by_attribute(name)
     key = f"measures: {printable(name)}"
     if ":" not in name:
         near = did_you_mean(name, MEASURES) or " docs/measures.md lists all; your own is written module:function"

@@ -19,8 +19,8 @@ from prism_mesa.studies.measures.columns import (
 )
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
 
-_NEWMAN: Final = "Newman 2003, doi:10.1103/PhysRevE.67.026126"
-_KRACKHARDT: Final = "Krackhardt and Stern 1988, doi:10.2307/2786835"
+NEWMAN: Final = "Newman 2003, doi:10.1103/PhysRevE.67.026126"
+KRACKHARDT: Final = "Krackhardt and Stern 1988, doi:10.2307/2786835"
 _COMMUNITIES: Final = "communities (blocks of `stochastic_block`, else agents with the same main interest)"
 
 
@@ -115,7 +115,7 @@ HOMOPHILY: Final = (
         "",
         -1,
         1,
-        _NEWMAN,
+        NEWMAN,
     ),
     Measure(
         "follow_interest_assortativity",
@@ -124,7 +124,7 @@ HOMOPHILY: Final = (
         "",
         -1,
         1,
-        _NEWMAN,
+        NEWMAN,
     ),
     Measure(
         "follow_ei",
@@ -133,7 +133,7 @@ HOMOPHILY: Final = (
         "",
         -1,
         1,
-        _KRACKHARDT,
+        KRACKHARDT,
     ),
     Measure(
         "impression_ei",
@@ -142,7 +142,7 @@ HOMOPHILY: Final = (
         "",
         -1,
         1,
-        _KRACKHARDT,
+        KRACKHARDT,
         ("impressions",),
     ),
     Measure(
@@ -152,7 +152,7 @@ HOMOPHILY: Final = (
         "",
         -1,
         1,
-        _KRACKHARDT,
+        KRACKHARDT,
         ("engagements",),
     ),
     Measure(

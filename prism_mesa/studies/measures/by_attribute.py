@@ -1,0 +1,173 @@
+"""Measures by an attribute of agents that the configuration declares, named ``measure@attribute``."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import nan
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.errors import ConfigError, did_you_mean, printable
+from prism_mesa.studies.measures.columns import Ints, writers
+from prism_mesa.studies.measures.homophily import KRACKHARDT, NEWMAN, assortativity, external_internal
+from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
+
+_SIDES: Final = "of a number the sides are below and above the middle of its range"
+
+
+def measure_by_attribute(name: str) -> Measure:
+    """Return the measure that a name means, such as ``follow_ei@leaning``.
+
+    Raises:
+        ConfigError: If there is none.
+    """
+    base, _, attribute = name.partition("@")
+    if base not in BY_ATTRIBUTE:
+        near = did_you_mean(base, BY_ATTRIBUTE) or f" By an attribute there are {', '.join(BY_ATTRIBUTE)}."
+        raise ConfigError(f"measures: {printable(name)}: no such measure.{near}")
+    return BY_ATTRIBUTE[base](attribute)
+
+
+def _values(run: FinishedRun, attribute: str) -> "pd.Series[float]":
+    """Return an attribute of all agents as the table has it.
+
+    Raises:
+        ConfigError: If the run has no such attribute.
+    """
+    declared = [name for name, own in run.config.attributes.items() if own.of == "agent"]
+    if attribute not in declared:
+        have = ", ".join(declared) or "none"
+        raise ConfigError(f"agents have no attribute {printable(attribute)!r} (attributes of agents: {have})")
+    return run.table("agents")[attribute]
+
+
+def sides(run: FinishedRun, attribute: str) -> npt.NDArray[np.int64]:
+    """Return on which side each agent is, as whole numbers from 0: its value, or of a number below or above the middle.
+
+    Raises:
+        ConfigError: If the run has no such attribute.
+    """
+    values, ends = _values(run, attribute), run.config.attributes[attribute].range
+    if ends is not None:
+        return np.asarray(values.to_numpy(np.float64) > sum(ends) / 2, np.int64)
+    return np.asarray(pd.factorize(values, sort=True)[0], np.int64)
+
+
+def modularity(one: Ints, other: Ints) -> float:
+    """Return the modularity of directed pairs between groups: the share within, less what chance would give.
+
+    Args:
+        one: The group at one end of each pair, whole numbers from 0.
+        other: The group at the other end.
+    """
+    if not len(one):
+        return nan
+    kinds = int(max(one.max(), other.max())) + 1
+    chance = np.bincount(one, minlength=kinds) / len(one) @ (np.bincount(other, minlength=kinds) / len(one))
+    return float((one == other).mean() - chance)
+
+
+def _of_follows(index: Callable[[Ints, Ints], float], attribute: str, run: FinishedRun) -> float:
+    side, edges = sides(run, attribute), run.follows()
+    return index(side[edges["src"].to_numpy()], side[edges["dst"].to_numpy()])
+
+
+def _assortativity(attribute: str, run: FinishedRun) -> float:
+    if run.config.attributes.get(attribute) is None or run.config.attributes[attribute].range is None:
+        return _of_follows(assortativity, attribute, run)
+    values, edges = _values(run, attribute).to_numpy(np.float64), run.follows()
+    return _correlation(values[edges["src"].to_numpy()], values[edges["dst"].to_numpy()])
+
+
+def _of_rows(table: str, index: Callable[[Ints, Ints], float], attribute: str, run: FinishedRun) -> float:
+    rows, side = run.table(table), sides(run, attribute)
+    return index(side[rows["agent"].to_numpy()], side[writers(run, rows["root"].to_numpy())])
+
+
+def _share_across(one: Ints, other: Ints) -> float:
+    return ratio(int((one != other).sum()), len(one))
+
+
+def _with_followers(attribute: str, run: FinishedRun) -> float:
+    ranks = [column.rank().to_numpy() for column in (_values(run, attribute), run.table("agents")["followers"])]
+    return _correlation(*ranks)
+
+
+def _correlation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
+    """Return Pearson's coefficient; NaN where one of the two does not vary."""
+    if len(one) < 2 or np.ptp(one) == 0 or np.ptp(other) == 0:
+        return nan
+    return float(np.corrcoef(one, other)[0, 1])
+
+
+def _measure(
+    base: str,
+    compute: Callable[[str, FinishedRun], float],
+    meaning: str,
+    attribute: str,
+    *,
+    low: float = -1,
+    unit: str = "",
+    source: str = "",
+    tables: tuple[str, ...] = (),
+) -> Measure:
+    own = meaning.format(f"`{attribute}`")
+    return Measure(f"{base}@{attribute}", partial(compute, attribute), own, unit, low, 1, source, tables)
+
+
+def _named(
+    base: str, compute: Callable[[str, FinishedRun], float], meaning: str, **more: object
+) -> tuple[str, "_Make"]:
+    return base, partial(_measure, base, compute, meaning, **more)
+
+
+type _Make = Callable[[str], Measure]
+
+BY_ATTRIBUTE: Final[Mapping[str, _Make]] = dict(
+    (
+        _named(
+            "follow_ei",
+            partial(_of_follows, external_internal),
+            f"E-I index of follows by {{}}: 1 all between sides, -1 all within; {_SIDES}",
+            source=KRACKHARDT,
+        ),
+        _named(
+            "follow_assortativity",
+            _assortativity,
+            "assortativity of follows by {}: 1 all within, 0 as by chance; of a number the correlation at both ends",
+            source=NEWMAN,
+        ),
+        _named(
+            "follow_modularity",
+            partial(_of_follows, modularity),
+            f"modularity of the follow network by {{}}; {_SIDES}",
+            source="Leicht and Newman 2008, doi:10.1103/PhysRevLett.100.118703",
+        ),
+        _named(
+            "impression_ei",
+            partial(_of_rows, "impressions", external_internal),
+            f"E-I index of impressions by {{}} of reader and writer; {_SIDES}",
+            source=KRACKHARDT,
+            tables=("impressions",),
+        ),
+        _named(
+            "engagement_ei",
+            partial(_of_rows, "engagements", external_internal),
+            f"the same of likes, replies and reshares by {{}}; {_SIDES}",
+            source=KRACKHARDT,
+            tables=("engagements",),
+        ),
+        _named(
+            "cross_cutting",
+            partial(_of_rows, "impressions", _share_across),
+            f"impressions of what somebody of another side wrote, by {{}}; {_SIDES}",
+            low=0,
+            unit="share",
+            tables=("impressions",),
+        ),
+        _named("followers_correlation", _with_followers, "rank correlation (Spearman) of {} and followers; of numbers"),
+    )
+)
+"""What makes each of these measures, by the part of the name before the ``@``."""

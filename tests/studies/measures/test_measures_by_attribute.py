@@ -1,0 +1,98 @@
+"""Measures by an attribute of agents, worked out by hand or held against networkx and scipy."""
+
+from math import isnan
+
+import networkx as nx
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from small_measured_runs import AGENTS, FOLLOWS, finished
+
+from prism_mesa.errors import ConfigError, RunError
+from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE
+from prism_mesa.studies.measures.catalogue import find_measure, measured
+
+DECLARED = {
+    "party": {"of": "agent", "values": ["left", "right"]},
+    "leaning": {"of": "agent", "range": [-1, 1]},
+    "veracity": {"of": "post", "values": [True, False]},
+}
+HELD = {"party": ["left", "left", "right", "right"], "leaning": [-0.5, -1.0, 0.25, 0.75]}
+
+
+def value(name, follows=None, **held):
+    run = finished({"attributes": DECLARED}, follows=follows, agents=AGENTS | HELD | held)
+    return measured(run, [name])[name]
+
+
+@pytest.mark.parametrize("attribute", ["party", "leaning"])
+def test_sides_are_values_or_lie_below_and_above_the_middle(attribute):
+    # follows 0->1 within; 0->2, 0->3 between; 1->0 within
+    assert value(f"follow_ei@{attribute}") == 0
+    # who read root 0, by agent 0: agents 1, 2, 2, 3, 3; root 2, by agent 1: agents 0, 2, 3
+    assert value(f"cross_cutting@{attribute}") == 6 / 8
+    assert value(f"impression_ei@{attribute}") == (6 - 2) / 8
+    # engagements: agent 1 with 0, agent 0 with 2 (of agent 1), agent 2 with 0
+    assert value(f"engagement_ei@{attribute}") == pytest.approx((1 - 2) / 3)
+
+
+def random_follows(seed, n=40):
+    draw = np.random.default_rng(seed)
+    src, dst = draw.integers(0, n, (2, 300))
+    return {"src": src, "dst": dst}, draw
+
+
+def test_modularity_and_assortativity_are_those_of_networkx():
+    follows, draw = random_follows(3)
+    agents = {"party": draw.choice(["left", "right"], 40), "leaning": draw.uniform(-1, 1, 40), "followers": range(40)}
+    given = {name: list(column) for name, column in agents.items()}
+    run = finished({"attributes": DECLARED}, follows=follows, agents=given)
+    graph = nx.MultiDiGraph(list(zip(follows["src"].tolist(), follows["dst"].tolist(), strict=True)))
+    graph.add_nodes_from(range(40))
+    for name, column in given.items():
+        nx.set_node_attributes(graph, dict(enumerate(column)), name)
+    found = measured(run, ["follow_modularity@party", "follow_assortativity@party", "follow_assortativity@leaning"])
+    groups = [{i for i in range(40) if given["party"][i] == side} for side in ("left", "right")]
+    assert found["follow_modularity@party"] == pytest.approx(nx.community.modularity(graph, groups))
+    mixing = nx.attribute_assortativity_coefficient(graph, "party")
+    assert found["follow_assortativity@party"] == pytest.approx(mixing)
+    numeric = nx.numeric_assortativity_coefficient(graph, "leaning")
+    assert found["follow_assortativity@leaning"] == pytest.approx(numeric)
+
+
+def test_the_correlation_with_followers_is_of_ranks():
+    assert value("followers_correlation@leaning") == pytest.approx(spearmanr(HELD["leaning"], AGENTS["followers"])[0])
+    assert isnan(value("followers_correlation@leaning", leaning=[0.5] * 4))
+
+
+def test_without_follows_there_is_nothing_to_say():
+    nobody = {name: np.zeros(0, np.int64) for name in FOLLOWS}
+    for base in ("follow_ei", "follow_assortativity", "follow_modularity"):
+        for attribute in ("party", "leaning"):
+            assert isnan(value(f"{base}@{attribute}", follows=nobody))
+
+
+@pytest.mark.parametrize("base", BY_ATTRIBUTE)
+def test_each_says_of_what_it_is_and_lies_in_its_range(base):
+    own = find_measure(f"{base}@leaning")
+    assert own.name == f"{base}@leaning"
+    assert "`leaning`" in own.meaning
+    assert own.low <= value(f"{base}@leaning") <= own.high
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("follow_ei@", "agents have no attribute ''"),
+        ("follow_ei@veracity", r"no attribute 'veracity' \(attributes of agents: party, leaning\)"),
+        ("follow_ei@leanin", "no attribute 'leanin'"),
+    ],
+)
+def test_an_attribute_that_is_not_there_is_named(name, said):
+    with pytest.raises(RunError, match=said):
+        value(name)
+
+
+def test_a_measure_that_there_is_not_by_attributes_is_refused():
+    with pytest.raises(ConfigError, match=r"follow_e@leaning: no such measure. Did you mean 'follow_ei'"):
+        find_measure("follow_e@leaning")

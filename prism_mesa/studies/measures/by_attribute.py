@@ -117,9 +117,7 @@ def _measure(
     return Measure(f"{base}@{attribute}", partial(compute, attribute), own, unit, low, 1, source, tables)
 
 
-def _named(
-    base: str, compute: Callable[[str, FinishedRun], float], meaning: str, **more: object
-) -> tuple[str, "_Make"]:
+def _named(base: str, compute: Callable[[str, FinishedRun], float], meaning: str, **more: Any) -> tuple[str, "_Make"]:
     return base, partial(_measure, base, compute, meaning, **more)
 
 

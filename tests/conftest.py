@@ -39,6 +39,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
 llamacpp.THREADS = 1
 
+# loading makes a million objects of which none is garbage; `pytest_collection_finish` turns this on again
+gc.disable()
+
 # runs of tests are signed with a key of their own, not with that of whoever runs the tests
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="prism-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
@@ -55,6 +58,7 @@ def pytest_collection_finish():
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 10)
+    gc.enable()
 
 
 def pytest_xdist_auto_num_workers():
@@ -106,12 +110,24 @@ def coarse_pictures(monkeypatch):
         monkeypatch.setattr(f"prism_mesa.view.{module}", 20)
 
 
+def _blank_pictures(monkeypatch):
+    """Save an empty page for each picture: drawing one takes as long as a small run."""
+    save = Figure.savefig
+
+    def blank(figure, *arguments, **options):
+        save(Figure((1, 1)), *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", blank)
+
+
 @pytest.fixture
-def prism(monkeypatch, capfd, tmp_path, coarse_pictures):
+def prism(monkeypatch, capfd, tmp_path, request):
     """Call the command in an empty folder; returns exit code, stdout, stderr, caught below Python's own streams.
 
-    Pictures are looked at elsewhere.
+    Pictures are made and left blank, but for tests that ask for `coarse_pictures`; they are looked at in tests/view.
     """
+    if "coarse_pictures" not in request.fixturenames:
+        _blank_pictures(monkeypatch)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
 

@@ -67,7 +67,8 @@ def number_keys(keys: Int64s, slots: Int64s, count: int, codes: Int32s) -> tuple
             before, slots = slots, np.zeros((4 * len(slots), 2), np.int64)
             for at in range(len(before)):
                 if before[at, 1] > 0:
-                    slots[slot_of(slots, before[at, 0])] = before[at]
+                    slot = slot_of(slots, before[at, 0])
+                    slots[slot, 0], slots[slot, 1] = before[at, 0], before[at, 1]
         slot = slot_of(slots, keys[i])
         if slots[slot, 1] == 0:
             count += 1

@@ -50,7 +50,7 @@ def show(best: Keys, n: Any, feed: Int32, reader: Any, first: Any, bits: Any, ro
         if bits <= SHORT_KEYS:
             sort_short(best, n, bits, room, counts)
         else:
-            best[:n] = np.sort(best[:n])
+            best[:n].sort()
         for place in range(min(n, size)):
             feed[reader, place] = first + np.int64(best[n - 1 - place] & LOWER)
         return
@@ -84,14 +84,17 @@ def sort_short(keys: Keys, n: Any, bits: Any, room: Keys, counts: Int64) -> None
             own = np.int64(keys[i] >> np.uint64(shift)) & (DIGITS - 1)
             room[counts[own]] = keys[i]
             counts[own] += 1
-        keys[:n] = room[:n]
+        for i in range(n):  # numba takes seconds to compile a slice that is written to another
+            keys[i] = room[i]
 
 
 @kernel
-def by_key(keys: Keys, order: Int64, n: int) -> None:
+def by_key(keys: Keys, order: Int64, n: Any) -> None:
     """Write the places of keys into `order`, the largest first."""
     if n > FEW:
-        order[:n] = np.argsort(keys[:n])[::-1]
+        rising = np.argsort(keys[:n])
+        for i in range(n):
+            order[i] = rising[n - 1 - i]
         return
     for i in range(n):
         place = i

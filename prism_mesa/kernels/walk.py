@@ -344,4 +344,6 @@ def walk(
             tick += 1
             waited += 1
         states[row], waits[row], current[row] = state, waited, post
-    out.size[:] = n_stopped, n_impressions, n_engagements, n_moves, touched
+    # one by one: numba takes seconds to compile a slice that is written to another
+    out.size[0], out.size[1], out.size[2] = n_stopped, n_impressions, n_engagements
+    out.size[3], out.size[4] = n_moves, touched

@@ -78,6 +78,7 @@ def test_the_questions_that_come_with_it_can_be_asked():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 def test_the_command_prints_a_table_with_intervals_and_names_its_picture(prism, run_dir, questions):
     with StandIn() as server:
         host = ("reasoner.kind=ollama", f"reasoner.host={server.url}")

@@ -30,6 +30,7 @@ def written(tmp_path):
     return write
 
 
+@pytest.mark.usefixtures("coarse_pictures")
 def test_a_calibration_leaves_a_world_that_can_be_run_and_a_report(prism, jobs, written, tmp_path):
     written()
     code, out, err = prism("calibrate", "mine.yaml", "--out", "made", "--workers", "1", "--json")

@@ -42,6 +42,7 @@ def test_help_is_on_stdout(prism, arguments):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 def test_a_run_says_what_happened_and_who_decided_it(prism):
     code, out, err = prism("run", *SMALL)
     [folder] = folders()

@@ -23,6 +23,7 @@ def two(tmp_path_factory):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 def test_two_runs_are_compared_in_words_and_kept(prism, two):
     code, out, _ = prism("compare", *two, "--measure", "impressions", "--out", "kept")
     assert code == 0

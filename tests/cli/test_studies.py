@@ -33,6 +33,7 @@ def written(tmp_path):
     return write
 
 
+@pytest.mark.usefixtures("coarse_pictures")
 def test_a_study_prints_its_answer_and_leaves_its_report(prism, jobs, written, tmp_path):
     code, out, err = prism("study", "run", written(), "--json")
     assert code == 0, err

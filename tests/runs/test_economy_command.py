@@ -16,6 +16,7 @@ from prism_mesa.view.economy_plots import draw_economy
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 def test_the_command_runs_draws_replays_and_explains(prism, tmp_path):
     code, out, _ = prism("economy", "economy.policy=taylor", "rounds=6", "--json")
     assert (code, out.count("\n")) == (0, 1)

@@ -21,9 +21,9 @@ def _best_diverse(
     reader: int,
     begin: Int32,
     count: Int32,
-    first_author: int,
-    last_author: int,
-    most: int,
+    first_author: Any,
+    last_author: Any,
+    most: Any,
     outbox: Outbox,
     scoring: Scoring,
     known: Int32,
@@ -49,7 +49,7 @@ def _best_diverse(
     most += more
     score, key = np.empty(most, np.float64), np.empty(most, np.uint64)
     local, root, writer = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
-    n, at = 0, np.int64(given_at)
+    n, at = np.int64(0), np.int64(given_at)  # a plain 0 would have `by_key` compiled for it as well
     for i in range(first_author, last_author):
         for place in range(begin[i], begin[i] + count[i]):
             local[n], root[n] = np.int64(outbox.item[place] >> BITS_33), np.int64(outbox.item[place] & LOWER)
@@ -82,7 +82,7 @@ def _best_diverse(
         key[i] = sort_key(score[i], local[i])
     order = np.empty(n, np.int64)
     by_key(key, order, n)
-    kept = 0
+    kept = np.int64(0)
     for i in range(n):  # each root once, its best copy, and each author's posts counted from the best
         one = order[i]
         spot = place_of_root(root[one], outbox.first, n_visible, outbox.old_roots)
@@ -134,7 +134,7 @@ def rank_diverse(
     `met` has two rows, as long as there are roots of visible posts, with nothing from `turn` on; returned is the
     number from which on it has nothing then.
     """
-    at, before = 0, 0
+    at, before = np.int64(0), np.int64(0)
     for j in range(len(ends)):
         reader = readers[first + j]
         known_first, known_last = known_start[reader], known_start[reader + 1]

@@ -12,6 +12,20 @@ from prism_mesa.studies.calibration.folder import open_calibration_folder
 from prism_mesa.studies.engines.job import Outcome
 
 
+@pytest.fixture(scope="module")
+def kept():
+    return {}
+
+
+@pytest.fixture
+def whole(kept, fitted, ran, tmp_path_factory):
+    """Return a calibration of 48 runs that nothing disturbed; it is made once, and only read."""
+    if not kept:
+        kept["whole"] = fitted(out=tmp_path_factory.mktemp("whole"))
+        ran.clear()
+    return kept["whole"]
+
+
 def failing(monkeypatch, fails):
     """Have runs fail of which `fails` is true."""
     usual = driver.run_supervised
@@ -70,9 +84,7 @@ def test_the_same_call_again_runs_nothing_and_says_the_same(fitted, ran):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("after", [26])
-def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, ran, monkeypatch, tmp_path, after):
-    whole = fitted(out=tmp_path / "whole")
-    ran.clear()
+def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, whole, ran, monkeypatch, tmp_path, after):
     usual = driver.run_supervised
 
     def interrupted(job):
@@ -93,16 +105,14 @@ def test_what_is_broken_off_tries_the_same_as_if_it_had_not_been(fitted, ran, mo
 
 
 @pytest.mark.slow
-def test_a_larger_budget_goes_on_where_a_smaller_one_ended_within_a_batch(fitted, ran, tmp_path):
-    whole = fitted(runs=48, out=tmp_path / "whole")
+def test_a_larger_budget_goes_on_where_a_smaller_one_ended_within_a_batch(fitted, whole, ran, tmp_path):
     for runs in (10, 30, 48):
         grown = fitted(runs=runs, out=tmp_path / "grown")
     pd.testing.assert_frame_equal(whole.trials, grown.trials)
 
 
 @pytest.mark.slow
-def test_runs_that_end_in_another_order_change_nothing(fitted, ran, monkeypatch, tmp_path):
-    whole = fitted(out=tmp_path / "whole")
+def test_runs_that_end_in_another_order_change_nothing(fitted, whole, ran, monkeypatch, tmp_path):
     from prism_mesa.studies.calibration import calibrate as module
 
     def backwards(design, folder, engine, **how):

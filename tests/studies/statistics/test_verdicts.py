@@ -173,17 +173,17 @@ def test_an_expectation_about_what_is_not_there_is_refused():
 @pytest.mark.slow
 @pytest.mark.parametrize("paired", [True, False])
 def test_equal_arms_with_200_measures_find_no_more_than_chance_allows(paired):
-    """Of 30 studies at most one or two in which anything at all is found are expected (5 %); six have p = .003."""
+    """Of 20 studies one in which anything at all is found is expected (5 %); five have p = .003."""
     names = [f"m{k}" for k in range(200)]
     texts = [f"{name}: {left} > {right}" for name in names for left, right in [ARMS]]
     asked = [parse_expectation(text, measures=names, arms=ARMS, factors={}) for text in texts]
     wrong = several = 0
-    for seed in range(30):
+    for seed in range(20):
         values = noise(seed, 200, 2, 20)
         table = study(dict(zip(names, values, strict=True)), ARMS, paired=paired)
         found = sum(verdict.verdict != "open" for verdict in verdicts(cells_of(table), asked)[0])
         wrong, several = wrong + (found > 0), several + (found > 2)
-    assert wrong <= 5
+    assert wrong <= 4
     assert several == 0
 
 

@@ -27,6 +27,7 @@ from hostile_damage import (
     keys_of,
     value_for,
 )
+from hostile_settings import EXPRESSIONS, attributes
 
 from prism_mesa import EconomyModel
 from prism_mesa.analysis.survey.questionnaire import read_questionnaire
@@ -133,6 +134,8 @@ def _damaged_config(kind: type) -> Callable[[bytes, random.Random], bytes]:
             group[path[-1]] = value_for(told, draws)
         if kind is Config and draws.randrange(3) == 0:
             values["interventions"] = _interventions(draws)
+        if kind is Config and draws.randrange(3) == 0:
+            values["attributes"] = attributes(draws)
         return yaml.safe_dump(values, allow_unicode=False).encode("utf-8", "replace")
 
     return damaged
@@ -145,6 +148,10 @@ def _interventions(draws: random.Random) -> list[object]:
     for at in sorted(draws.choice((0, 1, 1, 2, 30)) for _ in range(draws.choice((1, 1, 2, 5)))):
         chosen = {".".join(path): value_for(told, draws) for path, told in draws.sample(keys, draws.choice((1, 1, 3)))}
         found.append({"at": at, "set": chosen} if draws.randrange(20) else draws.choice(VALUES))
+        if isinstance(found[-1], dict) and draws.randrange(3) == 0:
+            found[-1] = {**found[-1], "until": draws.choice((*VALUES, at, at + 1, 3))}
+        if isinstance(found[-1], dict) and draws.randrange(3) == 0:
+            found[-1] = {**found[-1], "agents": draws.choice((*EXPRESSIONS, *VALUES))}
     if draws.randrange(10) == 0:
         draws.shuffle(found)
     return found

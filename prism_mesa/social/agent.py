@@ -48,6 +48,11 @@ class SocialAgent(PlatformAgent, mesa.Agent):
             is_declared = name in platform.attributes.known.agents
             if not is_declared and getattr(getattr(type(self), name, None), "fset", None) is None:
                 raise AgentError(f"{type(self).__name__} has no field {name!r} that can be set")
+        for name in platform.attributes.known.agents:
+            if hasattr(type(self), name):
+                raise AgentError(
+                    f"{type(self).__name__}.{name}: attributes.{name} of the configuration is called so, too"
+                )
         is_new = row is None
         row = add_row(platform, follows, followers) if row is None else existing_row(platform, row)
         self.row = row

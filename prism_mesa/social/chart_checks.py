@@ -7,9 +7,10 @@ from typing import Final
 from prism_mesa.errors import ChartError, ConfigError
 from prism_mesa.social.behavior import EVALUATING, FIRED, IGNORES, SCROLLING, SEES_POST
 from prism_mesa.social.fields import FIELD_VALUES
+from prism_mesa.social.own.feed import readable
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.columns import FIELDS
-from prism_mesa.social.state.attributes import Attributes
+from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.tables import AGENTS, POSTS
 from prism_mesa.social.warnings import warn
 from prism_mesa.statechart import Expression, FailingGuard, Statechart, Transition, Values
@@ -60,6 +61,9 @@ def require_free_names(declared: Attributes) -> None:
         *_OF_MESA,
     }
     posts = {name.removeprefix("post.") for name in READABLE if name.startswith("post.")} | set(POSTS.names)
+    of_feeds = {name.partition(".")[::2] for name in readable(NO_ATTRIBUTES)}
+    agents |= {name for of, name in of_feeds if of == "agent"}
+    posts |= {name for of, name in of_feeds if of == "post"} | {f"author_{name}" for name in declared.agents}
     for whose, own, taken in (("agents", declared.agents, agents), ("posts", declared.posts, posts)):
         for name in own:
             if name in taken:

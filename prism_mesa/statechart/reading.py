@@ -7,6 +7,7 @@ from typing import Final
 from prism_mesa.statechart.guards import Expression
 
 MOST_CHARACTERS: Final = 1000
+_DEEPEST: Final = 100
 _COMPARISONS: Final = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
 _ARITHMETIC: Final = (ast.Add, ast.Sub, ast.Mult, ast.Div)
 _LOGIC: Final[dict[type[ast.operator], ast.boolop]] = {ast.BitAnd: ast.And(), ast.BitOr: ast.Or()}
@@ -28,11 +29,21 @@ def expression_of(text: str) -> Expression:
     if len(text) > MOST_CHARACTERS:
         raise ValueError(f"an expression of {len(text):,} characters is too long (at most {MOST_CHARACTERS:,})")
     try:
-        return Expression(_read(ast.parse(text.strip(), mode="eval").body))
+        read = _read(ast.parse(text.strip(), mode="eval").body)
     except SyntaxError as error:
         raise ValueError(f"cannot be read as an expression: {error.msg}") from None
     except (RecursionError, MemoryError):
         raise ValueError("is too deeply nested for an expression") from None
+    if _depth(read) > _DEEPEST:  # what compiles it goes down as deep, from wherever it is called
+        raise ValueError("is too deeply nested for an expression")
+    return Expression(read)
+
+
+def _depth(tree: ast.expr) -> int:
+    depth, level = 0, [tree]
+    while level:
+        depth, level = depth + 1, [part for one in level for part in ast.iter_child_nodes(one)]  # type: ignore[misc]
+    return depth
 
 
 def _read(node: ast.expr) -> ast.expr:
@@ -59,6 +70,11 @@ def _read(node: ast.expr) -> ast.expr:
         case ast.Compare(left=left, ops=[*operators], comparators=[*others]) if all(
             isinstance(one, _COMPARISONS) for one in operators
         ):
+            for side in (left, *others):
+                if isinstance(side, ast.BinOp) and type(side.op) in _LOGIC:  # as Python reads agent.x > 1 & agent.y > 2
+                    raise ValueError(
+                        f"expression: {ast.unparse(side)[:60]}: put ( ) around what & and | join, or say and, or"
+                    )
             sides = [_read(side) for side in (left, *others)]
             pairs = zip(sides, operators, sides[1:], strict=False)
             return _all_of(ast.And(), [ast.Compare(one, [operator], [other]) for one, operator, other in pairs])

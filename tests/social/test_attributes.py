@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from prism_mesa.errors import AgentError, ChartError, ConfigError, DataError
+from prism_mesa.errors import AgentError, ChartError, ConfigError, DataError, NotedWarning
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
@@ -180,6 +180,9 @@ def test_a_function_that_cannot_be_used_is_refused_in_one_line(function, said):
         ({"x": {"of": "agent", "range": [1, 0]}}, "range: 1 is not below 0"),
         ({"x": {"of": "agent", "values": ["a", 1]}}, "all true and false, all numbers, or all texts"),
         ({"x": {"of": "agent", "values": ["a", "a"]}}, "stands twice"),
+        ({"x": {"of": "agent", "values": [10**400, 1]}}, "a number has to lie in -1e+12..1e+12"),
+        ({"x": {"of": "agent", "values": [2**53, 2**53 + 1]}}, "a number has to lie in"),
+        ({"x": {"of": "agent", "values": ["a", " b"]}}, "begins or ends with a blank"),
         ({"x": {"of": "agent", "values": ["a", "b"], "share": [1]}}, "share: give 2 numbers"),
         ({"x": {"of": "agent", "values": ["a", "b"], "share": [0, 0]}}, "sum above 0"),
         ({"x": {"of": "agent", "range": [0, 1], "mean": 2, "sd": 1}}, "mean: 2 is not in 0..1"),
@@ -281,7 +284,8 @@ def test_prompts_tell_of_those_that_are_told():
         "leaning": {**DECLARED["leaning"], "told": True},
         "veracity": {**DECLARED["veracity"], "told": True},
     }
-    model = SocialModel(world(told))
+    with pytest.warns(NotedWarning, match=r"attributes.leaning.told: no effect: no LLM is asked; attributes.veracity"):
+        model = SocialModel(world(told))
     model.run_model()
     assert f"; leaning: {model.agent(0).leaning:.3g}" in model.agent(0).personality
     assert "party" not in model.agent(0).personality
@@ -298,3 +302,38 @@ def test_a_snapshot_with_values_that_are_none_is_refused(place, value, said):
     kept["population"]["attributes"][7, place] = value
     with pytest.raises(DataError, match=said):
         other.platform.restore(kept)
+
+
+def test_numbers_of_a_short_range_far_from_zero_are_told_apart():
+    when = {"of": "agent", "range": [1_700_000_000, 1_700_000_100], "mean": 1_700_000_050, "sd": 10}
+    small = {"of": "agent", "range": [0, 1e-50], "mean": 5e-51, "sd": 1e-51}
+    when, small = SocialModel(world({"born": when, "least": small}, agents__n=2000)).population.attributes.T
+    assert (when - 1.7e9).mean() == pytest.approx(50, abs=1)
+    assert (when - 1.7e9).std() == pytest.approx(10, abs=1)
+    assert small.std() == pytest.approx(1e-51, rel=0.1)
+
+
+@pytest.mark.parametrize("name", ["age", "in_network", "author_followers", "author_leaning"])
+def test_an_attribute_of_posts_is_not_called_like_what_feeds_read(name):
+    declared = {"leaning": DECLARED["leaning"], name: {"of": "post", "range": [0, 1]}}
+    with pytest.raises(ConfigError, match=f"attributes: {name}: posts have something of that name"):
+        SocialModel(world(declared))
+
+
+class Leaning(SocialAgent):
+    leaning = 0.5
+
+
+def test_a_class_of_agents_has_nothing_of_the_name_of_an_attribute():
+    with pytest.raises(AgentError, match=r"Leaning.leaning: attributes.leaning of the configuration is called so, too"):
+        Leaning(SocialModel(world()))
+
+
+def puts_another_column(columns):
+    columns["followers"] = columns["agent"]
+    return columns["leaning"]
+
+
+def test_a_function_puts_no_column_in_the_place_of_another():
+    with pytest.raises(ConfigError, match=r"does not support item assignment .*in puts_another_column"):
+        SocialModel(world(of_function("puts_another_column")))

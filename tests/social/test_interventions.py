@@ -101,6 +101,13 @@ def test_what_changes_nothing_is_said(set_, said):
         SocialModel(make_config({**WORLD, "interventions": [{"at": 3, "set": set_}]}))
 
 
+def deep(levels):
+    found = 1
+    for _ in range(levels):
+        found = {"a": found}
+    return found
+
+
 @pytest.mark.parametrize(
     ("one", "said"),
     [
@@ -111,6 +118,8 @@ def test_what_changes_nothing_is_said(set_, said):
         ({"at": 3, "set": {"feed.mode": "best"}}, "interventions: 0: feed.mode: .*, not 'best'"),
         ({"at": 3, "set": {"utility.sensitivity": 0}}, "cannot go from or to 0"),
         ({"at": 3, "set": {}}, "interventions.0.set"),
+        ({"at": 3, "set": {"feed.mode": "random", "feed": {"mode": "x_algo"}}}, "feed.mode is set twice"),
+        ({"at": 3, "set": {"feed": deep(3000)}}, "cannot change in a run"),
         ({"at": -1, "set": {"feed.mode": "random"}}, "interventions.0.at"),
     ],
 )
@@ -211,3 +220,41 @@ def test_a_run_in_which_feeds_differ_between_agents_is_replayed_and_drawn(tmp_pa
     axes = states_figure(result.table("rounds"), [change]).axes[0]
     assert [line.get_xdata()[0] for line in axes.lines] == [1.5, 4.5]
     assert [text.get_text() for text in axes.texts] == ["feed.mode=random (some agents)", "ends"]
+
+
+SOME = "agent.leaning > 0"
+
+
+@pytest.mark.parametrize("agents", [None, SOME])
+def test_of_settings_for_some_and_for_all_the_later_entry_counts(agents):
+    first = {"at": 3, "set": {"feed.mode": "random"}, "agents": SOME}
+    later = {"at": 3, "set": {"feed.mode": "preference"}, **({} if agents is None else {"agents": agents})}
+    assert feeds_by_round([first, later])[0] == feeds_by_round([later])[0]
+    assert feeds_by_round([later, first])[0] != feeds_by_round([later])[0]
+
+
+def test_of_many_that_hold_at_a_time_each_counts():
+    nobody = [{"at": 2, "set": {"feed.candidates.trending": 5}, "agents": "agent.row < -1"}] * 70
+    last = {"at": 2, "set": {"feed.mode": "random"}, "agents": SOME}
+    with pytest.warns(NotedWarning, match="of no agent it is true that agent.row < -1, as the run begins"):
+        found, _ = feeds_by_round([*nobody, last])
+    assert found == feeds_by_round([last])[0]
+
+
+def test_a_feed_of_a_later_round_that_cannot_be_used_is_refused_before_the_first():
+    with pytest.raises(ConfigError, match="cannot import 'no_such_module'"):
+        SocialModel(make_config({**WORLD, "interventions": [{"at": 5, "set": {"feed.mode": "no_such_module:score"}}]}))
+
+
+def test_weights_of_a_feed_that_begins_later_have_an_effect():
+    later = [{"at": 3, "set": {"feed.mode": "x_2023"}}]
+    model = SocialModel(make_config({**WORLD, "feed.x_algo.author_decay": 0.3, "interventions": later}))
+    assert not [said for said in model.notes if "no effect" in said]
+
+
+def test_what_some_had_otherwise_before_is_no_setting_without_effect():
+    some = {"at": 2, "set": {"feed.mode": "random"}, "agents": "agent.activity >= 0"}
+    model = SocialModel(
+        make_config({**WORLD, "interventions": [some, {"at": 4, "set": {"feed.mode": "chronological"}}]})
+    )
+    assert not [said for said in model.notes if "no effect" in said]

@@ -12,7 +12,6 @@ from prism_mesa.statechart import F, expression_of
     [
         ("agent.x > 1", F.agent.x > 1),
         ("agent.x > -1.5 and agent.y == 'left'", (F.agent.x > -1.5) & (F.agent.y == "left")),
-        ("agent.x > 1 & agent.y < 2", None),
         ("(agent.x > 1) & ~(agent.y < 2) | true", (F.agent.x > 1) & ~(F.agent.y < 2) | True),
         ("not agent.x or agent.y or agent.z", ~F.agent.x | F.agent.y | F.agent.z),
         ("post.likes / (1 + post.impressions) * 2 - 1 >= agent.x", None),
@@ -52,6 +51,7 @@ def _value(expression, agent):
             "1e999",
         ),
         *("agent.x > 1; 2", "agent.x if 1 else 2", "[agent.x]", "f'{agent.x}'", "agent.x is 1", "agent.x in (1, 2)"),
+        *("agent.x > 1 & agent.y < 2", "agent.x" + " + 1" * 99, " or ".join(["agent.x"] * 99), "~" * 200 + "agent.x"),
         *("agent.x ** 9", "agent.x // 2", "agent.x % 2", "-agent.x", "None", "b'x'", "1j", "agent.x := 2", "\0"),
         *("(" * 300 + "1" + ")" * 300, "not " * 250 + "1", "agent.x" + " + 1" * 400),
     ],

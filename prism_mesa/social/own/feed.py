@@ -20,10 +20,12 @@ from prism_mesa.statechart.users_code import line_of
 type Floats = npt.NDArray[np.float64]
 
 KEY: Final = "feed.mode"
+MOST: Final = 1e38
+"""Of a score, or less than 0: scores count as float32."""
 _OF_PAIRS: Final = ("age", "in_network", "author_followers")
 _OF_AGENTS: Final = (
-    "row engagement_threshold activity post_rate low_threshold high_threshold extraversion agreeableness "
-    "conscientiousness neuroticism openness"
+    "row engagement_threshold timeout_threshold activity post_rate scripted low_threshold high_threshold extraversion "
+    "agreeableness conscientiousness neuroticism openness"
 ).split()
 _OF_POSTS: Final = ("post_id", "relevance", "utility", "kind", *COUNTED, "round", "author", "root", *_OF_PAIRS)
 
@@ -49,7 +51,7 @@ class OwnFeed:
     def __init__(self, where: str, declared: Attributes) -> None:
         self._where, self._fields = f"{KEY}: {where}", readable(declared)
         scorer, _ = load_object(KEY, where, "my_module:score")
-        self._is_checked = isinstance(scorer, Expression)
+        self._asked_for = 0
         if isinstance(scorer, Expression):
             for name in sorted(scorer.fields - set(self._fields)):
                 raise ConfigError(f"{self._where}: {name} cannot be read.{near_field(name, self._fields)}")
@@ -70,9 +72,13 @@ class OwnFeed:
                 number that depends on what else it is asked about.
         """
         found = self._asked(agents, candidates, n)
-        if n > 1 and not self._is_checked:
-            self._is_checked = True
-            for rows, why in ((np.arange(n), "when it was asked again"), (np.arange(n)[:0:-1], "beside other rows")):
+        self._asked_for += 1
+        is_looked_at = self._asked_for & (self._asked_for - 1) == 0  # the 1st time, the 2nd, the 4th, ...
+        if n > 1 and is_looked_at and not self.is_expression:
+            others = (found < found.max(), found > found.min())  # without the best it shows who goes by the best
+            tries = [(np.arange(n), "when it was asked again")]
+            tries += [(np.flatnonzero(part)[::-1], "beside other rows") for part in others if part.any()]
+            for rows, why in tries:
                 if not np.array_equal(found[rows], self._asked(agents.take(rows), candidates.take(rows), len(rows))):
                     raise ConfigError(
                         f"{self._where}: gave other scores for the same rows {why}: a score has to come from its own "
@@ -103,9 +109,10 @@ class OwnFeed:
         if scores.shape != (n,):
             told = f"{len(scores):,} scores" if scores.ndim == 1 else "no column of scores"
             raise ConfigError(f"{self._where}: gave {told} for {n:,} candidates")
-        if not np.isfinite(scores).all():
-            bad = scores[int(np.flatnonzero(~np.isfinite(scores))[0])]
-            raise ConfigError(f"{self._where}: gave {bad:g}: a score has to be a finite number")
+        fine = np.abs(scores) <= MOST
+        if not fine.all():
+            bad = scores[int(np.flatnonzero(~fine)[0])]
+            raise ConfigError(f"{self._where}: gave {bad:g}: a score has to be a finite number, at most {MOST:g}")
         return scores
 
     def _columns(self, agents: Held, candidates: Held) -> Columns:

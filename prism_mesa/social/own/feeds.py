@@ -1,6 +1,7 @@
 """Which feed which agent has: one for all, or others for those whom an intervention names."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -28,39 +29,57 @@ class Feeds:
     """
 
     def __init__(self, configured: SocialParams, params: SocialParams, round_: int, declared: Attributes) -> None:
-        self._params, self._declared = params, declared
+        self._configured, self._params, self._declared = configured, params, declared
         self._made: dict[tuple[int, ...], tuple[FeedParams, OwnFeed | None]] = {}
-        some = [(place, one) for place, one in enumerate(configured.interventions) if one.agents is not None]
         known = [name for name in readable(declared) if name.startswith("agent.")]
-        for place, one in some:
-            for name in sorted(expression_of(one.agents or "").fields - set(known)):
+        named = {place: one.agents for place, one in enumerate(configured.interventions) if one.agents is not None}
+        self._named = {place: _expression(text) for place, text in named.items()}
+        for place, expression in self._named.items():
+            for name in sorted(expression.fields - set(known)):
                 raise ConfigError(f"interventions: {place}: agents: {name} cannot be read.{near_field(name, known)}")
-        self._some = [(place, expression_of(one.agents or ""), one.set) for place, one in some if one.holds_in(round_)]
+        for mode in {str(one.set.get("feed.mode", "")) for one in configured.interventions}:
+            self._own(mode)  # so that one which cannot be used is no surprise in its round
+        self._holding = {place: one for place, one in enumerate(configured.interventions) if one.holds_in(round_)}
         self._feed(())
 
     def of(self, rows: Rows, agents: Columns) -> Iterator[tuple[Rows, FeedParams, OwnFeed | None]]:
         """Yield agents of `rows` who have the same feed, with it; `agents` are their columns."""
-        if not self._some:
-            yield rows, *self._feed(())
-            return
-        which = np.zeros(len(rows), np.int64)
-        for bit, (place, expression, _) in enumerate(self._some):
-            which |= self._held(place, expression, agents, len(rows)) << bit
-        for code in np.unique(which).tolist():
-            yield rows[which == code], *self._feed(tuple(i for i in range(len(self._some)) if code >> i & 1))
+        groups: list[tuple[Rows, tuple[int, ...]]] = [(np.arange(len(rows)), ())]
+        for place in self._named:
+            if place not in self._holding:
+                continue
+            held = self.named(place, agents, len(rows))
+            split = [part for of, which in groups for part in ((of[held[of]], (*which, place)), (of[~held[of]], which))]
+            groups = [part for part in split if len(part[0])]
+        for of, which in groups:
+            yield rows[of], *self._feed(which)
 
-    def _held(self, place: int, expression: Expression, agents: Columns, n: int) -> npt.NDArray[np.int64]:
-        values = column_values(expression, agents, agents, n)
+    def named(self, place: int, agents: Columns, n: int) -> npt.NDArray[np.bool_]:
+        """Return whether an intervention that names agents, by its place, names each of `n`; these are their columns.
+
+        Raises:
+            ConfigError: If its expression is neither true nor false.
+        """
+        values = column_values(self._named[place], agents, agents, n)
         if values is None:
-            raise ConfigError(f"interventions: {place}: agents: {expression}: is true or false of no agent")
-        return values
+            said = f"{self._named[place]}: is true or false of no agent"
+            raise ConfigError(f"interventions: {place}: agents: {said}")
+        return np.asarray(values != 0)
 
     def _feed(self, which: tuple[int, ...]) -> tuple[FeedParams, OwnFeed | None]:
-        """Return the feed of agents for whom some of the interventions hold, later ones on top."""
+        """Return the feed of agents whom these interventions name: of all that hold for them a later one counts."""
         if which not in self._made:
             settings: dict[str, object] = {}
-            for i in which:
-                settings |= self._some[i][2]
-            feed = self._params.changed_by(settings).feed if settings else self._params.feed
-            self._made[which] = feed, OwnFeed(feed.mode, self._declared) if ":" in feed.mode else None
+            for place, one in self._holding.items():
+                settings |= one.set if one.agents is None or place in which else {}
+            feed = self._configured.changed_by(settings).feed if which else self._params.feed
+            self._made[which] = feed, self._own(feed.mode)
         return self._made[which]
+
+    def _own(self, mode: str) -> OwnFeed | None:
+        return OwnFeed(mode, self._declared) if ":" in mode else None
+
+
+@lru_cache(maxsize=1024)
+def _expression(text: str) -> Expression:
+    return expression_of(text)

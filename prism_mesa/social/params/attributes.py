@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping
 from keyword import iskeyword
-from typing import Annotated, Literal, Self
+from typing import Annotated, Final, Literal, Self
 
 from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model_validator
 
@@ -12,8 +12,11 @@ from prism_mesa.params import Params
 MOST_VALUES = 1000
 """Values that an attribute can be declared with."""
 
+_MOST: Final = 1e12
+"""Of a number: all whole ones up to it are kept exactly."""
+
 type Value = StrictBool | StrictInt | StrictFloat | StrictStr
-type Number = Annotated[float, Field(ge=-1e12, le=1e12)]
+type Number = Annotated[float, Field(ge=-_MOST, le=_MOST)]
 
 
 class AttributeParams(Params):
@@ -91,12 +94,14 @@ class AttributeParams(Params):
         kinds = {str if isinstance(v, str) else bool if isinstance(v, bool) else float for v in self.values}
         if len(kinds) > 1:
             raise ValueError("values: give all true and false, all numbers, or all texts")
+        if not all(-_MOST <= v <= _MOST for v in self.values if not isinstance(v, str)):
+            raise ValueError(f"values: a number has to lie in {-_MOST:g}..{_MOST:g}")
         if len(set(self.values)) < len(self.values):
             raise ValueError("values: one of them stands twice")
-        if not all(math.isfinite(v) for v in self.values if not isinstance(v, str)):
-            raise ValueError("values: a number has to be finite")
         if any(isinstance(v, str) and not v.strip() for v in self.values):
             raise ValueError("values: a text is blank, which stands for no value in files")
+        if any(isinstance(v, str) and v != v.strip() for v in self.values):
+            raise ValueError("values: a text begins or ends with a blank, which files are read without")
         if self.noise > 1:
             raise ValueError("noise: is a probability (0..1) where there are values")
         if self.share is not None:

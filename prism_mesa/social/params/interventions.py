@@ -53,7 +53,14 @@ class InterventionParams(Params):
     @field_validator("set", mode="before")
     @classmethod
     def _by_dotted_key(cls, given: object) -> object:
-        return dict(_dotted(given)) if isinstance(given, Mapping) else given
+        if not isinstance(given, Mapping):
+            return given
+        pairs = _dotted(given)
+        keys = [key for key, _ in pairs]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise ValueError(f"{key} is set twice")
+        return dict(pairs)
 
     @field_validator("set")
     @classmethod
@@ -82,9 +89,13 @@ class InterventionParams(Params):
         return self
 
 
-def _dotted(values: Mapping[Any, Any], before: str = "") -> list[tuple[str, Any]]:
+def _dotted(values: Mapping[Any, Any], before: str = "", depth: int = 0) -> list[tuple[str, Any]]:
     found = []
     for key, value in values.items():
-        nested = isinstance(value, Mapping) and value
-        found += _dotted(value, f"{before}{key}.") if nested else [(f"{before}{key}", value)]
+        nested = isinstance(value, Mapping) and value and depth < _DEEPEST
+        found += _dotted(value, f"{before}{key}.", depth + 1) if nested else [(f"{before}{key}", value)]
     return found
+
+
+_DEEPEST: Final = 5
+"""Groups within groups that are looked into: keys have fewer."""

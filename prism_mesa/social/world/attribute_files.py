@@ -11,7 +11,7 @@ from prism_mesa.social.params.attributes import AttributeParams
 from prism_mesa.social.state.attributes import Attribute, Floats
 from prism_mesa.social.world.cells import numbers_of, texts_of
 
-_TRUTHS: Final = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "yes": 1.0, "no": 0.0}
+_TRUTHS: Final = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0, "yes": 1.0, "no": 0.0}
 
 
 def read_values(cells: pa.ChunkedArray, column: str, own: Attribute, where: str) -> Floats:

@@ -41,7 +41,8 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._made)
 
-    def __setitem__(self, name: str, column: Callable[[], Any]) -> None:
+    def add(self, name: str, column: Callable[[], Any]) -> None:
+        """Let there be another column."""
         self._made[name] = column
 
 
@@ -128,7 +129,7 @@ class AttributeSource:
             if given and name in given:
                 values = np.where(np.isnan(given[name]), values, given[name])
             found[:, place] = values
-            columns[name] = _read_later(own, values)
+            columns.add(name, _read_later(own, values))
         return found
 
     def of_posts(self, posts: Posts, ids: Rows, people: Population) -> Floats:
@@ -154,7 +155,7 @@ class AttributeSource:
             if name in self.of_texts:
                 values = _of_text(self.of_texts[name], posts, ids, values)
             found[own, place] = values
-            columns[name] = _read_later(attribute, values)
+            columns.add(name, _read_later(attribute, values))
         return found
 
     def give_to(self, posts: Posts, people: Population) -> None:
@@ -198,8 +199,10 @@ class AttributeSource:
 
 
 def _within(own: Attribute, values: Floats) -> Floats:
-    """Return numbers of a range; rounded, which hides the last digits of log and cos that differ between machines."""
-    return np.clip(values.astype(np.float32).astype(np.float64), own.low, own.high)
+    """Return numbers of a range; rounded as its parts: the last digits of log and cos differ between machines."""
+    length = own.high - own.low
+    parts = ((values - own.low) / length).astype(np.float32).astype(np.float64)
+    return np.clip(own.low + parts * length, own.low, own.high)
 
 
 def _of_text(of_texts: Floats, posts: Posts, ids: Rows, values: Floats) -> Floats:

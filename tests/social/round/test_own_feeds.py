@@ -50,6 +50,14 @@ def by_the_mean(columns):
     return columns["post.post_id"] - columns["post.post_id"].mean()
 
 
+def by_the_best(columns):
+    return columns["post.relevance"] / columns["post.relevance"].max()
+
+
+def too_large(columns):
+    return columns["post.relevance"] * 1e300
+
+
 def too_few(columns):
     return columns["post.likes"][1:]
 
@@ -128,6 +136,8 @@ def test_a_feed_that_prefers_what_is_outside_shows_it_first():
     [
         ("another_each_time", "gave other scores for the same rows when it was asked again"),
         ("by_the_mean", "gave other scores for the same rows beside other rows"),
+        ("by_the_best", "gave other scores for the same rows beside other rows"),
+        ("too_large", r"gave .*e\+\d+: a score has to be a finite number, at most 1e\+38"),
         ("too_few", r"gave [\d,]+ scores for [\d,]+ candidates"),
         ("nan", "gave nan: a score has to be a finite number"),
         ("changes", "raised ValueError: assignment destination is read-only"),

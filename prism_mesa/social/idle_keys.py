@@ -1,4 +1,4 @@
-"""Which keys of a configuration, and settings of interventions, change nothing: in words (`without_effect` says when)."""
+"""Which keys, and settings of interventions, were set and change nothing: in words (`without_effect` says when)."""
 
 from copy import copy
 

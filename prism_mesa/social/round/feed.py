@@ -4,7 +4,7 @@ Weights and keys are declared here; `kernels.feeds.ranking` ranks for all reader
 one. A score counts as float32, ties go to the newer post, so the result depends on no order of agents or edges.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -27,6 +27,7 @@ type Ids = npt.NDArray[np.integer[Any]]
 type Scores = npt.NDArray[np.float64]
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
+type Ties = tuple[Int64, Int32, Int64, Int32]
 type Scorer = Callable[[Int32, Int32], Scores]
 """Readers and ids of posts, -1 for none -> a score of each."""
 
@@ -34,8 +35,8 @@ BLOCK: Final = 1 << 14
 """Readers that one thread takes at a time; not the result's business."""
 
 _MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE}
-_SMALL_BLOCK: Final = 1 << 11
-"""The same, where the candidates of all of them are columns."""
+_MOST_PAIRS: Final = 1 << 20
+"""Candidates that are columns at a time, if these are of more than one reader: it bounds the memory of own feeds."""
 _NONE: Final = np.zeros(0)
 NOBODY_HIDDEN: Final = (np.zeros(0, np.int64), np.zeros(0, np.int32))
 
@@ -68,21 +69,29 @@ def rank_feeds(
         return
     scoring = _scoring(outbox, population, posts, params, streams, now)
     readers = np.ascontiguousarray(agents, np.int32)
-    known, size = (seen.start, seen.roots, *hidden), block or (_SMALL_BLOCK if own else BLOCK)
+    known, size = (seen.start, seen.roots, *hidden), block or BLOCK
     follows = network.indptr, network.indices
 
     def rank_block(first: int) -> None:
-        part = readers[first : first + size]
-        given = _NONE if own is None else _given(own, part, (*follows, *hidden), outbox, scoring)
-        scored = scoring._replace(given=given)
-        rank(part, *follows, outbox, scored, *known, population.feed, population.n_feed)
+        block = readers[first : first + size]
+        for part in [block] if own is None else _cut(block, (*follows, *hidden), outbox, scoring):
+            given = _NONE if own is None else _given(own, part, (*follows, *hidden), outbox, scoring)
+            scored = scoring._replace(given=given)
+            rank(part, *follows, outbox, scored, *known, population.feed, population.n_feed)
 
     in_threads(rank_block, range(0, len(readers), size), threads)
 
 
-def _given(
-    own: Scorer, readers: Int32, ties: tuple[Int64, Int32, Int64, Int32], outbox: Outbox, scoring: Scoring
-) -> Scores:
+def _cut(readers: Int32, ties: Ties, outbox: Outbox, scoring: Scoring) -> Iterator[Int32]:
+    """Yield readers in parts that have few candidates together."""
+    if len(readers) == 1 or count_candidates(readers, *ties, outbox, scoring) <= _MOST_PAIRS:
+        yield readers
+        return
+    for half in np.array_split(readers, 2):
+        yield from _cut(half, ties, outbox, scoring)
+
+
+def _given(own: Scorer, readers: Int32, ties: Ties, outbox: Outbox, scoring: Scoring) -> Scores:
     """Return the scores of all candidates of some readers, in the order in which `rank` asks for them."""
     n = count_candidates(readers, *ties, outbox, scoring)
     reader, post = np.empty(n, np.int32), np.empty(n, np.int32)

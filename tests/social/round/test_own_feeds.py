@@ -8,6 +8,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round import feed
 from prism_mesa.statechart import F
 
 WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
@@ -114,6 +115,16 @@ def test_a_function_and_an_expression_that_say_the_same_give_the_same_feeds(mode
     assert by_expression == feeds_of(world(own(f"also_{mode}"), **more))
     assert by_expression == feeds_of(world(own(mode), threads=3, **more))
     assert by_expression != feeds_of(world("chronological", **more))
+
+
+def test_the_cut_of_readers_into_parts_with_few_candidates_changes_no_feed(monkeypatch):
+    whole = feeds_of(world(own("near"), **CANDIDATES))
+    asked = []
+    count = feed.count_candidates
+    monkeypatch.setattr(feed, "count_candidates", lambda *args: asked.append(len(args[0])) or count(*args))
+    monkeypatch.setattr(feed, "_MOST_PAIRS", 50)
+    assert feeds_of(world(own("near"), **CANDIDATES)) == whole
+    assert min(asked) < 5
 
 
 def test_a_feed_that_prefers_what_is_outside_shows_it_first():

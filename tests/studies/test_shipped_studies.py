@@ -33,8 +33,10 @@ def conditions(study, most=None):
         yield make_config(merged(nested(base), nested(values)))
 
 
-def test_there_are_these_six():
-    assert set(STUDIES) == {"media", "network_position", "feeds", "who_decides", "robustness", "sensitivity"}
+def test_there_are_these_seven():
+    assert set(STUDIES) == {
+        *("media", "network_position", "feeds", "feed_switch", "who_decides", "robustness", "sensitivity"),
+    }
 
 
 @pytest.mark.parametrize("name", STUDIES)

@@ -113,6 +113,7 @@ def list_candidates(
     scoring: Scoring,
     reader: Int32,
     post: Int32,
+    inside: npt.NDArray[np.bool_],
 ) -> None:
     """Write all candidates of some readers, in the order in which `feed.rank` scores them.
 
@@ -126,6 +127,7 @@ def list_candidates(
         scoring: How many candidates there are besides.
         reader: Gets whose candidate each is; as long as `count_candidates` says.
         post: Gets its id, or `NOBODY`.
+        inside: Gets whether the reader follows its author.
     """
     at = np.int64(0)
     for j in range(len(readers)):
@@ -137,9 +139,11 @@ def list_candidates(
                 for place in range(outbox.start[w], outbox.start[w + 1]):
                     reader[at] = own
                     post[at] = outbox.first + np.int64(outbox.item[place] >> BITS_33)
+                    inside[at] = True
                     at += 1
         for number in range(n_extras(scoring)):
             local = extra_of(number, own, outbox, scoring, indptr, indices)
             reader[at] = own
             post[at] = NOBODY if local == NOBODY else outbox.first + local
+            inside[at] = False
             at += 1

@@ -1,7 +1,6 @@
 """Candidates of feeds as columns, for feeds of a user's own."""
 
-from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -11,19 +10,24 @@ from prism_mesa.kernels.matching import match_pairs
 from prism_mesa.social.own.feed import OwnFeed
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
+from prism_mesa.social.round.feed import Int32, Scorer
+from prism_mesa.social.state.population import Rows
+from prism_mesa.social.state.posts import COUNTED
 
-type Int32 = npt.NDArray[np.int32]
+type Bools = npt.NDArray[np.bool_]
 
 
-def scorer_of(platform: Platform, own: OwnFeed | None) -> Callable[[Int32, Int32], npt.NDArray[np.float64]] | None:
-    """Return what scores candidates (readers, ids of posts) by a user's feed in this round; None if there is none."""
+def scorer_of(platform: Platform, own: OwnFeed | None) -> Scorer | None:
+    """Return what scores candidates by a user's feed in this round; None if there is none."""
     if own is None:
         return None
 
-    def scores(readers: Int32, posts: Int32) -> npt.NDArray[np.float64]:
+    def scores(readers: Int32, posts: Int32, inside: Bools) -> npt.NDArray[np.float64]:
         found, there = np.zeros(len(posts)), np.flatnonzero(posts != NOBODY)
-        some, shown = (readers, posts) if len(there) == len(posts) else (readers[there], posts[there])
-        found[there] = own.scores(AgentColumns(platform, some), CandidateColumns(platform, some, shown), len(shown))
+        if len(there) < len(posts):
+            readers, posts, inside = readers[there], posts[there], inside[there]
+        candidates = CandidateColumns(platform, readers, posts, inside)
+        found[there] = own.scores(AgentColumns(platform, readers), candidates, len(posts))
         return found
 
     return scores
@@ -36,15 +40,28 @@ class CandidateColumns(PostColumns):
     author.
     """
 
+    def __init__(self, platform: Platform, readers: Rows, posts: Rows, inside: Bools) -> None:
+        super().__init__(platform, readers, posts)
+        self._inside = inside
+        self._roots: Rows | None = None
+
+    def take(self, rows: Rows) -> Self:
+        """Return these of the rows."""
+        return type(self)(self.platform, self.readers[rows], self.posts[rows], self._inside[rows])
+
     def column(self, name: str) -> Any:
         """Return a field; AttributeError if there is no such column."""
         platform = self.platform
         if name == "age":
             return platform.round - platform.posts.round[self.posts].astype(np.int64)
         if name == "in_network":
-            return platform.network.holds(self.readers, platform.posts.author[self.posts])
+            return self._inside
         if name == "author_followers":
             return platform.network.n_followers[platform.posts.author[self.posts]]
+        if name in COUNTED:
+            if self._roots is None:
+                self._roots = platform.posts.root[self.posts]
+            return getattr(platform.posts, name)[self._roots]
         own, known = name.removeprefix("author_"), platform.attributes.known
         if own != name and own in known.agents:
             return AgentColumns(platform, platform.posts.author[self.posts]).column(own)

@@ -28,8 +28,8 @@ type Scores = npt.NDArray[np.float64]
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
 type Ties = tuple[Int64, Int32, Int64, Int32]
-type Scorer = Callable[[Int32, Int32], Scores]
-"""Readers and ids of posts, -1 for none -> a score of each."""
+type Scorer = Callable[[Int32, Int32, npt.NDArray[np.bool_]], Scores]
+"""Readers, ids of posts (-1 for none), whether the one follows the author of the other -> a score of each."""
 
 BLOCK: Final = 1 << 14
 """Readers that one thread takes at a time; not the result's business."""
@@ -94,9 +94,9 @@ def _cut(readers: Int32, ties: Ties, outbox: Outbox, scoring: Scoring) -> Iterat
 def _given(own: Scorer, readers: Int32, ties: Ties, outbox: Outbox, scoring: Scoring) -> Scores:
     """Return the scores of all candidates of some readers, in the order in which `rank` asks for them."""
     n = count_candidates(readers, *ties, outbox, scoring)
-    reader, post = np.empty(n, np.int32), np.empty(n, np.int32)
-    list_candidates(readers, *ties, outbox, scoring, reader, post)
-    return own(reader, post)
+    reader, post, inside = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_)
+    list_candidates(readers, *ties, outbox, scoring, reader, post, inside)
+    return own(reader, post, inside)
 
 
 def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:

@@ -30,7 +30,7 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
         if name not in self._known:
-            column = np.array(self._made[name]())
+            column = np.asarray(self._made[name]()).view()  # what it is a view of may be written to by others
             column.flags.writeable = False
             self._known[name] = column
         return self._known[name]

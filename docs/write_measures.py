@@ -67,6 +67,8 @@ def _table(measures: Sequence[Measure]) -> str:
 
 def _range(one: Measure) -> str:
     """Return from where to where a measure can go."""
+    if isinf(one.low) and isinf(one.high):
+        return "any number"
     return f"from {one.low:g}" if isinf(one.high) else f"{one.low:g} .. {one.high:g}"
 
 

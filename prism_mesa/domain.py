@@ -5,18 +5,21 @@ from math import isnan, nan
 from typing import Final, Literal
 
 type PostKind = Literal["post", "reply", "reshare"]
-type FollowEvent = Literal["follow", "unfollow", "mute", "block", "report"]
+type FollowEvent = Literal["follow", "unfollow", "mute", "block", "report", "unmute", "unblock"]
 type ActionName = Literal["like", "reply", "reshare"]
 
 ACTIONS: tuple[ActionName, ...] = ("like", "reply", "reshare")
 POST_KINDS: tuple[PostKind, ...] = ("post", "reply", "reshare")
-FOLLOW_EVENTS: tuple[FollowEvent, ...] = ("follow", "unfollow", "mute", "block", "report")
-"""What an agent can decide about another one, by strength: of several the strongest counts. Posts are reported."""
+FOLLOW_EVENTS: tuple[FollowEvent, ...] = ("follow", "unfollow", "mute", "block", "report", "unmute", "unblock")
+"""What an agent can decide about another one; of what rules say the strongest counts, a block before a mute, an
+unfollow and a follow. Posts are reported. The last two take a mute and a block back; rules never do."""
 FOLLOW_REASONS: tuple[str, ...] = (
     *("engaged", "exposure", "follow_back", "triad", "ignored"),
     *("script", "tool", "block"),
 )
 """Why: rules, of several of which the first is told; what somebody has decided; and what a block ends."""
+CHURN_EVENTS: tuple[str, ...] = ("join", "leave", "back", "removed")
+"""How agents come and go; who is removed, by a script or an action, is gone for good."""
 BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
 
 # Of 252 US Twitter users, on 1..5, in the order of BIG_FIVE: Oldemburgo de Mello, Cheung, Inzlicht 2024,

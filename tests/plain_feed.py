@@ -11,15 +11,31 @@ from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.social.state.posts import REPLY, matches, relevance_of
 
 
-def plain_feed(reader, population, posts, seen, network, params, streams, now, hidden=frozenset()):
-    """Return the feed of one reader, best first; `seen` holds the roots that it has read, `hidden` muted authors."""
+def plain_feed(reader, population, posts, seen, network, params, streams, now, hidden=frozenset(), groups=None):
+    """Return the feed of one reader, best first.
+
+    Args:
+        seen: The roots that it has read; `hidden`: authors that it mutes.
+        groups: The group of each agent, and how often each has read, and engaged with, each root.
+    """
     follows = set(network.followees(reader).tolist())
     visible = [i for i in range(len(posts)) if now - params.window < posts.round[i] <= now]
-    inside = {i for i in visible if int(posts.author[i]) in follows}
-    shown = inside | _drawn(reader, visible, posts, network, follows, params, streams, now)
+    inside = [i for i in visible if int(posts.author[i]) in follows - hidden]
+    inside = set(
+        inside[max(0, len(inside) - params.candidates.followed) :] if params.candidates.followed is not None else inside
+    )
+    shown = inside | _drawn(reader, visible, population, posts, network, follows, params, streams, now)
     shown = {i for i in shown if int(posts.author[i]) not in hidden}
-    fresh = [i for i in sorted(shown) if _root(posts, i) not in seen and int(posts.author[_root(posts, i)]) != reader]
-    scored = dict(zip(fresh, _scores(reader, fresh, inside, population, posts, params, streams, now), strict=True))
+
+    def is_new(post):
+        return _root(posts, post) not in seen and int(posts.author[_root(posts, post)]) != reader
+
+    fresh = [i for i in sorted(shown) if is_new(i)]
+    if params.mode == "bridging":
+        scores = _consensus(fresh, visible, posts, groups)
+    else:
+        scores = _scores(reader, fresh, inside, population, posts, params, streams, now)
+    scored = dict(zip(fresh, scores, strict=True))
     best, roots = [], set()
     for i in _best_first(scored):
         if _root(posts, i) not in roots:
@@ -27,7 +43,59 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now, h
             best.append(i)
     if params.weights:
         best = _best_first(_less_of_one_author(best, scored, posts, params.weights))
-    return best[: params.size]
+    if params.mode == "diverse":
+        lowered = _divided(best, scored, [int(posts.author[i]) for i in best])
+        best = _best_first(lowered)
+        if groups is not None:
+            of = [int(groups.of[posts.author[_root(posts, i)]]) for i in best]
+            best = _best_first(_divided(best, lowered, of))
+    beside = _trending(visible, posts)[: params.slots.trending]
+    beside += _found(reader, visible, population, posts, streams, now)[: params.slots.search]
+    beside = [i for i in beside if is_new(i) and int(posts.author[i]) not in hidden]
+    return _with_slots(best[: params.size], beside, posts, params)
+
+
+def _with_slots(best, beside, posts, params):
+    """Return a feed with other posts at every so many-th place, and behind its last one."""
+    feed, best, beside = [], list(best), list(beside)
+    while len(feed) < params.size and (best or beside):
+        in_feed = {_root(posts, i) for i in feed}
+        beside = [i for i in beside if i not in in_feed]
+        is_slot = (len(feed) + 1) % params.slots.every == 0
+        if beside and (is_slot or not best):
+            feed.append(beside.pop(0))
+            best = [i for i in best if _root(posts, i) != feed[-1]]
+        elif best:
+            feed.append(best.pop(0))
+    return feed
+
+
+def _divided(best, scored, of):
+    """Return scores, divided by 1, 2, 3, ... for the first, second, third, ... post of the same kind."""
+    met, divided = {}, {}
+    for post, kind in zip(best, of, strict=True):
+        met[kind] = met.get(kind, 0) + 1
+        divided[post] = scored[post] * (1 / met[kind])
+    return divided
+
+
+def _consensus(candidates, visible, posts, groups):
+    """Return the product of the shares that groups engage with, each drawn towards the mean by 20 impressions."""
+    n = groups.counts.n
+    roots = sorted({_root(posts, i) for i in visible})
+
+    def of(counts, root, group):
+        return int(counts[root, group]) if root < len(counts) else 0
+
+    read, engaged = groups.counts.impressions, groups.counts.engagements
+    cells = [(root, group) for root in roots for group in range(n)]
+    total = sum(of(read, *cell) for cell in cells)
+    mean = sum(of(engaged, *cell) for cell in cells) / total if total else 0
+    shares = [
+        [(of(engaged, _root(posts, i), g) + 20 * mean) / (of(read, _root(posts, i), g) + 20) for g in range(n)]
+        for i in candidates
+    ]
+    return [float(np.prod(of_groups)) for of_groups in shares]
 
 
 def _root(posts, post):
@@ -40,7 +108,26 @@ def _best_first(scored):
         return sorted(scored, key=lambda post: (float(np.float32(scored[post])), post), reverse=True)
 
 
-def _drawn(reader, visible, posts, network, follows, params, streams, now):
+def _trending(visible, posts):
+    roots = [i for i in visible if _root(posts, i) == i and posts.velocity[i] > 0]
+    return sorted(roots, key=lambda i: (int(posts.velocity[i]), i), reverse=True)
+
+
+def _found(reader, visible, population, posts, streams, now):
+    """Return the roots that are nearest to one of the three topics nearest to the reader, if it has any."""
+    topics = posts.topics
+    near = topics.name_vectors.astype(int) @ population.interests[reader].astype(int)
+    nearest = [t for t in sorted(range(len(near)), key=lambda t: -near[t])[:3] if near[t] > 0]
+    if not nearest:
+        return []
+    topic = topics.name_vectors[nearest[int(streams.uniform("search", reader, round_=now)[0] * len(nearest))]].astype(
+        int
+    )
+    scored = {i: int(posts.vectors(np.array([i]))[0].astype(int) @ topic) for i in visible if _root(posts, i) == i}
+    return sorted((i for i in scored if scored[i] > 0), key=lambda i: (scored[i], i), reverse=True)
+
+
+def _drawn(reader, visible, population, posts, network, follows, params, streams, now):
     """Return the posts from outside its network that are drawn for a reader."""
     also, found = params.candidates, set()
     n = also.out_of_network + (params.weights.out_of_network if params.weights else 0)
@@ -51,8 +138,8 @@ def _drawn(reader, visible, posts, network, follows, params, streams, now):
         found |= {visible[k] for k in places}
     for draw in range(also.two_hops):
         found |= _of_two_hops(draw, reader, visible, posts, network, streams, now)
-    roots = [i for i in visible if _root(posts, i) == i and posts.velocity[i] > 0]
-    found |= set(sorted(roots, key=lambda i: (int(posts.velocity[i]), i), reverse=True)[: also.trending])
+    found |= set(_trending(visible, posts)[: also.trending])
+    found |= set(_found(reader, visible, population, posts, streams, now)[: also.search])
     return {i for i in found if int(posts.author[i]) not in follows | {reader}}
 
 
@@ -83,6 +170,8 @@ def _scores(reader, candidates, inside, population, posts, params, streams, now)
     if params.mode == "preference":
         return match.astype(float).tolist()
     relevances = relevance_of(match).tolist()
+    if params.mode == "diverse":
+        return relevances
     return [_predicted(i, r, i in inside, posts, params.weights) for i, r in zip(candidates, relevances, strict=True)]
 
 

@@ -76,11 +76,34 @@ LIVE = {"network_dynamics": "live"} | {
     }.items()
 }
 """A network in which much moves."""
+_ATTRIBUTES = {
+    "leaning": {"of": "agent", "range": [-1, 1]},
+    "party": {"of": "agent", "values": ["left", "right", "none"]},
+}
+_homophily = st.fixed_dictionaries(
+    {
+        "attributes": st.just(_ATTRIBUTES),
+        "agents_homophily_by": st.sampled_from(["leaning", "party"]),
+        "agents_homophily_engaging": st.sampled_from([3.0, -2.0]),
+        "agents_homophily_following": st.sampled_from([0.5, 5.0]),
+    }
+)
+
+
+def _together(people, utility, network, alike):
+    """Return all of a world, without homophily where nothing goes by it."""
+    counts = {"engaging": utility, "following": network}
+    idle = {f"agents_homophily_{name}" for name, where in counts.items() if not where}
+    kept = {key: value for key, value in alike.items() if key not in idle} if utility or network else {}
+    return people | utility | network | kept
+
+
 populations = st.builds(
-    lambda people, utility, network: people | utility | network,
+    _together,
     _people,
     st.just({}) | _utilities,
     st.just({}) | st.just(LIVE),
+    st.just({}) | _homophily,
 )
 """Parameters of worlds, about half of them with utility that is more than relevance, and half with a live network."""
 

@@ -52,7 +52,7 @@ def plain_group(name):
 def plain_keywords(**given):
     """Return the plain world by the names of a model's keywords, with what is given: keywords of any kind."""
     names = {key.replace(".", "_"): key for key, _ in leaves(SocialParams)}
-    own = {names[name]: value for name, value in given.items() if name in names}
+    own = {names[name]: value for name, value in given.items() if name in names and value.__class__ is not dict}
     return {key.replace(".", "_"): value for key, value in plain(own).items()} | given
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, report_lines
-from prism_mesa.analysis.explain.trace import why as explained
+from prism_mesa.analysis.explain.why import why as explained
 from prism_mesa.api.drawing import draw_nations, draw_nothing, draw_platform, run_and_draw
 from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.params import shown, whole_number
@@ -58,7 +58,8 @@ def run(
         prepare: Called with the model before its first round, to add agents of your own. Neither it nor
             `chart` nor `reasoner` stands in the manifest's configuration, which says so.
         on_round: Called with the number of rounds done, after each round.
-        pictures: Whether states.png, cascades.png and engagement.png are drawn, which takes a second or two.
+        pictures: Whether states.png, cascades.png, engagement.png and, of a network that moves, network.png are drawn,
+            which takes a second or two.
 
     Returns:
         The result; its status is `failed` if more answers were fallbacks than
@@ -261,6 +262,7 @@ def why(
     agent: str | int,
     at: str | int | None = None,
     *,
+    post: int | None = None,
     on_round: Callable[[int], None] | None = None,
     trust: bool = False,
 ) -> Report:
@@ -270,6 +272,7 @@ def why(
         run: A result, or the run's folder, which is only read.
         agent: Row, id, or name of an agent or nation.
         at: The round, from 0, or the quarter (``"2011Q2"``); by default the last with most to tell.
+        post: The id of a post: why it was in the agent's feeds, or was not, round by round up to `at`.
         on_round: Called with the number of rounds repeated, after each; of nations nothing is repeated.
         trust: As for `replay`.
 
@@ -277,16 +280,18 @@ def why(
         The report: printed, or shown by a notebook, it is its text.
 
     Raises:
-        BadInputError: If there is no such run, agent or round, or the run cannot be repeated or is not trusted.
+        BadInputError: If there is no such run, agent, round or post, or the run cannot be repeated or is not trusted.
         OracleError: If the ledger lacks an answer.
     """
     run_dir, when = folder_of(run), None if at is None else str(at)
     if is_economy(run_dir):
+        if post is not None:
+            raise BadInputError(f"{run_dir}: is a run of nations, which has no posts")
         return Report(tuple(why_nation(run_dir, str(agent), when)))
     round_ = None if when is None else whole_number(when)
     if when is not None and round_ is None:
         raise BadInputError(f"ROUND: {when!r} is no round: give a whole number from 0")
-    explanation = explained(run_dir, str(agent), round_, on_round=on_round, trust=trust)
+    explanation = explained(run_dir, str(agent), round_, post=post, on_round=on_round, trust=trust)
     return Report(tuple(report_lines(explanation)), explanation)
 
 

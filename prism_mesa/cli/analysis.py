@@ -43,6 +43,10 @@ def why(
             help="the round (from 0) or, of nations, the quarter (2011Q2); by default the last with most to tell",
         ),
     ] = None,
+    post: Annotated[
+        int | None,
+        typer.Option("--post", metavar="ID", min=0, help="tell why this post was in the agent's feeds, or was not"),
+    ] = None,
     trust: Trust = False,
 ) -> None:
     """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
@@ -53,7 +57,7 @@ def why(
     round_, run = None if at is None else whole_number(at), read_run(run_dir)
     rounds = run.manifest.planned if round_ is None else round_ + 1
     with progress_bar(rounds or 0, "rounds") as advance:
-        report = explained(run_dir, agent, at, on_round=lambda done: advance(), trust=trust)
+        report = explained(run_dir, agent, at, post=post, on_round=lambda done: advance(), trust=trust)
     for line in report.lines:
         show_line(line)
     if run.state.unfinished:

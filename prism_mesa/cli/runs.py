@@ -182,7 +182,7 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
     from prism_mesa.runs.records.folder import make_folder
     from prism_mesa.statechart import draw_chart, mermaid
-    from prism_mesa.view.plots import DPI
+    from prism_mesa.view.frames import DPI
 
     make_folder(out)
     name = re.sub(r"[^\w.-]+", "-", chart.name)

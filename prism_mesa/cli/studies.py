@@ -74,6 +74,10 @@ def run(
         str | None, typer.Option(metavar="K/N", help="run only the K-th of N parts, as in a job array; K from 1")
     ] = None,
     keep: Keep = None,
+    seeds: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000_000, help="so many seeds, to try it with few; by default what it says"),
+    ] = None,
     attempts: Annotated[int, typer.Option(min=1, max=100, help="how often a run is tried that fails")] = 1,
     retry: Annotated[bool, typer.Option(help="try again what failed in an earlier call")] = True,
     report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
@@ -82,8 +86,9 @@ def run(
     """Run what is missing of a study, and answer its question; the same command continues after whatever ended it."""
     from prism_mesa.api.studies import Study
 
+    values = {name: value for name, value in (("keep", keep), ("seeds", seeds)) if value is not None}
     _run(
-        Study(file, out=out, **({} if keep is None else {"keep": keep})),
+        Study(file, out=out, **values),
         {"workers": workers, "engine": engine, "scheduler": scheduler, "shard": shard}
         | {"attempts": attempts, "retry": retry, "report": report},
         as_json=as_json,

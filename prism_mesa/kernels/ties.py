@@ -171,6 +171,52 @@ def changed_rows(
 
 
 @kernel
+def rows_among(indptr: Int64s, indices: Int32s, here: Bools, out_indptr: Int64s, out: Int32s) -> Any:
+    """Write the entries of rows that are here, if they are here too, and return how many these are.
+
+    Args:
+        indptr: With `indices`: the rows.
+        indices: See `indptr`.
+        here: Of each number, whether it is here.
+        out_indptr: Where it is written where the rows begin, shape (n + 1,).
+        out: Where the entries are written, as long as `indices`.
+    """
+    to = np.int64(0)
+    out_indptr[0] = 0
+    for row in range(len(indptr) - 1):
+        if here[row]:
+            for at in range(indptr[row], indptr[row + 1]):
+                if here[indices[at]]:
+                    out[to] = indices[at]
+                    to += 1
+        out_indptr[row + 1] = to
+    return to
+
+
+@kernel
+def keys_of_comers(indptr: Int64s, indices: Int32s, here: Bools, comes: Bools, keys: Int64s) -> Any:
+    """Write ``row << 32 | entry`` of entries whose two ends are here, one of which has just come; return how many.
+
+    Args:
+        indptr: With `indices`: the rows.
+        indices: See `indptr`.
+        here: Of each number, whether it is here, having come or not.
+        comes: Of each number, whether it has just come.
+        keys: Where they are written, ascending; of a length of 0 they are counted.
+    """
+    found, writes = 0, len(keys) > 0
+    for row in range(len(indptr) - 1):
+        if here[row]:
+            for at in range(indptr[row], indptr[row + 1]):
+                entry = indices[at]
+                if here[entry] and (comes[row] or comes[entry]):
+                    if writes:
+                        keys[found] = np.int64(row) << 32 | np.int64(entry)
+                    found += 1
+    return found
+
+
+@kernel
 def are_in_rows(indptr: Int64s, indices: Int32s, row: Int64s, entry: Int64s, out: Bools) -> None:
     """Write whether each entry stands in the row before it."""
     for i in range(len(out)):

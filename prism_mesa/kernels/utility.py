@@ -29,6 +29,9 @@ class Tastes(NamedTuple):
         gamma: Share of the appeal after a reshare and for who does not follow the author.
         reshared: What a post has more after a reshare.
         closeness: What a post by a close tie has more.
+        homophily: What a post has less if its root's author and the reader are unlike by 1.
+        attribute: The column by which they are.
+        scale: What a difference of 1 in it counts; they are unlike by 1 at most.
         mood_key: Key of the draws of moods.
         now: The round.
     """
@@ -38,6 +41,9 @@ class Tastes(NamedTuple):
     gamma: float
     reshared: float
     closeness: float
+    homophily: float
+    attribute: int
+    scale: float
     mood_key: np.uint64
     now: int
 
@@ -52,6 +58,7 @@ class TasteTables(NamedTuple):
         indices: See `indptr`.
         close_indptr: With `close_indices`: its close ties among them.
         close_indices: See `close_indptr`.
+        attributes: Of agents, shape (agents, attributes).
     """
 
     aged: Floats
@@ -60,6 +67,14 @@ class TasteTables(NamedTuple):
     indices: Int32
     close_indptr: Int64
     close_indices: Int32
+    attributes: Floats
+
+
+@part_of_kernels
+def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
+    """Return by how much two agents are unlike, 0 to 1."""
+    difference = attributes[row, tastes.attribute] - attributes[other, tastes.attribute]
+    return min(1.0, abs(difference) * tastes.scale)
 
 
 @part_of_kernels
@@ -81,6 +96,8 @@ def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: Ta
             for i in range(tables.close_indptr[row], tables.close_indptr[row + 1]):
                 if tables.close_indices[i] == author:
                     more += tastes.closeness
+        if tastes.homophily != 0.0:
+            more -= tastes.homophily * unlike_at(row, posts.author[root], tastes, tables.attributes)
         draw = mixed(mixed(tastes.mood_key, posts.key[root]), np.uint64(row)) >> MOOD_SHIFT
         age = np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.aged) - 1))
         odds = share * posts.appeal[root] - tables.aged[age] + more + tables.mood[np.int64(draw)]

@@ -34,7 +34,7 @@ from prism_mesa.kernels.fields import (
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.ordering import is_among
 from prism_mesa.kernels.programs import FAULT, Programs, run_program
-from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, utility_at
+from prism_mesa.kernels.utility import MOOD_SHIFT, Tastes, TasteTables, unlike_at, utility_at
 from prism_mesa.kernels.walk_arrays import (
     FIRE,
     GUARDED,
@@ -110,7 +110,7 @@ def walk(
     text_id, vectors, unit_length = posts.text_id, posts.vectors, setting.unit_length
     root_of, kind, author_of, round_of = posts.root, posts.kind, posts.author, posts.round
     key_of, appeal, aged, mood = posts.key, posts.appeal, taste_tables.aged, taste_tables.mood
-    indptr, indices = taste_tables.indptr, taste_tables.indices
+    indptr, indices, attributes = taste_tables.indptr, taste_tables.indices, taste_tables.attributes
     close_indptr, close_indices = taste_tables.close_indptr, taste_tables.close_indices
     timeout, rule_start, rule_program, rule_trigger = (
         chart.timeout,
@@ -133,8 +133,7 @@ def walk(
     )
     gave_value = out.gave_value
     n_stopped, n_impressions, n_engagements, n_moves = 0, 0, 0, 0
-    keeps_step = min(1, len(keeps) - 1)
-    last = min(until, setting.ticks)
+    keeps_step, last = min(1, len(keeps) - 1), min(until, setting.ticks)
     sees = chart.sees_trigger
     scrolls_past = setting.glances > 1 and sees >= 0
     has_odds = tastes.sensitivity != 0.0  # utility is more than relevance
@@ -232,6 +231,8 @@ def walk(
                                 for tie in range(close_indptr[row], close_indptr[row + 1]):
                                     if close_indices[tie] == author:
                                         more += tastes.closeness
+                            if tastes.homophily != 0.0:
+                                more -= tastes.homophily * unlike_at(row, author_of[root], tastes, attributes)
                             bits = mixed(mixed(tastes.mood_key, key_of[root]), np.uint64(row)) >> MOOD_SHIFT
                             age = np.int64(min(max(tastes.now - round_of[root], 0), len(aged) - 1))
                             odds = share * appeal[root] - aged[age] + more + mood[np.int64(bits)]

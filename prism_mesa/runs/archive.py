@@ -134,6 +134,17 @@ class RunRecords:
         return [str(name) for name in self._agents["name"]]
 
     @cached_property
+    def users(self) -> npt.NDArray[np.bool_]:
+        """Which agents are or were on the platform: all, but those who waited to join to the end (`agents.churn`)."""
+        if not has_table(self.run_dir, "churn"):
+            return np.ones(self.n_agents, np.bool_)
+        users = np.array(read_table(self.run_dir, "agents", ["present"])["present"], np.bool_)
+        came = read_table(self.run_dir, "churn", ["agent"])["agent"].to_numpy()
+        self._must_be_below("churn", "agent", came, self.n_agents)
+        users[came] = True
+        return users
+
+    @cached_property
     def posts(self) -> "RecordedPosts":
         """The posts.
 

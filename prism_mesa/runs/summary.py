@@ -1,16 +1,19 @@
 """What a run comes to, in numbers: what ``prism run --json`` prints."""
 
 from collections import Counter
+from math import isfinite
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import FOLLOW_EVENTS
+from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS
+from prism_mesa.errors import counted
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.opinions import spread_of
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
 
@@ -23,7 +26,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         trees: Its cascades (`social.cascades.cascades`).
         rounds: Rounds that came to their end.
     """
-    shares = model.agent_ticks / max(1, int(model.agent_ticks.sum()))
+    shares, joined = model.agent_ticks / max(1, int(model.agent_ticks.sum())), model.population.has_joined
     totals, kind = model.totals, model.posts.kind
     own = np.bincount(model.posts.author[kind == POST], minlength=len(model.population))
     return {
@@ -34,14 +37,16 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "most_followers": _first(model, "followers", model.network.n_followers),
         "follows_most": _first(model, "follows", model.network.n_followees),
         **_network_changes(model),
+        **_churn(model),
+        **_opinions(model),
         "rounds": rounds,
         "state_shares": {state.value: float(share) for state, share in zip(STATES, shares, strict=True)},
         "engagement": {name: totals[name] for name in ("likes", "replies", "reshares", "posts")},
         "reshares_of_replies": int(np.count_nonzero((kind == RESHARE) & (kind[model.posts.root] == REPLY))),
         "impressions": totals["impressions"],
         "cascades": cascade_summary(trees[kind[trees["root"]] == POST]),
-        "activity": activity_summary(own + model.recorded.n_engaged),
-        "attention": attention_summary(model.outcomes.attention),
+        "activity": activity_summary((own + model.recorded.n_engaged)[joined]),
+        "attention": attention_summary(model.outcomes.attention[joined]),
         "seeded": model.seeded.as_facts(model.posts),
         "decisions": {
             "open": totals["open"],
@@ -57,7 +62,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "writing": _writing(model),
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.row_by_row_guards),
-        "notes": [*model.notes, *_repeated(model)],
+        "notes": [*model.notes, *_repeated(model), *_unwritten(model)],
         "recorded": model.recorded.as_facts(),
     }
 
@@ -69,6 +74,50 @@ def _network_changes(model: SocialModel) -> dict[str, Any]:
         return {}
     before, after = model.first_network.n_edges, model.network.n_edges
     return {"network_changes": {"follows_before": before, "follows_after": after, "events": events}}
+
+
+def _churn(model: SocialModel) -> dict[str, Any]:
+    """Return how many agents were there at the beginning, at the end and on average, and who came and went."""
+    totals = model.totals
+    if not model.params.has_churn and not any(totals[event] for event in CHURN_EVENTS):
+        return {}
+    told = {
+        "rows": len(model.population),
+        "there_first": totals["there_first"],
+        "there_last": int(model.population.present.sum()),
+        "there_mean": totals["there"] / max(1, model.round + 1),
+        "never_joined": int(np.count_nonzero(~model.population.has_joined)),
+    }
+    return {"churn": told | {"events": {event: totals[event] for event in CHURN_EVENTS}}}
+
+
+def _agent_rounds(model: SocialModel, rounds: int) -> int:
+    """Return rounds times agents, in each those who are there."""
+    return max(1, model.totals["there"] if model.params.has_churn else len(model.population) * rounds)
+
+
+def _unwritten(model: SocialModel) -> list[str]:
+    """Return in words how many posts of a file, or placed ones, did not appear, if any."""
+    n = model.totals["unwritten"]
+    return [f"{counted(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"] if n else []
+
+
+def _opinions(model: SocialModel) -> dict[str, Any]:
+    """Return how opinions were spread before the first round and are now, and what moved them; nothing without any."""
+    of = model.params.opinions.of
+    if of is None:
+        return {}
+    place, own = model.platform.attributes.known.of_agents(of)
+    now = spread_of(model.population.attributes[:, place], model.population.present, own).numbers
+    first = dict(zip(now, model.opinions.first.tolist(), strict=True))
+    told = {
+        when: {name: _known(x) for name, x in numbers.items()} for when, numbers in (("before", first), ("after", now))
+    }
+    return {"opinions": {"of": of, **told, **{name: model.totals[name] for name in ("drawn_on", "pushed_away")}}}
+
+
+def _known(number: float) -> float | None:
+    return number if isfinite(number) else None
 
 
 def _repeated(model: SocialModel) -> list[str]:
@@ -88,7 +137,7 @@ def _spent(model: SocialModel, rounds: int) -> dict[str, float]:
     """Return calls and tokens of the LLM, and how many that is for 1,000 agent-rounds."""
     usage = getattr(model.reasoner, "usage", Counter())
     tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-    thousands = max(1, len(model.population) * rounds) / 1000
+    thousands = _agent_rounds(model, rounds) / 1000
     return {
         "calls": usage["calls"],
         "tokens": tokens,
@@ -116,7 +165,7 @@ def _rates(model: SocialModel, rounds: int) -> dict[str, float]:
     """Return open choices per agent and round, and the shares of them that were fallbacks, known, or beyond a limit."""
     asked = max(1, model.totals["open"])
     return {
-        "open": model.totals["open"] / max(1, len(model.population) * rounds),
+        "open": model.totals["open"] / _agent_rounds(model, rounds),
         "fallback": model.totals["fallback"] / asked,
         "cache": model.sources["cache"] / asked,
         "budget": model.sources["budget"] / asked,

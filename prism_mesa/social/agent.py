@@ -10,6 +10,7 @@ from prism_mesa.social.newcomers import add_row, existing_row
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
+from prism_mesa.social.state.population import GONE
 
 
 class SocialAgent(PlatformAgent, mesa.Agent):
@@ -63,6 +64,7 @@ class SocialAgent(PlatformAgent, mesa.Agent):
         except BaseException:
             if is_new:
                 platform.population.present[row] = False  # no agent was made: the row stays empty
+                platform.population.membership[row] = GONE
             raise
         mesa.Agent.__init__(self, model)
 

@@ -112,7 +112,7 @@ def known_of(
         labels=any(corpus.labels),
         media=any(corpus.media_types),
         profiled=world.profiled,
-        close=bool(len(platform.network.close_indices)),
+        close=bool(len(platform.drawn_network.close_indices)),
         active=bool(platform.population.activity.any()),
         posts=bool(platform.population.post_rate.any()),
         n=len(platform.population),

@@ -1,7 +1,7 @@
 """A Mesa model whose agents are rows of a population; Mesa's agents are made over them when somebody asks for them.
 
 Agents of a class with a script are scheduled by Mesa; the columns move all others. Who was removed is gone for Mesa at
-once, and from the population when the next round opens.
+once, and from the population when the next round opens. Mesa knows nothing of who is not there, but may come.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,6 +16,7 @@ from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
 from prism_mesa.social.platform_model import PlatformModel
+from prism_mesa.social.state.population import AWAY, WAITS
 from prism_mesa.statechart import AgentState
 
 
@@ -77,16 +78,28 @@ class PopulationModel(PlatformModel):
         self._in_order = False
         agent.unique_id = agent.row + 1
         self.population.scripted[agent.row] = is_scripted(type(agent))
+        if not self.population.present[agent.row]:
+            self.deregister_agent(agent)
 
     @property
     def made_by_class(self) -> dict[type[Any], list[Any]]:
-        """The agents that somebody asked for, and those that are Mesa's alone, by class, as Mesa has them."""
-        return {kind: list(agents) for kind, agents in super().agents_by_type.items()}
-
-    def forget_departed(self) -> None:
-        """Let Mesa forget the agents that are no more on the platform."""
+        """The agents that somebody asked for, and those that are Mesa's alone, by class; last those who may come."""
+        found = {kind: list(agents) for kind, agents in super().agents_by_type.items()}
+        people = self.population
         for row, agent in self._adopted.items():
-            if row in self.leaving or not self.population.present[row]:
+            if not people.present[row] and people.membership[row] in (WAITS, AWAY) and row not in self.leaving:
+                found[type(agent)].append(agent)
+        return found
+
+    def have_moved(self, rows: Iterable[int]) -> None:
+        """Let Mesa know the agents of some rows who are on the platform, and forget those who are not."""
+        known, self._all_made = super().agents, False
+        for agent in filter(None, map(self._adopted.get, rows)) if self._adopted else ():
+            is_there = bool(self.population.present[agent.row]) and agent.row not in self.leaving
+            if is_there and agent not in known:
+                super().register_agent(agent)
+                agent.unique_id, self._in_order = agent.row + 1, False
+            elif not is_there:
                 mesa.Agent.remove(agent)
 
     def agent_of_class[A: SocialAgent](self, row: int, kind: type[A]) -> A:

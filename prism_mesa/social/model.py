@@ -47,12 +47,13 @@ class SocialModel(PopulationModel):
 
     Attributes:
         datacollector: Model reporters per round: `online`, `posts`, `impressions`, `likes`, `replies`,
-            `reshares`, `open`, `fallback`, and `share_<state>`, the shares of agent-ticks; of all rounds so far
-            (what ``mesa.batch_run`` returns is the last round): `total_posts`, `total_impressions`, `total_likes`,
-            `total_replies`, `total_reshares`, `total_open`, `total_fallback`, `cascades` (their number),
-            `cascade_mean_size`, `cascade_max_size`, `cascade_never_reshared` (their share), and `attention_gini`,
-            the inequality between all agents of the impressions of what they wrote (see `outcomes.Outcomes`); table
-            `ticks`: state counts at the end of each tick.
+            `reshares`, `open`, `fallback`, `share_<state>`, the shares of agent-ticks, and `there`, the agents on the
+            platform as the round opened; of all rounds so far (what ``mesa.batch_run`` returns is the last round):
+            `total_posts`, `total_impressions`, `total_likes`, `total_replies`, `total_reshares`, `total_open`,
+            `total_fallback`, `cascades` (their number), `cascade_mean_size`, `cascade_max_size`,
+            `cascade_never_reshared` (their share), and `attention_gini`, the inequality between all agents of the
+            impressions of what they wrote (see `outcomes.Outcomes`); table `ticks`: state counts at the end of each
+            tick.
 
     Warns:
         NotedWarning: What of the input was left out, taken otherwise than it may have been meant, or is more than there
@@ -228,7 +229,7 @@ class SocialModel(PopulationModel):
 
 def _make_datacollector() -> DataCollector:
     """Return the collector of every model: counts and shares per round, outcomes so far, state counts per tick."""
-    fields = (*ROUND_FIELDS, *SHARE_FIELDS, *OUTCOME_FIELDS)
+    fields = (*ROUND_FIELDS, *SHARE_FIELDS, "there", *OUTCOME_FIELDS)
     reporters = {name: partial(_reported, name=name) for name in fields}
     return DataCollector(model_reporters=reporters, tables={"ticks": ["round", "tick", *TICK_FIELDS]})
 

@@ -16,15 +16,15 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
-from prism_mesa.domain import Post
 from prism_mesa.errors import DataError, counted, one_line
-from prism_mesa.kernels.utility import Tastes, TasteTables, utilities
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
+from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
+from prism_mesa.social.reading.posts import Reading
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.snapshots.whole import check_platform
@@ -32,26 +32,27 @@ from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.groups import GroupCounts, Groups, groups_of
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.social.state.odds import Odds
+from prism_mesa.social.state.odds import Homophily, Odds
 from prism_mesa.social.state.outcomes import Outcomes
 from prism_mesa.social.state.pending import PendingAnswers
-from prism_mesa.social.state.population import NO_POST, WHO_THEY_ARE, History, Population, Rows
-from prism_mesa.social.state.posts import Posts, matches, relevance_of
+from prism_mesa.social.state.population import WHO_THEY_ARE, History, Population
+from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.relations import Relations
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
-from prism_mesa.social.state.topics import UNIT_LENGTH, Topics
+from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
 from prism_mesa.social.world.attributes import AttributeSource
 from prism_mesa.social.world.build import Schedule, StartingWorld
-from prism_mesa.social.world.kept import world_to_keep
+from prism_mesa.social.world.kept import KEPT, world_to_keep
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
 
 
 @dataclass(eq=False, repr=False)
-class Platform(Restorable):
+class Platform(Restorable, Reading):
     """The state of a simulated platform.
 
     Attributes:
@@ -63,8 +64,8 @@ class Platform(Restorable):
         writer: The LLM that writes texts, if any.
         recorder: Where records go, if anywhere.
         population: The agents, as columns.
-        network: Who follows whom; `first_network` is that of the beginning.
-        first_agents: A checksum of who the agents were at the beginning.
+        network: Who follows whom; `first_network` is that of the beginning, `drawn_network` also of those who wait.
+        first_agents: Checksums of who the agents were at the beginning, by column.
         topics: What posts and interests are about.
         schedule: The posts that a file brings, or users place, and when.
         seeded: Those that users place.
@@ -74,7 +75,9 @@ class Platform(Restorable):
         history: What the agents did.
         exposure: Which roots they have read.
         engagements: What they liked and reshared.
+        group_counts: The same by groups of agents, as long as a feed goes by it.
         relations: Who has muted, blocked or reported whom.
+        opinions: What they held before the first round, and a user's rule by which it moves.
         liked: Row -> likes by a tool, the last few: (round, tick, post).
         notebook: What they wrote down for themselves.
         outcomes: What the run has come to.
@@ -96,9 +99,10 @@ class Platform(Restorable):
     """
 
     changes = (
-        *("population", "posts", "history", "exposure", "engagements", "relations", "liked", "notebook", "outcomes"),
-        *("recorded", "round", "tick", "first_of_round", "events", "pending", "leaving", "counts", "totals", "sources"),
-        *("written", "tick_counts", "agent_ticks", "row_by_row_guards", "notes"),
+        *("population", "posts", "history", "exposure", "engagements", "group_counts", "relations", "opinions"),
+        *("liked", "notebook", "outcomes", "recorded", "round", "tick", "first_of_round", "events", "pending"),
+        *("leaving", "counts", "totals", "sources", "written", "tick_counts", "agent_ticks", "row_by_row_guards"),
+        "notes",
     )
 
     params: SocialParams
@@ -114,7 +118,8 @@ class Platform(Restorable):
     population: Population = field(init=False)
     network: FollowNetwork = field(init=False)
     first_network: FollowNetwork = field(init=False)
-    first_agents: int = field(init=False)
+    drawn_network: FollowNetwork = field(init=False)
+    first_agents: dict[str, int] = field(init=False)
     topics: Topics = field(init=False)
     configured: SocialParams = field(init=False)
     attributes: AttributeSource = field(init=False)
@@ -129,7 +134,9 @@ class Platform(Restorable):
     history: History = field(init=False)
     exposure: Exposure = field(init=False)
     engagements: Engagements = field(init=False, default_factory=Engagements)
+    group_counts: GroupCounts = field(init=False)
     relations: Relations = field(init=False, default_factory=Relations)
+    opinions: Opinions = field(init=False)
     liked: dict[int, deque[tuple[int, int, int]]] = field(init=False, default_factory=dict)
     notebook: Notebook = field(init=False)
     outcomes: Outcomes = field(init=False)
@@ -157,13 +164,17 @@ class Platform(Restorable):
         self.configured = params
         self.attributes = world.attributes
         self.go_by(self.chart)
-        self.population, self.network, self.topics = world.population, world.network, world.topics
-        self.first_network, self.first_agents = world.network, world.population.checksum()
+        self.population, self.topics, self.drawn_network = world.population, world.topics, world.network
+        here = world.population.has_joined
+        self.network = self.first_network = world.network if here.all() else world.network.among(here)
+        self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
         self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
         self.attributes.give_to(self.posts, self.population)
+        self.opinions = Opinions(params.opinions, world.attributes.known)
         self._settle()
+        self.group_counts = GroupCounts(self.feeds.n_groups)
         self.history = History(n, params.statechart.max_history_depth)
         self.exposure, self.outcomes = Exposure(n), Outcomes(n)
         self.notebook = Notebook(params.deliberation.notes)
@@ -189,17 +200,22 @@ class Platform(Restorable):
     def snapshot(self) -> dict[str, Plain]:
         """Return what the rounds so far have changed, between two rounds; of who decides, what it has spent."""
         found = super().snapshot()
-        if self.population.checksum() == self.first_agents:  # nobody has changed who they are
-            found["population"] = {key: kept for key, kept in found["population"].items() if key not in WHO_THEY_ARE}
+        same = self._unchanged()
+        found["population"] = {key: kept for key, kept in found["population"].items() if key not in same}
         network = self.network.snapshot() if self.network is not self.first_network else None
-        first = {"first_network": self.first_network.checksum, "first_agents": self.first_agents}
+        first = {"first_network": self.drawn_network.checksum, "first_agents": self.first_agents}
         own = {"network": network, "chart": self.chart.snapshot()}
         return found | first | own | {"asked": [state_of(asked) for asked in self._asked()]}
 
     def world_to_keep(self) -> dict[str, Plain] | None:
         """Return what was drawn of the world, if that is dear to make, and the agents are who they were."""
-        is_same = self.population.checksum() == self.first_agents
-        return world_to_keep(self.params, self.first_network, self.population) if is_same else None
+        is_same = self._unchanged() >= {*KEPT}
+        return world_to_keep(self.params, self.drawn_network, self.population) if is_same else None
+
+    def _unchanged(self) -> set[str]:
+        """Return the columns of who the agents are that nobody has changed."""
+        now = self.population.checksums()
+        return {name for name, before in self.first_agents.items() if now[name] == before}
 
     def restore(self, kept: Mapping[str, Plain]) -> None:
         """Bring back what `snapshot` returned into the platform of the same parameters, before its first round.
@@ -207,11 +223,11 @@ class Platform(Restorable):
         Raises:
             DataError: If it is none of this platform.
         """
-        if kept["first_network"] != self.first_network.checksum:
+        if kept["first_network"] != self.drawn_network.checksum:
             raise DataError("the network is not that of the run: has network.edges changed since?")
         if kept["first_agents"] != self.first_agents:
             raise DataError("the agents are not those of the run: has agents.profiles changed since?")
-        if not kept["population"].keys() >= set(WHO_THEY_ARE) and self.population.checksum() != self.first_agents:
+        if not kept["population"].keys() | self._unchanged() >= {*WHO_THEY_ARE}:
             raise DataError("the agents are not those of the run: they were changed before its first round")
         own = self.notes
         super().restore(kept)
@@ -247,13 +263,25 @@ class Platform(Restorable):
     def change_settings(self) -> None:
         """Let the settings hold that begin with this round (`interventions`)."""
         if any(self.round in (one.at, one.until) for one in self.params.interventions):
+            before = self.params.feed.attribute
             self._settle()
+            if self.params.feed.attribute != before:
+                self.group_counts = GroupCounts(self.feeds.n_groups)
+
+    @property
+    def groups(self) -> Groups | None:
+        """The groups of agents by which feeds go; None where there are none."""
+        if self.params.feed.attribute is None:
+            return None
+        place, own = self.attributes.known.of_agents(self.params.feed.attribute)
+        return Groups(groups_of(own, self.population.attributes[:, place]), self.group_counts)
 
     def _settle(self) -> None:
         """Let the settings of this round hold, and make what is made from them."""
         self.params = self.configured.at(self.round)
         self.feeds = Feeds(self.configured, self.params, self.round, self.attributes.known)
-        self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60)
+        homophily = Homophily(self.params.agents.homophily, self.attributes.known)
+        self.odds = Odds(self.params.utility, self.streams, self.params.clock.round_minutes / 60, homophily)
         self.posts.draw_appeal = self.odds.draw_appeal
 
     @property
@@ -279,42 +307,6 @@ class Platform(Restorable):
     def now(self) -> datetime:
         """Simulated time, in UTC."""
         return self.time_of_day.at(self.clock)
-
-    def post(self, post_id: int, reader: int) -> Post | None:
-        """Return a post as the agent of row `reader` sees it; None for `NO_POST`."""
-        if post_id == NO_POST:
-            return None
-        return self.views(np.array([reader]), np.array([post_id]))[0]
-
-    def views(self, readers: Rows, posts: Rows) -> list[Post]:
-        """Return the posts as the reader before each sees it."""
-        authors = [self.population.names[author] for author in self.posts.author[posts].tolist()]
-        matches = self.matches(readers, posts)
-        worth = relevance_of(matches).tolist(), self.utilities(readers, posts, matches).tolist()
-        return self.attributes.shown(self.posts.views(posts, authors, *worth), self.posts.attributes[posts])
-
-    def utilities(self, readers: Rows, posts: Rows, matches: Rows) -> npt.NDArray[np.float64]:
-        """Return what each post is worth to the reader before it; `matches` are their similarities."""
-        tastes, tables = self.tastes
-        if not tastes.sensitivity:
-            return np.asarray(relevance_of(matches))
-        found = np.empty(len(posts), np.float64)
-        who, what, near = (np.ascontiguousarray(column, np.int64) for column in (readers, posts, matches))
-        utilities(who, what, near, UNIT_LENGTH, self.posts.table, tastes, tables, found)
-        return found
-
-    def log_odds(self, reader: int, post: int) -> dict[str, float]:
-        """Return what a post has for a reader beside its relevance, in words -> log-odds; nothing without any."""
-        return self.odds.in_words(max(self.round, 0), reader, post, self.posts, self.network)
-
-    @property
-    def tastes(self) -> tuple[Tastes, TasteTables]:
-        """What utility is made of in this round."""
-        return self.odds.tastes(max(self.round, 0)), self.odds.tables(self.network)
-
-    def matches(self, readers: Rows, posts: Rows) -> npt.NDArray[np.int16]:
-        """Return the similarity of each reader's interests and the topics of the post before it, as whole numbers."""
-        return matches(self.population.interests[readers], self.posts.vectors(posts))
 
     def records(self, table: str) -> bool:
         """Return whether rows of a table go anywhere."""

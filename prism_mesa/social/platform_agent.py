@@ -1,5 +1,6 @@
 """One user of a platform, over one row of its population. It holds nothing of its own but the row number."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, Self
 
@@ -11,8 +12,8 @@ from prism_mesa.llm.text import plain
 from prism_mesa.reasoner import Question, question_of
 from prism_mesa.social.agent_fields import DeclaredFields, share_property, trait_property, whole_number
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
-from prism_mesa.social.history_view import HistoryView
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.reading.history import HistoryView
 from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.agent_ties import DecidesAboutOthers
 from prism_mesa.social.round.choices import ask_alone
@@ -48,17 +49,12 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers):
     def __repr__(self) -> str:
         post = int(self._platform.population.current_post[self.row])
         doing = f"{self.state.value}{'' if post == NO_POST else f' post {post}'}"
-        return f"<{type(self).__name__} {self.row} {self.name!r}: {'has left' if self.has_left else doing}>"
-
-    @property
-    def has_left(self) -> bool:
-        """Whether the agent was removed."""
-        return self.row in self._platform.leaving or not self._platform.population.present[self.row]
+        return f"<{type(self).__name__} {self.row} {self.name!r}: {self._absence if self.has_left else doing}>"
 
     def step(self) -> None:
-        """Do one tick: count it, find the trigger that meets the agent, fire it. Idle agents do nothing."""
+        """Do one tick: count it, find the trigger that meets the agent, fire it. Who is idle or away does nothing."""
         state = self.state
-        if state is IDLE:
+        if state is IDLE or not self._platform.population.present[self.row]:
             return
         self.ticks_in_state += 1
         if self.ticks_in_state >= self._platform.chart.timeout_threshold(self):
@@ -79,6 +75,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers):
         Returns:
             The new state, or None if nothing happened.
         """
+        self._must_be_there("fire")
         platform, source = self._platform, self.state
         if context is None:
             context = self.next_post if trigger == SEES_POST else self.current_post
@@ -144,6 +141,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers):
 
     def write(self, text: str) -> None:
         """Write a post; it appears in the next round."""
+        self._must_be_there("write")
         if not isinstance(text, str) or not text.strip():
             raise AgentError(f"SocialAgent.write: {text!r} is no text")
         self._platform.events.written.append((self.row, text))
@@ -151,6 +149,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers):
     def _engage(self, post: Post, action: ActionName, text: str = "") -> bool:
         if not isinstance(post, Post) or not 0 <= post.post_id < len(self._platform.posts):
             raise AgentError(f"SocialAgent.{action}: {post!r} is no post of this platform (see feed, read)")
+        self._must_be_there(action)
         words = plain(text, WORDS_CAP) if isinstance(text, str) else ""
         if text != "" and not words:
             raise AgentError(f"SocialAgent.{action}: {text!r} is no text; leave it out to give no words of your own")
@@ -327,6 +326,9 @@ class PlainAgents:
     def for_copy(self, platform: Platform) -> Self:
         """Return the same for a copy of the platform."""
         return type(self)(platform)
+
+    def have_moved(self, rows: Sequence[int]) -> None:
+        """Take in that agents have come or gone: there is nothing to be done."""
 
     def step_scripts(self) -> None:
         """Let all agents do their tick, by row."""

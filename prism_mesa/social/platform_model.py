@@ -12,6 +12,7 @@ from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
 from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
@@ -21,6 +22,7 @@ from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.groups import GroupCounts
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.odds import Odds
 from prism_mesa.social.state.outcomes import Outcomes
@@ -70,7 +72,8 @@ class PlatformModel(mesa.Model):
     population = _Read[Population]()
     network = _Read[FollowNetwork]()
     first_network = _Read[FollowNetwork]()
-    first_agents = _Read[int]()
+    drawn_network = _Read[FollowNetwork]()
+    first_agents = _Read[dict[str, int]]()
     topics = _Read[Topics]()
     configured = _Read[SocialParams]()
     attributes = _Read[AttributeSource]()
@@ -84,7 +87,9 @@ class PlatformModel(mesa.Model):
     history = _Read[History]()
     exposure = _Read[Exposure]()
     engagements = _Read[Engagements]()
+    group_counts = _Read[GroupCounts]()
     relations = _Read[Relations]()
+    opinions = _Read[Opinions]()
     liked = _Read[dict[int, deque[tuple[int, int, int]]]]()
     notebook = _Read[Notebook]()
     outcomes = _Read[Outcomes]()

@@ -1,6 +1,6 @@
 """What a platform needs from outside: somebody who keeps its records, and somebody who has its agents as objects."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy.typing as npt
@@ -11,7 +11,7 @@ class RoundRecorder(Protocol):
     """Where a platform's records go.
 
     One with a method ``wants(table) -> bool`` is asked by it which tables it wants: no rows are made of `rounds`,
-    `ticks`, `transitions`, `impressions`, `engagements` and `follows` that it does not.
+    `ticks`, `transitions`, `impressions`, `engagements`, `follows` and `churn` that it does not.
     """
 
     def write(self, table: str, columns: Mapping[str, npt.NDArray[Any] | pd.Categorical]) -> None:
@@ -33,6 +33,10 @@ class Scripts(Protocol):
 
     def for_copy(self, platform: Any) -> "Scripts":
         """Return who has the agents of a copy of the platform."""
+        ...
+
+    def have_moved(self, rows: Sequence[int]) -> None:
+        """Take in that the agents of some rows have come or gone."""
         ...
 
     def step_scripts(self) -> None:

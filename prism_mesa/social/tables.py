@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Final
 
-from prism_mesa.domain import ACTIONS, BIG_FIVE, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS
+from prism_mesa.domain import ACTIONS, BIG_FIVE, CHURN_EVENTS, FOLLOW_EVENTS, FOLLOW_REASONS, POST_KINDS
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.statechart import STATES
 from prism_mesa.tables import Column, TableSchema, by_name
@@ -144,7 +144,12 @@ FOLLOWS: Final = TableSchema(
         Column("round", "int", "the round in which it was decided, -1: before the first"),
         _AGENT,
         Column("other", "int", "row of the other one in `agents`; of a report, the author of the post"),
-        Column("event", "category", "what it is; a block ends follows both ways", one_of=FOLLOW_EVENTS),
+        Column(
+            "event",
+            "category",
+            "what it is; a block ends follows both ways, and to take it back restores none",
+            one_of=FOLLOW_EVENTS,
+        ),
         Column("post", "int", "the post that led to it, row in `posts`, -1: none"),
         Column(
             "why",
@@ -155,11 +160,67 @@ FOLLOWS: Final = TableSchema(
     ),
 )
 
+CHURN: Final = TableSchema(
+    "churn",
+    "an agent that came or went as a round opened",
+    (
+        Column("round", "int", "the first round in which it is there, or is not"),
+        _AGENT,
+        Column(
+            "event",
+            "category",
+            "how; join: one who waited, or whom a script made; removed: for good",
+            one_of=CHURN_EVENTS,
+        ),
+    ),
+)
+OPINIONS: Final = TableSchema(
+    "opinions",
+    "a round, with what agents hold after it (`opinions.of`)",
+    (
+        Column("round", "int", "the round, -1: before the first"),
+        Column("mean", "float64", "mean stance of the agents that are there", "the attribute's", finite=False),
+        Column("sd", "float64", "its standard deviation", "the attribute's", finite=False),
+        Column(
+            "bimodality",
+            "float64",
+            "Sarle's coefficient, 5/9 if all stances are as frequent, 1 of two camps; NaN where all hold the same",
+            finite=False,
+        ),
+        Column("moved", "int", "agents whose stance is another one after the round"),
+        Column("drawn_on", "int", "posts that drew a reader on, each as often as it did"),
+        Column("pushed_away", "int", "posts that pushed a reader away"),
+    ),
+)
+STANCES: Final = TableSchema(
+    "stances",
+    "one of 50 equal parts of the range of `opinions.of`, after a round",
+    (
+        Column("round", "int", "the round, -1: before the first"),
+        Column("stance", "float64", "the middle of the part", "the attribute's"),
+        Column("agents", "int", "agents that are there and whose stance lies in it"),
+    ),
+)
+INFLUENCES: Final = TableSchema(
+    "influences",
+    "a post that moved an agent (of those whose impressions are recorded), in the order in which it did",
+    (
+        _ROUND,
+        _AGENT,
+        _POST,
+        Column("before", "float64", "its stance before that post (`opinions.of`)", "the attribute's"),
+        Column("after", "float64", "its stance after it", "the attribute's"),
+    ),
+)
+
 SOCIAL_TABLES: Final = by_name(
-    ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES, FOLLOWS
+    *(ROUNDS, TICKS, TRANSITIONS, IMPRESSIONS, POSTS, ENGAGEMENTS, CASCADES, AGENTS, THOUGHTS, NOTES, FOLLOWS),
+    *(CHURN, OPINIONS, STANCES, INFLUENCES),
 )
 """The tables of a run of the platform; `thoughts` and `notes` only where an LLM writes (`content: llm`), `follows` only
-where the network moves (`network.dynamics: live`, or a script or a tool that decides about others)."""
+where the network moves (`network.dynamics: live`, or a script or a tool that decides about others), `churn` only where
+agents come and go (`agents.churn`, or a script that makes or removes some), `opinions`, `stances` and `influences` only
+where an attribute moves (`opinions.of`)."""
 
 
 def tables_with(declared: Attributes) -> dict[str, TableSchema]:

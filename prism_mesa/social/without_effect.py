@@ -8,10 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
 from prism_mesa.params import WithoutEffect
-from prism_mesa.reasoner import ReasonerParams
-from prism_mesa.reasoner.params import LETTER_TOKENS
+from prism_mesa.social.idle_deciders import OF_DECIDERS
 from prism_mesa.social.known import Known
 from prism_mesa.social.world.readers import is_parquet
 
@@ -20,6 +18,13 @@ type Row = WithoutEffect[Known]
 
 def _network(k: Known, *kinds: str) -> bool:
     return k.p.network.kind not in (*kinds, "edges")
+
+
+def _is_all_the_same(k: Known) -> bool:
+    """Return whether it changes nothing by which attribute agents are alike."""
+    own = k.p.agents.homophily
+    engaging, following = k.p.utility.sensitivity * own.engaging, k.p.network.dynamics == "live" and own.following
+    return not (engaging or following)
 
 
 def _factor(name: str, other: str) -> Row:
@@ -33,7 +38,7 @@ def _factor(name: str, other: str) -> Row:
 def _none_outside(k: Known) -> bool:
     """Return whether no feed has candidates from outside the network."""
     own = k.p.feed.candidates
-    return not (k.p.feed.x_algo.out_of_network or own.out_of_network or own.two_hops or own.trending)
+    return not (k.p.feed.x_algo.out_of_network or own.out_of_network or own.two_hops or own.trending or own.search)
 
 
 def _profiles(keys: str, *columns: str, unless: Callable[[Known], bool] = lambda k: False) -> Row:
@@ -43,15 +48,6 @@ def _profiles(keys: str, *columns: str, unless: Callable[[Known], bool] = lambda
         f"agents.profiles gives every agent its own ({', '.join(columns)})",
     )
 
-
-def _llm(keys: str, when: Callable[[Known], bool], why: str) -> Row:
-    """Return a row about keys of an LLM that the parameters name and that decides."""
-    names = " ".join(f"reasoner.{name}" for name in keys.split())
-    return WithoutEffect(names, lambda k: k.asks and when(k), why)
-
-
-_ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
-_IN_THE_RUN: Final = "in this run (interviews and surveys of it go by it)"
 
 TABLE: Final[tuple[Row, ...]] = (
     # who follows whom
@@ -106,6 +102,45 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: k.p.network.rates.unfollow == 0,
         "it is multiplied by network.rates.unfollow=0",
     ),
+    # who is liked
+    WithoutEffect(
+        "agents.homophily.*", lambda k: k.p.agents.homophily.by is None, "it goes by nothing (agents.homophily.by)"
+    ),
+    WithoutEffect(
+        "agents.homophily.following",
+        lambda k: k.p.network.dynamics == "fixed",
+        "network.dynamics=fixed: only scripts and tools change who follows whom (network.dynamics=live)",
+    ),
+    WithoutEffect("agents.homophily.by", _is_all_the_same, "neither engaging nor following goes by it"),
+    # what agents hold
+    WithoutEffect(
+        "opinions.rule opinions.by opinions.when opinions.rate opinions.confidence opinions.repulsion",
+        lambda k: k.p.opinions.of is None,
+        "opinions.of names no attribute that moves",
+    ),
+    WithoutEffect(
+        "opinions.confidence",
+        lambda k: k.p.opinions.rule != "bounded_confidence",
+        "it is for opinions.rule=bounded_confidence, not {0.p.opinions.rule}",
+    ),
+    WithoutEffect(
+        "opinions.repulsion",
+        lambda k: k.p.opinions.rule != "assimilation_repulsion",
+        "it is for opinions.rule=assimilation_repulsion, not {0.p.opinions.rule}",
+    ),
+    WithoutEffect(
+        "opinions.rate", lambda k: k.p.opinions.own is not None, "a rule of your own says itself how far agents move"
+    ),
+    WithoutEffect(
+        "opinions.by opinions.when opinions.confidence opinions.repulsion opinions.rule",
+        lambda k: k.p.opinions.own is None and k.p.opinions.rate == 0,
+        "opinions.rate=0 moves nobody",
+    ),
+    WithoutEffect(
+        "opinions.by opinions.when opinions.rate",
+        lambda k: k.p.opinions.rule == "bounded_confidence" and k.p.opinions.confidence == 0,
+        "opinions.confidence=0 moves nobody",
+    ),
     # which files are read
     WithoutEffect("files.*", lambda k: not k.files, "no file is read (network.edges, posts.file, agents.profiles)"),
     WithoutEffect(
@@ -140,6 +175,10 @@ TABLE: Final[tuple[Row, ...]] = (
         lambda k: sum(share > 0 for share in (k.p.agents.like, k.p.agents.reply, k.p.agents.reshare)) == 1,
         "of agents.like, reply and reshare only one is above 0, so all engage in the same way",
     ),
+    WithoutEffect(
+        "agents.churn.join", lambda k: k.p.agents.churn.waiting == 0, "nobody waits to join (agents.churn.waiting)"
+    ),
+    WithoutEffect("agents.churn.back", lambda k: not k.p.has_leavers, "nobody leaves (agents.churn.leave)"),
     # what is written
     WithoutEffect("posts.authors", lambda k: not k.authors, "the posts have no authors (posts.file, column author)"),
     WithoutEffect("posts.label_weight", lambda k: not k.labels, "the posts have no labels (posts.file, column topic)"),
@@ -165,6 +204,16 @@ TABLE: Final[tuple[Row, ...]] = (
     WithoutEffect(
         "feed.x_algo.out_of_network_factor", _none_outside, "no posts from outside the network are candidates"
     ),
+    WithoutEffect(
+        "feed.attribute",
+        lambda k: k.p.feed.mode not in ("bridging", "diverse"),
+        "it is for feed.mode=bridging and diverse, not {0.p.feed.mode}",
+    ),
+    WithoutEffect(
+        "feed.slots.every",
+        lambda k: not (k.p.feed.slots.trending or k.p.feed.slots.search),
+        "there are no slots (feed.slots.trending, feed.slots.search)",
+    ),
     *(
         _factor(f"{one}_{name}", f"{other}_{name}")
         for name in ("good_click", "profile_click", "negative", "report")
@@ -182,7 +231,7 @@ TABLE: Final[tuple[Row, ...]] = (
     # what it is worth
     WithoutEffect(
         "utility.weight utility.appeal_sigma utility.gamma utility.reshared utility.theta utility.closeness "
-        "utility.mood",
+        "utility.mood agents.homophily.engaging",
         lambda k: k.p.utility.sensitivity == 0,
         "utility.sensitivity=0: utility is relevance",
     ),
@@ -198,95 +247,6 @@ TABLE: Final[tuple[Row, ...]] = (
     WithoutEffect(
         "reasoner.asks_action", lambda k: k.own_chart, "it changes the default chart, and this one is not that"
     ),
-    # who decides
-    WithoutEffect(
-        "reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* "
-        + llm_keys(ReasonerParams, "max_fallback_share"),
-        lambda k: k.given,
-        "the reasoner that was given in Python has its own (Reasoner(..., attempts=2))",
-    ),
-    WithoutEffect(
-        f"reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* {_ALL_OF_LLMS}",
-        lambda k: not k.choices and not k.writes,
-        "no choice is left open (statechart.oracle_enabled, statechart.chart), so nobody decides one",
-    ),
-    WithoutEffect(
-        _ALL_OF_LLMS,
-        lambda k: k.kind == "rule" and k.p.reasoner.kind == "rule",
-        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind (auto, ollama, embedded, openai)",
-    ),
-    WithoutEffect(
-        llm_keys(ReasonerParams, place=False),
-        lambda k: k.kind == "rule" and k.idle_llm,
-        f"the rule decides {_IN_THE_RUN}, as no LLM was found",
-    ),
-    WithoutEffect(
-        llm_keys(ReasonerParams, "persona", place=False),
-        lambda k: k.kind == "distilled" and k.idle_llm,
-        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked, and it has its own archetypes",
-    ),
-    WithoutEffect(
-        "reasoner.model reasoner.host",
-        lambda k: k.kind == "distilled" and k.p.reasoner.kind == "distilled",
-        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked",
-    ),
-    WithoutEffect(
-        "reasoner.llm_share", lambda k: k.kind == "distilled", "the distilled model decides alone, as no LLM was found"
-    ),
-    WithoutEffect(
-        "reasoner.rule.*",
-        lambda k: k.kind == "distilled" and not k.unlearned,
-        "the distilled model decides all that is open",
-    ),
-    WithoutEffect(
-        "reasoner.distilled reasoner.llm_share reasoner.rule.* reasoner.answer reasoner.persona reasoner.archetypes "
-        "reasoner.fallback reasoner.temperature reasoner.max_answer_tokens",
-        lambda k: not k.choices,
-        "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
-    ),
-    _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
-    _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
-    _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
-    _llm(
-        "model",
-        lambda k: k.kind == "embedded" and is_for_a_server(k.p.reasoner),
-        "no server has it, and the embedded LLM is a file (.gguf)",
-    ),
-    _llm("timeout_s", lambda k: k.kind == "embedded" and not k.writes, "the embedded LLM is waited for"),
-    _llm("temperature max_answer_tokens", lambda k: k.scores, "the embedded LLM gives scores (reasoner.answer=choice)"),
-    _llm(
-        "seed attempts backoff_s",
-        lambda k: k.scores and not k.writes,
-        "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
-    ),
-    _llm(
-        "max_answer_tokens",
-        lambda k: k.answer == "probabilities" and k.p.reasoner.max_answer_tokens >= LETTER_TOKENS,
-        f"one letter is asked for, in {LETTER_TOKENS} tokens (reasoner.answer=choice)",
-    ),
-    _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
-    _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
-    _llm("spend_on", lambda k: not limited(k.p.reasoner), "there is no limit to be spent (reasoner.max_calls, ...)"),
-    _llm(
-        "rule.*",
-        lambda k: not k.scores and not k.unlearned and k.p.reasoner.fallback != "rule",
-        "the LLM decides, and reasoner.fallback={0.p.reasoner.fallback} stands in for it, not the rule",
-    ),
-    WithoutEffect("reasoner.rule.media", lambda k: not k.media, "the posts have no media (posts.media_share)"),
-    WithoutEffect(
-        "reasoner.rule.slope",
-        lambda k: k.kind == "rule" and k.p.agents.band == 0,
-        "a band without width (agents.band=0) has no slope",
-    ),
-    # how agents think and write
-    WithoutEffect(
-        "deliberation.conversation_tokens deliberation.max_seconds", lambda k: True, f"agents do not talk {_IN_THE_RUN}"
-    ),
-    WithoutEffect("deliberation.*", lambda k: not k.writes, f"no LLM writes {_IN_THE_RUN}: content={{0.p.content}}"),
-    WithoutEffect(
-        "deliberation.result_chars deliberation.notes deliberation.notes_told",
-        lambda k: k.p.deliberation.max_tool_calls == 0,
-        "deliberation.max_tool_calls=0: no tool is called, not that for notes either",
-    ),
+    *OF_DECIDERS,
 )
 """Which keys change nothing, when, and why; the first entry that says so is told."""

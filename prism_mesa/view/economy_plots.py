@@ -14,7 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from prism_mesa.errors import DataError
-from prism_mesa.view.plots import DPI, filled_table, save_figures
+from prism_mesa.view.frames import DPI, filled_table, save_figures
 
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""

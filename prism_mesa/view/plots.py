@@ -1,7 +1,7 @@
 """Pictures of a run, from its tables."""
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,52 +10,28 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from prism_mesa.errors import DataError
 from prism_mesa.runs.measures import ccdf
-from prism_mesa.runs.run_files import read_manifest, read_table
-from prism_mesa.social.params import InterventionParams
+from prism_mesa.runs.run_files import read_table
 from prism_mesa.statechart import STATE_COLORS, AgentState
+from prism_mesa.view.frames import (
+    DPI,
+    changes_of,
+    filled_table,
+    framed,
+    mark_changes,
+    save,
+    save_figures,
+    whole_numbers,
+)
+from prism_mesa.view.network import network_figure
+from prism_mesa.view.opinions import draw_opinions
 
-DPI = 150
 _SHARES = [f"share_{state.value}" for state in list(STATE_COLORS)[::-1]]
 _ENGAGEMENT = {
     "likes": (AgentState.ENGAGING_LIKE, "o"),
     "replies": (AgentState.ENGAGING_REPLY, "s"),
     "reshares": (AgentState.ENGAGING_RESHARE, "^"),
 }
-
-
-def _axes(title: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(7.5, 4.4), layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_title(title, loc="left")
-    axes.spines[["top", "right"]].set_visible(False)
-    return figure, axes
-
-
-def _whole_numbers() -> MaxNLocator:
-    return MaxNLocator(integer=True, min_n_ticks=1)
-
-
-def _mark_changes(axes: Axes, changes: Sequence[Mapping[str, Any]]) -> None:
-    """Draw a line where settings begin or end to hold, and say which."""
-    for change in changes:
-        said = ", ".join(f"{key}={value}" for key, value in change["set"].items())
-        some = " (some agents)" if change.get("agents") else ""
-        texts = {"at": f"{textwrap.shorten(said, 40)}{some}", "until": "ends"}
-        for end, text in texts.items():
-            if change.get(end) is not None:
-                place = change[end] - 0.5
-                axes.axvline(place, color="black", lw=0.8, ls="--")
-                style: dict[str, Any] = {"rotation": 90, "va": "top", "ha": "left", "fontsize": "x-small"}
-                axes.annotate(
-                    text,
-                    (place, 0.98),
-                    xycoords=axes.get_xaxis_transform(),
-                    xytext=(2, 0),
-                    textcoords="offset points",
-                    **style,
-                )
 
 
 def states_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = ()) -> Figure:
@@ -65,7 +41,7 @@ def states_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = (
         rounds: Columns `round` and `share_<state>`: the table `rounds` of a run.
         changes: Its interventions, as the manifest holds them: `at`, `until`, `set`.
     """
-    figure, axes = _axes("What agents are doing")
+    figure, axes = framed("What agents are doing")
     order = list(STATE_COLORS)[::-1]
     shares = rounds[_SHARES].to_numpy().T
     edges = [*(rounds["round"] - 0.5), rounds["round"].iloc[-1] + 0.5]
@@ -73,10 +49,10 @@ def states_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]] = (
     colors, labels = [STATE_COLORS[s] for s in order], [s.value for s in order]
     axes.stackplot(edges, steps, step="post", colors=colors, labels=labels, lw=0)
     axes.set(xlabel="round", ylabel="share of agent-ticks", xlim=(edges[0], edges[-1]), ylim=(0, 1))
-    axes.xaxis.set_major_locator(_whole_numbers())
+    axes.xaxis.set_major_locator(whole_numbers())
     handles, labels = axes.get_legend_handles_labels()
     axes.legend(handles[::-1], labels[::-1], loc="center left", bbox_to_anchor=(1.01, 0.5), frameon=False)
-    _mark_changes(axes, changes)
+    mark_changes(axes, changes)
     return figure
 
 
@@ -86,7 +62,7 @@ def cascades_figure(cascades: pd.DataFrame) -> Figure:
     Args:
         cascades: Column `size`: the table `cascades` of a run.
     """
-    figure, axes = _axes("How far posts spread")
+    figure, axes = framed("How far posts spread")
     sizes, shares = ccdf(cascades["size"])
     axes.loglog(sizes, shares, "o-", color="#4c72b0", ms=4, lw=1)
     axes.set(xlabel="cascade size s (post and its reshares)", ylabel="share of posts with size ≥ s")
@@ -103,7 +79,7 @@ def engagement_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]]
         rounds: Columns `round`, `likes`, `replies`, `reshares`: the table `rounds` of a run.
         changes: As for `states_figure`.
     """
-    figure, axes = _axes("Engagement per round")
+    figure, axes = framed("Engagement per round")
     for name, (state, marker) in _ENGAGEMENT.items():
         axes.plot(
             rounds["round"],
@@ -116,17 +92,19 @@ def engagement_figure(rounds: pd.DataFrame, changes: Sequence[Mapping[str, Any]]
             clip_on=False,
         )
     axes.set(xlabel="round", ylabel="engagements", ylim=(0, max(1, axes.get_ylim()[1])))
-    axes.xaxis.set_major_locator(_whole_numbers())
-    axes.yaxis.set_major_locator(_whole_numbers())
+    axes.xaxis.set_major_locator(whole_numbers())
+    axes.yaxis.set_major_locator(whole_numbers())
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.legend(frameon=False)
     axes.grid(alpha=0.25)
-    _mark_changes(axes, changes)
+    mark_changes(axes, changes)
     return figure
 
 
 def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
-    """Draw states.png, cascades.png and engagement.png into a run's folder, and return their paths.
+    """Draw states, cascades, engagement, and opinions if they move, as PNG files into a run's folder; return the paths.
+
+    network.png is drawn too where the network moves, and it can be made again.
 
     Args:
         run_dir: The folder.
@@ -147,56 +125,8 @@ def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
         "cascades": cascades,
         "engagement": lambda: engagement_figure(filled_table(folder, "rounds", ["round", *_ENGAGEMENT]), changes),
     }
-    return save_figures(folder, figures, DPI, partly=partly)
-
-
-def changes_of(folder: Path) -> list[dict[str, Any]]:
-    """Return the interventions of a run, as its manifest holds them; none where it says nothing of the kind."""
-    try:
-        own = read_manifest(folder)["config"]["interventions"]
-        return [InterventionParams.model_validate(one).model_dump() for one in own]
-    except (DataError, LookupError, TypeError, ValueError):  # pydantic's ValidationError is a ValueError
-        return []
-
-
-def filled_table(folder: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
-    """Return some columns of a table of a run that has rows.
-
-    Raises:
-        DataError: If it is not there, or has none.
-    """
-    table = read_table(folder, name, columns)
-    if table.empty:
-        raise DataError(f"{folder}: table {name!r} has no rows: there is nothing to draw")
-    return table
-
-
-def save_figures(folder: Path, figures: Mapping[str, Callable[[], Figure]], dpi: int, *, partly: bool) -> list[Path]:
-    """Write figures as PNG files of these names, and return their paths.
-
-    Args:
-        folder: Where to.
-        figures: Name -> what makes the figure.
-        dpi: Dots per inch.
-        partly: Whether one that data are missing for is left out; else its error is raised.
-    """
-    drawn = []
-    for name, make in figures.items():
-        try:
-            figure = make()
-        except DataError:
-            if not partly:
-                raise
-            continue
-        drawn.append(folder / f"{name}.png")
-        _save(figure, drawn[-1], dpi)
-    return drawn
-
-
-def _save(figure: Figure, file: Path, dpi: int = DPI) -> None:
-    """Write a figure in place of what is there: a link, by whoever made the folder, is not written through."""
-    file.unlink(missing_ok=True)
-    figure.savefig(file, dpi=dpi)
+    drawn = [*save_figures(folder, figures, DPI, partly=partly), *draw_opinions(folder, partly=partly)]
+    return drawn + save_figures(folder, {"network": lambda: network_figure(folder)}, DPI, partly=True)
 
 
 _WAVES = {"before": ("#9a9a9a", "o", -0.14), "after": ("#4c72b0", "s", 0.14)}
@@ -253,7 +183,7 @@ def draw_survey(folder: str | Path, table: pd.DataFrame, asks: Mapping[str, str]
     if table.empty:
         return []
     file = Path(folder) / "survey.png"
-    _save(survey_figure(table, asks), file)
+    save(survey_figure(table, asks), file)
     return [file]
 
 
@@ -325,5 +255,5 @@ def draw_distilled(folder: str | Path, report: Mapping[str, Any], drift: pd.Data
     if drift is not None:
         figures["drift"] = drift_figure(drift)
     for name, figure in figures.items():
-        _save(figure, Path(folder) / f"{name}.png")
+        save(figure, Path(folder) / f"{name}.png")
     return [Path(folder) / f"{name}.png" for name in figures]

@@ -23,6 +23,10 @@ def run_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "network", _network(summary)
     if changes := summary.get("network_changes"):
         yield "follows", _network_changes(changes)
+    if churn := summary.get("churn"):
+        yield "churn", _churn(churn)
+    if opinions := summary.get("opinions"):
+        yield "opinions", _opinions(opinions)
     yield from _activity_lines(summary)
     yield from _decision_lines(summary["decisions"])
     yield from _writing_lines(summary)
@@ -128,11 +132,34 @@ def _pictures(summary: dict[str, Any]) -> str:
     return ", ".join(PurePath(path).name for path in summary.get("pictures", ())) or "none"
 
 
+def _opinions(told: dict[str, Any]) -> str:
+    """Return how stances were spread before and after a run, and what moved them."""
+    spreads = [
+        f"mean {own['mean']:.3f}, sd {own['sd']:.3f}, bimodality "
+        + ("undefined" if own["bimodality"] is None else f"{own['bimodality']:.2f}")
+        for own in (told["before"], told["after"])
+        if own["mean"] is not None
+    ]
+    moved = f"{told['drawn_on']:,} posts drew a reader on, {told['pushed_away']:,} pushed one away"
+    return f"{told['of']}: {' -> '.join(spreads) or 'nobody was there'}; {moved}"
+
+
 def _network_changes(changes: dict[str, Any]) -> str:
     """Return how many follows there were and are, and what agents decided about each other."""
     before, after = changes["follows_before"], changes["follows_after"]
-    events = ", ".join(f"{n:,} {_EVENTS[event][n != 1]}" for event, n in changes["events"].items())
+    told = {event: n for event, n in changes["events"].items() if n or event not in ("unmute", "unblock")}
+    events = ", ".join(f"{n:,} {_EVENTS[event][n != 1]}" for event, n in told.items())
     return f"{before:,} at the beginning, {after:,} at the end: {events}"
+
+
+def _churn(churn: dict[str, Any]) -> str:
+    """Return how many agents were there, and how many came and went."""
+    events = churn["events"]
+    return (
+        f"{churn['there_first']:,} agents there at the beginning, {churn['there_last']:,} at the end, "
+        f"{churn['there_mean']:,.0f} on average, of {churn['rows']:,}: {events['join']:,} joined, {events['leave']:,} "
+        f"left, {events['back']:,} came back, {events['removed']:,} removed; {churn['never_joined']:,} never joined"
+    )
 
 
 _EVENTS = {
@@ -141,6 +168,8 @@ _EVENTS = {
     "mute": ("mute", "mutes"),
     "block": ("block", "blocks"),
     "report": ("report", "reports"),
+    "unmute": ("mute taken back", "mutes taken back"),
+    "unblock": ("block taken back", "blocks taken back"),
 }
 
 

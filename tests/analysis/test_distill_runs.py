@@ -10,7 +10,7 @@ from worlds import plain
 from prism_mesa.analysis.distill.dataset import training_set_of
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.explain.why import why
 from prism_mesa.cli import app as cli
 from prism_mesa.errors import DataError, PrismWarning
 from prism_mesa.llm.stand_in import StandIn

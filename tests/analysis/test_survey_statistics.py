@@ -21,7 +21,7 @@ from prism_mesa.view.summaries import survey_lines
 
 @given(n_agents=st.integers(1, 300), n=st.integers(1, 300), seed=st.integers(0, 2**31))
 def test_a_sample_has_nobody_twice_and_is_ascending_and_all_if_there_are_no_more(n_agents, n, seed):
-    rows = sampled(n_agents, n, Streams(seed)).tolist()
+    rows = sampled(np.ones(n_agents, bool), n, Streams(seed)).tolist()
     assert rows == sorted(set(rows))
     assert len(rows) == min(n, n_agents)
     assert set(rows) <= set(range(n_agents))
@@ -30,7 +30,7 @@ def test_a_sample_has_nobody_twice_and_is_ascending_and_all_if_there_are_no_more
 def test_everybody_is_drawn_about_equally_often():
     counts = np.zeros(50)
     for seed in range(2000):
-        counts[sampled(50, 10, Streams(seed))] += 1
+        counts[sampled(np.ones(50, bool), 10, Streams(seed))] += 1
     assert np.abs(counts / 2000 - 0.2).max() < 0.045  # five standard errors of .009
 
 
@@ -39,7 +39,7 @@ def test_the_sample_is_the_same_before_and_after_and_in_the_manifest(run_dir, tm
     answers = pd.read_parquet(result.folder / "answers.parquet")
     waves = [answers[answers["wave"] == wave]["agent"].unique().tolist() for wave in ("before", "after")]
     manifest = json.loads((result.folder / "manifest.json").read_text())
-    assert waves[0] == waves[1] == manifest["agents"] == sampled(40, 7, Streams(5)).tolist()
+    assert waves[0] == waves[1] == manifest["agents"] == sampled(np.ones(40, bool), 7, Streams(5)).tolist()
     assert (manifest["system"], manifest["status"], manifest["at"]) == ("survey", "done", {"before": -1, "after": 3})
     assert manifest["questions"]["questions"][0]["options"] == CLOSED["options"]
 

@@ -57,6 +57,15 @@ def test_a_study_prints_its_answer_and_leaves_its_report(prism, jobs, written, t
     assert "6 done" in out
 
 
+def test_a_study_is_tried_with_few_seeds_and_goes_on_with_the_others(prism, jobs, written):
+    code, out, err = prism("study", "run", written(expect=[]), "--seeds", "1", "--no-report", "--json")
+    assert code == 0, err
+    assert json.loads(out)["runs"] == {"done": 2, "failed": 0, "missing": 0}
+    code, out, _ = prism("study", "run", written(expect=[]), "--no-report", "--json")
+    assert json.loads(out)["runs"] == {"done": 6, "failed": 0, "missing": 0}
+    assert (code, len(jobs)) == (0, 6)
+
+
 def test_a_plan_runs_two_seeds_and_tells_what_all_will_take(prism, jobs, written):
     code, out, err = prism("study", "plan", written(seeds=30), "--json")
     assert code == 0, err

@@ -13,7 +13,7 @@ from worlds import plain
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.explain.why import why
 from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.analysis.survey.questionnaire import Questionnaire
 from prism_mesa.analysis.survey.survey import survey

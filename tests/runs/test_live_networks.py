@@ -1,5 +1,6 @@
 """Runs whose network moves: their table of it, what is told of it, and that they repeat, go on and branch."""
 
+import math
 from pathlib import Path
 
 import pandas as pd
@@ -9,7 +10,7 @@ from small_runs import small, table_bytes
 
 from prism_mesa import open_run, replay
 from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.explain.why import why
 from prism_mesa.api.runs import branch, resume, run
 from prism_mesa.errors import ConfigError, PrismWarning
 from prism_mesa.social.model import SocialModel
@@ -19,6 +20,7 @@ from prism_mesa.view.summaries import run_lines
 QUIET = {"pictures": False}
 RATES = {"follow": 0.2, "follow_back": 0.4, "triad": 0.2, "unfollow": 0.1, "mute": 0.02, "block": 0.02, "report": 0.1}
 LIVE = {"network.mean_degree": 6, "network.dynamics": "live"} | {f"network.rates.{k}": v for k, v in RATES.items()}
+LIVE |= {"attributes": {"party": {"of": "agent", "values": ["left", "right"]}}, "agents.homophily.by": "party"}
 ROUNDS = 6
 
 
@@ -109,6 +111,16 @@ def test_why_tells_who_was_followed_and_dropped_and_why(made):
         assert f"  round {row.round}: it {row.event.removesuffix('e')}" in text
         assert f"(agent {row.other})" in text
     assert "which was worth less to it than its band, and did not engage with it (its draw 0.0" in text
+    party, met = open_run(made[0]).table("agents")["party"], own[own["why"] == "exposure"]
+    assert (party[met["other"]] != party[agent]).any()
+    for row in met.itertuples():
+        chance = 0.2 if party[row.other] == party[agent] else 0.2 * math.exp(-1.1)
+        [line] = [
+            line
+            for line in text.splitlines()
+            if f"round {row.round}: it followed" in line and f"(agent {row.other})" in line
+        ]
+        assert float(line.split("lay below ")[1].rstrip(")")) == pytest.approx(chance, rel=1e-4)
     others = follows[(follows["other"] == agent) & (follows["agent"] != agent)]
     assert f"Others decided {len(others)} time" in text
 

@@ -15,7 +15,7 @@ from worlds import plain
 
 from prism_mesa.analysis.distill.distill import distill
 from prism_mesa.analysis.distill.share_sweep import drift
-from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.explain.why import why
 from prism_mesa.analysis.interview.interview import Interview
 from prism_mesa.analysis.llm import config_to_ask
 from prism_mesa.analysis.survey.questionnaire import Questionnaire

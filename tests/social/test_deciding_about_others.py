@@ -2,6 +2,7 @@
 
 from copy import deepcopy
 
+import numpy as np
 import pytest
 from lively_worlds import LIVELY
 from random_worlds import LIVE
@@ -141,6 +142,52 @@ def test_a_block_ends_follows_both_ways_and_none_begins():
         with pytest.raises(AgentError, match=f"^agent {one} cannot follow agent {two}: one of the two has blocked the"):
             model.agent(one).follow(two)
         assert not model.agent(one).unfollow(two)
+
+
+@pytest.mark.parametrize("what", ["mute", "block"])
+def test_who_takes_it_back_sees_what_is_written_from_then_on_but_follows_are_not_restored(what):
+    model = ran(world(feed_mode="x_algo", agents_reshare=0.4), 2)
+    others = list(range(1, 12))
+    kept = followees(model, 0)
+    assert all(getattr(model.agent(0), what)(other) for other in others)
+    ran(model, 3)
+    assert shown_by(model, 0, others, 2) == []
+    assert all(getattr(model.agent(0), f"un{what}")(other) for other in others)
+    assert not any(getattr(model.agent(0), f"un{what}")(other) for other in others)
+    ran(model, 4)
+    roots = model.posts.root[shown_by(model, 0, others, 2)]
+    theirs = roots[np.isin(model.posts.author[roots], others)]
+    assert len(theirs)
+    assert model.posts.round[theirs].min() >= 5  # the round that opened next
+    assert followees(model, 0) == (kept if what == "mute" else kept - set(others))
+    ran(model, 1)
+    assert {row[3] for row in rows_of(model)} == {what, f"un{what}"} | ({"unfollow"} if what == "block" else set())
+
+
+def test_to_block_and_take_it_back_in_one_round_is_to_do_neither():
+    model = ran(world(), 1)
+    followee = min(followees(model, 0))
+    agent = model.agent(0)
+    assert [agent.unfollow(followee), agent.block(followee), agent.unfollow(followee)] == [True, True, False]
+    assert agent.unblock(followee)
+    ran(model, 1)
+    assert rows_of(model) == [(0, 0, followee, "unfollow", -1, "script")]
+
+
+def test_one_of_two_who_have_blocked_each_other_takes_it_back_alone():
+    model = ran(world(), 1)
+    other = min(followees(model, 0))
+    assert model.agent(0).block(other)
+    assert model.agent(other).block(0)
+    ran(model, 1)
+    assert model.agent(0).unblock(other)
+    ran(model, 2)
+    assert shown_by(model, 0, [other], 1) == shown_by(model, other, [0], 1) == []
+    with pytest.raises(AgentError, match="one of the two has blocked the other"):
+        model.agent(0).follow(other)
+    model.agent(other).unblock(0)
+    ran(model, 1)
+    assert model.agent(0).follow(other)
 
 
 def test_who_blocks_in_the_round_in_which_another_follows_is_not_followed():

@@ -8,7 +8,8 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
-from prism_mesa.view.plots import changes_of, states_figure
+from prism_mesa.view.frames import changes_of
+from prism_mesa.view.plots import states_figure
 
 WORLD = {"agents.n": 80, "rounds": 8, "network.mean_degree": 10, "agents.band": 0.02, "agents.activity": 0.6}
 

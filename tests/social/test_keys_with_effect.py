@@ -29,6 +29,10 @@ MOVES = {"network.dynamics": "live", "network.rates.engaged": 2.0, "agents.resha
 """So much moves that every rate shows."""
 
 
+LEANING = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "agents.homophily.by": "leaning"}
+OPINIONS = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "opinions.of": "leaning"}
+
+
 @pytest.fixture(autouse=True)
 def folder_of_its_own(tmp_path, monkeypatch):
     """Some keys name a file that is made where it is missing."""
@@ -41,9 +45,13 @@ def folder_of_its_own(tmp_path, monkeypatch):
     [
         ({}, ""),
         ({"feed.mode": "x_algo"}, "feed."),
+        ({"feed.slots.trending": 2, "agents.reshare": 0.8}, "feed.slots."),
         ({"utility.sensitivity": 0.05, "utility.gamma": 1.0, "network.close_ties": 3}, "utility."),
         ({"agents.session": 4.0}, "agents.session"),
         (MOVES, "network.rates."),
+        (MOVES | LEANING | {"utility.sensitivity": 0.05}, "agents.homophily."),
+        (OPINIONS, "opinions."),
+        (OPINIONS | {"opinions.rule": "assimilation_repulsion"}, "opinions.repulsion"),
     ],
 )
 def test_all_other_keys_change_the_tables_and_nothing_is_said_of_them(world, keys, tmp_path):

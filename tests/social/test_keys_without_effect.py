@@ -4,7 +4,7 @@ import warnings
 
 import pytest
 from key_worlds import NOBODY, another, idle_in, in_plain_world, outcome, table, without_embedded
-from worlds import plain_keywords
+from worlds import named, plain_keywords
 
 from prism_mesa import Config
 from prism_mesa.economy.without_effect import TABLE as OF_NATIONS
@@ -33,8 +33,19 @@ NEVER = {f"{X}rate_{name}": 0 for name in ZEROS} | {f"{X}reply_engaged": 0}
 WRITES = {"content": "llm", "agents.post_rate": 0.4}
 
 
+LEANING, ALIKE = {"leaning": {"of": "agent", "range": [-1, 1]}}, {"agents.homophily.by": "leaning"}
+OPINIONS = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}, "opinions.of": "leaning"}
+
+
 WORLDS = {
     "the plain one": lambda made: ({}, {}),
+    "nothing goes by who is alike": lambda made: ({"attributes": LEANING}, ALIKE),
+    "alike, and nobody follows": lambda made: ({"attributes": LEANING, **ALIKE, "utility.sensitivity": 0.05}, {}),
+    "alike, and utility is relevance": lambda made: ({"attributes": LEANING, **ALIKE, "network.dynamics": "live"}, {}),
+    "opinions that stay": lambda made: ({**OPINIONS, "opinions.rate": 0}, {}),
+    "opinions without confidence": lambda made: ({**OPINIONS, "opinions.confidence": 0}, {}),
+    "opinions that repel": lambda made: ({**OPINIONS, "opinions.rule": "assimilation_repulsion"}, {}),
+    "a rule of one's own": lambda made: ({**OPINIONS, "opinions.rule": named(lambda c: c["read"], "rule")}, {}),
     "no appeal": lambda made: ({"utility.sensitivity": 0.05, "utility.appeal_sigma": 0}, {}),
     "one block": lambda made: (
         {"network.kind": "stochastic_block", "network.blocks": 1, "posts.seeded.count": 2},

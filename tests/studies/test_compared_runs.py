@@ -14,6 +14,7 @@ from prism_mesa.api.comparison import compare
 from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.studies.comparison.pairs import sides_by_settings
+from prism_mesa.view.comparison.words import settings_lines
 
 
 @pytest.fixture(scope="module")
@@ -284,3 +285,31 @@ def test_tables_are_data_frames(runs):
     found = quick(runs["chronological", 1], runs["random", 1], why=False)
     assert all(isinstance(one, pd.DataFrame) for one in (found.settings, found.measures, found.rounds))
     assert list(found.measures["measure"]) == list(found.as_json()["measures"])
+
+
+def test_networks_that_move_are_compared_by_what_begins_and_ends_in_each_round(tmp_path, base):
+    rates = {f"network__rates__{name}": rate for name, rate in {"follow": 0.2, "unfollow": 0.2, "mute": 0.02}.items()}
+    live = {"network": {}, "network__mean_degree": 6, "network__dynamics": "live", **rates}
+    one = platform(tmp_path / "one", **live)
+    other = platform(tmp_path / "other", **live | {"network__rates__follow": 0.05})
+    found = compare(one, other, measures=["new_follows", "unfollows"], why=False)
+    table = {run: read_table(run, "follows", ["round", "event"]) for run in (one, other)}
+    counts = found.rounds.set_index(["column", "round"])
+    for column, event in {"new_follows": "follow", "unfollows": "unfollow", "mutes": "mute", "blocks": "block"}.items():
+        for round_ in range(3):
+            row = counts.loc[column, round_]
+            expected = [((rows["round"] == round_) & (rows["event"] == event)).sum() for rows in table.values()]
+            assert [row["base"], row["other"]] == expected
+    measured = found.measures.set_index("measure")
+    assert measured.loc["new_follows", "base"] > measured.loc["new_follows", "other"] > 0
+    assert measured.loc["unfollows", "base"] == (table[one]["event"] == "unfollow").sum()
+    titles = [axes.get_title("left") for axes in found.draw().axes]
+    assert {"new follows", "unfollows", "blocks"} <= set(titles)
+    with_fixed = compare(base, one, measures=["likes"], why=False)
+    assert "new_follows" not in set(with_fixed.rounds["column"])
+
+
+def test_what_an_intervention_sets_is_told_whole(base, tmp_path):
+    later = [{"at": 1, "set": {"feed.mode": "random"}}]
+    found = quick(base, platform(tmp_path / "later", feed__mode="chronological", seed=1, interventions=later))
+    assert "interventions: [] | [{'at': 1, 'set': {'feed.mode': 'random'}}]" in settings_lines(found)

@@ -11,7 +11,7 @@ from prism_mesa.reasoner.distilled import read_distilled
 from prism_mesa.runs.config import make_config
 from prism_mesa.runs.yaml_text import read_yaml
 from prism_mesa.social.model import SocialModel
-from prism_mesa.studies.measures.catalogue import MEASURES
+from prism_mesa.studies.measures.catalogue import find_measure
 from prism_mesa.studies.params import read_study
 from prism_mesa.studies.statistics.expectation import parse_expectation
 
@@ -33,9 +33,14 @@ def conditions(study, most=None):
         yield make_config(merged(nested(base), nested(values)))
 
 
-def test_there_are_these_seven():
+@pytest.fixture(autouse=True)
+def _beside_the_studies(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "configs" / "studies")  # as `prism study` does
+
+
+def test_there_are_these_eight():
     assert set(STUDIES) == {
-        *("media", "network_position", "feeds", "feed_switch", "who_decides", "robustness", "sensitivity"),
+        *("media", "network_position", "feeds", "feed_switch", "six_feeds", "who_decides", "robustness", "sensitivity"),
     }
 
 
@@ -45,7 +50,8 @@ def test_a_shipped_study_begins_with_what_it_found_and_names_what_there_is(name)
     found = [line for line in text.split("question:")[0].splitlines() if line]
     assert all(line.startswith("#") for line in found)
     assert len(" ".join(found)) > 300
-    assert set(study.measures) <= set(MEASURES)
+    for measure in study.measures:
+        find_measure(measure)
     for expected in study.expect:
         parse_expectation(expected, measures=study.measures, arms=list(study.arms), factors=study.vary)
 

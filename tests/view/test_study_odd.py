@@ -48,6 +48,14 @@ def test_a_network_that_moves_is_described_with_its_rates():
     assert "followed back" not in odd_of().text
 
 
+def test_opinions_are_told_of_where_they_move():
+    world = {"attributes": {"leaning": {"of": "agent", "range": [-1, 1]}}}
+    told = "leaning: each post that an agent engages with moves its reader by 0.02 of the distance"
+    found = odd_of(**world, opinions={"of": "leaning", "when": "engaged", "rate": 0.02}).text
+    assert f"{told} if that is at most 0.2 of the range (Deffuant et al. 2000); a post stands at its author's" in found
+    assert "each post that an agent" not in odd_of(**world).text
+
+
 def test_all_eleven_design_concepts_are_answered():
     text = odd_of().text
     places = [text.index(f"{concept}") for concept in CONCEPTS]

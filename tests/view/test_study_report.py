@@ -8,6 +8,7 @@ from read_reports import WHEN, Page, forms_of, read_markdown
 from study_results import ALL, HOSTILE, LONG, factorial, many, nothing_yet, sobol, two_arms
 
 from prism_mesa.runs.process import machine
+from prism_mesa.view.study.contents import meaning_of
 from prism_mesa.view.study.notebook import study_html
 from prism_mesa.view.study.report import write_report
 
@@ -281,3 +282,15 @@ def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):
     assert {"Differences", "Groups", "Pairs of groups", "Effects"} <= set(
         re.findall(r"<h3>([^<]+)</h3>", forms(factorial)[0])
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("follow_ei@leaning", "E-I index of follows by `leaning`: 1 all between sides, -1 all within"),
+        ("cross_cutting@leaning", r"impressions of what .* \(share\)$"),
+        ("my_module:cross@leaning", "^$"),
+    ],
+)
+def test_a_report_says_what_a_measure_by_an_attribute_is_of(name, told):
+    assert re.search(told, meaning_of(name))

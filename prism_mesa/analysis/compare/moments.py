@@ -45,6 +45,7 @@ TIMED: Final[Mapping[str, Timed]] = {
     "notes": Timed(5, "agent"),
     "ticks": Timed(6),
     "rounds": Timed(7, tick=inf),
+    "churn": Timed(8, "agent", tick=-1.0),  # as a round opens
     "decisions": Timed(0, nation="nation"),
     "reasoning": Timed(1, nation="agent_id"),
     "verdicts": Timed(2, nation="nation"),
@@ -93,6 +94,8 @@ def in_words(table: str, row: Row | None, columns: Sequence[str]) -> str:
             what = f"post {row.get('post')}, a {row.get('kind')} by agent {row.get('author')}"
             rest = [name for name in columns if name not in ("post", "kind", "author")]
             return f"{what}: {_values(row, rest)}" if rest else what
+        case "churn":
+            return f"{row.get('event')} as the round opens"
         case "decisions":
             return f'wants "{_short(row.get("action"))}": {row.get("outcome")}'
         case _:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from prism_mesa.analysis.compare.divergence import Divergence
 from prism_mesa.analysis.explain.economy import decision_lines
 from prism_mesa.analysis.explain.report import moment_lines
-from prism_mesa.analysis.explain.trace import Explanation, why
+from prism_mesa.analysis.explain.why import Explanation, why
 from prism_mesa.errors import PrismError, counted, in_command
 from prism_mesa.llm.text import NAME_CAP, plain
 from prism_mesa.runs.manifest import read_run

@@ -15,12 +15,15 @@ from prism_mesa.social.state.population import NO_POST
 _MOST: Final = 30
 """Decisions that are told, the last ones."""
 _TEXT: Final = 60
+_REPLIES: Final = "(in reply to: "
 _DID: Final = {
     "follow": "followed {}",
     "unfollow": "unfollowed {}",
     "mute": "muted {}",
     "block": "blocked {}",
     "report": "reported a post by {}",
+    "unmute": "took back that it muted {}",
+    "unblock": "took back that it blocked {}",
 }
 _WHY: Final = {
     "engaged": "it engaged with {post}, whose author it did not follow",
@@ -67,6 +70,9 @@ def _draw_and_chance(
     chance = getattr(rates, event)
     if why == "engaged":
         chance = min(1.0, chance * rates.engaged)
+    if event == "follow":
+        liking = model.odds.homophily.follows(model.population.attributes, np.array([agent]), np.array([other]))
+        chance *= float(np.max(liking))
     if event == "unfollow" and model.network.holds(np.array([other]), np.array([agent]))[0]:
         chance *= rates.reciprocal
     key = model.posts.key[model.posts.root[post]]
@@ -83,18 +89,22 @@ def follow_lines(model: SocialModel, row: int, decided: list[DecisionAboutOther]
         times = counted(len(found), "time")
         yield f"{whose} decided {times} about {'others' if own else 'it'}, which held from the next round on{more}:"
         for one in found[-_MOST:]:
-            who = "it" if own else _named(model, one.agent)
-            did = _DID[one.event].format(_named(model, one.other) if own else "it")
+            who = "it" if own else named(model, one.agent)
+            did = _DID[one.event].format(named(model, one.other) if own else "it")
             yield f"  round {one.round}: {who} {did}: {_why(model, one)}"
 
 
 def _why(model: SocialModel, one: DecisionAboutOther) -> str:
     post = model.post(one.post, one.agent) if one.post != NO_POST else None
-    text = "" if post is None else textwrap.shorten(plain(post.words or post.text, 400), _TEXT, placeholder=" ...")
-    passed = "" if post is None or post.kind != "reshare" else f", reshared by {_named(model, post.author)}"
-    said = _WHY[one.why].format(post=f'post {one.post} ("{text}"{passed})')
+    words = "" if post is None else plain(post.words or post.text, 400)
+    is_copied = words.startswith(_REPLIES) and words.endswith(")")
+    words = words.removeprefix(_REPLIES).removesuffix(")") if is_copied else words
+    text = f'{"in reply to " if is_copied else ""}"{textwrap.shorten(words, _TEXT, placeholder=" ...")}"'
+    passed = "" if post is None or post.kind != "reshare" else f", reshared by {named(model, post.author)}"
+    said = _WHY[one.why].format(post=f"post {one.post} ({text}{passed})")
     return said if np.isnan(one.draw) else f"{said} (its draw {one.draw:.3g} lay below {one.chance:g})"
 
 
-def _named(model: SocialModel, row: int) -> str:
+def named(model: SocialModel, row: int) -> str:
+    """Return what an agent is called, and its row."""
     return f"{plain(model.population.names[row], NAME_CAP)} (agent {row})"

@@ -10,8 +10,12 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from prism_mesa.analysis.explain.churn import turn_lines
+from prism_mesa.analysis.explain.feed import about_lines
 from prism_mesa.analysis.explain.follows import follow_lines
-from prism_mesa.analysis.explain.trace import ActivityByTool, Explanation, Move, RoundOfAgent, Thought, TracedAgent
+from prism_mesa.analysis.explain.opinions import opinion_lines
+from prism_mesa.analysis.explain.trace import ActivityByTool, Move, RoundOfAgent, Thought, TracedAgent
+from prism_mesa.analysis.explain.why import Explanation
 from prism_mesa.deliberation import ReasoningResult
 from prism_mesa.deliberation.conversation import thought_in_words
 from prism_mesa.domain import Post
@@ -33,6 +37,8 @@ _WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of 
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
 _WIDTH = 106
 _RAW_CAP = 2000
+_MOST_PASSED = 20
+"""Posts that are told of those that it scrolls past in a tick."""
 _MOST_TOLD = 700.0
 """Above that a log-ratio is none of an LLM's, and too large for a number."""
 
@@ -58,9 +64,16 @@ class Report:
 def report_lines(explanation: Explanation) -> Iterator[str]:
     """Yield who the agent is, what it did in the run, and one round in full."""
     yield from _agent(explanation)
-    if explanation.shown is not None:
+    if explanation.about is not None:
+        if (post := explanation.agent.model.post(explanation.about, explanation.agent.row)) is not None:
+            yield ""
+            yield f"{_post(post)} in the rounds in which it came online:"
+        yield from about_lines((r.round, r.told) for r in explanation.rounds)
+    elif explanation.shown is not None:
         yield ""
         yield from _round(explanation, explanation.shown)
+    elif explanation.agent.model.params.has_churn:
+        yield f"Round {explanation.agent.model.round}: it was not there."
 
 
 def _agent(explanation: Explanation) -> Iterator[str]:
@@ -76,6 +89,8 @@ def _agent(explanation: Explanation) -> Iterator[str]:
     for done, rounds in _engagements(explanation.rounds).items():
         times = Counter(rounds)
         yield f"  {done} in round {', '.join(f'{r} ({n} times)' if n > 1 else str(r) for r, n in times.items())}"
+    yield from turn_lines(who.model, who.turns, len(explanation.rounds))
+    yield from opinion_lines(who.model, who.row, who.moved)
     yield from follow_lines(who.model, who.row, who.decided)
 
 
@@ -107,12 +122,16 @@ def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
     yield from _posted(shown)
     posts = "1 post" if shown.feed == 1 else f"{shown.feed} posts"
     yield f"Round {shown.round}: it came online ({how}: it comes when the draw is below) and had {posts} in its feed."
+    if shown.feed and shown.told is not None:
+        yield f"  Its feed is {shown.told.how}."
     moves = list(shown.moves)
     for tick, passed in shown.passed:
         while moves and moves[0].tick < tick:
             yield from _move(explanation, moves.pop(0))
-        posts = "a post that is" if passed == 1 else f"{passed} posts that are"
+        posts = "a post that is" if len(passed) == 1 else f"{len(passed)} posts that are"
         yield f"  tick {tick}: it scrolls past {posts} worth less than {agent.low_threshold:.3f} to it"
+        told = {} if shown.told is None else shown.told.posts
+        yield from (f"      post {post}, {told[post]}" for post in passed[:_MOST_PASSED] if post in told)
     for move in moves:
         yield from _move(explanation, move)
     yield from _thoughts(agent, shown.thoughts)
@@ -135,7 +154,7 @@ def moment_lines(explanation: Explanation, tick: int) -> Iterator[str]:
     for at, passed in shown.passed:
         if at == tick:
             below = f"{explanation.agent.low_threshold:.3f}"
-            yield f"  tick {tick}: it scrolls past {passed} of its feed, worth less than {below} to it"
+            yield f"  tick {tick}: it scrolls past {len(passed)} of its feed, worth less than {below} to it"
     for move in shown.moves:
         if move.tick == tick:
             yield from _move(explanation, move)
@@ -167,6 +186,8 @@ def _move(explanation: Explanation, move: Move) -> Iterator[str]:
     goes = "stays" if move.target is None or move.target is move.state else f"-> {move.target.value}"
     yield f"  tick {move.tick}: {move.state.value} {goes}, on '{move.trigger}'{_meaning(move)}"
     drawn = move.trigger == "compose_done" and move.answer is None  # what was drawn is told where it was
+    if move.trigger == SEES_POST and move.told:
+        yield f"      In its feed: {move.told}."
     if move.trigger == SEES_POST and move.log_odds:
         yield f"      {_worth(explanation, move)}"
     guarded = [entry for entry in move.considered if entry[1] and not drawn]
@@ -215,7 +236,7 @@ def _worth(explanation: Explanation, move: Move) -> str:
 _COMPARED = {
     False: "Relevance is the similarity of a post's topics and its interests, 0 to 1.",
     True: "Utility is what a post is worth to it: its relevance (the similarity of topics and interests, 0 to 1), and "
-    "log-odds of appeal, age, closeness and mood, each with its weight.",
+    "log-odds of appeal, age, closeness, mood and being unlike, each with its weight.",
 }
 
 

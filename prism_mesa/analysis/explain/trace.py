@@ -5,25 +5,19 @@ run's folder is only read. `analysis.explain.report` puts it into words.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final, get_args
 
 import numpy as np
 
+from prism_mesa.analysis.explain.churn import Turn, turns_of
+from prism_mesa.analysis.explain.feed import ToldFeed, told_feed
 from prism_mesa.analysis.explain.follows import DecisionAboutOther, decisions_about
+from prism_mesa.analysis.explain.opinions import Influence, influences_on
 from prism_mesa.domain import ACTIONS, POST_KINDS, Post
-from prism_mesa.errors import DataError
-from prism_mesa.llm import AskedRow, Ledger, StoredAnswer
+from prism_mesa.llm import StoredAnswer
 from prism_mesa.reasoner import Answer, Question, Reasoner
-from prism_mesa.runs.archive import row_of
-from prism_mesa.runs.config import Config
-from prism_mesa.runs.manifest import RecordedRun, read_run
-from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.rounds import as_before
-from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.social.agent import SocialAgent
 from prism_mesa.social.behavior import SEES_POST
 from prism_mesa.social.content.activity import ActivityKind
@@ -50,6 +44,7 @@ class Move:
         action_draw: The draw by which the pending action was chosen, if COMPOSING was entered.
         words: What the agent says itself in a reply, or about what it reshares.
         log_odds: What a post that it reads has for it beside its relevance (`Platform.log_odds`).
+        told: Why that post stands where it does in its feed.
     """
 
     tick: int
@@ -67,6 +62,7 @@ class Move:
     action_draw: float = 0.0
     words: str = ""
     log_odds: dict[str, float] = field(default_factory=dict)
+    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -103,7 +99,8 @@ class RoundOfAgent:
     """What an agent did in one round, and what it thought while it wrote, where an LLM wrote.
 
     Attributes:
-        passed: Ticks in which it scrolled past posts, and how many these were.
+        passed: Ticks in which it scrolled past posts, and which these were.
+        told: Why its feed holds what it holds; None where it has none.
     """
 
     round: int
@@ -113,8 +110,9 @@ class RoundOfAgent:
     feed: int = 0
     posted: list[str] = field(default_factory=list)
     moves: list[Move] = field(default_factory=list)
-    passed: list[tuple[int, int]] = field(default_factory=list)
+    passed: list[tuple[int, list[int]]] = field(default_factory=list)
     thoughts: list[Thought] = field(default_factory=list)
+    told: ToldFeed | None = None
 
     @property
     def by_tool(self) -> list[ActivityByTool]:
@@ -129,19 +127,25 @@ class RoundOfAgent:
 
 
 class _Listener:
-    """A recorder that keeps what one agent thinks in a round, and what it and others decide about each other."""
+    """A recorder that keeps what an agent thinks, what moves it, what it and others decide, and when it comes."""
 
     def __init__(self, model: SocialModel, row: int) -> None:
         self.model, self.row = model, row
         self.heard: list[Thought] = []
         self.decided: list[DecisionAboutOther] = []
+        self.turns: list[Turn] = []
+        self.moved: list[Influence] = []
 
     def wants(self, table: str) -> bool:
-        return table in ("thoughts", "follows")
+        return table in ("thoughts", "follows", "churn", "influences")
 
     def write(self, table: str, columns: Mapping[str, Any]) -> None:
         if table == "follows":
             self.decided += decisions_about(self.model, self.row, columns)
+        if table == "churn":
+            self.turns += turns_of(self.model, self.row, columns)
+        if table == "influences":
+            self.moved += influences_on(self.row, columns)
         if table == "thoughts":
             own = np.flatnonzero(columns["agent"] == self.row)
             told = (columns[name][own].tolist() for name in ("tick", "action", "event", "text"))
@@ -149,20 +153,33 @@ class _Listener:
 
 
 class TracedAgent(SocialAgent):
-    """An agent that does what it would do anyway, and remembers why."""
+    """An agent that does what it would do anyway, and remembers why, and of a post why it was shown or not."""
 
-    def __init__(self, model: SocialModel, row: int) -> None:
+    def __init__(self, model: SocialModel, row: int, about: int | None = None) -> None:
+        self.about = about
         self.rounds: list[RoundOfAgent] = []
         self._now: Move | None = None
         super().__init__(model, row)
         self._listener = _Listener(model, row)
-        if model.writer is not None or model.params.network.dynamics == "live":
+        params = model.params
+        is_moving = params.network.dynamics == "live" or params.has_churn or params.opinions.of is not None
+        if model.writer is not None or is_moving:
             model.recorder = self._listener
 
     @property
     def decided(self) -> list[DecisionAboutOther]:
         """What it decided about others so far, and others about it."""
         return self._listener.decided
+
+    @property
+    def turns(self) -> list[Turn]:
+        """When it came to the platform and left it so far."""
+        return self._listener.turns
+
+    @property
+    def moved(self) -> list[Influence]:
+        """What has moved its opinion so far."""
+        return self._listener.moved
 
     def step(self) -> None:
         """Note the round on its first tick, then do the tick."""
@@ -172,12 +189,14 @@ class TracedAgent(SocialAgent):
             chance = float(chances_online(model.platform)[self.row])
             feed = int(model.population.n_feed[self.row])
             self.rounds.append(RoundOfAgent(model.round, draw, chance, self.state is not AgentState.IDLE, feed))
+            if self.rounds[-1].came_online:
+                self.rounds[-1].told = told_feed(model, self.row, self.about)
         read = int(model.population.n_read[self.row])
         before = len(self.rounds[-1].moves)
         super().step()
         stopped = any(move.trigger == SEES_POST for move in self.rounds[-1].moves[before:])
-        passed = int(model.population.n_read[self.row]) - read - stopped
-        if passed > 0:
+        passed = model.population.feed[self.row, read : int(model.population.n_read[self.row]) - stopped].tolist()
+        if passed:
             self.rounds[-1].passed.append((model.tick, passed))
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
@@ -189,6 +208,8 @@ class TracedAgent(SocialAgent):
         self._now = Move(model.tick, self.state, self.ticks_in_state, trigger, post, considered)
         if trigger == SEES_POST and post is not None:
             self._now.log_odds = model.platform.log_odds(self.row, post.post_id)
+            told = self.rounds[-1].told
+            self._now.told = "" if told is None else told.in_full.get(post.post_id, "")
         self._now.target = super().fire(trigger, context)
         if self._now.target is AgentState.COMPOSING:
             self._now.action = self.pending_action
@@ -226,94 +247,3 @@ class TracedAgent(SocialAgent):
         if isinstance(model.reasoner, Reasoner) and model.reasoner.store.shared is not None:
             self._now.stored = model.reasoner.store.shared.get(self._now.answer.key)
         return self._now.answer.choice
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """An agent of a run, and its rounds; `shown` is the one to be told in full.
-
-    Attributes:
-        decided_by: Who decided what was left open in the run.
-        asked: By the ledger's key, who got an answer in the run, in the order in which they were told.
-    """
-
-    agent: TracedAgent
-    decided_by: str
-    rounds: list[RoundOfAgent]
-    shown: RoundOfAgent | None
-    asked: Mapping[str, Sequence[AskedRow]] = field(default_factory=dict)
-
-
-@as_before()
-def why(
-    run_dir: str | Path,
-    agent: str,
-    round_: int | None = None,
-    *,
-    on_round: Callable[[int], None] | None = None,
-    trust: bool = False,
-) -> Explanation:
-    """Return what an agent of a run did, and why.
-
-    Args:
-        run_dir: The run's folder.
-        agent: The agent's row, id, or name.
-        round_: The round to tell; by default the last of those with most engagements after open choices, or by tools.
-        on_round: Called with the number of rounds repeated, after each.
-        trust: As for `replay`.
-
-    Raises:
-        DataError: If there is no such run, agent or round, the run cannot be repeated from its folder, or is not
-            trusted.
-        OracleError: If the ledger lacks an answer.
-    """
-    run_dir = Path(run_dir)
-    config = recorded_config(run_dir, trust=trust)
-    recorded = read_run(run_dir)
-    last = _last_round(recorded, config)
-    if round_ is not None and not 0 <= round_ <= last:
-        raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
-    with closing(SocialModel(config)) as model:
-        people = model.population
-        traced = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir))
-        for done in range((last if round_ is None else round_) + 1):
-            model.step()
-            traced.hear_itself()
-            if on_round is not None:
-                on_round(done + 1)
-    rounds = traced.rounds
-    shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
-    keys = {move.stored.key for move in (shown.moves if shown is not None else ()) if move.stored is not None}
-    return Explanation(traced, recorded.manifest.decided_by, rounds, shown, _asked_rows(recorded.folder, keys))
-
-
-def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
-    """Return who got each of some answers in a run."""
-    found: dict[str, list[AskedRow]] = {key: [] for key in keys}
-    if not found:
-        return found
-    with Ledger(run_dir / LEDGER, read_only=True) as ledger:
-        for row in ledger.asked():
-            if row.key in found:
-                found[row.key].append(row)
-    return found
-
-
-def _last_round(run: RecordedRun, config: Config) -> int:
-    """Return the last round that is known to have been completed; a run that was killed does not say."""
-    rounds = run.manifest.summary.rounds
-    if rounds is None and run.manifest.llm is not None:
-        with Ledger(run.folder / LEDGER, read_only=True) as ledger:
-            rounds = max((row.round for row in ledger.asked()), default=0)
-    if rounds == 0:
-        raise DataError(f"{run.folder}: no round of it was completed (status {run.state}){run.way_on}")
-    return min(rounds or config.rounds, config.rounds) - 1
-
-
-def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
-    def weight(r: RoundOfAgent) -> tuple[int, int, bool, int]:
-        open_choices = sum(move.answer is not None for move in r.moves)
-        sure, by_tool = min(len(r.engaged), open_choices), len(r.by_tool)
-        return sure + by_tool, len(r.engaged) + by_tool + open_choices + len(r.posted), r.came_online, r.round
-
-    return max(rounds, key=weight, default=None)

@@ -38,10 +38,10 @@ _TEXT_TOLD: Final = 120
 _DID: Final = {"post": "wrote", "like": "liked", "reply": "replied to", "reshare": "reshared"}
 
 
-def sampled(n_agents: int, n: int, streams: Streams) -> npt.NDArray[np.int64]:
-    """Return `n` different rows below `n_agents`, ascending, by keyed draws; all of them if there are no more."""
-    order = np.argsort(streams.bits("survey/sample", np.arange(n_agents)), kind="stable")
-    return np.sort(order[:n]).astype(np.int64)
+def sampled(users: npt.NDArray[np.bool_], n: int, streams: Streams) -> npt.NDArray[np.int64]:
+    """Return the rows of `n` different users, ascending, by keyed draws; all of them if there are no more."""
+    order = np.argsort(streams.bits("survey/sample", np.arange(len(users))), kind="stable")
+    return np.sort(order[users[order]][:n]).astype(np.int64)
 
 
 def survey_prompt(agent: AgentSnapshot, question: SurveyQuestion, intro: str, form: MultipleChoice | None) -> str:

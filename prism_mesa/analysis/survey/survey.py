@@ -169,7 +169,7 @@ class _Survey:
         self.watch, self.on_answers = watch, on_answers
         self.lettered = not associates(letters.client)
         self.streams = Streams(played.seed)
-        self.rows = sampled(records.n_agents, agents, self.streams)
+        self.rows = sampled(records.users, agents, self.streams)
         self.replies = [Replies(question, len(self.rows), self._firsts(question)) for question in asked.questions]
         self.table = table_of(self.replies, self.streams)
         self.done = 0
@@ -303,7 +303,7 @@ class _Survey:
         told |= {"error": ending["error"]} if "error" in ending else {}
         return told | {
             "agents": len(self.rows),
-            "of": self.records.n_agents,
+            "of": int(self.records.users.sum()),
             "at": self.at,
             "llm": self.asked.label,
             "note": self.asked.note,

@@ -1,19 +1,43 @@
-"""Ranking feeds with posts from outside the network, and with fewer of one author."""
+"""Ranking feeds with posts from outside the network, and with fewer of one author, or of one group."""
 
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel
-from prism_mesa.kernels.feeds.candidates import NOBODY, extra_of, n_extras, place_in_outbox
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.feeds.candidates import NOBODY, extra_of, is_hidden, n_extras, place_in_outbox
 from prism_mesa.kernels.feeds.outbox import BITS_33, LOWER, Outbox, place_of_root, writer_of
-from prism_mesa.kernels.feeds.scoring import GIVEN, Scoring, lowered, scored, sort_key
+from prism_mesa.kernels.feeds.scoring import DIVERSE, GIVEN, Scoring, lowered, scored, sort_key
 from prism_mesa.kernels.ordering import by_key, is_among
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
+type Keys = npt.NDArray[np.uint64]
 type Floats = npt.NDArray[np.float64]
+
+
+@part_of_kernels
+def _factor(before: Any, scoring: Scoring) -> Any:
+    """Return the factor of a score with so many better-ranked posts of the same author."""
+    if len(scoring.diversity) == 0:
+        return 1.0 / (1.0 + before)
+    return scoring.diversity[min(before, len(scoring.diversity) - 1)]
+
+
+@part_of_kernels
+def _lower_groups(key: Keys, score: Floats, order: Int64, n: Any, local: Int32, root: Int32, scoring: Scoring) -> None:
+    """Divide the score of each of ``order[:n]`` by 1 + how many better ones are by authors of roots of its group."""
+    ranked, places = np.empty(n, np.uint64), np.empty(n, np.int64)
+    for i in range(n):
+        ranked[i] = key[order[i]]
+    by_key(ranked, places, n)
+    met = np.zeros(scoring.n_groups, np.int64)
+    for i in range(n):
+        one = order[places[i]]
+        group = scoring.group[scoring.author[root[one]]]
+        key[one] = sort_key(lowered(score[one], 1.0 / (1.0 + met[group])), local[one])
+        met[group] += 1
 
 
 @kernel
@@ -68,7 +92,7 @@ def _best_diverse(
         if drawn == NOBODY:
             continue
         author = scoring.author[outbox.first + drawn]
-        if len(hidden_start) > 0 and is_among(hidden, hidden_start[reader], hidden_start[reader + 1], author):
+        if is_hidden(author, reader, hidden_start, hidden):
             continue
         place = place_in_outbox(drawn, author, outbox)
         local[n], root[n], writer[n] = drawn, np.int64(outbox.item[place] & LOWER), author
@@ -94,8 +118,10 @@ def _best_diverse(
         met[1, author] = turn + before + 1
         order[kept] = one
         kept += 1
-        factor = scoring.diversity[min(before, len(scoring.diversity) - 1)]
-        key[one] = sort_key(lowered(score[one], factor), local[one])
+        score[one] = lowered(score[one], _factor(before, scoring))
+        key[one] = sort_key(score[one], local[one])
+    if scoring.mode == DIVERSE and scoring.n_groups > 0:
+        _lower_groups(key, score, order, kept, local, root, scoring)
     final = np.empty(kept, np.uint64)
     for i in range(kept):
         final[i] = key[order[i]]

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.feeds.candidates import n_extras
+from prism_mesa.kernels.feeds.candidates import keep_newest, n_extras
 from prism_mesa.kernels.feeds.diverse import rank_diverse
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, place_of_root, writer_of
-from prism_mesa.kernels.feeds.scoring import CHRONOLOGICAL, X_ALGO, Scoring, score_block
+from prism_mesa.kernels.feeds.scoring import CHRONOLOGICAL, DIVERSE, X_ALGO, Scoring, score_block
 from prism_mesa.kernels.ordering import DIGITS, FEW, is_among, show
 
 type Int32 = npt.NDArray[np.int32]
@@ -191,7 +191,7 @@ def rank(
     n_roots = n_visible + len(old_roots)
     mark, turn = np.empty(0, np.int32), np.int64(1)
     more = n_extras(scoring)
-    is_diverse = mode == X_ALGO or more > 0
+    is_diverse = mode in (X_ALGO, DIVERSE) or more > 0
     met, met_turn = np.zeros((2, n_roots if is_diverse else 0), np.int64), np.int64(1)
     given_at = np.int64(0)
     ends, item_ends = np.empty(READERS, np.int64), np.empty(READERS, np.int64)
@@ -222,7 +222,11 @@ def rank(
                 w = writer_of(wrote, writers, authors[i])
                 begin[i] = start[w]
                 count[i] = start[w + 1] - begin[i]
-                total += count[i]
+            if scoring.followed >= 0:
+                total += keep_newest(begin, count, 0 if j == 0 else ends[j - 1], ends[j], outbox, scoring.followed)
+            else:
+                for i in range(0 if j == 0 else ends[j - 1], ends[j]):
+                    total += count[i]
             item_ends[j] = total
         for i in range(k):  # so that many reads are under way before the first is needed
             touched += np.int64(item[begin[i]])

@@ -15,25 +15,31 @@ type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
 type Floats = npt.NDArray[np.float64]
 
-RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO, GIVEN = range(5)
+RANDOM, CHRONOLOGICAL, PREFERENCE, X_ALGO, BRIDGING, DIVERSE, GIVEN = range(7)
 
 
 class Scoring(NamedTuple):
     """What posts are ranked by.
 
     Attributes:
-        mode: `RANDOM`, `CHRONOLOGICAL`, `PREFERENCE`, `X_ALGO`, or `GIVEN`.
+        mode: `RANDOM`, `CHRONOLOGICAL`, `PREFERENCE`, `X_ALGO`, `BRIDGING`, `DIVERSE`, or `GIVEN`.
         key: Of the draws of the feed's order (random), with round and tick mixed in.
         post_key: Keys of all posts.
         interests: Of all agents; `text_id` of all posts, `vectors` of all texts.
         unit_length: Similarity of two equal topic vectors.
+        followed: Most posts by those whom a reader follows, the newest; below 0: all.
         outsiders: Posts drawn from the whole platform for each reader; `outsider_key` of these draws.
         two_hops: Posts drawn for each reader from those whom somebody follows whom it follows; `two_hops_key` of these.
         trending: Local numbers of posts that all readers may be shown.
-        good: What of a visible post's score grows with relevance; `bad` what shrinks with it, one for all.
+        found: Local numbers of what a search for each topic finds, shape (topics, posts), `NOBODY` behind the last.
+        query: The topic that each agent searches for; below 0: none.
+        good: What of a visible post's score grows with relevance, or all of it (bridging); `bad` what shrinks with it,
+            one for all.
         factor: Of each visible post's score; below 0 the score is divided by it.
         outsider_factor: Of the score of a post by somebody who is not followed.
         diversity: Factor of the score with 0, 1, 2, ... better-ranked posts of its author; the last stands for more.
+            Nothing: the score is divided by 1, 2, 3, ...
+        group: The group that each agent is of, `n_groups` in all; nothing where there are none.
         author: Authors of all posts.
         given: Scores of all candidates, in the order of `candidates.list_candidates` (given), else nothing.
     """
@@ -45,16 +51,21 @@ class Scoring(NamedTuple):
     text_id: Int32
     vectors: npt.NDArray[np.int8]
     unit_length: float
+    followed: int
     outsiders: int
     outsider_key: np.uint64
     two_hops: int
     two_hops_key: np.uint64
     trending: Int32
+    found: Int32
+    query: npt.NDArray[np.int16]
     good: Floats
     bad: float
     factor: Floats
     outsider_factor: float
     diversity: Floats
+    group: npt.NDArray[np.int16]
+    n_groups: int
     author: Int32
     given: Floats
 
@@ -81,10 +92,14 @@ def scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scor
         return unit(mixed(mixed(scoring.key, scoring.post_key[post]), np.uint64(reader)))
     if scoring.mode == CHRONOLOGICAL:
         return 0.0
+    if scoring.mode == BRIDGING:
+        return np.float64(scoring.good[local])
     match = match_of(scoring.interests, scoring.vectors, reader, scoring.text_id[post])
     if scoring.mode == PREFERENCE:
         return np.float64(match)
     relevance = relevance_at(match, scoring.unit_length)
+    if scoring.mode == DIVERSE:
+        return relevance
     score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
     if is_outsider:
         score = lowered(score, scoring.outsider_factor)

@@ -5,6 +5,7 @@ nobody sees it before the next round, so a round stays free of order.
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 import numpy as np
@@ -20,7 +21,16 @@ from prism_mesa.social.content.notes import NOTE_CAP, recalled
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.effects import note_engagement, read_posts
 from prism_mesa.social.round.engagements import has_engaged
-from prism_mesa.social.round.follow_rules import BLOCK, FOLLOW, MUTE, REPORT, TOOL, UNFOLLOW
+from prism_mesa.social.round.follow_rules import (
+    BLOCK,
+    FOLLOW,
+    MUTE,
+    REPORT,
+    TOOL,
+    UNBLOCK,
+    UNFOLLOW,
+    UNMUTE,
+)
 from prism_mesa.social.round.follows import note_decision, other_row
 from prism_mesa.social.state.population import NO_POST, Rows
 
@@ -51,12 +61,15 @@ class PlatformTools:
         looks = (self.read_thread, self.look_at_profile, self.search_posts, self.recall, self.remember)
         activities = (self.read_feed, self.like, self.reply, self.reshare, self.post) if acts else ()
         is_live = self.platform.params.network.dynamics == "live"
-        about_others = (self.follow, self.unfollow, self.mute, self.block, self.report) if acts and is_live else ()
+        about_others = self._about_others() if acts and is_live else ()
         return ToolRegistry(
             (*looks, *activities, *about_others),
             timeout_s=None,
             result_cap=self.platform.params.deliberation.result_chars,
         )
+
+    def _about_others(self) -> tuple[Callable[..., str], ...]:
+        return self.follow, self.unfollow, self.mute, self.unmute, self.block, self.unblock, self.report
 
     def read_feed(self) -> str:
         """Read all posts that your feed shows in this round."""
@@ -77,7 +90,8 @@ class PlatformTools:
         above = [int(posts.parent[post])] if posts.parent[post] != NO_POST else []
         recent = self._recent()
         below = recent[posts.parent[recent] == post]
-        return "\n".join(described(self.platform, [*above, post, *below[-FOUND:].tolist()]))
+        thread = np.array([*above, post, *below[-FOUND:].tolist()])
+        return "\n".join(self._described(thread, looked_at=int(posts.author[post])))
 
     def look_at_profile(self, agent: int) -> str:
         """Look at another user: name, interests, followers, what they posted last.
@@ -88,13 +102,15 @@ class PlatformTools:
         platform = self.platform
         if not 0 <= agent < len(platform.population) or not platform.population.present[agent]:
             raise AgentError(f"there is no user {agent} (users: 0 .. {len(platform.population) - 1})")
+        if platform.relations.are_apart(np.array([self.row]), np.array([agent]))[0]:
+            return f"You see nothing of agent {agent}: a block stands between the two of you."
         recent = self._recent()
         own = recent[platform.posts.author[recent] == agent]
         name = quoted(platform.population.names[agent], NAME_SHOWN)
         [interests] = platform.topics.words_of(platform.population.interests[[agent]])
         likes = quoted(", ".join(interests), TEXT_SHOWN)
         head = f"{name} (agent {agent}) likes {likes}; {platform.network.n_followers[agent]} followers."
-        return "\n".join([head, *described(platform, own[-FOUND:].tolist())])
+        return "\n".join([head, *self._described(own[-FOUND:], looked_at=agent)])
 
     def search_posts(self, words: str) -> str:
         """Search the posts of the last rounds for what is nearest to some words.
@@ -217,6 +233,22 @@ class PlatformTools:
         """
         return self._decide(agent, BLOCK, "You have blocked agent {}.", "you have blocked agent {} already")
 
+    def unmute(self, agent: int) -> str:
+        """Take back that you muted another user.
+
+        Args:
+            agent: The number of the user.
+        """
+        return self._decide(agent, UNMUTE, "You have muted agent {} no more.", "you have not muted agent {}")
+
+    def unblock(self, agent: int) -> str:
+        """Take back that you blocked another user: you may see each other again; follows do not come back.
+
+        Args:
+            agent: The number of the user.
+        """
+        return self._decide(agent, UNBLOCK, "You have blocked agent {} no more.", "you have not blocked agent {}")
+
     def report(self, post: int) -> str:
         """Report a post of your feed to the platform.
 
@@ -246,6 +278,22 @@ class PlatformTools:
         posts, hides = self.platform.posts, self.platform.relations.hides
         row = np.full(len(ids), self.row)
         return ids[~(hides(row, posts.author[ids]) | hides(row, posts.author[posts.root[ids]]))]
+
+    def _described(self, ids: Rows, *, looked_at: int) -> list[str]:
+        """Return posts, a line each; of those by others whom it has muted, or a block keeps away, only that.
+
+        Who is `looked_at` is shown on purpose, muted or not.
+        """
+        posts, relations, row = self.platform.posts, self.platform.relations, np.full(len(ids), self.row)
+        writers = (posts.author[ids], posts.author[posts.root[ids]])
+        apart = np.logical_or.reduce([relations.are_apart(row, writer) for writer in writers])
+        muted = np.logical_or.reduce([relations.hides(row, writer) & (writer != looked_at) for writer in writers])
+        shown = ids[~(apart | muted)].tolist()
+        lines = dict(zip(shown, described(self.platform, shown), strict=True))
+        for post, is_apart in zip(ids[apart | muted].tolist(), apart[apart | muted].tolist(), strict=True):
+            why = "a block stands between you and its author" if is_apart else "you have muted its author"
+            lines[post] = f"post {post} is not shown: {why}"
+        return [lines[post] for post in ids.tolist()]
 
     def _feed(self) -> list[int]:
         population = self.platform.population

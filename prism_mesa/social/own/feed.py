@@ -1,12 +1,13 @@
 """Feeds of a user's own: an expression over `F`, or a function over columns, that gives each candidate a score."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.errors import ConfigError, did_you_mean, shortened
 from prism_mesa.social.own.objects import load_object
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.state.posts import COUNTED
@@ -50,11 +51,14 @@ class OwnFeed:
 
     def __init__(self, where: str, declared: Attributes) -> None:
         self._where, self._fields = f"{KEY}: {where}", readable(declared)
-        scorer, _ = load_object(KEY, where, "my_module:score")
+        scorer, there = load_object(KEY, where, "my_module:score")
+        _, _, own_name = where.partition(":")
         self._asked_for = 0
         if isinstance(scorer, Expression):
             for name in sorted(scorer.fields - set(self._fields)):
                 raise ConfigError(f"{self._where}: {name} cannot be read.{near_field(name, self._fields)}")
+        elif scorer is None:
+            raise ConfigError(f"{self._where}: the module has no {own_name!r}.{did_you_mean(own_name, there)}")
         elif not callable(scorer):
             raise ConfigError(f"{self._where}: is neither a function nor an expression over F")
         self._scorer: Expression | Callable[[Columns], object] = scorer
@@ -86,16 +90,27 @@ class OwnFeed:
                     )
         return found
 
+    def read(self, agents: Held, candidates: Held) -> Columns:
+        """Return the columns that it reads of candidates, by dotted name: of a function those that it asks for."""
+        columns = Columns(columns_by_name(self._fields, agents, candidates))
+        if not isinstance(self._scorer, Expression):
+            self._scorer(columns)
+        names = self._scorer.fields if isinstance(self._scorer, Expression) else columns.read
+        return Columns({name: partial(columns.__getitem__, name) for name in sorted(names)})
+
     def _asked(self, agents: Held, candidates: Held, n: int) -> Floats:
         try:
             if isinstance(self._scorer, Expression):
                 with np.errstate(all="ignore"):
                     given = self._scorer.function(Reader(agents), Reader(candidates))
             else:
-                given = self._scorer(self._columns(agents, candidates))
+                given = self._scorer(Columns(columns_by_name(self._fields, agents, candidates)))
         except Exception as error:  # code of a user's own may fail in any way
             at = line_of(error)
             said = f"raised {type(error).__name__}: {' '.join(str(error).split())}{at and f' ({at})'}"
+            missing = str(error.args[0]) if isinstance(error, KeyError) and error.args else ""
+            if missing.startswith(("agent.", "post.")) and missing not in self._fields:
+                said = f"{missing} cannot be read{at and f' ({at})'}.{near_field(missing, self._fields)}"
             raise ConfigError(shortened(f"{self._where}: {said}", 400)) from error
         return self._checked(given, n)
 
@@ -115,15 +130,16 @@ class OwnFeed:
             raise ConfigError(f"{self._where}: gave {bad:g}: a score has to be a finite number, at most {MOST:g}")
         return scores
 
-    def _columns(self, agents: Held, candidates: Held) -> Columns:
-        """Return columns by dotted name, as arrays of numbers, truth values and texts."""
 
-        def made(name: str) -> Callable[[], Any]:
-            of, _, field = name.partition(".")
-            columns = agents if of == "agent" else candidates
-            return lambda: _plain(columns.column(field))
+def columns_by_name(names: Iterable[str], agents: Held, candidates: Held) -> dict[str, Callable[[], Any]]:
+    """Return what gives columns by dotted name, as arrays of numbers, truth values and texts, when it is asked for."""
 
-        return Columns({name: made(name) for name in self._fields})
+    def made(name: str) -> Callable[[], Any]:
+        of, _, field = name.partition(".")
+        columns = agents if of == "agent" else candidates
+        return lambda: _plain(columns.column(field))
+
+    return {name: made(name) for name in names}
 
 
 def _plain(column: Any) -> npt.NDArray[Any]:

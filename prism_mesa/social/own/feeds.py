@@ -6,10 +6,11 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.errors import ConfigError
+from prism_mesa.errors import ConfigError, did_you_mean
 from prism_mesa.social.own.feed import OwnFeed, readable
 from prism_mesa.social.params import FeedParams, SocialParams
-from prism_mesa.social.state.attributes import Attributes
+from prism_mesa.social.state.attributes import Attribute, Attributes
+from prism_mesa.social.state.groups import MOST_GROUPS, n_groups
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import Columns, Expression, column_values, expression_of
 from prism_mesa.statechart.checks import near_field
@@ -41,6 +42,10 @@ class Feeds:
             self._own(mode)  # so that one which cannot be used is no surprise in its round
         self._holding = {place: one for place, one in enumerate(configured.interventions) if one.holds_in(round_)}
         self._feed(())
+        named_here = {one.set["feed.attribute"] for one in configured.interventions if "feed.attribute" in one.set}
+        for name in {configured.feed.attribute, *named_here}:
+            self._grouping(name)
+        self._attribute = self._grouping(params.feed.attribute)
 
     def of(self, rows: Rows, agents: Columns) -> Iterator[tuple[Rows, FeedParams, OwnFeed | None]]:
         """Yield agents of `rows` who have the same feed, with it; `agents` are their columns."""
@@ -53,6 +58,36 @@ class Feeds:
             groups = [part for part in split if len(part[0])]
         for of, which in groups:
             yield rows[of], *self._feed(which)
+
+    @property
+    def n_groups(self) -> int:
+        """How many groups of agents there are by which feeds go; 0: none."""
+        return 0 if self._attribute is None else n_groups(self._attribute)
+
+    def is_bridging(self, round_: int) -> bool:
+        """Return whether a bridging feed has begun by a round: what is read before it counts for none."""
+        begun = [str(one.set.get("feed.mode", "")) for one in self._configured.interventions if one.at <= round_]
+        return "bridging" in (self._configured.feed.mode, *begun)
+
+    def _grouping(self, name: str | None) -> Attribute | None:
+        """Return the attribute of a name, by whose groups feeds go.
+
+        Raises:
+            ConfigError: If agents do not have it, or it makes too many groups.
+        """
+        known = self._declared.agents
+        if name is None:
+            return None
+        if name not in known:
+            have = ", ".join(known) or "none is declared (attributes)"
+            raise ConfigError(
+                f"feed.attribute: {name!r} is no attribute of agents ({have}).{did_you_mean(name, known)}"
+            )
+        if n_groups(known[name]) > MOST_GROUPS:
+            raise ConfigError(
+                f"feed.attribute: {name} has {n_groups(known[name])} values; feeds go by {MOST_GROUPS} groups at most"
+            )
+        return known[name]
 
     def named(self, place: int, agents: Columns, n: int) -> npt.NDArray[np.bool_]:
         """Return whether an intervention that names agents, by its place, names each of `n`; these are their columns.

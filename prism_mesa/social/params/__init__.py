@@ -1,9 +1,11 @@
 """The parameters of the social platform, with defaults, units and sources."""
 
-from prism_mesa.social.params.agents import AgentsParams
-from prism_mesa.social.params.feed import FEED_MODES, CandidateParams, FeedParams, XAlgoParams
+from prism_mesa.social.params.agents import AgentsParams, HomophilyParams
+from prism_mesa.social.params.churn import ChurnParams
+from prism_mesa.social.params.feed import FEED_MODES, CandidateParams, FeedParams, SlotParams, XAlgoParams
 from prism_mesa.social.params.interventions import CHANGEABLE, InterventionParams
 from prism_mesa.social.params.network import NetworkParams, NetworkRatesParams
+from prism_mesa.social.params.opinions import OpinionsParams
 from prism_mesa.social.params.platform import SocialParams
 from prism_mesa.social.params.posts import PostsParams, SeededParams
 from prism_mesa.social.params.utility import UtilityParams
@@ -14,15 +16,19 @@ __all__ = [
     "FEED_MODES",
     "AgentsParams",
     "CandidateParams",
+    "ChurnParams",
     "ClockParams",
     "FeedParams",
     "FilesParams",
+    "HomophilyParams",
     "InterventionParams",
     "NetworkParams",
     "NetworkRatesParams",
+    "OpinionsParams",
     "PostsParams",
     "RecordsParams",
     "SeededParams",
+    "SlotParams",
     "SocialParams",
     "UtilityParams",
     "XAlgoParams",

@@ -7,6 +7,7 @@ from typing import Final, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.params import Params
+from prism_mesa.social.params.churn import ChurnParams
 from prism_mesa.social.params.feed import MOST_POSTS
 
 DEFAULT_HOURS: Final = (
@@ -14,6 +15,31 @@ DEFAULT_HOURS: Final = (
     1.868, 1.793, 1.924, 1.915, 1.92, 1.744, 1.386, 1.071, 0.871, 0.718, 0.74, 0.52,
 )  # fmt: skip
 """Three quarters the hours of 179,974 tweets by 525 members of the US Congress (Eastern Time), a quarter flat."""
+
+
+class HomophilyParams(Params):
+    """How much less agents engage with and follow those who are unlike them.
+
+    Two agents are unlike by 0 to 1: by how far their numbers are apart, as a part of the range; other values are alike
+    (0) or not (1).
+    """
+
+    by: str | None = Field(None, description="attribute of agents by which they are alike; null: nothing goes by that")
+    engaging: float = Field(
+        1.1,
+        ge=-20,
+        le=20,
+        description="log-odds of engaging that a post has less if who wrote it is unlike the reader by 1; below 0 more "
+        "(assumed, as following)",
+    )
+    following: float = Field(
+        1.1,
+        ge=0,
+        le=20,
+        description="what the logarithm of the probability of following is lower for one who is unlike by 1, by all "
+        "rules of network.rates (co-partisans follow back about 3 times as often: Mosleh et al. 2021, "
+        "doi:10.1073/pnas.2022761118)",
+    )
 
 
 class AgentsParams(Params):
@@ -82,6 +108,8 @@ class AgentsParams(Params):
         1.9, ge=0, le=3, description="spread of the shares between agents (lognormal sigma)"
     )
     profiles: str | None = Field(None, description="file with agents' own profiles (CSV, .gz, Parquet)")
+    homophily: HomophilyParams = Field(default_factory=HomophilyParams)
+    churn: ChurnParams = Field(default_factory=ChurnParams)
 
     @field_validator("hours", mode="before")
     @classmethod

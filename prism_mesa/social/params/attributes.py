@@ -9,6 +9,9 @@ from pydantic import Field, StrictBool, StrictFloat, StrictInt, StrictStr, model
 
 from prism_mesa.params import Params
 
+COMMUNITY: Final = "community"
+"""What an attribute of agents can inherit from."""
+
 MOST_VALUES = 1000
 """Values that an attribute can be declared with."""
 
@@ -42,7 +45,11 @@ class AttributeParams(Params):
     column: str | None = Field(
         None, min_length=1, description="column with the values: of agents.profiles for agents, of posts.file for posts"
     )
-    inherits: str | None = Field(None, description="post: the attribute of its author that it takes")
+    inherits: str | None = Field(
+        None,
+        description="post: the attribute of its author that it takes; agent: community, its block "
+        "(network.kind=stochastic_block), over which the values are spread in their order",
+    )
     noise: float = Field(
         0.0,
         ge=0,
@@ -63,9 +70,10 @@ class AttributeParams(Params):
         what = f"one of {kinds}" if self.values else "{:g} to {:g}".format(*self.range or (0.0, 0.0))
         noise = f", with noise of {self.noise:g}" if self.noise else ""
         drawn = f"drawn, normal around {self.mean:g} ({self.sd:g})" if self.sd and self.mean is not None else "drawn"
+        whose = "its" if self.of == "agent" else "its author's"
         sources = {
             self.column: f"from the column {self.column}, {drawn} where it is blank",
-            self.inherits: f"its author's {self.inherits}{noise}",
+            self.inherits: f"{whose} {self.inherits}{noise}",
             self.function: f"worked out by {self.function}",
         }
         return f"{what}; {next((told for given, told in sources.items() if given is not None), drawn)}"
@@ -77,8 +85,10 @@ class AttributeParams(Params):
         sources = [key for key in ("column", "inherits", "function") if getattr(self, key) is not None]
         if len(sources) > 1:
             raise ValueError(f"{' and '.join(sources)}: give one of them; without any the values are drawn")
-        if self.inherits is not None and self.of == "agent":
-            raise ValueError("inherits: an agent has no author to inherit from; it is for attributes of posts")
+        if self.of == "agent" and self.inherits not in (None, COMMUNITY):
+            raise ValueError(f"inherits: an agent has no author; it can inherit from its {COMMUNITY} alone")
+        if self.of == "agent" and self.inherits is not None and self.sd is not None:
+            raise ValueError("mean, sd: nothing normal is drawn where communities give the numbers")
         if self.noise and self.inherits is None:
             raise ValueError("noise: there is nothing that it could be added to without inherits")
         if self.function is not None and (self.share or self.sd is not None):
@@ -136,7 +146,7 @@ def check_attributes(given: Mapping[str, AttributeParams]) -> None:
     for name, own in given.items():
         if not name.isidentifier() or iskeyword(name) or name.startswith("_") or not name.isascii():
             raise ValueError(f"attributes: {name!r:.60} is no name (letters, digits and _, a letter first)")
-        if own.inherits is None:
+        if own.inherits is None or own.of == "agent":
             continue
         source = given.get(own.inherits)
         if source is None or source.of != "agent":

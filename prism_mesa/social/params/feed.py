@@ -1,8 +1,8 @@
 """What an agent is shown: parameters."""
 
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params
@@ -65,18 +65,33 @@ class X2026Params(XAlgoParams):
 
 
 X_2026_08: Final = X2026Params()
-FEED_MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "x_algo")
+FEED_MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "bridging", "diverse", "x_algo")
 """Rankings that come with PRISM; the last is another name of `x_2023`."""
 
 
 class CandidateParams(Params):
-    """What a feed is made of, beside the posts of followed agents: most posts of each kind for an agent in a round."""
+    """What a feed is made of: most posts of each kind for an agent in a round."""
 
+    followed: int | None = Field(None, ge=0, le=1_000_000, description="newest posts of followed agents; null: all")
     out_of_network: int = Field(0, ge=0, le=1000, description="posts drawn from the whole platform")
     two_hops: int = Field(0, ge=0, le=1000, description="posts drawn from agents whom followed agents follow")
     trending: int = Field(
         0, ge=0, le=1000, description="the posts with the highest velocity on the platform, the same for all"
     )
+    search: int = Field(
+        0,
+        ge=0,
+        le=1000,
+        description="what a search for a topic finds: each round one of the three nearest to interests",
+    )
+
+
+class SlotParams(Params):
+    """Places of a feed that are taken in any order of it: first by what is trending, then by what a search finds."""
+
+    trending: int = Field(0, ge=0, le=100, description="places for what is trending")
+    search: int = Field(0, ge=0, le=100, description="places for what a search finds")
+    every: int = Field(5, ge=1, le=1000, description="each so many-th place is one, and those behind the last post are")
 
 
 class FeedParams(Params):
@@ -84,8 +99,11 @@ class FeedParams(Params):
 
     mode: str = Field(
         "chronological",
-        description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, or "
-        "module:object, a function or an expression over F of your own",
+        description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, "
+        "bridging, diverse, or module:object, a function or an expression over F of your own",
+    )
+    attribute: str | None = Field(
+        None, min_length=1, description="attribute of agents by whose groups modes bridging and diverse go"
     )
     size: int = Field(300, ge=1, le=MOST_POSTS, description="most posts in a feed")
     glances: int = Field(
@@ -97,9 +115,8 @@ class FeedParams(Params):
     )
     window: int = Field(20, ge=1, le=1000, description="rounds for which a post can be shown")
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
-    candidates: CandidateParams = Field(
-        default_factory=CandidateParams, description="what feeds are made of beside posts of followed agents"
-    )
+    candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
+    slots: SlotParams = Field(default_factory=SlotParams, description="places that are taken in any order of a feed")
     x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_2023")
 
     @field_validator("mode")
@@ -110,6 +127,12 @@ class FeedParams(Params):
             allowed, near = ", ".join(map(repr, FEED_MODES)), did_you_mean(mode, FEED_MODES)
             raise ValueError(f"Input should be {allowed}, or module:object of your own{near and f'.{near}'}")
         return mode
+
+    @model_validator(mode="after")
+    def _has_groups(self) -> Self:
+        if self.mode == "bridging" and self.attribute is None:
+            raise ValueError("mode: bridging goes by the groups of an attribute of agents: name it (feed.attribute)")
+        return self
 
     @property
     def ranking(self) -> str:

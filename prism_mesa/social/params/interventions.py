@@ -7,6 +7,8 @@ from pydantic import Field, field_validator, model_validator
 
 from prism_mesa.errors import did_you_mean
 from prism_mesa.params import Params, leaves
+from prism_mesa.social.params.agents import HomophilyParams
+from prism_mesa.social.params.churn import ChurnParams
 from prism_mesa.social.params.feed import FeedParams
 from prism_mesa.social.params.network import NetworkRatesParams
 from prism_mesa.social.params.utility import UtilityParams
@@ -19,11 +21,15 @@ CHANGEABLE: Final = (
     *(f"feed.{key}" for key, _ in leaves(FeedParams) if key not in _ARRAYS_DEPEND),
     *(f"utility.{key}" for key, _ in leaves(UtilityParams)),
     *(f"network.rates.{key}" for key, _ in leaves(NetworkRatesParams)),
+    *(f"opinions.{key}" for key in ("when", "rate", "confidence", "repulsion")),
     *(f"agents.{key}" for key in ("band", "persistence", "hours", "session", "session_sigma")),
+    *(f"agents.homophily.{key}" for key, _ in leaves(HomophilyParams)),
+    *(f"agents.churn.{key}" for key, _ in leaves(ChurnParams) if key != "waiting"),
 )
 """Keys that can change in a run: all others make the world that it begins with, or say who decides."""
 
-OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key != "feed.glances")
+_OF_ALL: Final = ("feed.glances", "feed.attribute")
+OF_SOME: Final = tuple(key for key in CHANGEABLE if key.startswith("feed.") and key not in _OF_ALL)
 """Keys that can change for some agents alone."""
 
 
@@ -67,7 +73,8 @@ class InterventionParams(Params):
     def _can_change(cls, given: dict[str, Any]) -> dict[str, Any]:
         for key in given:
             if key not in CHANGEABLE:
-                what = "feed.*, utility.*, network.rates.*, agents.band, .persistence, .hours, .session, .session_sigma"
+                what = "feed.*, utility.*, network.rates.*, agents.homophily.*, .band, .persistence, .hours, .session, "
+                what += ".session_sigma, .churn.*, opinions.when, .rate, .confidence, .repulsion"
                 raise ValueError(f"{key} cannot change in a run ({what} can).{did_you_mean(key, CHANGEABLE)}")
         return given
 
@@ -85,7 +92,9 @@ class InterventionParams(Params):
             raise ValueError(f"until={self.until} is not after at={self.at}")
         for key in self.set if self.agents is not None else ():
             if key not in OF_SOME:
-                raise ValueError(f"{key} cannot change for some agents alone (feed.* can, but for feed.glances)")
+                raise ValueError(
+                    f"{key} cannot change for some agents alone (feed.* can, but for {' and '.join(_OF_ALL)})"
+                )
         return self
 
 

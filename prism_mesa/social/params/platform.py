@@ -14,6 +14,7 @@ from prism_mesa.social.params.attributes import AttributeParams, check_attribute
 from prism_mesa.social.params.feed import FeedParams
 from prism_mesa.social.params.interventions import InterventionParams
 from prism_mesa.social.params.network import NetworkParams
+from prism_mesa.social.params.opinions import OpinionsParams, check_opinions
 from prism_mesa.social.params.posts import PostsParams
 from prism_mesa.social.params.utility import UtilityParams
 from prism_mesa.social.params.world import ClockParams, FilesParams, RecordsParams
@@ -56,11 +57,22 @@ class SocialParams(Params):
         description="columns of your own, of agents and of posts: name: {of: agent or post, values: [...] or range: "
         "[low, high], ...}",
     )
+    opinions: OpinionsParams = Field(default_factory=OpinionsParams)
     interventions: tuple[InterventionParams, ...] = Field(
         (),
         max_length=1000,
         description="settings that change in the run, in order: {at: ROUND, until: ROUND, set: {key: value}}",
     )
+
+    @property
+    def has_churn(self) -> bool:
+        """Whether agents may come or go of themselves in any round."""
+        return self.agents.churn.waiting > 0 or self.has_leavers
+
+    @property
+    def has_leavers(self) -> bool:
+        """Whether agents may leave of themselves in any round."""
+        return self.agents.churn.leave > 0 or any(one.set.get(_LEAVE, 0) for one in self.interventions)
 
     def at(self, round_: int) -> Self:
         """Return the parameters as they hold in a round for all agents: with what interventions set then."""
@@ -77,10 +89,20 @@ class SocialParams(Params):
     @model_validator(mode="after")
     def _attributes_can_be(self) -> Self:
         check_attributes(self.attributes)
+        by, known = self.agents.homophily.by, [name for name, own in self.attributes.items() if own.of == "agent"]
+        if by is not None and by not in known:
+            have = ", ".join(known) or "none"
+            raise ValueError(f"agents.homophily.by: {by!r:.60} is no attribute of agents ({have})")
+        check_opinions(self.opinions, self.attributes)
         for name, own in self.attributes.items():
             key, file = (
                 ("agents.profiles", self.agents.profiles) if own.of == "agent" else ("posts.file", self.posts.file)
             )
+            if own.of == "agent" and own.inherits is not None and self.network.kind != "stochastic_block":
+                raise ValueError(
+                    f"attributes: {name}.inherits: {own.inherits}: agents have one with network.kind=stochastic_block "
+                    f"alone, not {self.network.kind}"
+                )
             if own.column is not None and file is None:
                 raise ValueError(
                     f"attributes: {name}.column: {key} names no file that could have a column {own.column!r}"
@@ -98,18 +120,33 @@ class SocialParams(Params):
                 raise ValueError(f"{where}: until={one.until} is after the last round ({self.rounds - 1})")
             if place and one.at < self.interventions[place - 1].at:
                 raise ValueError(f"{where}: at={one.at} comes before the round of the one before: give them in order")
-            try:
-                changed = self.at(one.at)
-                changed = changed.changed_by(one.set) if one.agents else changed
-            except ValidationError as error:
-                fault = error.errors()[0]
-                key = ".".join(map(str, fault["loc"]))
-                raise ValueError(f"{where}: {key}: {fault['msg']}, not {shown(fault['input'])}") from None
+            changed = self._under(place, one.at)
             if (changed.utility.sensitivity > 0) != had_odds:
                 raise ValueError(
                     f"{where}: utility.sensitivity cannot go from or to 0: posts are drawn with it or without"
                 )
+            if one.until is not None and one.until < self.rounds:
+                self._under(place, one.until)
         return self
+
+    def _under(self, place: int, round_: int) -> Self:
+        """Return the parameters in the round in which an intervention, by its place, begins or ends, for all it names.
+
+        Raises:
+            ValueError: If what holds then for all, or for the agents of one intervention, does not go together.
+        """
+        own = self.interventions[place]
+        holding = [one for one in self.interventions if one.agents is not None and one.holds_in(round_)]
+        try:
+            changed = self.at(round_)
+            named = {id(one): changed.changed_by(one.set) for one in holding}
+        except ValidationError as error:
+            fault = error.errors()[0]
+            key, ends = ".".join(map(str, fault["loc"])), f"until={round_}: " if round_ == own.until else ""
+            said, given = fault["msg"].removeprefix("Value error, "), fault["input"]
+            said += "" if isinstance(given, Mapping) else f", not {shown(given)}"
+            raise ValueError(f"interventions: {place}: {ends}{key}: {said}") from None
+        return named.get(id(own), changed)
 
     @model_validator(mode="after")
     def _seeded_posts_have_a_round(self) -> Self:
@@ -140,3 +177,4 @@ class SocialParams(Params):
 
 
 _MOST_TICKS: Final = 2**31
+_LEAVE: Final = "agents.churn.leave"

@@ -35,7 +35,8 @@ def collect(platform: Platform) -> dict[str, float]:
     if platform.recorder is not None and platform.records("ticks"):
         ticks = {"round": np.full(len(counts), platform.round), "tick": np.arange(1, len(counts) + 1)}
         platform.recorder.write("ticks", ticks | {name: counts[:, i] for i, name in enumerate(TICK_FIELDS)})
-    return row | platform.outcomes.row(platform.totals)
+    there = {"there": int(platform.counts["there"])}
+    return row | there | platform.outcomes.row(platform.totals, platform.population.has_joined)
 
 
 def record_moves(platform: Platform) -> None:

@@ -12,6 +12,8 @@ of k comes about is 1 - (1 - p)**k.
 - follow back: whoever has a new follower since the last round draws once (`network.rates.follow_back`).
 - triads: who read something draws a followee, and one of its followees (`network.rates.triad`).
 
+Of all that begins a follow the chance is lower for an other who is unlike the agent (`agents.homophily`).
+
 Agents that have left, and those of whom the reader sees nothing, are no others. Most draws fail: they are made before
 anything else is looked at, in `kernels.ties`, so that the rest is done for few.
 """
@@ -21,6 +23,7 @@ from math import ceil
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.domain import FOLLOW_EVENTS, FOLLOW_REASONS
 from prism_mesa.kernels.ties import drawn_below
@@ -30,10 +33,11 @@ from prism_mesa.social.state.network import Int32s
 from prism_mesa.social.state.population import NO_POST, Rows
 from prism_mesa.social.state.relations import Keys, Mask, among, pair_keys, pairs_of
 
-FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT = range(len(FOLLOW_EVENTS))
+FOLLOW, UNFOLLOW, MUTE, BLOCK, REPORT, UNMUTE, UNBLOCK = range(len(FOLLOW_EVENTS))
 ENGAGED, EXPOSURE, FOLLOW_BACK, TRIAD, IGNORED, SCRIPT, TOOL, BLOCKED = range(len(FOLLOW_REASONS))
 
-_DRAWN: Final = tuple(1 << event for event in range(len(FOLLOW_EVENTS)))
+_BY_RULES: Final = FOLLOW_EVENTS[: REPORT + 1]
+_DRAWN: Final = tuple(1 << event for event in range(len(_BY_RULES)))
 _PART: Final = 1 << 18
 """Impressions that one thread takes at a time; not the result's business."""
 
@@ -105,7 +109,7 @@ def drawn_exposures(platform: Platform, agent: Int32s, post: Int32s, root: Int32
     rates, posts = platform.params.network.rates, platform.posts
     chances = (min(1.0, rates.follow * max(1.0, rates.engaged)), rates.unfollow, rates.mute, rates.block, rates.report)
     found, post_key = np.empty(len(post), np.uint8), posts.key
-    keys = np.array([platform.streams.key(name, platform.round, 0) for name in FOLLOW_EVENTS])
+    keys = np.array([platform.streams.key(name, platform.round, 0) for name in _BY_RULES])
     limits = np.array([ceil(chance * 2.0**53) for chance in chances], np.uint64)
 
     def draw_part(part: slice) -> None:
@@ -144,7 +148,8 @@ def _follows(platform: Platform, exposures: Exposures, has_engaged: Mask) -> Dec
     root, rates = platform.posts.root[post], platform.params.network.rates
     other = platform.posts.author[root].astype(np.int64)
     draw = platform.streams.uniform("follow", agent, round_=platform.round, index=platform.posts.key[root])
-    come = draw < np.where(has_engaged, min(1.0, rates.follow * rates.engaged), rates.follow)
+    chance = np.where(has_engaged, min(1.0, rates.follow * rates.engaged), rates.follow)
+    come = draw < chance * _liking(platform, agent, other)
     come &= _may_follow(platform, agent, other)
     return decisions(agent, other, FOLLOW, post, np.where(has_engaged, ENGAGED, EXPOSURE)).where(come)
 
@@ -177,7 +182,7 @@ def _unfollows(platform: Platform, drawn: Decisions) -> Decisions:
 def _follows_back(platform: Platform) -> Decisions:
     other, agent = pairs_of(platform.relations.new_follows)
     draw = platform.streams.uniform("follow back", agent, round_=platform.round, index=other)
-    come = draw < platform.params.network.rates.follow_back
+    come = draw < platform.params.network.rates.follow_back * _liking(platform, agent, other)
     agent, other = agent[come], other[come]
     return decisions(agent, other, FOLLOW, NO_POST, FOLLOW_BACK).where(_may_follow(platform, agent, other))
 
@@ -192,7 +197,14 @@ def _triads(platform: Platform) -> Decisions:
         agent, other, many = agent[many > 0], other[many > 0], many[many > 0]
         place = streams.integers("triad step", agent, many, round_=now, index=step)
         other = network.indices[network.indptr[other] + place].astype(np.int64)
-    return decisions(agent, other, FOLLOW, NO_POST, TRIAD).where(_may_follow(platform, agent, other))
+    come = streams.uniform("triad", agent, round_=now) < chance[agent] * _liking(platform, agent, other)
+    come &= _may_follow(platform, agent, other)
+    return decisions(agent, other, FOLLOW, NO_POST, TRIAD).where(come)
+
+
+def _liking(platform: Platform, agent: Rows, other: Rows) -> npt.NDArray[np.float64] | float:
+    """Return the factor of the chance that each agent follows the other one, by how unlike they are."""
+    return platform.odds.homophily.follows(platform.population.attributes, agent, other)
 
 
 def _may_follow(platform: Platform, agent: Rows, other: Rows) -> Mask:

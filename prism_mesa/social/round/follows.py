@@ -5,9 +5,15 @@ two rounds holds from the one that opens then. Of what contradicts itself this c
 
 1. A block by either of two ends all follows between them, and none begins. Each follow that it ends is a row too.
 2. What a script or a tool says about a pair counts, and rules say nothing about that pair then. A script's last word on
-   following counts; to follow and to unfollow in one round is to do neither.
+   following counts; to follow and to unfollow in one round is to do neither, and so for mutes and blocks that are
+   taken back.
 3. Of what the rules say about a pair the strongest counts: block, mute, unfollow, follow; reports go beside them.
+
+Who sees something of another one again is shown what that one writes from the round on in which it was decided, as long
+as feeds can show it; what was written before stays as if read.
 """
+
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -22,13 +28,18 @@ from prism_mesa.social.round.follow_rules import (
     MUTE,
     NO_DECISIONS,
     REPORT,
+    UNBLOCK,
     UNFOLLOW,
+    UNMUTE,
     Decisions,
     decisions,
     joined,
 )
-from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.population import NO_POST, WAITS, Rows
 from prism_mesa.social.state.relations import NO_KEYS, Keys, among, distinct, first_of_each, pair_keys, pairs_of
+
+_OPPOSITE: Final = {FOLLOW: UNFOLLOW, MUTE: UNMUTE, BLOCK: UNBLOCK}
+_OPPOSITE.update({taken_back: event for event, taken_back in _OPPOSITE.items()})
 
 
 def other_row(platform: Platform, row: int, other: int, where: str) -> int:
@@ -42,10 +53,17 @@ def other_row(platform: Platform, row: int, other: int, where: str) -> int:
         raise AgentError(f"{where}: {other} is no agent (rows: 0 .. {n - 1})")
     for one in (row, other):
         if one in platform.leaving or not present[one]:
-            raise AgentError(f"{where}: agent {one} has left")
+            raise AgentError(f"{where}: agent {one} {absence(platform, one)}")
     if other == row:
         raise AgentError(f"{where}: agent {row} cannot do that to itself")
     return int(other)
+
+
+def absence(platform: Platform, row: int) -> str:
+    """Return in words why an agent is not there, if it is not."""
+    people = platform.population
+    waits = not people.present[row] and people.membership[row] == WAITS
+    return "has not joined yet" if waits else "has left"
 
 
 def note_decision(platform: Platform, row: int, other: int, event: int, why: int, post: int = NO_POST) -> bool:
@@ -63,14 +81,9 @@ def note_decision(platform: Platform, row: int, other: int, event: int, why: int
         return is_new
     if event in (FOLLOW, UNFOLLOW):
         return _note_following(platform, row, other, event, why)
-    known = relations.muted if event == MUTE else relations.blocked
-    if (row, other, event) in noted or among(known, _key(row, other))[0]:
-        return False
-    if event == BLOCK:
-        noted.pop((row, other, FOLLOW), None)
-        noted.pop((row, other, UNFOLLOW), None)
-    noted[row, other, event] = (post, why)
-    return True
+    known = relations.muted if event in (MUTE, UNMUTE) else relations.blocked
+    is_so = bool(among(known, _key(row, other))[0])
+    return _note_or_take_back(platform, row, other, event, why, is_so == (event in (MUTE, BLOCK)))
 
 
 def _note_following(platform: Platform, row: int, other: int, event: int, why: int) -> bool:
@@ -78,11 +91,16 @@ def _note_following(platform: Platform, row: int, other: int, event: int, why: i
     apart = (row, other, BLOCK) in noted or platform.relations.are_apart(np.array([row]), np.array([other]))[0]
     if apart and event == FOLLOW:
         raise AgentError(f"agent {row} cannot follow agent {other}: one of the two has blocked the other")
-    opposite = UNFOLLOW if event == FOLLOW else FOLLOW
-    if noted.pop((row, other, opposite), None) is not None:
-        return True
     follows = bool(platform.network.holds(np.array([row]), np.array([other]))[0])
-    if apart or follows == (event == FOLLOW) or (row, other, event) in noted:
+    return not apart and _note_or_take_back(platform, row, other, event, why, follows == (event == FOLLOW))
+
+
+def _note_or_take_back(platform: Platform, row: int, other: int, event: int, why: int, is_so: bool) -> bool:
+    """Note something, or take back that its opposite was noted; return False where it is so already."""
+    noted = platform.events.decided
+    if noted.pop((row, other, _OPPOSITE[event]), None) is not None:
+        return True
+    if is_so or (row, other, event) in noted:
         return False
     noted[row, other, event] = (NO_POST, why)
     return True
@@ -163,9 +181,10 @@ def let_hold(platform: Platform, found: Decisions, round_: int) -> Keys:
     if not len(found):
         return NO_KEYS
     relations = platform.relations
-    pairs = {event: found.pairs[found.event == event] for event in (FOLLOW, UNFOLLOW, MUTE, BLOCK)}
+    pairs = {event: found.pairs[found.event == event] for event in range(len(FOLLOW_EVENTS))}
     reported = distinct(_reported(platform, found.where(found.event == REPORT)))
     relations.counts.update({FOLLOW_EVENTS[event]: n for event, n in enumerate(np.bincount(found.event).tolist()) if n})
+    relations.forget(muted=pairs[UNMUTE], blocked=pairs[UNBLOCK])
     hidden = relations.note(muted=pairs[MUTE], blocked=pairs[BLOCK], reported=reported)
     if len(pairs[FOLLOW]) or len(pairs[UNFOLLOW]):
         platform.network = platform.network.changed(pairs[FOLLOW], pairs[UNFOLLOW])

@@ -1,15 +1,90 @@
-"""Who comes online in a round, and how long for: by own activity, the hour of the day, and who was there before."""
+"""Who is there in a round, who comes online, and how long for.
+
+Agents come and go as a round opens (`agents.churn`): who waits joins, who is there leaves, who has left comes back,
+each by its one keyed draw of the round; in round 0 there is none. With those who join begin the drawn follows between
+them and all who have joined. Who leaves takes nothing along: posts, follows, mutes and blocks stay as they are.
+"""
 
 from datetime import UTC, datetime
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 
+from prism_mesa.domain import CHURN_EVENTS
+from prism_mesa.social.behavior import IDLE
 from prism_mesa.social.params import ClockParams
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.population import Rows
+from prism_mesa.social.state.population import AWAY, GONE, MEMBER, NO_ACTION, NO_POST, WAITS, Rows
+from prism_mesa.social.state.relations import distinct
 
 type Floats = npt.NDArray[np.float64]
+type Mask = npt.NDArray[np.bool_]
+
+JOIN, LEAVE, BACK, REMOVED = range(len(CHURN_EVENTS))
+
+
+def come_and_go(platform: Platform) -> None:
+    """Let agents come and go who do so as this round opens; take in who was removed or made since the last one."""
+    people, churns = platform.population, platform.configured.has_churn
+    if not churns and bool((people.present == (people.membership == MEMBER)).all()):
+        _count(platform, {})
+        return
+    there, was = people.present.copy(), people.membership.copy()
+    turns = platform.streams.happens("churn", chances_of_turning(platform), round_=platform.round)
+    comes, leaves, removed = turns & ~there, turns & there, ~there & (was == MEMBER)
+    joins = (comes | there) & (was == WAITS)  # who is there already was made by a script
+    people.present[comes], people.present[leaves] = True, False
+    people.membership[comes | joins], people.membership[leaves], people.membership[removed] = MEMBER, AWAY, GONE
+    people.state[leaves], people.state[comes] = IDLE.code, platform.chart.initial.code
+    people.ticks_in_state[leaves | comes] = 0
+    people.current_post[leaves], people.pending_action[leaves] = NO_POST, NO_ACTION
+    platform.scripts.have_moved(np.flatnonzero(turns).tolist())
+    _begin_follows(platform, comes & joins)
+    _note(platform, (joins, leaves, comes & ~joins, removed))
+
+
+def chances_of_turning(platform: Platform) -> Floats:
+    """Return each agent's probability of coming, or of leaving, as this round opens."""
+    people, churn = platform.population, platform.params.agents.churn
+    chances = np.zeros(GONE + 1)
+    if platform.round > 0:
+        chances[[MEMBER, WAITS, AWAY]] = churn.leave, churn.join, churn.back
+    is_as_it_was = people.present == (people.membership == MEMBER)
+    return np.where(is_as_it_was, chances[people.membership], 0.0)
+
+
+def _begin_follows(platform: Platform, joins: Mask) -> None:
+    """Let the drawn follows between those who join and all who have joined begin."""
+    if not joins.any():
+        return
+    here = platform.population.has_joined
+    platform.network, begun = platform.network.with_comers(platform.drawn_network, here, joins)
+    if platform.params.network.dynamics == "live":
+        platform.relations.new_follows = distinct(np.append(platform.relations.new_follows, begun))
+
+
+def _note(platform: Platform, events: tuple[Mask, ...]) -> None:
+    """Count who is there and who has come or gone, and give the rows of the table `churn` to the recorder."""
+    event = np.full(len(platform.population), -1, np.int8)
+    for code, which in enumerate(events):
+        event[which] = code
+    agents = np.flatnonzero(event >= 0)
+    counts = np.bincount(event[agents], minlength=len(CHURN_EVENTS)).tolist()
+    _count(platform, dict(zip(CHURN_EVENTS, counts, strict=True)))
+    if platform.recorder is None or not platform.records("churn"):
+        return
+    rounds = np.full(len(agents), platform.round, np.int32)
+    named = pd.Categorical.from_codes(event[agents], list(CHURN_EVENTS))
+    platform.recorder.write("churn", {"round": rounds, "agent": agents.astype(np.int32), "event": named})
+
+
+def _count(platform: Platform, events: dict[str, int]) -> None:
+    now = events | {"there": int(np.count_nonzero(platform.population.present))}
+    platform.counts["there"] = now["there"]
+    platform.totals.update(now)
+    if platform.round == 0:
+        platform.totals["there_first"] = now["there"]
 
 
 def comes_online(platform: Platform) -> npt.NDArray[np.bool_]:

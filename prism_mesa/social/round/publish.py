@@ -9,11 +9,13 @@ from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.posts import nearest_texts, roots_counted
 from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
+from prism_mesa.social.opinions.moving import hold, moved_by
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
+from prism_mesa.social.state.attributes import Floats
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
@@ -40,6 +42,7 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     own = np.flatnonzero(will & population.present)
     author, text = platform.schedule.of_round(platform.round)
     here = population.present[author]
+    platform.totals["unwritten"] += int(np.count_nonzero(~here))
     author = np.concatenate([own, author[here]])
     drawn = _texts_of(platform, own)
     key = platform.streams.bits("post", author, round_=platform.round, index=np.concatenate([drawn, text[here]]))
@@ -75,26 +78,34 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    known, exposures = _impressions(platform)
+    known, exposures, moved = _impressions(platform)
     engagements = taken(platform)
+    if moved is None:
+        moved = moved_by(platform, "engaged", *engagements[:3])
     ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
     _count(platform, *engagements[2:])
+    _count_by_group(platform, known, *engagements[1:3])
     _spread(platform, *engagements)
     _publish_written(platform)
+    hold(platform, moved)
     keep_notes(platform)
     _remember(platform, known, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None]:
-    """Count impressions; return who has read, and which root, and what was drawn of it in a network that moves."""
+def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None, Floats | None]:
+    """Count impressions; return who has read, and which root, and what comes of it.
+
+    That is what was drawn in a network that moves, and what agents hold whose opinions move by what they read.
+    """
     tick, readers, post = platform.events.seen()
     record_impressions(platform, tick, readers, post)
     platform.counts["impressions"] = len(post)
     roots = roots_counted(post, platform.posts.root, platform.posts.impressions)
     is_live = platform.params.network.dynamics == "live"
-    return [readers, roots], drawn_exposures(platform, readers, post, roots) if is_live else None
+    exposures = drawn_exposures(platform, readers, post, roots) if is_live else None
+    return [readers, roots], exposures, moved_by(platform, "read", tick, readers, post)
 
 
 def _count(platform: Platform, post: Rows, action: Rows) -> None:
@@ -106,6 +117,15 @@ def _count(platform: Platform, post: Rows, action: Rows) -> None:
             platform.posts.count(counter, roots[action == code])
         platform.counts[counter] = int((action == code).sum())
     platform.posts.count_velocity(roots)
+
+
+def _count_by_group(platform: Platform, read: list[Rows], agent: Rows, post: Rows) -> None:
+    """Count who reads, and who engages, by groups of agents, where a feed has gone by it."""
+    groups = platform.groups
+    if groups is not None and platform.feeds.is_bridging(platform.round):
+        readers, roots = read
+        engaged = agent, platform.posts.root[post]
+        groups.counts.count(len(platform.posts), groups.of, (readers, roots), engaged)
 
 
 def _spread(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:

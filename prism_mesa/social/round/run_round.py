@@ -1,12 +1,13 @@
 """A round of a platform.
 
-1. publish: settings change that do (`interventions`); agents post with their own rate, always or if they come
-   online; scheduled posts appear; last round's replies and reshares become visible.
+1. publish: settings change that do (`interventions`); agents come and go (`agents.churn`); agents post with their own
+   rate, always or if they come online; scheduled posts appear; last round's replies and reshares become visible.
 2. rank: each agent who will be there gets its feed, of posts it has not seen, from what stands now.
 3. open: idle agents that come online (own activity, hour of the day) get `feed_ready`; the others stay idle.
 4. ticks: in each, every agent that is not idle fires at most one trigger; open choices are asked.
 5. commit: replies and reshares get their words (`content`); likes, replies and reshares reach the posts'
-   counters and cascades; follows begin and end, and mutes and blocks hold, from the next round on.
+   counters and cascades; follows begin and end, mutes and blocks hold, and opinions have moved (`opinions`), from
+   the next round on.
 6. collect: the round's rows go to the recorder, and to whoever ran the round.
 7. close: `round_ends` brings every active agent to IDLE.
 
@@ -22,18 +23,19 @@ import numpy.typing as npt
 
 from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write
+from prism_mesa.social.opinions.moving import open_opinions
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.round.candidates import scorer_of
 from prism_mesa.social.round.collect import collect, record_moves
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.engagements import open_round
-from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.round.feeds.candidates import scorer_of
+from prism_mesa.social.round.feeds.ranking import rank_feeds
 from prism_mesa.social.round.follows import open_follows
-from prism_mesa.social.round.presence import comes_online, shorten_feeds
+from prism_mesa.social.round.presence import come_and_go, comes_online, shorten_feeds
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
 from prism_mesa.social.state.chunks import trim_heap
-from prism_mesa.social.state.population import Rows
+from prism_mesa.social.state.population import GONE, MEMBER, Rows
 
 MANY: Final = 300_000
 """Agents from which on the memory of a round counts."""
@@ -51,7 +53,9 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     platform.counts.clear()
     platform.change_settings()
     remove_departed(platform)
+    come_and_go(platform)
     open_follows(platform)
+    open_opinions(platform)
     open_round(platform)
     comes = comes_online(platform)
     publish(platform, comes)
@@ -69,6 +73,8 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
 def remove_departed(platform: Platform) -> None:
     """Let those go who have left since the last round opened."""
     population, leaving = platform.population, list(platform.leaving)
+    is_member = population.membership[leaving] == MEMBER
+    population.membership[leaving] = np.where(is_member, MEMBER, GONE)  # who was not there comes no more
     population.present[leaving] = False
     population.scripted[leaving] = False
     population.state[leaving] = IDLE.code
@@ -84,11 +90,20 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
     population.n_feed[:] = 0
     population.n_read[:] = 0
     world = (population, platform.posts, platform.exposure, platform.network)
-    hidden = platform.relations.hidden_rows(len(population))
+    hidden, groups = platform.relations.hidden_rows(len(population)), platform.groups
     for rows, params, own in platform.feeds.of(reads, AgentColumns(platform, reads)):
         threads = 1 if own is not None and not own.is_expression else platform.params.threads  # it may bear no other
-        scorer, now = scorer_of(platform, own), platform.round
-        rank_feeds(rows, *world, params, platform.streams, now, threads=threads, hidden=hidden, own=scorer)
+        rank_feeds(
+            rows,
+            *world,
+            params,
+            platform.streams,
+            platform.round,
+            threads=threads,
+            own=scorer_of(platform, own),
+            hidden=hidden,
+            groups=groups,
+        )
     shorten_feeds(platform, reads)
     platform.counts["online"] = len(online)
     return online

@@ -43,7 +43,7 @@ def set_agents(model: PopulationModel, kept: Mapping[str, Plain]) -> None:
     """
     known: list[type[SocialAgent]] = [SocialAgent, *model.made_by_class]
     kinds = {_name_of(kind): kind for kind in known}
-    model.forget_departed()
+    model.have_moved([agent.row for agent in model.made_agents])
     agents = []
     for row, name, fields, state in kept["agents"]:
         agent = model.agent_of_class(_checked_row(model, row), _known(kinds, row, name))

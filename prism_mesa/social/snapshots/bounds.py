@@ -18,9 +18,10 @@ from prism_mesa.social.state.clock import Clock
 from prism_mesa.social.state.engagements import Engagements
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.groups import GroupCounts
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.outcomes import Outcomes
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, History, Population
+from prism_mesa.social.state.population import GONE, NO_ACTION, NO_POST, History, Population
 from prism_mesa.social.state.posts import NO_PARENT, POST, RESHARE, Posts
 from prism_mesa.social.state.relations import Relations, pairs_of
 from prism_mesa.social.state.sampling import Recorded
@@ -46,6 +47,7 @@ def check_population(population: Population, n_posts: int) -> None:
     lengths = {len(getattr(population, name)) for name in (*population.changes, "feed")}
     require(lengths == {n}, f"columns of {n:,} agents differ in length")
     require_within("an agent's state", population.state, 0, len(STATES))
+    require_within("what an agent is to the platform", population.membership, 0, GONE + 1)
     for name in ("traits", "propensities", "engagement_threshold", "activity", "post_rate"):
         require(bool(np.isfinite(getattr(population, name)).all()), f"an agent's {name} is no number")
     known = population.pending_action[population.pending_action != NO_ACTION]
@@ -61,8 +63,14 @@ def check_population(population: Population, n_posts: int) -> None:
 
 def check_network(network: FollowNetwork, n: int) -> None:
     """Check who follows whom among `n` agents."""
-    _check_rows("the network", network.indptr, network.indices, n, n)
-    _check_rows("the close ties", network.close_indptr, network.close_indices, n, n)
+    for what, start, entries in (
+        ("the network", network.indptr, network.indices),
+        ("the close ties", network.close_indptr, network.close_indices),
+    ):
+        _check_rows(what, start, entries, n, n)
+        ascends, begins = np.diff(entries) > 0, start[1:-1]
+        ascends[begins[(begins > 0) & (begins < len(entries))] - 1] = True
+        require(bool(ascends.all()), f"{what}: a row does not ascend")
 
 
 def check_known(exposure: Exposure, n: int, n_posts: int) -> None:
@@ -119,6 +127,15 @@ def check_engagements(
     _rows("who has noted something", agents, n)
     lengths = {len(note.vector) for agent in agents for note in notebook.of(agent) if note.vector is not None}
     require(lengths <= {n_topics}, "a note's vector is none of the topics")
+
+
+def check_group_counts(counts: GroupCounts, n_groups: int, n_posts: int) -> None:
+    """Check what groups of agents have read, and engaged with."""
+    shape = counts.impressions.shape
+    require(counts.engagements.shape == shape and shape[1] == n_groups, "groups are not those of feed.attribute")
+    require(shape[0] <= n_posts, "groups have read posts that are not there")
+    require_within("how often a group has read a post", counts.impressions, 0, 2**31)
+    require_within("how often a group has engaged with a post", counts.engagements, 0, 2**31)
 
 
 def check_relations(relations: Relations, n: int, n_posts: int) -> None:

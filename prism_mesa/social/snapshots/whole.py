@@ -7,6 +7,7 @@ from prism_mesa.social.snapshots.bounds import (
     check_attributes,
     check_engagements,
     check_events,
+    check_group_counts,
     check_history,
     check_known,
     check_network,
@@ -29,16 +30,19 @@ def check_platform(platform: Any) -> None:
     check_time(platform.time_of_day, platform.round, platform.tick)
     check_population(platform.population, n_posts)
     require(platform.network.n_agents == n, f"columns of {n:,} agents differ in length")
+    require(n >= platform.drawn_network.n_agents, "there are fewer agents than at the beginning")
     if platform.network is not platform.first_network:  # that of the beginning was drawn, or checked as it was read
         check_network(platform.network, n)
     check_known(platform.exposure, n, n_posts)
     check_history(platform.history, n, n_posts, len(platform.chart.triggers), platform.time_of_day)
     check_attributes(platform.attributes.known.agents, platform.population.attributes, "agents")
     check_attributes(platform.attributes.known.posts, platform.posts.attributes, "posts")
+    require(len(platform.opinions.first) == 3, "what opinions were is not three numbers")
     check_posts(platform.posts, n, platform.round)
     check_outcomes(platform.outcomes, platform.recorded, platform.posts, n)
     n_topics = platform.population.interests.shape[1]
     check_engagements(platform.engagements, platform.liked, platform.notebook, n, n_posts, n_topics)
+    check_group_counts(platform.group_counts, platform.feeds.n_groups, n_posts)
     check_relations(platform.relations, n, n_posts)
     check_events(platform.events, n, n_posts, ticks)
     require(not platform.pending and not platform.pending.keys, "agents wait for answers")

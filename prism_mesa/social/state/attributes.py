@@ -58,6 +58,14 @@ class Attribute:
         return np.arange(len(self.values), dtype=np.float64) if self.texts else np.array(self.values, np.float64)
 
     @property
+    def scale(self) -> float:
+        """1 over the difference of its most unlike values as they are kept; of texts and truth values 1."""
+        if self.texts or self.is_truth:
+            return 1.0
+        length = float(self.kept.max() - self.kept.min()) if self.values else self.high - self.low
+        return 1.0 / length if length else 0.0
+
+    @property
     def allowed(self) -> str:
         """What its values are, in words."""
         if not self.values:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.network import count_rows, place_rows, tidy_rows
-from prism_mesa.kernels.ties import are_in_rows, changed_rows
+from prism_mesa.kernels.ties import are_in_rows, changed_rows, keys_of_comers, rows_among
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.spare import SpareMemory
 
@@ -107,6 +107,31 @@ class FollowNetwork(Restorable):
         entries = self.spare.empty(len(indices) + len(added), np.int32)
         return starts, entries[: changed_rows(indptr, indices, added, removed, starts, entries)]
 
+    def among(self, here: npt.NDArray[np.bool_]) -> "FollowNetwork":
+        """Return the network with the follows, and close ties, between agents who are here alone."""
+        follows, close = (_rows_among(*rows, here) for rows in self._both())
+        return FollowNetwork(*follows, self.dropped, self.notes, *close, self.spare)
+
+    def with_comers(
+        self, drawn: "FollowNetwork", here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
+    ) -> tuple["FollowNetwork", Int64s]:
+        """Return the network with the follows of agents who come, and these follows as numbers (see `changed`).
+
+        Args:
+            drawn: The follows that there are if all are here; it may have fewer agents, the first ones.
+            here: Who is here, having come or not.
+            comes: Who comes.
+        """
+        follows, close = (_keys_of_comers(*rows, here, comes) for rows in drawn._both())
+        none = follows[:0]
+        rows = self._changed(self.indptr, self.indices, follows, none)
+        ties = self._changed(self.close_indptr, self.close_indices, close, none) if len(close) else self._both()[1]
+        return FollowNetwork(*rows, self.dropped, self.notes, *ties, self.spare), follows
+
+    def _both(self) -> tuple[tuple[Int64s, Int32s], tuple[Int64s, Int32s]]:
+        """Return the rows of follows, and those of close ties."""
+        return (self.indptr, self.indices), (self.close_indptr, self.close_indices)
+
     def with_agent(self, follows: Sequence[int], followers: Sequence[int]) -> "FollowNetwork":
         """Return the network with one more agent, the last one, which has no close ties."""
         new = self.n_agents
@@ -118,6 +143,21 @@ class FollowNetwork(Restorable):
         close = np.append(self.close_indptr, self.close_indptr[-1])
         edges = np.append(indices, own).astype(np.int32)
         return FollowNetwork(indptr, edges, self.dropped, self.notes, close, self.close_indices, self.spare)
+
+
+def _rows_among(indptr: Int64s, indices: Int32s, here: npt.NDArray[np.bool_]) -> tuple[Int64s, Int32s]:
+    starts, entries = np.empty(len(indptr), np.int64), np.empty(len(indices), np.int32)
+    return starts, entries[: rows_among(indptr, indices, here, starts, entries)].copy()
+
+
+def _keys_of_comers(
+    indptr: Int64s, indices: Int32s, here: npt.NDArray[np.bool_], comes: npt.NDArray[np.bool_]
+) -> Int64s:
+    none = np.zeros(0, np.int64)
+    keys = np.empty(keys_of_comers(indptr, indices, here, comes, none), np.int64)
+    if len(keys):
+        keys_of_comers(indptr, indices, here, comes, keys)
+    return keys
 
 
 def from_edges(src: Ints, dst: Ints, n: int) -> FollowNetwork:

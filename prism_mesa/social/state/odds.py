@@ -1,19 +1,52 @@
 """The parts of utility that are log-odds: what of them is drawn once, and tables of the rest."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.utility import MOOD_BITS, MOOD_SHIFT, Tastes, TasteTables
-from prism_mesa.social.params import UtilityParams
+from prism_mesa.social.params import HomophilyParams, UtilityParams
+from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.posts import RESHARE, Posts
 from prism_mesa.streams import Streams
 
+type Floats = npt.NDArray[np.float64]
+type Rows = npt.NDArray[np.integer[Any]]
+
 _OLDEST: Final = 1 << 16
 """Rounds after which a post does not age any more."""
+
+
+class Homophily:
+    """How unlike agents are, and what that does.
+
+    Args:
+        params: The parameters.
+        declared: The attributes that there are.
+    """
+
+    def __init__(self, params: HomophilyParams | None = None, declared: Attributes = NO_ATTRIBUTES) -> None:
+        own = params or HomophilyParams()
+        self.is_on = own.by is not None
+        self.place, self.scale, self.engaging, self.following = 0, 0.0, 0.0, 0.0
+        if own.by is not None:
+            self.place, attribute = declared.of_agents(own.by)
+            self.scale, self.engaging, self.following = attribute.scale, own.engaging, own.following
+
+    def unlike(self, attributes: Floats, agents: Rows, others: Rows) -> Floats:
+        """Return by how much each agent and the other one are unlike, 0 to 1; `attributes` are those of all agents."""
+        column = attributes[:, self.place]
+        return np.minimum(1.0, np.abs(column[agents] - column[others]) * self.scale)
+
+    def follows(self, attributes: Floats, agents: Rows, others: Rows) -> Floats | float:
+        """Return the factor of the chance that each agent follows the other one."""
+        if not self.following:
+            return 1.0
+        factor = np.exp(-self.following * self.unlike(attributes, agents, others))
+        return factor.astype(np.float32).astype(np.float64)  # the last digits of exp differ between machines
 
 
 class Odds:
@@ -25,10 +58,13 @@ class Odds:
         params: The parameters.
         streams: The draws.
         round_hours: Length of a round.
+        homophily: What agents feel about who is unlike them.
     """
 
-    def __init__(self, params: UtilityParams, streams: Streams, round_hours: float) -> None:
-        self.params = params
+    def __init__(
+        self, params: UtilityParams, streams: Streams, round_hours: float, homophily: Homophily | None = None
+    ) -> None:
+        self.params, self.homophily = params, homophily or Homophily()
         self._streams = streams
         ages = params.theta * np.log1p(np.arange(_OLDEST + 1) * round_hours)
         self._aged = ages.astype(np.float32).astype(np.float64)
@@ -50,21 +86,26 @@ class Odds:
             gamma=own.gamma,
             reshared=own.reshared,
             closeness=own.closeness,
+            homophily=self.homophily.engaging,
+            attribute=self.homophily.place,
+            scale=self.homophily.scale,
             mood_key=self._streams.key("mood"),
             now=now,
         )
 
-    def tables(self, network: FollowNetwork) -> TasteTables:
-        """Return the arrays of utility."""
+    def tables(self, network: FollowNetwork, attributes: Floats) -> TasteTables:
+        """Return the arrays of utility; `attributes` are those of agents."""
         ties = (network.indptr, network.indices, network.close_indptr, network.close_indices)
-        return TasteTables(self._aged, self._mood, *ties)
+        return TasteTables(self._aged, self._mood, *ties, np.ascontiguousarray(attributes))
 
-    def in_words(self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork) -> dict[str, float]:
+    def in_words(
+        self, now: int, reader: int, post: int, posts: Posts, network: FollowNetwork, attributes: Floats
+    ) -> dict[str, float]:
         """Return what a post has for a reader in a round beside its relevance, in words -> log-odds.
 
         Nothing where utility is relevance.
         """
-        tastes, tables = self.tastes(now), self.tables(network)
+        tastes, tables = self.tastes(now), self.tables(network, attributes)
         if not tastes.sensitivity:
             return {}
         root, author = int(posts.root[post]), int(posts.author[post])
@@ -78,6 +119,9 @@ class Odds:
             "its age": -float(tables.aged[age]),
             "by a close tie": tastes.closeness * (author in close),
         }
+        if self.homophily.is_on:
+            both = np.array([reader]), posts.author[[root]].astype(np.int64)
+            parts["by somebody unlike it"] = -tastes.homophily * float(self.homophily.unlike(attributes, *both)[0])
         draw = np.uint64(mixed(np.uint64(mixed(tastes.mood_key, posts.key[root])), np.uint64(reader)))  # ints come back
         parts["its mood"] = float(tables.mood[int(draw >> MOOD_SHIFT)])
         return parts

@@ -62,8 +62,8 @@ class Outcomes(Restorable):
         known = self._known[: len(posts)]
         return 0 <= self._seen <= len(posts) and bool((known <= posts.impressions[: len(known)]).all())
 
-    def row(self, totals: "dict[str, int]") -> dict[str, float]:
-        """Return `OUTCOME_FIELDS`, given the totals so far.
+    def row(self, totals: "dict[str, int]", joined: npt.NDArray[np.bool_]) -> dict[str, float]:
+        """Return `OUTCOME_FIELDS`, given the totals so far, and who is or has been on the platform.
 
         Without any cascade sizes are 0, and so is the share of those never reshared.
         """
@@ -74,7 +74,7 @@ class Outcomes(Restorable):
             "cascade_mean_size": (n + self._joined) / n if n else 0.0,
             "cascade_max_size": 1 + self._most_reshares if n else 0,
             "cascade_never_reshared": (n - self._begun) / n if n else 0.0,
-            "attention_gini": gini_of_counts(self.attention),
+            "attention_gini": gini_of_counts(self.attention if joined.all() else self.attention[joined]),
         }
 
 

@@ -26,6 +26,9 @@ WHO_THEY_ARE: Final = (
 )
 """Columns of a population that parameters give it."""
 
+MEMBER, WAITS, AWAY, GONE = range(4)
+"""What an agent is to the platform: there; to join; left, and may come back; gone for good."""
+
 STATE_BITS: Final = 3
 """A history entry packs trigger, source and target: ``trigger << 6 | source << 3 | target``."""
 
@@ -45,7 +48,9 @@ class Population(Restorable):
         post_rate: Probability of posting in a round.
         propensities: Shares of like, reply, reshare among engagements, shape (n, 3); rows add up to 1.
         attributes: What a user has declared, shape (n, attributes), as `state.attributes.Attributes` says.
-        present: False once an agent has left the platform.
+        present: Whether an agent is on the platform.
+        membership: What that was as the last round opened, if agents come and go, and what it may yet be: `MEMBER`,
+            `WAITS`, `AWAY`, `GONE`. Who was removed or made since is present no more, or already.
         scripted: True for agents whose class overrides `step`; Mesa schedules them.
         state: State codes.
         ticks_in_state: Ticks since the last transition.
@@ -66,6 +71,7 @@ class Population(Restorable):
     propensities: npt.NDArray[np.float32]
     attributes: npt.NDArray[np.float64]
     present: npt.NDArray[np.bool_]
+    membership: npt.NDArray[np.uint8]
     scripted: npt.NDArray[np.bool_]
     state: npt.NDArray[np.uint8]
     ticks_in_state: npt.NDArray[np.int32]
@@ -79,12 +85,10 @@ class Population(Restorable):
     def __len__(self) -> int:
         return len(self.state)
 
-    def checksum(self) -> int:
-        """Return a number that hardly two populations share who differ in who they are."""
-        found = 0
-        for name in WHO_THEY_ARE:
-            found = crc32(np.ascontiguousarray(getattr(self, name)), found)
-        return found
+    def checksums(self) -> dict[str, int]:
+        """Return for each column of who they are a number that hardly two share who differ in it."""
+        columns = {name: np.ascontiguousarray(getattr(self, name)) for name in WHO_THEY_ARE}
+        return {name: crc32(column, crc32(str(column.shape).encode())) for name, column in columns.items()}
 
     def snapshot(self) -> dict[str, Plain]:
         """Return all columns; of feeds only the posts in them, one feed behind the other."""
@@ -105,6 +109,16 @@ class Population(Restorable):
         self.feed = np.zeros((len(n_feed), size), np.int32)  # it takes memory where it is filled
         unpack_rows(shown, n_feed, self.feed)
         self.n_feed, self.n_read = np.minimum(self.n_feed, size), np.minimum(self.n_read, size)
+
+    @property
+    def has_joined(self) -> npt.NDArray[np.bool_]:
+        """Who is on the platform, or has been: all but those who still wait."""
+        return np.asarray(self.present | (self.membership != WAITS))
+
+    def let_wait(self, waits: npt.NDArray[np.bool_]) -> None:
+        """Let some agents not be there, but wait to join."""
+        self.present[waits] = False
+        self.membership[waits] = WAITS
 
     def shown(self) -> npt.NDArray[np.int32]:
         """Return the posts in all feeds, one feed behind the other."""

@@ -48,7 +48,7 @@ def distinct[T: np.generic](keys: npt.NDArray[T]) -> npt.NDArray[T]:
 
 
 class Relations(Restorable):
-    """Who has muted or blocked whom, and who has reported what: pairs as numbers (`pair_keys`), ascending, for good.
+    """Who has muted or blocked whom, and who has reported what: pairs as numbers (`pair_keys`), ascending.
 
     Attributes:
         muted: Agent and other: the agent sees nothing of the other.
@@ -81,6 +81,12 @@ class Relations(Restorable):
         if len(new):
             self._hidden, self._rows = _joined(before, new), None
         return new
+
+    def forget(self, *, muted: Keys, blocked: Keys) -> None:
+        """Let go of pairs, each once, of which mutes and blocks are taken back."""
+        if len(muted) or len(blocked):
+            self.muted, self.blocked = _without(self.muted, muted), _without(self.blocked, blocked)
+            self._hidden = self._rows = None
 
     @property
     def hidden(self) -> Keys:
@@ -116,3 +122,8 @@ def _hidden_by(muted: Keys, blocked: Keys) -> Keys:
 def _joined(keys: Keys, more: Keys) -> Keys:
     """Return ascending numbers with more of them, that are not among them."""
     return np.insert(keys, np.searchsorted(keys, more), more) if len(more) else keys
+
+
+def _without(keys: Keys, fewer: Keys) -> Keys:
+    """Return numbers without some, which ascend."""
+    return keys[~among(fewer, keys)]

@@ -41,6 +41,11 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
     def __len__(self) -> int:
         return len(self._made)
 
+    @property
+    def read(self) -> tuple[str, ...]:
+        """Names of those that somebody has asked for."""
+        return tuple(self._known)
+
     def add(self, name: str, column: Callable[[], Any]) -> None:
         """Let there be another column."""
         self._made[name] = column
@@ -49,10 +54,10 @@ class Columns(Mapping[str, npt.NDArray[Any]]):
 class OwnFunction:
     """A function of a user's own that gives the values of an attribute; the same columns give the same values."""
 
-    def __init__(self, attribute: Attribute, where: str) -> None:
-        self._attribute, self._where = attribute, f"attributes.{attribute.name}.function: {where}"
+    def __init__(self, attribute: Attribute, where: str, key: str) -> None:
+        self._attribute, self._where = attribute, f"{key}: {where}"
         self._is_checked = False
-        self._function, _ = load_object(f"attributes.{attribute.name}.function", where, "my_module:veracity")
+        self._function, _ = load_object(key, where, "my_module:function")
         if not callable(self._function):
             raise ConfigError(f"{self._where}: is no function")
 
@@ -95,11 +100,13 @@ class AttributeSource:
         declared: What is declared, by name.
         streams: The draws.
         of_texts: What posts.file says of each text of the corpus, by attribute; NaN where it says nothing.
+        bounds: Where the communities of agents begin among their rows, and the last one ends.
     """
 
     declared: Mapping[str, AttributeParams]
     streams: Streams
     of_texts: Mapping[str, Floats] = field(default_factory=dict)
+    bounds: Rows = field(default_factory=lambda: np.zeros(1, np.int64))
     known: Attributes = field(init=False)
     _functions: dict[str, OwnFunction] = field(init=False)
 
@@ -107,7 +114,9 @@ class AttributeSource:
         self.known = Attributes(self.declared)
         both = self.known.agents | self.known.posts
         asked = {name: own.function for name, own in self.declared.items() if own.function is not None}
-        self._functions = {name: OwnFunction(both[name], where) for name, where in asked.items()}
+        self._functions = {
+            name: OwnFunction(both[name], where, f"attributes.{name}.function") for name, where in asked.items()
+        }
 
     def of_agents(
         self, rows: Rows, people: Population, network: FollowNetwork, given: Mapping[str, Floats] | None = None
@@ -126,6 +135,8 @@ class AttributeSource:
                 values = self._functions[name](columns, len(rows))
             else:
                 values = self._drawn(name, own, rows.astype(np.int64), f"attribute {name}")
+            if self.declared[name].inherits is not None:
+                values = self._of_communities(name, own, rows.astype(np.int64), values)
             if given and name in given:
                 values = np.where(np.isnan(given[name]), values, given[name])
             found[:, place] = values
@@ -170,12 +181,33 @@ class AttributeSource:
                 vars(view).update(self.known.values(self.known.posts, row), about=told)  # it is frozen
         return views
 
+    def _of_communities(self, name: str, own: Attribute, rows: npt.NDArray[np.int64], drawn: Floats) -> Floats:
+        """Return what agents have from their communities: the values of a draw at the middle of equal parts.
+
+        Who came when the communities were made has none, and what is `drawn`.
+        """
+        many, noise = len(self.bounds) - 1, self.declared[name].noise
+        community = np.searchsorted(self.bounds, rows, side="right") - 1
+        middle = (community + 0.5) / max(many, 1)
+        if own.values:
+            values = own.kept[np.minimum(self._place(name, own, middle), len(own.values) - 1)]
+            spoilt = self.streams.uniform(f"noise of {name}", rows) < noise
+        else:
+            exact = own.low + middle * (own.high - own.low)
+            values = _within(own, exact + noise * self.streams.normal(f"noise of {name}", rows)) if noise else exact
+            spoilt = np.zeros(len(rows), np.bool_)
+        return np.where(spoilt | (community >= many), drawn, values)
+
+    def _place(self, name: str, own: Attribute, u: Floats) -> npt.NDArray[np.int64]:
+        """Return the place among the values at each quantile."""
+        share = np.array(self.declared[name].share or [1.0] * len(own.values))
+        below = np.cumsum(share / share.sum())[:-1]
+        return np.searchsorted(below, u, side="right")
+
     def _drawn(self, name: str, own: Attribute, keys: npt.NDArray[np.int64], purpose: str) -> Floats:
         params = self.declared[name]
         if own.values:
-            share = np.array(params.share or [1.0] * len(own.values))
-            below = np.cumsum(share / share.sum())[:-1]
-            return own.kept[np.searchsorted(below, self.streams.uniform(purpose, keys), side="right")]
+            return own.kept[self._place(name, own, self.streams.uniform(purpose, keys))]
         if params.sd is None or params.mean is None:
             return own.low + self.streams.uniform(purpose, keys) * (own.high - own.low)
         return _within(own, params.mean + params.sd * self.streams.normal(purpose, keys))

@@ -24,7 +24,7 @@ from prism_mesa.social.world.corpus import Corpus, load_corpus, with_media_share
 from prism_mesa.social.world.follows import load_network
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.social.world.profiles import Profiled, draw_interests, draw_profiles, population_of, read_profiles
-from prism_mesa.social.world.random_networks import generate_network
+from prism_mesa.social.world.random_networks import block_bounds, generate_network
 from prism_mesa.social.world.rates import popularity_of
 from prism_mesa.social.world.seeded import Seeded, seeded_posts
 from prism_mesa.streams import Streams
@@ -109,10 +109,12 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
         of_agents = columns_of(declared, known.agents)
         profiled = read_profiles(params.agents.profiles, population, topics, params.files, of_agents)
     notes += profiled.notes
-    source = AttributeSource(declared, streams, corpus.attributes)
+    source = AttributeSource(declared, streams, corpus.attributes, _bounds(params, network))
     population.attributes = source.of_agents(agents, population, network, profiled.attributes)
     notes += said_of_blanks(profiled.attributes, "agents.profiles", "agent")
     notes += said_of_blanks(corpus.attributes, "posts.file", "text")
+    if params.agents.churn.waiting:
+        population.let_wait(streams.happens("waits", np.full(len(agents), params.agents.churn.waiting)))
     seeded = seeded_posts(params, network, population, topics, streams)
     notes += seeded.notes()
     misfits = [f"network.edges: {said}" for said in ids.doubts()]
@@ -127,6 +129,12 @@ def make_world(params: SocialParams, streams: Streams, kept: KeptWorld | None = 
     return StartingWorld(
         network, corpus, topics, population, schedule, seeded, tuple(notes), tuple(misfits), profiled.columns, source
     )
+
+
+def _bounds(params: SocialParams, network: FollowNetwork) -> npt.NDArray[np.int64]:
+    """Return where communities that agents can inherit from begin and end; none: 0 alone."""
+    blocks = params.network.blocks if params.network.kind == "stochastic_block" else 0
+    return block_bounds(blocks, network.n_agents) if blocks else np.zeros(1, np.int64)
 
 
 def make_network(params: SocialParams, streams: Streams) -> tuple[FollowNetwork, Ids]:

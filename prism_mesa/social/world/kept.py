@@ -18,7 +18,7 @@ from prism_mesa.social.world.corpus import load_corpus
 from prism_mesa.social.world.profiles import draw_interests, draw_profiles
 from prism_mesa.streams import Streams
 
-_KEPT: Final = tuple(name for name in WHO_THEY_ARE if name != "attributes")
+KEPT: Final = tuple(name for name in WHO_THEY_ARE if name != "attributes")
 """Columns of a population that are kept; attributes may come from a user's function, which is asked again."""
 
 DEAR: Final = 16_000_000
@@ -48,7 +48,7 @@ def world_to_keep(params: SocialParams, network: FollowNetwork, people: Populati
     """
     if not is_drawn(params) or network.n_edges < DEAR or network.dropped or network.notes:
         return None
-    return {"network": network.snapshot(), "agents": {name: getattr(people, name) for name in _KEPT}}
+    return {"network": network.snapshot(), "agents": {name: getattr(people, name) for name in KEPT}}
 
 
 def kept_world(kept: Mapping[str, Plain], params: SocialParams, checksum: int) -> KeptWorld:
@@ -66,7 +66,7 @@ def kept_world(kept: Mapping[str, Plain], params: SocialParams, checksum: int) -
     network = FollowNetwork(np.zeros(1, np.int64), np.zeros(0, np.int32))
     try:
         network.restore(kept["network"])
-        columns = {name: restored_like(name, kept["agents"][name], getattr(like, name)) for name in _KEPT}
+        columns = {name: restored_like(name, kept["agents"][name], getattr(like, name)) for name in KEPT}
     except (AttributeError, LookupError, TypeError, ValueError) as error:
         raise DataError(f"it is no world ({type(error).__name__}: {error})") from None
     require({len(column) for column in columns.values()} == {n}, f"columns of {n:,} agents differ in length")

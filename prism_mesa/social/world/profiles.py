@@ -14,7 +14,7 @@ from prism_mesa.social.params import AgentsParams, FilesParams, SocialParams
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.chunks import fill_in_blocks
 from prism_mesa.social.state.ids import Ids, Names, examples, shortened
-from prism_mesa.social.state.population import NO_ACTION, NO_POST, Population
+from prism_mesa.social.state.population import MEMBER, NO_ACTION, NO_POST, Population
 from prism_mesa.social.state.topics import Topics, quantised
 from prism_mesa.social.world.attribute_files import read_values
 from prism_mesa.social.world.cells import labels_of, numbers_of, texts_of
@@ -105,6 +105,7 @@ def population_of(
         **columns,
         attributes=np.zeros((n, 0)),
         present=np.ones(n, np.bool_),
+        membership=np.full(n, MEMBER, np.uint8),
         scripted=np.zeros(n, np.bool_),
         **_empty(n, params),
     )

@@ -83,6 +83,7 @@ def seeded_posts(
     across = share_across(community, *network.edges(), n)
     followers = network.n_followers.astype(np.int64)
     fit = _fitting(own, followers, across if n_communities > 1 else None, streams)
+    fit = fit[population.present[fit]] if population.present[fit].any() else fit  # who waits posts nothing
     places = np.arange(own.count)
     author = fit[places % len(fit)]
     text_id = streams.integers("seeded text", places, len(topics.vectors))

@@ -11,7 +11,7 @@ import pandas as pd
 
 from prism_mesa.economy.tables import INDICATOR_COLUMNS
 from prism_mesa.errors import ConfigError, PrismError, did_you_mean
-from prism_mesa.runs.run_files import columns_of, read_table
+from prism_mesa.runs.run_files import columns_of, has_table, read_table
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES
 from prism_mesa.streams import Floats
 from prism_mesa.studies.comparison.pairs import OneRun
@@ -20,6 +20,14 @@ from prism_mesa.studies.measures.finished import finished_run
 
 PER_ROUND: Final = tuple(column.name for column in (*ROUND_COUNTS, *ROUND_SHARES))
 """Columns of table `rounds` that are compared."""
+FOLLOWS_PER_ROUND: Final = {
+    "new_follows": "follow",
+    "unfollows": "unfollow",
+    "mutes": "mute",
+    "blocks": "block",
+    "reports": "report",
+}
+"""What is counted of table `follows`, where both runs have it, and by which event."""
 PER_QUARTER: Final = tuple(column.name for column in INDICATOR_COLUMNS)
 """Columns of table `indicators` that are compared, for each nation."""
 LOSS: Final = "loss"
@@ -123,10 +131,23 @@ def per_round(run: OneRun, rounds: int) -> tuple[list[Series], Floats]:
     rows = read_table(run.folder, table, [*keys, *columns])
     rows = rows[(rows["round"] >= 0) & (rows["round"] < rounds)].drop_duplicates(keys)
     if not run.manifest.of_nations:
-        return [(name, "") for name in columns], _filled(rows, columns, rounds)
+        changes = _changes(run, rounds) if has_table(run.folder, "follows") else {}
+        values = np.column_stack([_filled(rows, columns, rounds), *changes.values()])
+        return [(name, "") for name in (*columns, *changes)], values
     nations = [str(name) for name in dict.fromkeys(rows["nation"])]
     parts = [_filled(rows[rows["nation"] == nation], columns, rounds) for nation in nations]
     return [(name, nation) for nation in nations for name in columns], np.column_stack(parts)
+
+
+def _changes(run: OneRun, rounds: int) -> dict[str, Floats]:
+    """Return how often in each round agents began or ceased to follow others, muted, blocked or reported them."""
+    rows = read_table(run.folder, "follows", ["round", "event"])
+    rows = rows[(rows["round"] >= 0) & (rows["round"] < rounds)]
+    found = {
+        name: np.bincount(rows["round"][rows["event"] == event], minlength=rounds)
+        for name, event in FOLLOWS_PER_ROUND.items()
+    }
+    return {name: count.astype(np.float64) for name, count in found.items()}
 
 
 def _filled(rows: pd.DataFrame, columns: Sequence[str], rounds: int) -> Floats:

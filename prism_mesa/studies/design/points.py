@@ -58,6 +58,10 @@ def make_points(params: StudyParams, where: str) -> Points:
     return _sampled(params, params.design, where)
 
 
+_DECLARED: Final = "attributes."
+"""Begins the keys of what a configuration declares, which it names itself."""
+
+
 def check_keys(values: Mapping[str, Any], where: str) -> None:
     """Check that each key is one parameter of the configuration, not a group of them.
 
@@ -66,7 +70,7 @@ def check_keys(values: Mapping[str, Any], where: str) -> None:
     """
     known = dict(leaves(Config))
     for key in values:
-        if key not in known:
+        if key not in known and not key.startswith(_DECLARED):
             groups = [name for name in known if name.startswith(f"{key}.")]
             if groups:
                 raise ConfigError(

@@ -22,7 +22,6 @@ from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.runs.resume import go_on_in
 from prism_mesa.runs.run_files import LEDGER
 from prism_mesa.runs.social import PlatformRun, start_run
-from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.studies.engines.job import Job, Outcome
 from prism_mesa.studies.measures.catalogue import FinishedRun, find_measure, measured
@@ -149,7 +148,7 @@ def _told_of(folder: Path, told: Mapping[str, int]) -> dict[str, int]:
 
 def _left_nothing(job: Job, work: PlatformRun) -> tuple[Mapping[str, Any], _Tables]:
     """Run, keep nothing, and return the summary and where tables are to be had."""
-    records = RowsInMemory(SOCIAL_TABLES, _wanted(job))
+    records = RowsInMemory(work.tables, _wanted(job))
     return work.leave_nothing(records, job.run), records.table
 
 

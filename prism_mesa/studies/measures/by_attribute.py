@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import nan
+from math import inf, nan
 from typing import Any, Final
 
 import numpy as np
@@ -10,7 +10,8 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.errors import ConfigError, did_you_mean, printable
-from prism_mesa.studies.measures.columns import Ints, writers
+from prism_mesa.social.state.opinions import bimodality
+from prism_mesa.studies.measures.columns import Ints, have_joined, writers
 from prism_mesa.studies.measures.homophily import KRACKHARDT, NEWMAN, assortativity, external_internal
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
 
@@ -91,8 +92,40 @@ def _share_across(one: Ints, other: Ints) -> float:
 
 
 def _with_followers(attribute: str, run: FinishedRun) -> float:
-    ranks = [column.rank().to_numpy() for column in (_values(run, attribute), run.table("agents")["followers"])]
+    joined = have_joined(run)
+    both = (_values(run, attribute), run.table("agents")["followers"])
+    ranks = [column[joined].rank().to_numpy() for column in both]
     return _correlation(*ranks)
+
+
+def _stances(attribute: str, run: FinishedRun) -> npt.NDArray[np.float64]:
+    """Return a number of the agents that are there at the end.
+
+    Raises:
+        ConfigError: If the run has no such attribute, or it is no number of a range.
+    """
+    values = _values(run, attribute)
+    if run.config.attributes[attribute].range is None:
+        raise ConfigError(f"{printable(attribute)}: opinions are numbers of a range, and it has values")
+    return np.asarray(values[run.table("agents")["present"]], np.float64)
+
+
+def _mean(attribute: str, run: FinishedRun) -> float:
+    stances = _stances(attribute, run)
+    return float(stances.mean()) if len(stances) else nan
+
+
+def _variance(attribute: str, run: FinishedRun) -> float:
+    stances = _stances(attribute, run)
+    return float(stances.var()) if len(stances) else nan
+
+
+def _bimodality(attribute: str, run: FinishedRun) -> float:
+    stances = _stances(attribute, run)
+    if not len(stances):
+        return nan
+    gaps = stances - stances.mean()
+    return bimodality(*(float((gaps**power).mean()) for power in (2, 3, 4)))
 
 
 def _correlation(one: npt.NDArray[np.float64], other: npt.NDArray[np.float64]) -> float:
@@ -109,12 +142,13 @@ def _measure(
     attribute: str,
     *,
     low: float = -1,
+    high: float = 1,
     unit: str = "",
     source: str = "",
     tables: tuple[str, ...] = (),
 ) -> Measure:
     own = meaning.format(f"`{attribute}`")
-    return Measure(f"{base}@{attribute}", partial(compute, attribute), own, unit, low, 1, source, tables)
+    return Measure(f"{base}@{attribute}", partial(compute, attribute), own, unit, low, high, source, tables)
 
 
 def _named(base: str, compute: Callable[[str, FinishedRun], float], meaning: str, **more: Any) -> tuple[str, "_Make"]:
@@ -165,7 +199,28 @@ BY_ATTRIBUTE: Final[Mapping[str, _Make]] = dict(
             unit="share",
             tables=("impressions",),
         ),
-        _named("followers_correlation", _with_followers, "rank correlation (Spearman) of {} and followers; of numbers"),
+        _named(
+            "followers_correlation",
+            _with_followers,
+            "rank correlation (Spearman) of {} and followers; of numbers",
+            tables=("churn",),
+        ),
+        _named("opinion_mean", _mean, "mean of {} at the end, of the agents that are there", low=-inf, high=inf),
+        _named(
+            "opinion_variance",
+            _variance,
+            "variance of {} at the end: the larger, the farther apart agents are",
+            low=0,
+            high=inf,
+            source="DiMaggio, Evans and Bryson 1996, doi:10.1086/230995",
+        ),
+        _named(
+            "opinion_bimodality",
+            _bimodality,
+            "bimodality of {} at the end, (skewness² + 1) / kurtosis: 5/9 if all are as frequent, 1 of two camps",
+            low=0,
+            source="Pfister et al. 2013, doi:10.3389/fpsyg.2013.00700",
+        ),
     )
 )
 """What makes each of these measures, by the part of the name before the ``@``."""

@@ -13,6 +13,7 @@ from prism_mesa.errors import ConfigError, PrismError, RunError, did_you_mean, p
 from prism_mesa.params import shown
 from prism_mesa.studies.measures.by_attribute import measure_by_attribute
 from prism_mesa.studies.measures.cascades import CASCADES
+from prism_mesa.studies.measures.churn import CHURN
 from prism_mesa.studies.measures.engagement import DECISIONS, ENGAGEMENT, STATE_SHARES
 from prism_mesa.studies.measures.exposure import EXPOSURE
 from prism_mesa.studies.measures.homophily import HOMOPHILY
@@ -36,6 +37,7 @@ SUBJECTS: Final[Mapping[str, Sequence[Measure]]] = {
     "Posts as data have them": OBSERVED,
     "Windows of use": SESSIONS,
     "When and how much": (*RHYTHMS, *SPREADS),
+    "Coming and going": CHURN,
     "States": STATE_SHARES,
     "Open choices": DECISIONS,
 }

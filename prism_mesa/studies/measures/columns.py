@@ -1,5 +1,6 @@
 """What several measures read of a run, as arrays: communities, topics, pairs and how often each comes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -7,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from prism_mesa.runs.config import Config
 from prism_mesa.social.world.communities import communities_of
 from prism_mesa.studies.measures.measure import FinishedRun
 
@@ -77,6 +79,21 @@ def count_pairs(first: Ints, second: Ints, n_second: int) -> tuple[Ints, Ints, I
     else:
         keys, counts = np.unique(keys, return_counts=True)
     return keys // n_second, keys % n_second, counts
+
+
+def have_joined(run: FinishedRun) -> npt.NDArray[np.bool_]:
+    """Return which agents are or were on the platform (see `joined_in`)."""
+    return joined_in(run.config, run.table)
+
+
+def joined_in(config: Config, table: Callable[[str], pd.DataFrame]) -> npt.NDArray[np.bool_]:
+    """Return which agents are or were on the platform: all, but those who waited to join to the end (table `churn`)."""
+    agents = table("agents")
+    if not config.has_churn:
+        return np.ones(len(agents), np.bool_)
+    there = np.array(agents["present"], np.bool_)
+    there[table("churn")["agent"].to_numpy()] = True
+    return there
 
 
 def is_sampled(run: FinishedRun, table: str) -> bool:

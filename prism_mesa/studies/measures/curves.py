@@ -8,7 +8,9 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.runs.measures import ccdf
+from prism_mesa.studies.estimators.stays import survival
 from prism_mesa.studies.estimators.trees import reproduction, shapes_by_size
+from prism_mesa.studies.measures.churn import stays
 from prism_mesa.studies.measures.measure import FinishedRun
 from prism_mesa.studies.measures.observed import hop_of_measured, sizes_of
 from prism_mesa.studies.measures.rhythms import activities, delays, hours_of
@@ -17,7 +19,7 @@ from prism_mesa.studies.measures.window import measured_posts
 CURVES: Final = "curves"
 """What the table is called where a study collects it (`collect: [curves]`)."""
 
-READ: Final = ("engagements",)
+READ: Final = ("engagements", "churn")
 """Tables that it is made from while rounds are run."""
 
 SHARES: Final = np.linspace(0, 1, 101)
@@ -71,6 +73,10 @@ def _hops(run: FinishedRun) -> Curve:
     return np.arange(len(found)), found
 
 
+def _stays(run: FinishedRun) -> Curve:
+    return survival(*run.once(stays)) if run.config.has_churn else ((), ())
+
+
 _KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
     "cascade_sizes": _sizes,  # share of cascades of at least so many
     "hours": lambda run: (np.arange(24), run.once(hours_of)),
@@ -80,6 +86,7 @@ _KINDS: Final[Mapping[str, Callable[[FinishedRun], Curve]]] = {
     "depth": _by_size("depth"),
     "breadth": _by_size("breadth"),
     "virality": _by_size("structural_virality"),
+    "stays": _stays,  # rounds, share of stays that last longer
 }
 
 

@@ -8,6 +8,7 @@ from prism_mesa.statechart import STATES
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
 
 _COUNTERS: Final = {"like": "likes", "reply": "replies", "reshare": "reshares"}
+_CHANGES: Final = ("network_changes", "events")
 
 
 def _engagements(run: FinishedRun) -> float:
@@ -57,6 +58,8 @@ STATE_SHARES: Final = tuple(
 )
 
 DECISIONS: Final = (
+    Measure("new_follows", said(*_CHANGES, "follow"), "follows that began; NaN where the network is fixed", "follows"),
+    Measure("unfollows", said(*_CHANGES, "unfollow"), "follows that ended; NaN where the network is fixed", "follows"),
     Measure("open_choices", said("decisions", "open"), "choices that the guards left open", "choices"),
     Measure(
         "open_rate",

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from prism_mesa.studies.measures.columns import Ints, count_pairs, topics_of, writers
+from prism_mesa.studies.measures.columns import Ints, count_pairs, have_joined, topics_of, writers
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio
 
 _JOST: Final = "Jost 2006, doi:10.1111/j.2006.0030-1299.14714.x"
@@ -53,7 +53,8 @@ def _reach(run: FinishedRun) -> float:
     topic, there = codes[seen["post"].to_numpy()], np.unique(codes[codes >= 0])
     some = topic >= 0
     reached, _, _ = count_pairs(topic[some], seen["agent"].to_numpy()[some], max(len(agents), 1))
-    return ratio(len(reached), len(there) * int(agents["recorded_impressions"].sum()))
+    recorded = agents["recorded_impressions"].to_numpy() & have_joined(run)
+    return ratio(len(reached), len(there) * int(recorded.sum()))
 
 
 def _entropy(run: FinishedRun) -> float:
@@ -91,7 +92,7 @@ EXPOSURE: Final = (
         "share",
         0,
         1,
-        tables=("impressions",),
+        tables=("impressions", "churn"),
     ),
     Measure(
         "topic_entropy",

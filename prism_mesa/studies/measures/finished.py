@@ -2,6 +2,7 @@
 
 import os
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,6 +17,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.relations import pair_keys
 from prism_mesa.social.world.build import make_network
 from prism_mesa.streams import Streams
+from prism_mesa.studies.measures.columns import joined_in
 from prism_mesa.studies.measures.measure import FinishedRun
 
 
@@ -24,7 +26,7 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
 
     Its tables are read when a measure asks for them. Who follows whom at the end stands in none: the network is made
     again from the run's configuration, or read from the file of edges that it names, and where it moved, the table
-    `follows` says how.
+    `follows` says how, and `churn` who has joined.
 
     Args:
         run: A result, or the run's folder, which is only read.
@@ -48,13 +50,25 @@ def finished_run(run: RunResult | str | os.PathLike[str], *, trust: bool = False
 
 
 def _follows(run_dir: "os.PathLike[str]", *, trust: bool) -> pd.DataFrame:
-    run_dir = folder_of(run_dir)
+    src, dst = networks_of(folder_of(run_dir), trust=trust)[1].edges()
+    return pd.DataFrame({"src": src, "dst": dst}, copy=False)
+
+
+def networks_of(run_dir: Path, *, trust: bool = False) -> tuple[FollowNetwork, FollowNetwork]:
+    """Return who followed whom at the beginning of a run, and at its end; one network where it did not move.
+
+    Where agents join in the run, the beginning has the drawn follows of all who have joined by its end.
+
+    Raises:
+        DataError: If it is not trusted, or lacks what they are made of.
+    """
     config = recorded_config(run_dir, trust=trust)
     network, _ = make_network(config, Streams(config.seed))
-    if has_table(run_dir, "follows"):
-        network = _after(network, read_table(run_dir, "follows"))
-    src, dst = network.edges()
-    return pd.DataFrame({"src": src, "dst": dst}, copy=False)
+    if config.has_churn:
+        network = network.among(joined_in(config, partial(read_table, run_dir)))
+    if not has_table(run_dir, "follows"):
+        return network, network
+    return network, _after(network, read_table(run_dir, "follows"))
 
 
 def _after(network: FollowNetwork, table: pd.DataFrame) -> FollowNetwork:

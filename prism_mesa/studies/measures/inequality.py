@@ -7,19 +7,21 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.runs.measures import gini, top_share
+from prism_mesa.studies.measures.columns import have_joined
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, said
 
 _GINI: Final = "Gini 1912; as in Dorfman 1979, doi:10.2307/1924845"
 
 
 def _followers(run: FinishedRun) -> npt.NDArray[Any]:
-    return np.asarray(run.table("agents")["followers"])
+    return np.asarray(run.table("agents")["followers"])[have_joined(run)]
 
 
 def _reshared(run: FinishedRun) -> npt.NDArray[np.float64]:
     """Return how often posts and replies of each agent were reshared."""
     posts = run.table("posts")
-    return np.bincount(posts["author"], posts["reshares"], minlength=len(run.table("agents")))
+    joined = have_joined(run)
+    return np.bincount(posts["author"], posts["reshares"], minlength=len(joined))[joined]
 
 
 def _pair(
@@ -29,11 +31,14 @@ def _pair(
     top: Callable[[FinishedRun], float],
     *,
     of: str = "agents",
+    tables: tuple[str, ...] = (),
 ) -> tuple[Measure, Measure]:
     """Return the two measures of how unequally something is shared."""
     return (
-        Measure(f"gini_{what}", unequal, f"Gini coefficient of {meaning}", "", 0, 1, _GINI),
-        Measure(f"top_10_{what}", top, f"what the tenth of {of} with most of it has of {meaning}", "share", 0, 1),
+        Measure(f"gini_{what}", unequal, f"Gini coefficient of {meaning}", "", 0, 1, _GINI, tables),
+        Measure(
+            f"top_10_{what}", top, f"what the tenth of {of} with most of it has of {meaning}", "share", 0, 1, "", tables
+        ),
     )
 
 
@@ -73,11 +78,13 @@ INEQUALITY: Final = (
         "followers between all agents",
         lambda run: gini(_followers(run)),
         lambda run: top_share(_followers(run), 0.1),
+        tables=("churn",),
     ),
     *_pair(
         "reshares",
         "reshares of what each wrote between all agents",
         lambda run: gini(_reshared(run)),
         lambda run: top_share(_reshared(run), 0.1),
+        tables=("churn",),
     ),
 )

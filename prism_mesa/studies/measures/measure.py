@@ -47,7 +47,7 @@ class Measure:
         high: Its largest possible value.
         source: Where its definition comes from; empty: its meaning says all.
         tables: Those that it reads while rounds are run (`transitions`, `impressions`, `engagements`, `rounds`,
-            `ticks`), which are recorded only if some measure reads them; None: it may read any.
+            `churn`, `ticks`), which are recorded only if some measure reads them; None: it may read any.
     """
 
     name: str

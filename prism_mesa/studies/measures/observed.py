@@ -14,6 +14,7 @@ from prism_mesa.social.tables import COUNTERS
 from prism_mesa.studies.estimators.follows import degree_assortativity, friendship_paradox
 from prism_mesa.studies.estimators.power_law import PowerLaw, fit_power_law, plausibility
 from prism_mesa.studies.estimators.trees import hops, reproduction
+from prism_mesa.studies.measures.columns import have_joined
 from prism_mesa.studies.measures.measure import FinishedRun, Measure, ratio, said
 from prism_mesa.studies.measures.window import measured_posts, of_kind
 
@@ -213,13 +214,13 @@ _SHAPES: Final = (
 
 
 def _followees(run: FinishedRun) -> float:
-    followees = run.table("agents")["followees"]
+    followees = run.table("agents")["followees"].to_numpy()[have_joined(run)]
     return ratio(float(followees.sum()), len(followees))
 
 
 _FOLLOWS: Final = (
     Measure("agents", said("agents"), "agents that are there at the end", "agents"),
-    Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents"),
+    Measure("followees_mean", _followees, "agents that an agent follows, as a mean", "agents", tables=("churn",)),
     Measure(
         "degree_assortativity",
         _of_follows(degree_assortativity),

@@ -14,6 +14,7 @@ SHOWN: Final = 12
 """Measures that are shown where nobody asks for all."""
 _MOST_SETTINGS: Final = 12
 _LABEL: Final = 36
+_SETTING: Final = 120
 _ONE_PAIR: Final = "one pair: no intervals; with more seeds there are: prism compare BASE... --with OTHER..."
 
 type Row = Mapping[str, Any]
@@ -188,4 +189,13 @@ def _aligned(rows: Sequence[tuple[str, ...]], several: bool) -> Iterator[str]:
 def _value(value: Any) -> str:
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]
-    return shortened(plain(str(value)), 60)
+    return shortened(plain(str(_given(value))), _SETTING)
+
+
+def _given(value: Any) -> Any:
+    """Return a value without the keys of its groups that are left out: what an intervention sets has to be seen."""
+    if isinstance(value, list):
+        return [_given(one) for one in value]
+    if isinstance(value, Mapping):
+        return {key: _given(one) for key, one in value.items() if one is not None}
+    return value

@@ -8,7 +8,9 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from prism_mesa.errors import counted
+from prism_mesa.studies.measures.by_attribute import BY_ATTRIBUTE, measure_by_attribute
 from prism_mesa.studies.measures.catalogue import MEASURES
+from prism_mesa.studies.measures.measure import Measure
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
 from prism_mesa.view.study.blocks import Code, Column, Part, Quiet, Words
@@ -71,14 +73,20 @@ def measures_in_order(result: StudyResult) -> list[str]:
     return [*dict.fromkeys([*filter(None, asked), *result.table.measures])]
 
 
+def _known(name: str) -> Measure | None:
+    """Return a measure of the catalogue, also one by an attribute; None for a user's own."""
+    is_by_attribute = "@" in name and name.partition("@")[0] in BY_ATTRIBUTE
+    return measure_by_attribute(name) if is_by_attribute else MEASURES.get(name)
+
+
 def meaning_of(measure: str) -> str:
     """Return what a measure is of, and its unit; nothing of a user's own."""
-    known = MEASURES.get(measure)
+    known = _known(measure)
     if known is None:
         return ""
     return (
         known.meaning
-        if re.search(rf"\b{re.escape(known.unit)}\b", known.meaning)
+        if not known.unit or re.search(rf"\b{re.escape(known.unit)}\b", known.meaning)
         else f"{known.meaning} ({known.unit})"
     )
 
@@ -91,8 +99,8 @@ def measure_title(measure: str) -> Words:
 
 def axis_label(measure: str) -> str:
     """Return a measure with its unit, for the axis of a figure."""
-    known = MEASURES.get(measure)
-    if known is None or known.unit.replace(" ", "_") in measure:
+    known = _known(measure)
+    if known is None or not known.unit or known.unit.replace(" ", "_") in measure:
         return measure
     return f"{measure} ({known.unit})"
 

@@ -6,7 +6,7 @@ from talking_worlds import Talker, lively, said, saying, talkers, view
 from worlds import plain, ran, small
 
 from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.explain.why import why
 from prism_mesa.domain import ACTIONS
 from prism_mesa.errors import AgentError
 from prism_mesa.runs.config import make_config

@@ -3,6 +3,10 @@
 No kernel helps it, but for the keyed draws and the utility of a post; it is slow, and meant to be read.
 """
 
+import numpy as np
+
+OPPOSITE = {"follow": "unfollow", "mute": "unmute", "block": "unblock"}
+OPPOSITE |= {back: event for event, back in OPPOSITE.items()}
 STRENGTH = ("block", "mute", "unfollow", "follow")
 TOLD_FIRST = ("engaged", "exposure", "follow_back", "triad", "ignored")
 
@@ -30,21 +34,14 @@ class PlainFollows:
                 self.noted[agent, root, event] = (other, post, why)
             return is_new
         apart = (agent, other, "block") in self.noted or {(agent, other), (other, agent)} & self.blocked
-        if event in ("follow", "unfollow"):
-            if apart and event == "follow":
-                return None
-            opposite = "unfollow" if event == "follow" else "follow"
-            if self.noted.pop((agent, other, opposite), None):
-                return True
-            if apart or ((agent, other) in self.follows) == (event == "follow"):
-                return False
-        elif (agent, other) in (self.muted if event == "mute" else self.blocked):
+        if event in ("follow", "unfollow") and apart:
+            return None if event == "follow" else False
+        if self.noted.pop((agent, other, OPPOSITE[event]), None):
+            return True
+        known = {"follow": self.follows, "mute": self.muted, "block": self.blocked}
+        done = (agent, other) in known[event] if event in known else (agent, other) not in known[OPPOSITE[event]]
+        if done or (agent, other, event) in self.noted:
             return False
-        if (agent, other, event) in self.noted:
-            return False
-        if event == "block":
-            self.noted.pop((agent, other, "follow"), None)
-            self.noted.pop((agent, other, "unfollow"), None)
         self.noted[agent, other, event] = (other, post, why)
         return True
 
@@ -64,7 +61,8 @@ class PlainFollows:
         self.engaged = {(agent, roots[post]) for agent, post in engaged}
         found = [row for agent, post in read for row in self._met(agent, post, roots[post], network)]
         for follower, agent in self.new:
-            if self._draw("follow back", agent, follower) < self.rates.follow_back and self._may(agent, follower):
+            chance = self.rates.follow_back * self._liking(agent, follower)
+            if self._draw("follow back", agent, follower) < chance and self._may(agent, follower):
                 found.append((agent, follower, "follow", -1, "follow_back"))
         for agent in {agent for agent, _ in read}:
             found += self._triad(agent, network)
@@ -84,7 +82,7 @@ class PlainFollows:
         key, author, by = posts.key[root], int(posts.author[root]), int(posts.author[post])
         has_engaged = (agent, root) in self.engaged
         chance = min(1, rates.follow * rates.engaged) if has_engaged else rates.follow
-        if self._draw("follow", agent, key) < chance and self._may(agent, author):
+        if self._draw("follow", agent, key) < chance * self._liking(agent, author) and self._may(agent, author):
             yield agent, author, "follow", post, "engaged" if has_engaged else "exposure"
         if (
             has_engaged
@@ -101,6 +99,14 @@ class PlainFollows:
             if self._draw(event, agent, key) < chance:
                 yield agent, by, event, post, "ignored"
 
+    def _liking(self, agent, other):
+        own = self.model.params.agents.homophily
+        if own.by is None:
+            return 1
+        one, two = (getattr(self.model.agent(row), own.by) for row in (agent, other))
+        apart = abs(one - two) / 2 if own.by == "leaning" else one != two
+        return float(np.float32(np.exp(-own.following * apart)))
+
     def _ignores(self, agent, post, network):
         now, platform = self.model.network, self.model.platform
         platform.network = network
@@ -116,7 +122,8 @@ class PlainFollows:
                 if not followees:
                     return
                 other = followees[int(self._draw("triad step", agent, step) * len(followees))]
-            if self._may(agent, other):
+            liked = self._draw("triad", agent) < self.rates.triad * self._liking(agent, other)
+            if liked and self._may(agent, other):
                 yield agent, other, "follow", -1, "triad"
 
     # what counts
@@ -143,14 +150,14 @@ class PlainFollows:
         rows = [row for row in rows if not (row[2] in ("follow", "unfollow") and row[:2] in apart)]
         rows += [(*pair, "unfollow", -1, "block") for pair in apart & self.follows]
         self._hold(rows, reported)
-        order = ("follow", "unfollow", "mute", "block", "report")
+        order = ("follow", "unfollow", "mute", "block", "report", "unmute", "unblock")
         return [(round_, *row) for row in sorted(rows, key=lambda r: (*r[:2], order.index(r[2]), r[3]))]
 
     def _hold(self, rows, reported):
-        of = {event: {row[:2] for row in rows if row[2] == event} for event in (*STRENGTH, "report")}
+        of = {event: {row[:2] for row in rows if row[2] == event} for event in OPPOSITE}
         self.follows = (self.follows | of["follow"]) - of["unfollow"]
-        self.muted |= of["mute"]
-        self.blocked |= of["block"]
+        self.muted = (self.muted - of["unmute"]) | of["mute"]
+        self.blocked = (self.blocked - of["unblock"]) | of["block"]
         self.reported |= reported
         self.noted = {}
         self.began = of["follow"]

@@ -6,9 +6,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from plain_feed import plain_feed
 
-from prism_mesa.social.params import CandidateParams, FeedParams, SocialParams, XAlgoParams
-from prism_mesa.social.round.feed import rank_feeds
+from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams, SocialParams, XAlgoParams
+from prism_mesa.social.round.feeds.ranking import rank_feeds
 from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.groups import GroupCounts, Groups
 from prism_mesa.social.state.network import from_edges
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE, Posts
 from prism_mesa.social.state.relations import NO_KEYS, Relations, pair_keys
@@ -17,7 +18,7 @@ from prism_mesa.social.world.corpus import Corpus
 from prism_mesa.social.world.profiles import draw_profiles
 from prism_mesa.streams import Streams
 
-MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08")
+MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "bridging", "diverse")
 
 
 class Platform:
@@ -49,6 +50,7 @@ class Platform:
         self.population = draw_profiles(np.arange(n_agents), ids, interests, own, self.streams)
         old = np.unique(self.posts.root[self.posts.round[self.posts.root] < now])
         readers, read = np.nonzero(draw.random((n_agents, len(old))) < seen * draw.random((n_agents, 1)))
+        self.groups = _groups(draw, n_agents, self.posts) if params.mode == "bridging" or seed % 2 else None
         self.read = [set(old[read[readers == i]].tolist()) for i in range(n_agents)]
         own = np.flatnonzero(self.posts.root == np.arange(n_posts))  # what an agent wrote counts as read
         readers, read = np.append(readers, self.posts.author[own]), np.append(old[read], own)
@@ -56,17 +58,19 @@ class Platform:
         for part in np.array_split(draw.permutation(len(read)), 3):  # as if over three rounds
             self.seen.add(readers[part], read[part])
 
-    def plain(self):
-        """Return all feeds, from the rules."""
-        world = self.network, self.params, self.streams, self.now
-        return [plain_feed(i, self.population, self.posts, self.read[i], *world) for i in range(self.n)]
+    def plain(self, hidden=frozenset()):
+        """Return all feeds, from the rules; `hidden` are pairs of a reader and whom it mutes."""
+        world, groups = (self.network, self.params, self.streams, self.now), self.groups
+        muted = [{b for a, b in hidden if a == i} for i in range(self.n)]
+        own = self.population, self.posts
+        return [plain_feed(i, *own, self.read[i], *world, hidden=muted[i], groups=groups) for i in range(self.n)]
 
     def ranked(self, readers=None, **cut):
         """Return the feeds of readers, in the order of rows, from the kernel."""
         p, readers = self.population, np.arange(self.n) if readers is None else readers
         p.feed[:], p.n_feed[:], p.n_read[:] = -7, 99, 99  # what another round has left there
         world = self.seen, self.network, self.params, self.streams, self.now
-        rank_feeds(readers, p, self.posts, *world, **cut)
+        rank_feeds(readers, p, self.posts, *world, **cut, groups=self.groups)
         others = np.setdiff1d(np.arange(self.n), readers)
         assert (p.feed[others] == -7).all()
         assert (p.n_feed[others] == 99).all()
@@ -81,7 +85,10 @@ def _directions(draw, n):
 
 
 def _posts(draw, n_agents, n_posts, n_writers, reshares, n_texts, counted, now):
-    topics = Topics(_directions(draw, n_texts), [], np.zeros((0, 3), np.int8), lambda texts: np.zeros((len(texts), 3)))
+    names = [f"topic {i}" for i in range(draw.integers(0, 6))]
+    topics = Topics(
+        _directions(draw, n_texts), names, _directions(draw, len(names)), lambda texts: np.zeros((len(texts), 3))
+    )
     posts = Posts(Corpus([f"text {i}" for i in range(n_texts)]), topics, 3)
     writers = draw.permutation(n_agents)[:n_writers]
     rounds = np.sort(draw.integers(0, now + 1, n_posts))
@@ -97,6 +104,20 @@ def _posts(draw, n_agents, n_posts, n_writers, reshares, n_texts, counted, now):
     for name in ("likes", "replies", "reshares", "impressions", "velocity"):
         getattr(posts, name)[:] = draw.integers(0, counted, n_posts)
     return posts
+
+
+def _groups(draw, n_agents, posts):
+    """Return groups of agents, and what each has read and engaged with of the older posts."""
+    n = int(draw.integers(1, 4))
+    groups = Groups(draw.integers(0, n, n_agents).astype(np.int16), GroupCounts(n))
+    for _ in range(2):  # two rounds
+        agents, roots = (
+            draw.integers(0, n_agents, 300),
+            posts.root[draw.integers(0, max(1, len(posts) // 2), 300)] if len(posts) else None,
+        )
+        if roots is not None:
+            groups.counts.count(len(posts), groups.of, (agents, roots), (agents[::7], roots[::7]))
+    return groups
 
 
 x_algos = st.builds(
@@ -117,7 +138,15 @@ x_algos = st.builds(
 
 
 few = st.sampled_from([0, 0, 1, 12])
-candidates = st.builds(CandidateParams, out_of_network=few, two_hops=few, trending=few)
+candidates = st.builds(
+    CandidateParams,
+    out_of_network=few,
+    two_hops=few,
+    trending=few,
+    search=few,
+    followed=st.sampled_from([None, None, 0, 1, 20]),
+)
+slots = st.builds(SlotParams, trending=few, search=few, every=st.sampled_from([1, 2, 5]))
 
 
 @st.composite
@@ -126,7 +155,8 @@ def platforms(draw, mode):
     n = draw(st.integers(2, 60))
     size = draw(st.sampled_from([1, 2, 10, 255]))
     also = draw(candidates)
-    params = FeedParams(mode=mode, size=size, window=draw(st.integers(1, 4)), candidates=also, x_algo=draw(x_algos))
+    more = {"candidates": also, "slots": draw(slots), "x_algo": draw(x_algos), "attribute": "side"}
+    params = FeedParams(mode=mode, size=size, window=draw(st.integers(1, 4)), **more)
     return Platform(
         seed=draw(st.integers(0, 2**32)),
         n_agents=n,
@@ -173,11 +203,7 @@ def test_nobody_is_shown_who_is_hidden_and_all_else_is_ranked_by_the_rules(mode,
         platform.seen.add(np.full(len(roots), row), roots)
     relations = Relations()
     relations.note(muted=pair_keys(agent, other), blocked=NO_KEYS, reported=NO_KEYS)
-    world = platform.network, platform.params, platform.streams, platform.now
-    feeds = [
-        plain_feed(i, platform.population, posts, platform.read[i], *world, hidden={b for a, b in hidden if a == i})
-        for i in range(n)
-    ]
+    feeds = platform.plain(hidden)
     assert platform.ranked(hidden=relations.hidden_rows(n)) == feeds
     assert platform.ranked(hidden=relations.hidden_rows(n), block=3, threads=2) == feeds
 
@@ -195,7 +221,7 @@ def test_a_platform_of_many_readers_who_follow_many_is_ranked_by_the_rules(mode)
         n_texts=12,
         counted=50,
         now=3,
-        params=FeedParams(mode=mode, size=100, window=3, x_algo=XAlgoParams(out_of_network=30)),
+        params=FeedParams(mode=mode, size=100, window=3, x_algo=XAlgoParams(out_of_network=30), attribute="side"),
     )
     feeds = crowd.plain()
     assert crowd.ranked() == crowd.ranked(block=100, threads=2) == feeds

@@ -17,16 +17,15 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*posts below an agent:prism_mesa.errors.NotedWarning"),
     pytest.mark.filterwarnings("ignore:.*network.rates.* no effect:prism_mesa.errors.NotedWarning"),
 ]
-METHODS = ("follow", "unfollow", "mute", "block", "report")
+METHODS = ("follow", "unfollow", "mute", "unmute", "block", "unblock", "report")
 _chance = st.sampled_from([0.0, 0.02, 0.2, 1.0])
 rates = st.fixed_dictionaries(
     {f"network_rates_{name}": _chance for name in ("follow", "follow_back", "triad", "unfollow", "reciprocal")}
     | {f"network_rates_{name}": st.sampled_from([0.0, 0.01, 0.1]) for name in ("mute", "block", "report")}
     | {"network_rates_engaged": st.sampled_from([1.0, 0.0, 20.0])}
 )
-says = st.lists(
-    st.tuples(st.integers(-1, 3), st.integers(0, 60), st.sampled_from(METHODS), st.integers(0, 60)), max_size=9
-)
+_some = st.one_of(st.integers(0, 1), st.integers(0, 60))  # so that some pairs meet again
+says = st.lists(st.tuples(st.integers(-1, 3), _some, st.sampled_from(METHODS), _some), max_size=12)
 
 
 class Outspoken(SocialAgent):
@@ -146,3 +145,29 @@ def test_follows_are_those_of_the_plain_rules(params, rates, says, leaves):
     rows = [tuple(row.values()) for row in model.recorder.tables["follows"]]
     assert rows == expected
     assert model.relations.counts == Counter(row[3] for row in rows)
+
+
+TAKEN_BACK = [
+    (0, 0, "mute", 0),
+    (1, 0, "unmute", 0),
+    (0, 0, "block", 1),
+    (0, 2, "block", 27),  # agent 0, who blocks it as well
+    (1, 0, "unblock", 1),
+    (2, 0, "follow", 1),  # refused: who was blocked blocks as well
+    (2, 2, "unblock", 27),
+    (3, 0, "mute", 2),
+    (3, 0, "unmute", 2),  # in one round, so neither
+    (3, 0, "unblock", 5),  # of whom nothing is blocked
+    (3, 0, "follow", 1),  # which holds, now that no block does
+]
+
+
+def test_mutes_and_blocks_that_are_taken_back_are_those_of_the_plain_rules():
+    model, expected = live(TAKEN_BACK, (9, 0), network_dynamics="fixed")
+    rows = [tuple(row.values()) for row in model.recorder.tables["follows"]]
+    assert rows == expected
+    assert [row[:4] for row in rows if row[5] == "script"] == [
+        *((0, 0, 1, "mute"), (0, 0, 2, "block"), (0, 2, 0, "block")),
+        *((1, 0, 1, "unmute"), (1, 0, 2, "unblock"), (2, 2, 0, "unblock"), (3, 0, 2, "follow")),
+    ]
+    assert not len(model.relations.hidden)

@@ -8,7 +8,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.round import feed
+from prism_mesa.social.round.feeds import ranking as feed
 from prism_mesa.statechart import F
 
 WORLD = {"agents.n": 80, "rounds": 6, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
@@ -152,7 +152,10 @@ def test_a_feed_that_prefers_what_is_outside_shows_it_first():
         ("too_few", r"gave [\d,]+ scores for [\d,]+ candidates"),
         ("nan", "gave nan: a score has to be a finite number"),
         ("changes", "raised ValueError: assignment destination is read-only"),
-        ("reads_nothing", r"raised KeyError: 'post.lieks' \(test_own_feeds.py:\d+ in reads_nothing\)"),
+        (
+            "reads_nothing",
+            r"post.lieks cannot be read \(test_own_feeds.py:\d+ in reads_nothing\). Did you mean 'post.likes'",
+        ),
         ("texts", r"gave array.*, no numbers"),
         ("hopeless", "raised ZeroDivisionError"),
     ],
@@ -169,7 +172,8 @@ def test_what_cannot_rank_ends_the_run_with_one_line(mode, said):
     [
         (own("unknown"), "post.relevence cannot be read. Did you mean 'post.relevance'"),
         (own("WORLD"), "is neither a function nor an expression over F"),
-        (own("not_there"), "is neither a function nor an expression over F"),
+        (own("not_there"), "the module has no 'not_there'"),
+        (own("hopeles"), "the module has no 'hopeles'. Did you mean 'hopeless'"),
         ("no_such_module:score", "cannot import 'no_such_module'"),
         ("cronological", "Input should be 'random', .* Did you mean 'chronological'"),
     ],

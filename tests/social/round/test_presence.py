@@ -8,7 +8,7 @@ from lively_worlds import LIVELY, moves, rounds_of
 from worlds import facts, plain, ran, small
 
 from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.trace import why
+from prism_mesa.analysis.explain.why import why
 from prism_mesa.errors import ConfigError, NotedWarning
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel

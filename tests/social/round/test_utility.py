@@ -29,6 +29,26 @@ ALL = {
 }
 
 
+LEANING = {"of": "agent", "range": [-1, 3]}
+PARTY = {"of": "agent", "values": ["left", "right", "none"]}
+COHORT = {"of": "agent", "values": [10, 20, 50]}
+ALIKE = [
+    {"attributes": {"party": PARTY, "age": LEANING, by: own}, "agents_homophily_by": by, "agents_homophily_engaging": k}
+    for by, own, k in (("leaning", LEANING, 6.0), ("party", PARTY, -4.0), ("cohort", COHORT, 1.1))
+]
+
+
+def plain_unlike(model, reader, author):
+    """Return by how much two agents are unlike, from the words of `agents.homophily`."""
+    by = model.params.agents.homophily.by
+    if by is None:
+        return 0.0
+    one, other = (getattr(model.agent(row), by) for row in (reader, author))
+    return {"leaning": lambda: abs(one - other) / 4, "cohort": lambda: abs(one - other) / 40}.get(
+        by, lambda: float(one != other)
+    )()
+
+
 def plain_utility(model, reader, post_id, close=()):
     """Return the utility of a post by the formula, number by number."""
     own, posts = model.params.utility, model.posts
@@ -42,12 +62,13 @@ def plain_utility(model, reader, post_id, close=()):
     u = ((bits >> 48) + 0.5) / 2**16
     odds = share * float(posts.appeal[root]) + own.reshared * is_reshare - own.theta * math.log1p(hours)
     odds += own.closeness * (author in close) + own.mood * math.log(u / (1 - u))
+    odds -= model.params.agents.homophily.engaging * plain_unlike(model, reader, int(posts.author[root]))
     return own.weight * relevance + own.sensitivity * odds
 
 
-@pytest.mark.parametrize("mode", ["chronological", "x_algo"])
-def test_utility_is_what_the_formula_says(mode):
-    model = ran(small(**ALL, feed_mode=mode, utility_reshared=-0.5, rng=3), 5)
+@pytest.mark.parametrize("more", [{}, {"feed_mode": "x_algo"}, *ALIKE])
+def test_utility_is_what_the_formula_says(more):
+    model = ran(small(**ALL | more, utility_reshared=-0.5, rng=3), 5)
     kinds = set()
     for post_id in range(0, len(model.posts), 3):
         for reader in (0, 7, 19):
@@ -57,8 +78,9 @@ def test_utility_is_what_the_formula_says(mode):
     assert RESHARE in kinds
 
 
-def test_what_makes_up_utility_adds_up_to_it():
-    model = ran(small(**ALL, utility_reshared=-0.5, rng=3), 5)
+@pytest.mark.parametrize("more", [{}, *ALIKE])
+def test_what_makes_up_utility_adds_up_to_it(more):
+    model = ran(small(**ALL | more, utility_reshared=-0.5, rng=3), 5)
     own = model.params.utility
     for post_id in range(0, len(model.posts), 3):
         for reader in (0, 7, 19):

@@ -9,7 +9,8 @@ from minds import SPEAKS, THINKS, thought, words_of
 from worlds import plain
 
 from prism_mesa.analysis.explain.report import report_lines
-from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, _most_telling, why
+from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought
+from prism_mesa.analysis.explain.why import _most_telling, why
 from prism_mesa.errors import DataError
 from prism_mesa.llm import Ledger
 from prism_mesa.llm.stand_in import StandIn, prompt_text

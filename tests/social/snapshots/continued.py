@@ -87,6 +87,7 @@ MADE_AGAIN = {
     "Cell": {"first", "first_mapped", "always", "outcomes"},  # worked out when first asked for
     "Exposure": {"roots"},  # with room for more
     "Outcomes": {"_known"},  # the same
+    "Feeds": {"_made"},  # made when a reader needs one
     "Engagements": {"carried"},  # noted anew as each round opens
     "Relations": {"_hidden", "_rows"},  # made when first asked for, of what is muted and blocked
     "Population": {"feed"},  # what stands behind the end of a feed

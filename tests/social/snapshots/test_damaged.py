@@ -8,6 +8,7 @@ import pytest
 from continued import as_bytes, from_bytes, leaves
 from lively_worlds import LIVELY
 from minds import Mind, asked, busy
+from random_worlds import LIVE
 from worlds import ran, small
 
 from prism_mesa.errors import BadInputError, DataError, NotRestorableError
@@ -24,6 +25,9 @@ def kept():
     """Return the bytes of a snapshot after three rounds, in which who the agents are has changed."""
     model = ran(world(), 3)
     model.population.traits[0, 0] = 2.0
+    model.population.interests[0, 0] += 1
+    model.population.activity[0] = 0.5
+    model.population.timeout_threshold[0] += 1
     return as_bytes(model.snapshot())
 
 
@@ -62,6 +66,7 @@ FAR = 2**31 - 1
 DAMAGED = {
     "platform/population/state": (put(3, 8), "an agent's state is 8, and none of 0 .. 7"),
     "platform/population/pending_action": (put(3, 3), "an agent's pending action is 3, and none of 0 .. 2"),
+    "platform/population/membership": (put(3, 4), "what an agent is to the platform is 4, and none of 0 .. 3"),
     "platform/population/current_post": (put(3, FAR), "an agent's current post is 2,147,483,647, and none of -1 .."),
     "platform/population/n_read": (put(3, 60_000), "an agent has read more posts than its feed has"),
     "platform/population/n_feed": (put(3, 60_000), "feeds have not the posts that they should"),
@@ -103,6 +108,7 @@ DAMAGED = {
     "platform/engagements/lengths": (put(0, -1), "a number of engagements is -1"),
     "platform/engagements/beside": (new({"is": "set", "of": [30]}), "who has engaged: is no agent"),
     "platform/events/written": (new([{"is": "tuple", "of": [30, "Hi"]}]), "an event is none that can be"),
+    "platform/opinions/first": (lambda first: first[:2], "what opinions were is not three numbers"),
     "platform/relations/muted": (new(np.array([5, 3])), "what is muted does not ascend"),
     "platform/relations/blocked": (new(np.array([30 << 32])), "who has blocked is 30, and none of 0 .. 29"),
     "platform/relations/reported": (new(np.array([FAR])), "what is reported is 2,147,483,647, and none of 0 .."),
@@ -133,6 +139,17 @@ def test_what_is_damaged_is_said_in_one_line(kept, way):
     with pytest.raises(DataError, match=re.escape(told)) as error:
         world().restore(changed(kept, way, change))
     assert "\n" not in str(error.value)
+
+
+def test_a_network_with_a_follow_twice_is_refused():
+    made = {**LIVELY, **LIVE}
+    snapshot = ran(small(**made), 2).snapshot()
+    network = snapshot["platform"]["network"]
+    row = int(np.flatnonzero(np.diff(network["indptr"]) > 1)[0])
+    network["indices"] = network["indices"].copy()
+    network["indices"][network["indptr"][row] + 1] = network["indices"][network["indptr"][row]]
+    with pytest.raises(DataError, match="the network: a row does not ascend"):
+        small(**made).restore(snapshot)
 
 
 def test_a_part_that_is_missing_is_said_in_one_line(kept):

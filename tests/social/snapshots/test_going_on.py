@@ -30,6 +30,7 @@ def staying_chart():
 
 ATTRIBUTES = {
     "leaning": {"of": "agent", "range": [-1, 1]},
+    "party": {"of": "agent", "values": ["left", "right", "none"]},
     "veracity": {"of": "post", "values": [True, False]},
     "slant": {"of": "post", "range": [-1, 1], "inherits": "leaning", "noise": 0.5},
 }
@@ -43,9 +44,20 @@ WORLDS = {
     "no history": lambda: small(statechart_max_history_depth=0),
     "templates": lambda: small(**LIVELY, content="template"),
     "x_algo": lambda: default(feed_mode="x_algo", posts_seeded_count=3),
+    "bridging": lambda: default(
+        **LIVELY, attributes=ATTRIBUTES, feed_mode="bridging", feed_attribute="leaning", feed_slots_trending=2
+    ),
+    "other groups": lambda: default(
+        **LIVELY,
+        attributes=ATTRIBUTES,
+        feed_mode="bridging",
+        feed_attribute="leaning",
+        interventions=[{"at": 1, "set": {"feed.attribute": "party"}}],
+    ),
     "live": lambda: small(**LIVELY, **LIVE, network_close_ties=3),
     "random": lambda: default(feed_mode="random", agents_activity=0.9, ticks_per_round=5),
     "attributes": lambda: default(**LIVELY, attributes=ATTRIBUTES),
+    "opinions": lambda: default(**LIVELY, attributes=ATTRIBUTES, opinions_of="leaning", opinions_by="slant"),
     "a share is recorded": lambda: small(**LIVELY, records_transitions=0.3, records_impressions=0.5),
 }
 

@@ -35,3 +35,10 @@ def test_agents_that_were_changed_before_are_not_taken_for_those_of_the_run() ->
     other.population.activity[3] = 0.125
     with pytest.raises(DataError, match="were changed before its first round"):
         other.restore(model.snapshot())
+
+
+def test_of_who_they_are_only_what_was_changed_is_kept() -> None:
+    model = SocialModel(**SMALL)
+    model.population.activity[3] = 0.125
+    model.step()
+    assert set(WHO_THEY_ARE) & model.snapshot()["platform"]["population"].keys() == {"activity"}

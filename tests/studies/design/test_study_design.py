@@ -40,6 +40,17 @@ def test_each_run_has_the_configuration_of_its_arm_point_and_seed():
     assert config.seed == 2
 
 
+@pytest.mark.parametrize("key", ["attributes.leaning", "attributes"])
+def test_attributes_are_declared_for_all_arms_and_one_may_differ_in_them(key):
+    own = {"of": "agent", "range": [-1, 1]}
+    declared = {key: own if "." in key else {"leaning": own}}
+    arms = {"wide": {}, "narrow": {"attributes.leaning": {"mean": 0, "sd": 0.1}}}
+    design = design_of(set=declared, arms=arms, measures=["follow_ei@leaning"])
+    found = [design.config_of(run).attributes["leaning"] for run in design.runs()]
+    assert [(one.range, one.sd) for one in found] == [((-1, 1), None)] * 2 + [((-1, 1), 0.1)] * 2
+    assert "attributes.leaning.rang: no such key" in refused(set={"attributes.leaning": {"of": "agent", "rang": 1}})
+
+
 def test_a_study_without_arms_has_one():
     design = design_of()
     assert design.arms == ("all",)

@@ -51,6 +51,14 @@ def test_a_kept_run_has_the_tables_of_prism_run_byte_by_byte_in_a_folder_of_its_
     assert read_manifest(own)["made_in_python"] == [False, False, False]
 
 
+def test_a_run_of_which_measures_are_kept_is_measured_by_attributes_too(tmp_path):
+    own = {"attributes": {"party": {"of": "agent", "values": ["left", "right"]}}, "seed": 3}
+    outcome = carry_out(Job("by", SMALL | own, ("follow_ei@party", "cross_cutting@party"), folder=str(tmp_path)))
+    assert outcome.ending == "done"
+    assert -0.4 < outcome.measures["follow_ei@party"] < 0.4
+    assert 0.3 < outcome.measures["cross_cutting@party"] < 0.7
+
+
 def test_a_run_of_which_measures_are_kept_says_the_same_and_leaves_nothing(tmp_path):
     kept = carry_out(good_job(5, tmp_path / "runs", keep="tables"))
     (tmp_path / "empty").mkdir()

@@ -22,7 +22,7 @@ from prism_mesa.studies.measures.catalogue import MEASURES, SUBJECTS, FinishedRu
 from prism_mesa.studies.measures.finished import finished_run
 
 DOCS = Path(__file__).parents[3] / "docs"
-ROUND_TABLES = {"transitions", "impressions", "engagements", "rounds", "ticks"}
+ROUND_TABLES = {"transitions", "impressions", "engagements", "rounds", "ticks", "churn"}
 
 
 @pytest.fixture(scope="module")
@@ -94,8 +94,10 @@ def test_values_of_a_run_lie_in_their_ranges_and_few_are_not_defined(ended):
     assert not_defined - {"shape_depth", "shape_breadth", "shape_virality", "post_tail_ks"} == {
         "cascade_tail_10",
         "cascade_tail_100",
+        *("new_follows", "unfollows"),
         *of_large_runs,
         *of_long_runs,
+        *(one.name for one in SUBJECTS["Coming and going"]),
     }
     for name, value in found.dropna().items():
         assert MEASURES[name].low <= value <= MEASURES[name].high, name

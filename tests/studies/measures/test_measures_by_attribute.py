@@ -5,7 +5,7 @@ from math import isnan
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.stats import spearmanr
+from scipy.stats import kurtosis, skew, spearmanr
 from small_measured_runs import AGENTS, FOLLOWS, finished
 
 from prism_mesa.errors import ConfigError, RunError
@@ -17,7 +17,7 @@ DECLARED = {
     "leaning": {"of": "agent", "range": [-1, 1]},
     "veracity": {"of": "post", "values": [True, False]},
 }
-HELD = {"party": ["left", "left", "right", "right"], "leaning": [-0.5, -1.0, 0.25, 0.75]}
+HELD = {"party": ["left", "left", "right", "right"], "leaning": [-0.5, -1.0, 0.25, 0.75], "present": [True] * 4}
 
 
 def value(name, follows=None, **held):
@@ -63,6 +63,20 @@ def test_modularity_and_assortativity_are_those_of_networkx():
 def test_the_correlation_with_followers_is_of_ranks():
     assert value("followers_correlation@leaning") == pytest.approx(spearmanr(HELD["leaning"], AGENTS["followers"])[0])
     assert isnan(value("followers_correlation@leaning", leaning=[0.5] * 4))
+
+
+def test_opinions_are_those_of_agents_who_are_there():
+    camps = {"leaning": [-1.0, 1.0, 1.0, 0.5], "present": [True, True, True, False]}
+    assert value("opinion_mean@leaning", **camps) == pytest.approx(1 / 3)
+    assert value("opinion_variance@leaning", **camps) == pytest.approx(8 / 9)
+    assert value("opinion_bimodality@leaning", **camps) == pytest.approx(1)
+    draw = np.random.default_rng(5).normal(size=4)
+    expected = (skew(draw) ** 2 + 1) / kurtosis(draw, fisher=False)
+    assert value("opinion_bimodality@leaning", leaning=list(draw)) == pytest.approx(expected)
+    assert isnan(value("opinion_bimodality@leaning", leaning=[0.1] * 4))
+    assert all(isnan(value(f"opinion_{name}@leaning", present=[False] * 4)) for name in ("mean", "variance"))
+    with pytest.raises(RunError, match="opinion_mean@party: party: opinions are numbers of a range, and it has values"):
+        value("opinion_mean@party")
 
 
 def test_without_follows_there_is_nothing_to_say():

@@ -48,8 +48,10 @@ from prism_mesa.view.study.odd.words import (
     activity_of,
     decided_by,
     dynamics_of,
+    homophily_of,
     input_files,
     network_of,
+    opinions_of,
 )
 
 if TYPE_CHECKING:
@@ -151,15 +153,19 @@ def _entities(config: Config) -> Section:
 
 
 def _candidates(config: Config) -> str:
-    """Return what feeds are made of beside posts of followed agents, in words; nothing if they are not."""
+    """Return what else feeds are made of, in words; nothing if they are of all posts of followed agents."""
     kinds = (
         ("out_of_network", "drawn from outside the network"),
         ("two_hops", "from two hops away"),
         ("trending", "trending"),
+        ("search", "found by a search for a topic of interest"),
     )
-    own = config.feed.candidates
+    own, slots = config.feed.candidates, config.feed.slots
     told = [f"{getattr(own, key)} {said}" for key, said in kinds if getattr(own, key)]
-    return f", with up to {', '.join(told)}" if told else ""
+    found = f", with up to {', '.join(told)}" if told else ""
+    found += "" if own.followed is None else f", of followed agents the {own.followed} newest"
+    in_slots = [f"{getattr(slots, key)} {said}" for key, said in kinds[2:] if getattr(slots, key)]
+    return found + (f", each {slots.every}th place for posts in slots: {', '.join(in_slots)}" if in_slots else "")
 
 
 def _declared(config: Config, of: str) -> tuple[tuple[Words, Words], ...]:
@@ -266,7 +272,9 @@ def _submodels(config: Config, varied: Collection[str]) -> Section:
             if not config.reasoner.asks_action
             else "like, reply or reshare, which the oracle is asked for",
         ),
+        *([("Homophily", alike)] if (alike := homophily_of(config)) else []),
         *([("Network", dynamics_of(config))] if config.network.dynamics == "live" else []),
+        *([("Opinions", moved)] if (moved := opinions_of(config)) else []),
         ("Words", WRITING.get(config.content, config.content)),
     )
     blocks: tuple[Block, ...] = (Facts(facts), *changed_parameters(config, varied), *parameter_tables(config, varied))

@@ -1,5 +1,6 @@
 """What settings of the configuration mean, in words that the ODD protocol puts together."""
 
+from math import exp
 from typing import Final
 
 from prism_mesa.runs.config import INPUT_FILES, Config
@@ -17,6 +18,8 @@ FEEDS: Final = {
     "random": "in random order, of followed agents",
     "chronological": "the newest first, of followed agents",
     "preference": "the most relevant first, of followed agents",
+    "bridging": "by what the groups of agents (feed.attribute) each engage with, of followed agents",
+    "diverse": "the most relevant first, with fewer of one author and of one group of agents, of followed agents",
     "x_algo": "by the ranking published for Twitter in 2023, with posts from outside the own network",
     "x_2026_08": "by the weights published for X in August 2026, with posts from outside the own network",
     "x_2023": "by the ranking published for Twitter in 2023, with posts from outside the own network",
@@ -52,7 +55,8 @@ AGENT_FIELDS: Final = {
     "activity": "probability of coming online in a round",
     "post_rate": "probability of posting in a round",
     "propensities": "shares of likes, replies and reshares among its engagements",
-    "present": "whether the agent is still on the platform",
+    "present": "whether the agent is on the platform",
+    "membership": "whether one who is not there waits to join, may come back, or is gone for good",
     "state": "state of its chart, one of eight",
     "ticks_in_state": "ticks since it entered that state",
     "pending_action": "what its draft becomes: like, reply or reshare",
@@ -130,6 +134,34 @@ def dynamics_of(config: Config) -> str:
         f"{r.reciprocal:g} if followed back), mutes with {r.mute:g}, blocks with {r.block:g}, reports with "
         f"{r.report:g}. All of it holds from the next round on; mutes and blocks bind every feed"
     )
+
+
+def homophily_of(config: Config) -> str:
+    """Return what agents feel about those who are unlike them; nothing if nothing goes by that."""
+    own = config.agents.homophily
+    parts = []
+    if own.engaging and config.utility.sensitivity:
+        parts.append(f"a post has {own.engaging:g} log-odds of engaging less if its author is unlike the reader by 1")
+    if own.following and config.network.dynamics == "live":
+        parts.append(f"one who is unlike by 1 is followed {exp(-own.following):.3g} times as likely as one alike")
+    return f"by {own.by}: {'; '.join(parts)}" if own.by is not None and parts else ""
+
+
+def opinions_of(config: Config) -> str:
+    """Return how what agents hold moves by what they read; nothing where it does not."""
+    own = config.opinions
+    if own.of is None:
+        return ""
+    shift = f"moves its reader by {own.rate:g} of the distance"
+    rules = {
+        "bounded_confidence": f"{shift} if that is at most {own.confidence:g} of the range (Deffuant et al. 2000)",
+        "assimilation_repulsion": f"{shift} times 1 - distance / {own.repulsion:g} of the range (Flache et al. 2017)",
+    }
+    stands = f"its author's {own.of}" if own.by is None else f"its {own.by}"
+    posts = "reads" if own.when == "read" else "engages with"
+    moves = rules.get(own.rule, f"gives its reader what {own.rule} says")
+    moved = f"{own.of}: each post that an agent {posts} {moves}; a post stands at {stands}"
+    return f"{moved}; all move at once, as the round is committed"
 
 
 def asks_llm(config: Config) -> bool:

@@ -10,7 +10,7 @@ from prism_mesa.kernels.matching import match_pairs
 from prism_mesa.social.own.feed import OwnFeed
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.feed import Int32, Scorer
+from prism_mesa.social.round.feeds.ranking import Int32, Scorer
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import COUNTED
 

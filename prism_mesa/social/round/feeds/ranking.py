@@ -13,10 +13,22 @@ import numpy.typing as npt
 from prism_mesa.kernels.feeds.candidates import count_candidates, list_candidates
 from prism_mesa.kernels.feeds.outbox import Outbox, fill_outbox
 from prism_mesa.kernels.feeds.ranking import rank
-from prism_mesa.kernels.feeds.scoring import CHRONOLOGICAL, GIVEN, PREFERENCE, RANDOM, X_ALGO, Scoring
+from prism_mesa.kernels.feeds.scoring import (
+    BRIDGING,
+    CHRONOLOGICAL,
+    DIVERSE,
+    GIVEN,
+    PREFERENCE,
+    RANDOM,
+    X_ALGO,
+    Scoring,
+)
+from prism_mesa.kernels.feeds.slots import place_in_slots
 from prism_mesa.social.params import FeedParams, XAlgoParams
+from prism_mesa.social.round.feeds.discovery import Discovered, discovered
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.exposure import Exposure
+from prism_mesa.social.state.groups import NO_GROUPS, Groups
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.state.population import Population
 from prism_mesa.social.state.posts import REPLY, Posts
@@ -34,7 +46,17 @@ type Scorer = Callable[[Int32, Int32, npt.NDArray[np.bool_]], Scores]
 BLOCK: Final = 1 << 14
 """Readers that one thread takes at a time; not the result's business."""
 
-_MODES: Final = {"random": RANDOM, "chronological": CHRONOLOGICAL, "preference": PREFERENCE}
+_MODES: Final = {
+    "random": RANDOM,
+    "chronological": CHRONOLOGICAL,
+    "preference": PREFERENCE,
+    "x_2023": X_ALGO,
+    "x_2026_08": X_ALGO,
+    "bridging": BRIDGING,
+    "diverse": DIVERSE,
+}
+PRIOR_IMPRESSIONS: Final = 20.0
+"""Impressions that the mean of all posts is worth where a bridging feed weighs one (assumed, as in `XAlgoParams`)."""
 _MOST_PAIRS: Final = 1 << 20
 """Candidates that are columns at a time, if these are of more than one reader: it bounds the memory of own feeds."""
 _NONE: Final = np.zeros(0)
@@ -55,6 +77,7 @@ def rank_feeds(
     block: int | None = None,
     own: Scorer | None = None,
     hidden: tuple[npt.NDArray[np.int64], npt.NDArray[np.int32]] = NOBODY_HIDDEN,
+    groups: Groups | None = None,
 ) -> None:
     """Write this round's feed of each of `agents` (row numbers, each once) into the population.
 
@@ -67,8 +90,9 @@ def rank_feeds(
     outbox = outbox_of(posts, params, len(population), now)
     if not outbox.n or not len(agents):
         return
-    scoring = _scoring(outbox, population, posts, params, streams, now)
     readers = np.ascontiguousarray(agents, np.int32)
+    beside = discovered(readers, outbox, population, posts, params, streams, now)
+    scoring = scoring_of(outbox, population, posts, params, streams, now, beside, groups)
     known, size = (seen.start, seen.roots, *hidden), block or BLOCK
     follows = network.indptr, network.indices
 
@@ -78,6 +102,11 @@ def rank_feeds(
             given = _NONE if own is None else _given(own, part, (*follows, *hidden), outbox, scoring)
             scored = scoring._replace(given=given)
             rank(part, *follows, outbox, scored, *known, population.feed, population.n_feed)
+        if params.slots.trending or params.slots.search:
+            taken, columns = beside.most(params.slots), (posts.author, posts.root)
+            place_in_slots(
+                block, *taken, params.slots.every, outbox, *columns, *known, population.feed, population.n_feed
+            )
 
     in_threads(rank_block, range(0, len(readers), size), threads)
 
@@ -111,43 +140,50 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outb
     return Outbox(first, n, wrote, writers, start, item, np.sort(root[root < first]))
 
 
-def _scoring(
-    outbox: Outbox, population: Population, posts: Posts, params: FeedParams, streams: Streams, now: int
+def scoring_of(
+    outbox: Outbox,
+    population: Population,
+    posts: Posts,
+    params: FeedParams,
+    streams: Streams,
+    now: int,
+    beside: Discovered,
+    groups: Groups | None,
 ) -> Scoring:
+    """Return what the visible posts are ranked by in a round."""
     also, own, is_x = params.candidates, params.weights or params.x_algo, params.weights is not None
     visible = np.arange(outbox.first, len(posts))
+    groups = groups or NO_GROUPS
     good, bad = predicted(visible, posts, own) if is_x else (_NONE, 0.0)
+    if params.mode == "bridging":
+        good = groups.counts.consensus(posts.root[visible], PRIOR_IMPRESSIONS)
+    trending, found, query = beside.most(also)
     return Scoring(
-        mode=X_ALGO if is_x else _MODES.get(params.mode, GIVEN),
+        mode=_MODES.get(params.ranking, GIVEN),
         key=streams.key("feed order", now, 0),
         post_key=posts.key,
         interests=population.interests,
         text_id=posts.text_id,
         vectors=posts.text_vectors,
         unit_length=UNIT_LENGTH,
+        followed=-1 if also.followed is None else also.followed,
         outsiders=also.out_of_network + (own.out_of_network if is_x else 0),
         outsider_key=streams.key("out of network", now, 0),
         two_hops=also.two_hops,
         two_hops_key=streams.key("two hops", now, 0),
-        trending=_trending(outbox, posts, also.trending),
+        trending=trending,
+        found=found,
+        query=query,
         good=good,
         bad=bad,
         factor=np.where(posts.kind[outbox.first :] == REPLY, own.reply_factor, 1.0) if is_x else _NONE,
         outsider_factor=own.out_of_network_factor,
-        diversity=diversity(own) if is_x else np.ones(1),
+        diversity=diversity(own) if is_x else np.ones(0 if params.mode == "diverse" else 1),
+        group=groups.of,
+        n_groups=groups.counts.n,
         author=posts.author,
         given=_NONE,
     )
-
-
-def _trending(outbox: Outbox, posts: Posts, most: int) -> npt.NDArray[np.int32]:
-    """Return the local numbers of the roots with the highest velocity among the visible posts, the newer first."""
-    if not most:
-        return np.zeros(0, np.int32)
-    ids = np.arange(outbox.first, outbox.first + outbox.n)
-    roots = ids[(posts.root[ids] == ids) & (posts.velocity[ids] > 0)]
-    best = roots[np.lexsort((roots, posts.velocity[roots]))[::-1][:most]]
-    return np.asarray(best - outbox.first, np.int32)
 
 
 def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
@@ -156,17 +192,21 @@ def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, floa
     A probability is the observed rate per impression, shrunk to the prior rate by `prior_impressions`. A score is
     ``2 * (relevance * the first + (1 - relevance) * the second)``.
     """
-    root = posts.root[ids]
-    prior = params.prior_impressions
-    shown = posts.impressions[root] + prior
-    like = (posts.likes[root] + params.rate_like * prior) / shown
-    reply = (posts.replies[root] + params.rate_reply * prior) / shown
-    reshare = (posts.reshares[root] + params.rate_reshare * prior) / shown
+    like, reply, reshare = engagement_rates(ids, posts, params)
     good = params.weight_like * like + params.weight_reshare * reshare
     good = good + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
     good = good + params.weight_good_click * params.rate_good_click
     good = good + params.weight_profile_click * params.rate_profile_click
     return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
+
+
+def engagement_rates(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:
+    """Return likes, replies and reshares per impression of each post, as far as its impressions say."""
+    root, prior = posts.root[ids], params.prior_impressions
+    shown = posts.impressions[root] + prior
+    like = (posts.likes[root] + params.rate_like * prior) / shown
+    reply = (posts.replies[root] + params.rate_reply * prior) / shown
+    return like, reply, (posts.reshares[root] + params.rate_reshare * prior) / shown
 
 
 def diversity(params: XAlgoParams) -> Scores:

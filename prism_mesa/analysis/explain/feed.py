@@ -1,0 +1,232 @@
+"""Why a post stands in an agent's feed, and at which place, or why it does not: worked out while its round runs.
+
+`analysis.explain.scores` tells what its score is made of; here the candidates are ranked by it as
+`kernels.feeds.ranking` ranks them, and told by which way each came.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.analysis.explain.follows import named
+from prism_mesa.analysis.explain.scores import Candidates, Further, Made, lowered, made_of
+from prism_mesa.kernels.draws import mixed, unit
+from prism_mesa.kernels.feeds.candidates import count_candidates, list_candidates
+from prism_mesa.kernels.feeds.scoring import DIVERSE
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.round.columns import AgentColumns
+from prism_mesa.social.round.feeds.discovery import discovered
+from prism_mesa.social.round.feeds.ranking import outbox_of, scoring_of
+from prism_mesa.social.state.posts import RESHARE
+
+type Ints = npt.NDArray[np.int64]
+
+
+@dataclass
+class ToldFeed:
+    """A reader's feed in a round, in words.
+
+    Attributes:
+        how: By what it is ranked.
+        posts: Id -> place, by which way it came, and what it scores, of each post that it holds; `in_full` with what
+            the score is made of.
+        about: The same of a post that was asked for, or why it was not shown.
+    """
+
+    how: str
+    posts: dict[int, str] = field(default_factory=dict)
+    in_full: dict[int, str] = field(default_factory=dict)
+    about: str = ""
+
+
+def told_feed(model: SocialModel, row: int, about: int | None = None) -> ToldFeed:
+    """Return the feed of an agent in the round that runs, before anything of it counts.
+
+    Args:
+        model: The model.
+        row: The agent.
+        about: A post that is told of in any case.
+    """
+    ranked = RankedFeed(model, row)
+    shown = model.population.feed[row, : model.population.n_feed[row]].tolist()
+    told = ToldFeed(ranked.params.ranking + (f": {ranked.made.how}" if ranked.made is not None else ""))
+    for place, post in enumerate(shown):
+        for of, in_full in ((told.posts, False), (told.in_full, True)):
+            of[post] = f"place {place + 1} of {len(shown)}, {ranked.words(post, in_full=in_full)}"
+    if about is not None:
+        told.about = (
+            f"in its feed, {told.in_full[about]}" if about in told.in_full else ranked.why_not(about, len(shown))
+        )
+    return told
+
+
+def about_lines(rounds: Iterable[tuple[int, ToldFeed | None]]) -> Iterator[str]:
+    """Yield why a post that was asked for was in the feeds of some rounds, or was not, since it was there."""
+    told = [f"  round {round_}: {feed.about}" for round_, feed in rounds if feed is not None and feed.about]
+    yield from told or ["  none since it was there"]
+
+
+class RankedFeed:
+    """All candidates of an agent's feed in the round that runs, in the order in which the kernel ranks them.
+
+    Attributes:
+        of: The candidates that may be shown.
+        made: What they score; None in a mode of which nothing is known.
+        order: Their places in `of`, best first, each root once.
+        further: Of each of `order` the factors for better posts of its author, and of its group, in words.
+        slots: What may be shown beside the ranking.
+    """
+
+    def __init__(self, model: SocialModel, row: int) -> None:
+        self.model, self.row, platform = model, row, model.platform
+        rows = np.array([row])
+        [(_, self.params, own)] = platform.feeds.of(rows, AgentColumns(platform, rows))
+        n_agents, now = len(platform.population), platform.round
+        self.outbox = outbox_of(platform.posts, self.params, n_agents, now)
+        world = self.outbox, platform.population, platform.posts, self.params, platform.streams, now
+        beside = discovered(rows.astype(np.int32), *world)
+        self.scoring = scoring_of(*world, beside, platform.groups)
+        self.slots = beside.most(self.params.slots)
+        post, inside = self._listed()
+        self._n_inside = int(inside.sum())
+        self.number = np.flatnonzero(self._may_be_shown(post))
+        kept = post[self.number], inside[self.number]
+        self.of = Candidates(platform, row, self.params, own, self.outbox, self.scoring, *kept)
+        self.made: Made | None = made_of(self.of) if len(kept[0]) else None
+        self.order, self.further = self._ranked()
+
+    def _listed(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
+        """Return all candidates, -1 where a draw finds none, and whether the agent follows their authors."""
+        platform, reader = self.model.platform, np.array([self.row], np.int32)
+        network, hidden = platform.network, platform.relations.hidden_rows(len(platform.population))
+        where = (reader, network.indptr, network.indices, *hidden, self.outbox, self.scoring)
+        n = int(count_candidates(*where)) if self.outbox.n else 0
+        whose, post, inside = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_)
+        if n:
+            list_candidates(*where, whose, post, inside)
+        return post.astype(np.int64), inside
+
+    def _may_be_shown(self, post: Ints) -> npt.NDArray[np.bool_]:
+        platform, posts = self.model.platform, self.model.posts
+        root = posts.root[post]
+        is_new = ~np.isin(root, platform.exposure.of(self.row)) & (posts.author[root] != self.row)
+        hidden = platform.relations.hides(np.full(len(post), self.row), posts.author[post])
+        return np.asarray((post >= 0) & is_new & ~hidden)
+
+    def _ranked(self) -> tuple[Ints, list[Further]]:
+        """Return the order, and of each the factors for better posts of its author, and of its group."""
+        if self.made is None:
+            return np.zeros(0, np.int64), []
+        posts, post, score = self.model.posts, self.of.post, self.made.score.astype(np.float64)
+        best = np.lexsort((post, score.astype(np.float32)))[::-1]
+        _, first = np.unique(posts.root[post[best]], return_index=True)
+        order = best[np.sort(first)]
+        further: dict[int, Further] = dict.fromkeys(order.tolist(), ())
+        for kind, of, factors in self._kinds():
+            met = dict[int, int]()
+            for one in order.tolist():
+                before = met.get(int(of[one]), 0)
+                met[int(of[one])] = before + 1
+                factor = float(factors[min(before, len(factors) - 1)]) if len(factors) else 1 / (1 + before)
+                score[one] = lowered(score[one], factor)
+                further[one] += ((factor, f"better posts of its {kind}: {before}"),)
+            order = order[np.lexsort((post[order], score[order].astype(np.float32)))[::-1]]
+        return order, [further[one] for one in order.tolist()]
+
+    def _kinds(self) -> Iterator[tuple[str, Ints, npt.NDArray[np.float64]]]:
+        """Yield by what further posts of a kind score less: its name, the kind of each candidate, and the factors."""
+        author, scoring = self.model.posts.author, self.scoring
+        yield "author", author[self.of.post].astype(np.int64), scoring.diversity
+        if scoring.mode == DIVERSE and scoring.n_groups:
+            writer = author[self.model.posts.root[self.of.post]]
+            yield "group", scoring.group[writer].astype(np.int64), scoring.diversity
+
+    @property
+    def posts(self) -> list[int]:
+        """The posts that may be shown, best first."""
+        found: list[int] = self.of.post[self.order].tolist()
+        return found
+
+    def words(self, post: int, *, in_full: bool = True) -> str:
+        """Return by which way a candidate came, and what it scores."""
+        found = next(iter(np.flatnonzero(self.of.post == post).tolist()), None)
+        if found is None:  # it was put there beside the ranking
+            return f"{self._who(post)}{self._in_slot(post)}"
+        if self.made is None or post not in self.posts:
+            return f"{self._way(found)}{self._in_slot(post)}"
+        place = self.posts.index(post)
+        made_of = self.made.words(int(self.order[place]), self.further[place], in_full=in_full)
+        return f"{self._way(found)}{self._in_slot(post)}: {made_of}"
+
+    def _in_slot(self, post: int) -> str:
+        """Return whether a slot may hold a post, in words."""
+        trending, found, query = self.slots
+        local = post - self.outbox.first
+        if local in trending:
+            return " (a slot is for it, as it is trending)"
+        topic = int(query[self.row]) if len(query) else -1
+        return " (a slot is for it, as its search finds it)" if topic >= 0 and local in found[topic] else ""
+
+    def _way(self, one: int) -> str:
+        """Return from whom a candidate is, and how it came to the agent."""
+        model, post, scoring = self.model, int(self.of.post[one]), self.scoring
+        who = self._who(post)
+        if self.of.inside[one]:
+            return f"{who}, whom it follows"
+        number = int(self.number[one]) - self._n_inside
+        if number < scoring.outsiders:
+            return f"{who}, whom it does not follow (drawn from the whole platform)"
+        if number < scoring.outsiders + scoring.two_hops:
+            return f"{who}, whom {named(model, self._between(number - scoring.outsiders))} follows, whom it follows"
+        if number < scoring.outsiders + scoring.two_hops + len(scoring.trending):
+            return f"{who}, whom it does not follow (trending, velocity {model.posts.velocity[post]})"
+        topic = model.topics.names[int(scoring.query[self.row])]
+        return f"{who}, whom it does not follow (found by its search for {topic})"
+
+    def _who(self, post: int) -> str:
+        by = "reshared by" if self.model.posts.kind[post] == RESHARE else "by"
+        return f"{by} {named(self.model, int(self.model.posts.author[post]))}"
+
+    def _between(self, draw: int) -> int:
+        """Return through whom a candidate of two hops came: the first step of its draw."""
+        followees = self.model.network.followees(self.row)
+        key = self.scoring.two_hops_key
+        for part in (draw, self.row, 0):
+            key = np.uint64(mixed(key, np.uint64(part)))
+        return int(followees[int(unit(key) * len(followees))])
+
+    def why_not(self, post: int, n_shown: int) -> str:
+        """Return why a post is not in the feed; nothing before it is there.
+
+        Args:
+            post: Its id.
+            n_shown: How many posts the feed holds.
+        """
+        model, posts = self.model, self.model.posts
+        if post >= posts.n_there(model.round):
+            return ""
+        root = int(posts.root[post])
+        author, writer = int(posts.author[post]), int(posts.author[root])
+        if post < self.outbox.first:
+            return f"it was older than the {self.params.window} rounds for which posts are shown"
+        if writer == self.row:
+            return "the agent had written it itself" if author == writer else "it passes on what the agent had written"
+        for other in (author, writer):
+            if model.relations.hides(np.array([self.row]), np.array([other]))[0]:
+                return f"the agent sees nothing of {named(model, other)}, by a mute or a block"
+        if root in model.platform.exposure.of(self.row):
+            return "the agent had read it, or another copy of it, before"
+        if post not in self.of.post:
+            return "nobody whom the agent follows had posted it, and it was not among what is added from outside"
+        if self.made is None:
+            return "others were ranked before it"
+        ranked = self.posts
+        if post not in ranked:
+            same = next(other for other in ranked if posts.root[other] == root)
+            return f"post {same}, which is the same, stood in its stead"
+        return (
+            f"it was ranked at place {ranked.index(post) + 1} of {len(ranked)}, and the agent was shown {n_shown}; "
+            f"{self.words(post)}"
+        )

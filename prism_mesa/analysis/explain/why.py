@@ -1,0 +1,116 @@
+"""What an agent of a run did, and why: its rounds are run once more, up to the one that is asked for."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from prism_mesa.analysis.explain.trace import RoundOfAgent, TracedAgent
+from prism_mesa.errors import DataError
+from prism_mesa.llm import AskedRow, Ledger
+from prism_mesa.runs.archive import row_of
+from prism_mesa.runs.config import Config
+from prism_mesa.runs.manifest import RecordedRun, read_run
+from prism_mesa.runs.recorded import recorded_config
+from prism_mesa.runs.rounds import as_before
+from prism_mesa.runs.run_files import LEDGER
+from prism_mesa.social.model import SocialModel
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """An agent of a run, and its rounds; `shown` is the one to be told in full.
+
+    Attributes:
+        decided_by: Who decided what was left open in the run.
+        asked: By the ledger's key, who got an answer in the run, in the order in which they were told.
+        about: A post that was asked for: then it is told why it was in the agent's feeds, instead of a round.
+    """
+
+    agent: TracedAgent
+    decided_by: str
+    rounds: list[RoundOfAgent]
+    shown: RoundOfAgent | None
+    asked: Mapping[str, Sequence[AskedRow]] = field(default_factory=dict)
+    about: int | None = None
+
+
+@as_before()
+def why(
+    run_dir: str | Path,
+    agent: str,
+    round_: int | None = None,
+    *,
+    post: int | None = None,
+    on_round: Callable[[int], None] | None = None,
+    trust: bool = False,
+) -> Explanation:
+    """Return what an agent of a run did, and why.
+
+    Args:
+        run_dir: The run's folder.
+        agent: The agent's row, id, or name.
+        round_: The round to tell; by default the last of those with most engagements after open choices, or by tools.
+        post: The id of a post: what is told then is why it was in the agent's feed, or was not.
+        on_round: Called with the number of rounds repeated, after each.
+        trust: As for `replay`.
+
+    Raises:
+        DataError: If there is no such run, agent, round or post, the run cannot be repeated from its folder, or is not
+            trusted.
+        OracleError: If the ledger lacks an answer.
+    """
+    run_dir = Path(run_dir)
+    config = recorded_config(run_dir, trust=trust)
+    recorded = read_run(run_dir)
+    last = _last_round(recorded, config)
+    if round_ is not None and not 0 <= round_ <= last:
+        raise DataError(f"{run_dir}: no round {round_} there (rounds: 0 .. {last})")
+    with closing(SocialModel(config)) as model:
+        people = model.population
+        traced = TracedAgent(model, row_of(agent, people.ids, people.names, run_dir), post)
+        for done in range((last if round_ is None else round_) + 1):
+            model.step()
+            traced.hear_itself()
+            if on_round is not None:
+                on_round(done + 1)
+        there = model.posts.n_there(model.round)
+        if post is not None and not 0 <= post < there:
+            raise DataError(f"{run_dir}: no post {post} there by round {model.round} (posts: 0 .. {there - 1})")
+    rounds = traced.rounds
+    shown = next((r for r in rounds if r.round == round_), None) if round_ is not None else _most_telling(rounds)
+    keys = {move.stored.key for move in (shown.moves if shown is not None else ()) if move.stored is not None}
+    asked = _asked_rows(recorded.folder, keys)
+    return Explanation(traced, recorded.manifest.decided_by, rounds, shown, asked, post)
+
+
+def _asked_rows(run_dir: Path, keys: Collection[str]) -> dict[str, list[AskedRow]]:
+    """Return who got each of some answers in a run."""
+    found: dict[str, list[AskedRow]] = {key: [] for key in keys}
+    if not found:
+        return found
+    with Ledger(run_dir / LEDGER, read_only=True) as ledger:
+        for row in ledger.asked():
+            if row.key in found:
+                found[row.key].append(row)
+    return found
+
+
+def _last_round(run: RecordedRun, config: Config) -> int:
+    """Return the last round that is known to have been completed; a run that was killed does not say."""
+    rounds = run.manifest.summary.rounds
+    if rounds is None and run.manifest.llm is not None:
+        with Ledger(run.folder / LEDGER, read_only=True) as ledger:
+            rounds = max((row.round for row in ledger.asked()), default=0)
+    if rounds == 0:
+        raise DataError(f"{run.folder}: no round of it was completed (status {run.state}){run.way_on}")
+    return min(rounds or config.rounds, config.rounds) - 1
+
+
+def _most_telling(rounds: list[RoundOfAgent]) -> RoundOfAgent | None:
+    def weight(r: RoundOfAgent) -> tuple[int, int, bool, int]:
+        open_choices = sum(move.answer is not None for move in r.moves)
+        sure, by_tool = min(len(r.engaged), open_choices), len(r.by_tool)
+        return sure + by_tool, len(r.engaged) + by_tool + open_choices + len(r.posted), r.came_online, r.round
+
+    return max(rounds, key=weight, default=None)

@@ -1,0 +1,114 @@
+"""Stances that move by what is read, and how they are spread."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel
+
+type Bools = npt.NDArray[np.bool_]
+type Floats = npt.NDArray[np.float64]
+type Int32s = npt.NDArray[np.int32]
+type Int64s = npt.NDArray[np.int64]
+
+
+@kernel
+def are_in_order(agent: Int32s, tick: Int32s) -> bool:
+    """Return whether agents ascend, and ticks in each of them."""
+    for i in range(1, len(agent)):
+        if agent[i] < agent[i - 1] or (agent[i] == agent[i - 1] and tick[i] < tick[i - 1]):
+            return False
+    return True
+
+
+@kernel
+def move_stances(
+    agent: Int32s,
+    post: Int32s,
+    root: Int32s,
+    author: Int32s,
+    of_posts: Floats,
+    place: int,
+    before: Floats,
+    repels: bool,
+    rate: float,
+    limit: float,
+    ends: tuple[float, float],
+    after: Floats,
+    course: Floats,
+) -> Any:
+    """Move each reader by the posts it read, one after the other, and return how many drew it on and pushed it away.
+
+    What others hold is what they held before, so no reader depends on another one. Who wrote the root is not moved by
+    it.
+
+    Args:
+        agent: Who read; all of an agent's posts stand together, in the order of reading.
+        post: What each of them read.
+        root: Roots of all posts.
+        author: Authors of all posts.
+        of_posts: Attributes of all posts, shape (posts, attributes).
+        place: That of them which says where a post stands; -1: where the root's author stood before.
+        before: What all agents held before.
+        repels: False: a post within `limit` draws its reader on by `rate`; True: by the less the farther it is, and
+            beyond `limit` pushes it away.
+        rate: Share of the distance.
+        limit: A distance.
+        ends: The least and the greatest stance.
+        after: What they hold now; as `before` where they have read nothing.
+        course: Where it is written what the reader holds after each post by somebody else; empty: nowhere.
+    """
+    low, high = ends
+    drawn_on, pushed_away = 0, 0
+    for i in range(len(agent)):
+        reader, first = agent[i], root[post[i]]
+        writer = author[first]
+        if writer == reader:
+            continue
+        stands = of_posts[first, place] if place >= 0 else before[writer]
+        own = after[reader]
+        gap = stands - own
+        distance = abs(gap)
+        weight = rate * (1.0 - distance / limit) if repels else (rate if distance <= limit else 0.0)
+        if weight != 0.0 and distance != 0.0:
+            drawn_on += weight > 0.0
+            pushed_away += weight < 0.0
+            after[reader] = min(max(own + weight * gap, low), high)
+        if len(course):
+            course[i] = after[reader]
+    return drawn_on, pushed_away
+
+
+@kernel
+def spread(stances: Floats, counts: Bools, ends: tuple[float, float], bins: Int64s) -> Any:
+    """Count stances in equal parts of their range, and return how many they are, their mean, and their moments.
+
+    Args:
+        stances: What agents hold.
+        counts: Which of them count.
+        ends: The least and the greatest stance.
+        bins: Where the numbers of those in each part are added; a stance between two parts is in the upper one.
+
+    Returns:
+        How many, the mean, and the second, third and fourth central moment.
+    """
+    low, high = ends
+    n, total = 0, 0.0
+    for i in range(len(stances)):
+        if counts[i]:
+            n += 1
+            total += stances[i]
+            part = int((stances[i] - low) / (high - low) * len(bins))
+            bins[min(max(part, 0), len(bins) - 1)] += 1
+    mean = total / n if n else 0.0
+    second, third, fourth = 0.0, 0.0, 0.0
+    for i in range(len(stances)):
+        if counts[i]:
+            gap = stances[i] - mean
+            square = gap * gap
+            second += square
+            third += square * gap
+            fourth += square * square
+    many = max(n, 1)
+    return n, mean, second / many, third / many, fourth / many

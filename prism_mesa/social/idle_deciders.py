@@ -1,0 +1,115 @@
+"""Keys of who decides and writes that were set and change nothing: a part of `without_effect.TABLE`."""
+
+from collections.abc import Callable
+from typing import Final
+
+from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
+from prism_mesa.params import WithoutEffect
+from prism_mesa.reasoner import ReasonerParams
+from prism_mesa.reasoner.params import LETTER_TOKENS
+from prism_mesa.social.known import Known
+
+type Row = WithoutEffect[Known]
+
+
+def _llm(keys: str, when: Callable[[Known], bool], why: str) -> Row:
+    """Return a row about keys of an LLM that the parameters name and that decides."""
+    names = " ".join(f"reasoner.{name}" for name in keys.split())
+    return WithoutEffect(names, lambda k: k.asks and when(k), why)
+
+
+_ALL_OF_LLMS: Final = llm_keys(ReasonerParams)
+_IN_THE_RUN: Final = "in this run (interviews and surveys of it go by it)"
+
+OF_DECIDERS: Final[tuple[Row, ...]] = (
+    # who decides
+    WithoutEffect(
+        "reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* "
+        + llm_keys(ReasonerParams, "max_fallback_share"),
+        lambda k: k.given,
+        "the reasoner that was given in Python has its own (Reasoner(..., attempts=2))",
+    ),
+    WithoutEffect(
+        f"reasoner.kind reasoner.distilled reasoner.llm_share reasoner.rule.* {_ALL_OF_LLMS}",
+        lambda k: not k.choices and not k.writes,
+        "no choice is left open (statechart.oracle_enabled, statechart.chart), so nobody decides one",
+    ),
+    WithoutEffect(
+        _ALL_OF_LLMS,
+        lambda k: k.kind == "rule" and k.p.reasoner.kind == "rule",
+        f"the rule decides {_IN_THE_RUN}, no LLM is asked: set reasoner.kind (auto, ollama, embedded, openai)",
+    ),
+    WithoutEffect(
+        llm_keys(ReasonerParams, place=False),
+        lambda k: k.kind == "rule" and k.idle_llm,
+        f"the rule decides {_IN_THE_RUN}, as no LLM was found",
+    ),
+    WithoutEffect(
+        llm_keys(ReasonerParams, "persona", place=False),
+        lambda k: k.kind == "distilled" and k.idle_llm,
+        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked, and it has its own archetypes",
+    ),
+    WithoutEffect(
+        "reasoner.model reasoner.host",
+        lambda k: k.kind == "distilled" and k.p.reasoner.kind == "distilled",
+        f"the distilled model decides {_IN_THE_RUN}, no LLM is asked",
+    ),
+    WithoutEffect(
+        "reasoner.llm_share", lambda k: k.kind == "distilled", "the distilled model decides alone, as no LLM was found"
+    ),
+    WithoutEffect(
+        "reasoner.rule.*",
+        lambda k: k.kind == "distilled" and not k.unlearned,
+        "the distilled model decides all that is open",
+    ),
+    WithoutEffect(
+        "reasoner.distilled reasoner.llm_share reasoner.rule.* reasoner.answer reasoner.persona reasoner.archetypes "
+        "reasoner.fallback reasoner.temperature reasoner.max_answer_tokens",
+        lambda k: not k.choices,
+        "no choice is left open; texts go by deliberation.temperature and .max_answer_tokens",
+    ),
+    _llm("distilled", lambda k: k.p.reasoner.llm_share == 1, "reasoner.llm_share=1 leaves it no choice"),
+    _llm("host", lambda k: k.p.reasoner.kind == "embedded", "the embedded LLM is on no server"),
+    _llm("max_concurrency", lambda k: k.kind == "embedded", "the embedded LLM answers one question at a time"),
+    _llm(
+        "model",
+        lambda k: k.kind == "embedded" and is_for_a_server(k.p.reasoner),
+        "no server has it, and the embedded LLM is a file (.gguf)",
+    ),
+    _llm("timeout_s", lambda k: k.kind == "embedded" and not k.writes, "the embedded LLM is waited for"),
+    _llm("temperature max_answer_tokens", lambda k: k.scores, "the embedded LLM gives scores (reasoner.answer=choice)"),
+    _llm(
+        "seed attempts backoff_s",
+        lambda k: k.scores and not k.writes,
+        "the embedded LLM gives scores, the same each time (reasoner.answer=choice)",
+    ),
+    _llm(
+        "max_answer_tokens",
+        lambda k: k.answer == "probabilities" and k.p.reasoner.max_answer_tokens >= LETTER_TOKENS,
+        f"one letter is asked for, in {LETTER_TOKENS} tokens (reasoner.answer=choice)",
+    ),
+    _llm("backoff_s", lambda k: k.p.reasoner.attempts == 1, "reasoner.attempts=1: nothing is asked again"),
+    _llm("archetypes", lambda k: k.persona == "individual", "each agent asks for itself (reasoner.persona=archetype)"),
+    _llm("spend_on", lambda k: not limited(k.p.reasoner), "there is no limit to be spent (reasoner.max_calls, ...)"),
+    _llm(
+        "rule.*",
+        lambda k: not k.scores and not k.unlearned and k.p.reasoner.fallback != "rule",
+        "the LLM decides, and reasoner.fallback={0.p.reasoner.fallback} stands in for it, not the rule",
+    ),
+    WithoutEffect("reasoner.rule.media", lambda k: not k.media, "the posts have no media (posts.media_share)"),
+    WithoutEffect(
+        "reasoner.rule.slope",
+        lambda k: k.kind == "rule" and k.p.agents.band == 0,
+        "a band without width (agents.band=0) has no slope",
+    ),
+    # how agents think and write
+    WithoutEffect(
+        "deliberation.conversation_tokens deliberation.max_seconds", lambda k: True, f"agents do not talk {_IN_THE_RUN}"
+    ),
+    WithoutEffect("deliberation.*", lambda k: not k.writes, f"no LLM writes {_IN_THE_RUN}: content={{0.p.content}}"),
+    WithoutEffect(
+        "deliberation.result_chars deliberation.notes deliberation.notes_told",
+        lambda k: k.p.deliberation.max_tool_calls == 0,
+        "deliberation.max_tool_calls=0: no tool is called, not that for notes either",
+    ),
+)

@@ -1,0 +1,1 @@
+"""Opinions: an attribute of agents that moves by what they read."""

@@ -1,0 +1,1 @@
+"""Feeds of a round: what they are made of, and ranking it."""

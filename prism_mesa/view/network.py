@@ -1,0 +1,244 @@
+"""Who follows whom before and after a run, by groups of agents: the picture of a network that moves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from prism_mesa.errors import DataError, counted, shortened
+from prism_mesa.runs.run_files import has_table
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.streams import Streams
+from prism_mesa.studies.measures.by_attribute import sides
+from prism_mesa.studies.measures.columns import communities, main_interests
+from prism_mesa.studies.measures.finished import finished_run, networks_of
+from prism_mesa.studies.measures.homophily import external_internal
+from prism_mesa.studies.measures.measure import FinishedRun
+from prism_mesa.view.study.style import GREY, INK, PALETTE
+
+type Ints = npt.NDArray[np.int64]
+type Points = npt.NDArray[np.float64]
+type Names = npt.NDArray[np.str_]
+
+MOST_AGENTS: Final = 50_000
+"""Of larger runs no picture is drawn: making the network again would take longer than all other pictures."""
+_DRAWN: Final = 1000
+_FOLLOWS: Final = 2500
+_CHANGES: Final = 200
+CHANGED: Final = "#d6006c"
+"""Colour of follows that only one panel has."""
+_GROUPS: Final = 6
+_WIDTH: Final = 10.5  # all in inches
+_PANEL: Final = 5.0
+_EDGE: Final = 0.15
+_TOP: Final = 0.75
+_BOTTOM: Final = 1.15
+_GOLDEN: Final = np.pi * (3 - np.sqrt(5))
+_OTHERS: Final = "others"
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Agents in groups: `of` each its group, -1 for none, by `names`; `by` what they are told apart."""
+
+    of: Ints
+    names: Sequence[str]
+    by: str
+
+
+def groups_of(run: FinishedRun) -> Groups:
+    """Return groups by the first declared attribute of agents, else communities."""
+    for name, own in run.config.attributes.items():
+        if own.of == "agent" and name in run.table("agents"):
+            side = sides(run, name)
+            if own.range is not None:
+                middle = sum(own.range) / 2
+                return Groups(side, [f"{name} up to {middle:g}", f"{name} above {middle:g}"], name)
+            return Groups(side, [str(value) for value in sorted(set(run.table("agents")[name]))], name)
+    found = communities(run)
+    if run.config.network.kind == "stochastic_block":
+        return Groups(found.of, [f"block {place}" for place in range(found.n)], "block")
+    main, interests = main_interests(run)
+    names = {int(group): interests[interest] for group, interest in zip(found.of, main, strict=True) if group >= 0}
+    return Groups(found.of, [names.get(place, "") for place in range(found.n)], "main interest")
+
+
+def network_figure(folder: Path) -> Figure:
+    """Return the follow graph of a run before and after, side by side, each agent at one place.
+
+    Raises:
+        DataError: If the network did not move, is too large, or cannot be made again.
+    """
+    if not has_table(folder, "follows"):
+        raise DataError(f"{folder}: its network did not move")
+    run = finished_run(folder)
+    if run.config.network.dynamics != "live" or len(run.table("agents")) > MOST_AGENTS:
+        raise DataError(f"{folder}: its network is fixed, or of more than {MOST_AGENTS:,} agents")
+    before, after = networks_of(folder)
+    groups = groups_of(run)
+    if len(groups.of) < before.n_agents:
+        raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
+    return follow_figure(before, after, Groups(groups.of[: before.n_agents], groups.names, groups.by))
+
+
+def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups) -> Figure:
+    """Return two networks of the same agents side by side.
+
+    Args:
+        before: Who followed whom at the beginning.
+        after: The same at the end.
+        groups: Of all agents.
+    """
+    kind, names = _few(groups)
+    colors = np.array([*PALETTE[: len(names) - 1], GREY if names[-1] == _OTHERS else PALETTE[len(names) - 1]])
+    n = before.n_agents
+    agents = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
+    is_drawn = np.zeros(n, np.bool_)
+    is_drawn[agents] = True
+    followers = np.bincount(before.edges()[0], minlength=n)
+    where = np.full((n, 2), np.nan)
+    where[agents] = _places(kind[agents], len(names), followers[agents])
+    edges = [_among(network, is_drawn) for network in (before, after)]
+    share = min(1.0, _FOLLOWS / max(1, *(len(src) for src, _ in edges)))
+    drawn = [_sampled(*pairs, share) for pairs in edges]
+    most = max(int((groups.of[src] != groups.of[dst]).sum()) for src, dst in drawn)
+    alpha = float(np.clip(100 / max(1, most), 0.07, 0.2))  # the same in both, so that more lines are darker
+    changed, share_changed = _changed(*edges)
+    figure, panels = _panels(where[agents])
+    titles = ("Before", "After")
+    for axes, network, pairs, own, title in zip(panels, (before, after), drawn, changed, titles, strict=True):
+        _follows(axes, where, colors[kind], groups.of, pairs, alpha)
+        axes.add_collection(LineCollection(list(_lines(where, own)), colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
+        _agents(axes, where[agents], colors[kind[agents]], followers[agents])
+        index = external_internal(*(groups.of[end] for end in network.edges()))
+        axes.set_title(f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows", loc="left", fontsize=11)
+    _words(figure, f"Who follows whom, by {shortened(groups.by, 40)}", _caption(n, len(agents), share, share_changed))
+    _legend(figure, names, colors.tolist())
+    return figure
+
+
+def _panels(where: Points) -> tuple[Figure, list[Axes]]:
+    """Return a figure with two panels that have the shape of what is drawn at some points, and room for words."""
+    wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
+    height = float(np.clip(_PANEL * high / wide, 0.35 * _PANEL, _PANEL))
+    total = _TOP + height + _BOTTOM
+    figure = Figure(figsize=(_WIDTH, total))
+    places = (_EDGE, _WIDTH - _EDGE - _PANEL)
+    return figure, [
+        figure.add_axes((left / _WIDTH, _BOTTOM / total, _PANEL / _WIDTH, height / total)) for left in places
+    ]
+
+
+def _words(figure: Figure, title: str, caption: str) -> None:
+    """Write a title above all, and a caption below."""
+    height = figure.get_figheight()
+    figure.text(_EDGE / _WIDTH, 1 - 0.33 / height, title, fontsize=14, parse_math=False)
+    figure.text(_EDGE / _WIDTH, 0.12 / height, fill(caption, 150), fontsize=8.5, color="#555555", va="bottom")
+
+
+def _few(groups: Groups) -> tuple[Ints, list[str]]:
+    """Return groups of which the smallest are one, and their names."""
+    sizes = np.bincount(groups.of[groups.of >= 0], minlength=len(groups.names))
+    many = len(groups.names) > _GROUPS
+    kept = np.sort(np.argsort(-sizes, kind="stable")[: _GROUPS - 1 if many else _GROUPS])
+    place = np.full(len(sizes) + 1, len(kept))  # the last entry is of who has none
+    place[kept] = np.arange(len(kept))
+    kind = place[groups.of]
+    names = [groups.names[group] for group in kept.tolist()]
+    return kind, [*names, _OTHERS] if (kind == len(kept)).any() else names
+
+
+def _places(kind: Ints, n_kinds: int, followers: Ints) -> Points:
+    """Return where agents are drawn: each group in a disc, by its size, who has most followers in the middle."""
+    sizes = np.bincount(kind, minlength=n_kinds)
+    radius = np.sqrt(np.maximum(sizes, 1) / max(1, len(kind)))
+    angle = np.pi - 2 * np.pi * np.arange(n_kinds) / n_kinds
+    ring = 0.0 if n_kinds == 1 else max(0.95, 1.12 * float(radius.max()) / np.sin(np.pi / n_kinds))
+    where = np.empty((len(kind), 2))
+    for one in range(n_kinds):
+        own = np.flatnonzero(kind == one)
+        own = own[np.argsort(-followers[own], kind="stable")]
+        out = radius[one] * np.sqrt((np.arange(len(own)) + 0.5) / max(1, len(own)))
+        turn = _GOLDEN * np.arange(len(own))
+        where[own, 0] = ring * np.cos(angle[one]) + out * np.cos(turn)
+        where[own, 1] = ring * np.sin(angle[one]) + out * np.sin(turn)
+    return where
+
+
+def _among(network: FollowNetwork, is_drawn: npt.NDArray[np.bool_]) -> tuple[Ints, Ints]:
+    src, dst = network.edges()
+    inside = (src < len(is_drawn)) & (dst < len(is_drawn))
+    src, dst = src[inside], dst[inside]
+    both = is_drawn[src] & is_drawn[dst]
+    return src[both].astype(np.int64), dst[both].astype(np.int64)
+
+
+def _sampled(src: Ints, dst: Ints, share: float) -> tuple[Ints, Ints]:
+    """Return a share of pairs, the same ones of whatever network they are in."""
+    kept = Streams(0).uniform("follows drawn", dst, index=src) < share
+    return src[kept], dst[kept]
+
+
+def _changed(*edges: tuple[Ints, Ints]) -> tuple[tuple[tuple[Ints, Ints], ...], float]:
+    """Return the pairs that are in the first network alone, and in the second alone, and the share of them returned."""
+    keys = [src << 32 | dst for src, dst in edges]
+    own = [np.setdiff1d(keys[0], keys[1]), np.setdiff1d(keys[1], keys[0])]
+    share = min(1.0, _CHANGES / max(1, *map(len, own)))
+    return tuple(_sampled(found >> 32, found & 0xFFFFFFFF, share) for found in own), share
+
+
+def _lines(where: Points, pairs: tuple[Ints, Ints]) -> Points:
+    src, dst = pairs
+    return np.stack([where[dst], where[src]], axis=1)
+
+
+def _follows(axes: Axes, where: Points, colors: Names, group: Ints, pairs: tuple[Ints, Ints], alpha: float) -> None:
+    """Draw follows inside groups in the colours of who is followed, and dark ones between groups above these."""
+    src, dst = pairs
+    lines = _lines(where, pairs)
+    inside = group[src] == group[dst]
+    axes.add_collection(
+        LineCollection(list(lines[inside]), colors=list(colors[src[inside]]), alpha=0.25, lw=0.6, zorder=1)
+    )
+    axes.add_collection(LineCollection(list(lines[~inside]), colors=INK, alpha=alpha, lw=0.6, zorder=2))
+
+
+def _agents(axes: Axes, where: Points, colors: Names, followers: Ints) -> None:
+    sizes = 5 + 40 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
+    axes.scatter(where[:, 0], where[:, 1], s=sizes, c=list(colors), edgecolors="white", linewidths=0.5, zorder=3)
+    axes.set_aspect("equal")
+    axes.axis("off")
+    axes.margins(0.03)
+
+
+def _legend(figure: Figure, names: Sequence[str], colors: Sequence[str]) -> None:
+    style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 8, "mec": "white"}
+    named = zip(names, colors, strict=True)
+    handles = [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
+    handles.append(Line2D([], [], color=colors[0], alpha=0.5, lw=1.6, label="follow inside a group"))
+    handles.append(Line2D([], [], color=INK, alpha=0.7, lw=1.6, label="follow between groups"))
+    handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
+    n_columns = len(handles) if len(handles) <= 5 else (len(handles) + 1) // 2
+    at = (0.0, 0.48 / figure.get_figheight())
+    legend = figure.legend(handles=handles, loc="lower left", bbox_to_anchor=at, ncols=n_columns, frameon=False)
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+
+
+def _caption(n: int, drawn: int, share: float, share_changed: float) -> str:
+    """Return what is drawn of how many, and what the index says."""
+    who = f"{drawn:,} of {counted(n, 'agent')}, drawn evenly" if drawn < n else "All agents of the beginning"
+    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else "all follows among them"
+    lines += f", and {100 * share_changed:.0f} % of those that ended or are new" if share_changed < 1 else ""
+    return (
+        f"{who}, and {lines}, the same in both; the larger a dot, the more followers at the beginning. "
+        "E-I index, of all follows: -1 all inside groups, 1 all between."
+    )

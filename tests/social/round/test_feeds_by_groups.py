@@ -1,0 +1,148 @@
+"""Feeds that go by groups of agents, and what is discovered beside those who are followed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from worlds import Memory
+
+from prism_mesa.errors import ConfigError, PrismWarning
+from prism_mesa.runs.config import make_config
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.state.attributes import Attribute
+from prism_mesa.social.state.groups import GroupCounts, groups_of
+
+WORLD = {"agents.n": 60, "rounds": 8, "network.mean_degree": 10, "agents.activity": 0.8, "agents.post_rate": 0.6}
+DECLARED = {
+    "leaning": {"of": "agent", "range": [-1, 1]},
+    "party": {"of": "agent", "values": ["left", "right", "none"]},
+    "many": {"of": "agent", "values": list(range(11))},
+}
+
+
+def world(**more):
+    return make_config(
+        {**WORLD, "attributes": DECLARED} | {key.replace("__", "."): value for key, value in more.items()}
+    )
+
+
+@pytest.mark.parametrize("begins", [0, 3])
+def test_what_groups_read_and_engage_with_is_counted_from_the_first_round_of_a_bridging_feed(begins):
+    bridging = {"feed.mode": "bridging", "feed.attribute": "party"}
+    if begins:
+        config = world(interventions=[{"at": begins, "set": bridging}])
+    else:
+        config = world(feed__mode="bridging", feed__attribute="party")
+    memory = Memory()
+    model = SocialModel(config, recorder=memory)
+    model.run_model()
+    counts = model.platform.group_counts
+    group = model.population.attributes[:, 1].astype(int)
+    for table, has in (("impressions", counts.impressions), ("engagements", counts.engagements)):
+        rows = pd.DataFrame(memory.tables[table])
+        later = rows[rows["round"] >= begins]
+        found = np.zeros((len(model.posts), 3), np.int64)
+        np.add.at(found, (later["root"].to_numpy(), group[later["agent"].to_numpy()]), 1)
+        assert len(later) > 50
+        assert np.array_equal(found[: len(has)], has)
+        assert not found[len(has) :].any()
+
+
+def test_a_post_that_both_groups_engage_with_comes_before_one_that_more_of_one_group_do():
+    counts, group = GroupCounts(2), np.array([0] * 50 + [1] * 50, np.int16)
+    everybody = np.arange(100)
+    read = np.concatenate([everybody, everybody]), np.repeat([0, 1], 100)
+    of_one, of_both = np.arange(20), np.concatenate([np.arange(8), 50 + np.arange(8)])
+    counts.count(2, group, read, (np.concatenate([of_one, of_both]), np.repeat([0, 1], [20, 16])))
+    partisan, bridging = counts.consensus(np.array([0, 1]), 20.0)
+    assert counts.engagements.sum(axis=1).tolist() == [20, 16]
+    assert bridging > 1.5 * partisan
+
+
+@pytest.mark.parametrize(
+    ("values", "kept", "groups"),
+    [
+        ((3, 1, 2), [1.0, 2.0, 3.0], [1, 2, 0]),
+        ((True, False), [0.0, 1.0], [1, 0]),
+        (("a", "b"), [1.0, 0.0], [1, 0]),
+    ],
+)
+def test_each_value_is_a_group_in_the_order_in_which_they_are_declared(values, kept, groups):
+    assert groups_of(Attribute("x", values=values), np.array(kept)).tolist() == groups
+
+
+def test_a_diverse_feed_shows_more_authors_and_both_groups_sooner_than_the_most_relevant_posts():
+    shown = {}
+    for mode, by in (("preference", None), ("diverse", "leaning")):
+        model = SocialModel(world(feed__mode=mode, feed__attribute=by, agents__n=150, network__mean_degree=25))
+        for _ in range(5):
+            model.step()
+        people, posts = model.population, model.posts
+        tops = [people.feed[i, :8] for i in range(150) if people.n_feed[i] >= 16]
+        upper = people.attributes[:, 0] > 0
+        alternates = [np.diff(upper[posts.author[posts.root[top]]].astype(int)).any() for top in tops]
+        shown[mode] = np.mean([len(set(posts.author[top].tolist())) for top in tops]), np.mean(alternates)
+        assert len(tops) > 10
+    assert shown["diverse"][0] > shown["preference"][0] + 1
+    assert shown["diverse"][1] == 1.0 > shown["preference"][1]
+
+
+def test_who_follows_nobody_is_shown_what_is_trending_and_what_a_search_finds():
+    model = SocialModel(world(feed__slots__trending=3, feed__slots__search=3, feed__slots__every=2))
+    for other in model.network.followees(7).tolist():
+        model.agent(7).unfollow(other)
+    shown = []
+    for _ in range(6):
+        model.step()
+        shown.append(int(model.population.n_feed[7]))
+    assert model.network.n_followees[7] == 0
+    assert 3 < max(shown) <= 6
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"feed__mode": "bridging"}, "feed.*bridging goes by the groups of an attribute of agents: name it"),
+        ({"feed__mode": "bridging", "feed__attribute": "leening"}, "'leening' is no attribute of agents .*leaning"),
+        ({"feed__mode": "diverse", "feed__attribute": "many"}, "many has 11 values; feeds go by 10 groups at most"),
+        (
+            {"interventions": [{"at": 2, "set": {"feed.attribute": "partie"}}]},
+            "'partie' is no attribute of agents .*Did you mean 'party'",
+        ),
+        (
+            {"interventions": [{"at": 2, "set": {"feed.attribute": "party"}, "agents": "agent.leaning > 0"}]},
+            "feed.attribute cannot change for some agents alone",
+        ),
+        *(
+            (
+                {
+                    "interventions": [
+                        {"at": 1, "until": 3, "set": {"feed.attribute": "party"}},
+                        {"at": 2, "set": {"feed.mode": "bridging"}, **whose},
+                    ]
+                },
+                "interventions: 0: until=3: feed: mode: bridging goes by the groups .*name it .feed.attribute.$",
+            )
+            for whose in ({}, {"agents": "agent.leaning > 0"})
+        ),
+    ],
+)
+def test_groups_that_are_not_there_are_refused_in_one_line(more, said):
+    with pytest.raises(ConfigError, match=said) as error:
+        SocialModel(world(**more))
+    assert "\n" not in str(error.value)
+
+
+def test_an_attribute_that_no_feed_goes_by_is_told():
+    with pytest.warns(PrismWarning, match="feed.attribute: no effect: it is for feed.mode=bridging and diverse, not"):
+        SocialModel(world(feed__attribute="leaning"))
+    later = [{"at": 2, "set": {"feed.mode": "diverse"}}]
+    notes = SocialModel(world(feed__attribute="leaning", interventions=later)).notes
+    assert not any("no effect" in note for note in notes)
+    first = [{"at": 1, "set": {"feed.attribute": "leaning"}}, {"at": 3, "set": {"feed.mode": "bridging"}}]
+    assert not any("no effect" in note for note in SocialModel(world(interventions=first)).notes)
+
+
+def test_coming_back_counts_also_where_nobody_leaves_any_more():
+    leave = {"at": 1, "until": 3, "set": {"agents.churn.leave": 0.5}}
+    back = {"at": 4, "set": {"agents.churn.back": 0.5}}
+    assert not any("no effect" in note for note in SocialModel(world(interventions=[leave, back])).notes)

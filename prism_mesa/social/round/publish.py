@@ -6,7 +6,9 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.kernels.posts import nearest_texts, roots_counted
+from prism_mesa.kernels.commit import order_by_bits, spread_keys
+from prism_mesa.kernels.posts import count_at_roots, nearest_texts
+from prism_mesa.kernels.seen import mark
 from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.opinions.moving import hold, moved_by
@@ -16,10 +18,10 @@ from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.attributes import Floats
+from prism_mesa.social.state.engagements import LIKE
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
-from prism_mesa.social.tables import COUNTERS
 
 N_TEXTS_CONSIDERED: Final = 4
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
@@ -47,9 +49,11 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     drawn = _texts_of(platform, own)
     key = platform.streams.bits("post", author, round_=platform.round, index=np.concatenate([drawn, text[here]]))
     text = np.concatenate([own_posts(platform, own, drawn), text[here]])  # the key is of what was drawn all the same
-    chance = key.copy()
-    chance[len(own) :] = np.sort(chance[len(own) :])
-    order = np.argsort(chance, kind="stable")
+    chance = key
+    if len(author) > len(own):
+        chance = key.copy()
+        chance[len(own) :] = np.sort(chance[len(own) :])
+    order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
     platform.posts.add(author[order], text[order], platform.round, POST, NO_PARENT, None, key[order])
     platform.counts["posts"] = len(author)
 
@@ -78,64 +82,62 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    known, exposures, moved = _impressions(platform)
+    exposures, moved = _impressions(platform)
     engagements = taken(platform)
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])
     ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
     _count(platform, *engagements[2:])
-    _count_by_group(platform, known, *engagements[1:3])
+    _count_by_group(platform, *engagements[1:3])
     _spread(platform, *engagements)
     _publish_written(platform)
     hold(platform, moved)
     keep_notes(platform)
-    _remember(platform, known, *commit_follows(platform, ruled))
+    _remember(platform, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None, Floats | None]:
-    """Count impressions; return who has read, and which root, and what comes of it.
+def _impressions(platform: Platform) -> tuple[Exposures | None, Floats | None]:
+    """Count impressions; return what comes of them.
 
     That is what was drawn in a network that moves, and what agents hold whose opinions move by what they read.
     """
-    tick, readers, post = platform.events.seen()
-    record_impressions(platform, tick, readers, post)
-    platform.counts["impressions"] = len(post)
-    roots = roots_counted(post, platform.posts.root, platform.posts.impressions)
-    is_live = platform.params.network.dynamics == "live"
-    exposures = drawn_exposures(platform, readers, post, roots) if is_live else None
-    return [readers, roots], exposures, moved_by(platform, "read", tick, readers, post)
+    events, posts = platform.events, platform.posts
+    events.put_in_order(len(platform.population))
+    record_impressions(platform, events.impressions)
+    for _, _, post in events.impressions:
+        count_at_roots(post, posts.root, posts.impressions)
+    platform.counts["impressions"] = sum(len(post) for _, _, post in events.impressions)
+    exposures = moved = None
+    if platform.params.network.dynamics == "live":
+        _, readers, post = events.seen()
+        exposures = drawn_exposures(platform, readers, post, posts.root[post])
+    if platform.params.opinions.of is not None:
+        moved = moved_by(platform, "read", *events.seen())
+    return exposures, moved
 
 
 def _count(platform: Platform, post: Rows, action: Rows) -> None:
-    roots = platform.posts.root[post]
-    for code, counter in enumerate(COUNTERS):
-        if counter == "reshares":
-            platform.outcomes.count_reshares(platform.posts, roots[action == code])
-        else:
-            platform.posts.count(counter, roots[action == code])
-        platform.counts[counter] = int((action == code).sum())
-    platform.posts.count_velocity(roots)
+    likes, replies = platform.outcomes.count_engagements(platform.posts, post, action)
+    platform.counts.update(likes=likes, replies=replies, reshares=len(post) - likes - replies)
 
 
-def _count_by_group(platform: Platform, read: list[Rows], agent: Rows, post: Rows) -> None:
+def _count_by_group(platform: Platform, agent: Rows, post: Rows) -> None:
     """Count who reads, and who engages, by groups of agents, where a feed has gone by it."""
-    groups = platform.groups
+    groups, root = platform.groups, platform.posts.root
     if groups is not None and platform.feeds.is_bridging(platform.round):
-        readers, roots = read
-        engaged = agent, platform.posts.root[post]
-        groups.counts.count(len(platform.posts), groups.of, (readers, roots), engaged)
+        _, readers, read = platform.events.seen()
+        groups.counts.count(len(platform.posts), groups.of, (readers, root[read]), (agent, root[post]))
 
 
 def _spread(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
     """Let replies and reshares become posts of the next round."""
-    posts = platform.posts
+    posts, spreads = platform.posts, np.flatnonzero(action != LIKE)
+    tick, agent, post, action = (column[spreads] for column in (tick, agent, post, action))
     kind = _KIND_OF_ACTION[action]
-    tick, agent, post, action, kind = (column[kind != POST] for column in (tick, agent, post, action, kind))
-    parent = np.bitwise_xor(posts.key[post], kind.astype(np.uint64), dtype=np.uint64)
-    key = platform.streams.bits("reshare", agent, round_=platform.round, tick=tick, index=parent)
-    order = np.lexsort((key, tick))
+    key = spread_keys(platform.streams.key("reshare", platform.round), tick, agent, post, kind, posts.key)
+    order = order_by_bits(tick, key, platform.params.ticks_per_round + 2)
     agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
     text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
@@ -157,18 +159,19 @@ def _publish_written(platform: Platform) -> None:
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
-def _remember(platform: Platform, known: list[Rows], agents: Rows, roots: Rows) -> None:
+def _remember(platform: Platform, agents: Rows, roots: Rows) -> None:
     """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
 
-    `known` holds readers and what they have read. It is emptied: here a round takes the most memory. What some agents
-    are never to be shown comes beside it.
+    What some agents are never to be shown comes beside it.
     """
-    posts = platform.posts
-    new = np.arange(platform.first_of_round, len(posts))
-    own = new[posts.root[new] == new]
-    roots = np.concatenate([known.pop(), own.astype(np.int32), roots.astype(np.int32)])
-    agents = np.concatenate([known.pop(), posts.author[own], agents.astype(np.int32)])
-    platform.exposure.add(agents, roots)
-    shown = np.zeros(len(posts), np.bool_)
-    shown[posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :]] = True
-    platform.exposure.keep(shown)
+    posts, read = platform.posts, [(agent, post) for _, agent, post in platform.events.impressions]
+    own = np.flatnonzero(posts.root[platform.first_of_round :] == np.arange(platform.first_of_round, len(posts)))
+    own += platform.first_of_round
+    if len(agents):
+        agents, own = np.append(posts.author[own], agents), np.append(own, roots)
+    else:
+        agents = posts.author[own]
+    visible = posts.first_visible(platform.round + 1, platform.params.feed.window)
+    shown = np.zeros(len(posts) // 8 + 1, np.uint8)
+    mark(posts.root[visible:], shown)
+    platform.exposure.renew(read, posts.root, agents, own, shown, platform.params.threads)

@@ -5,8 +5,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.posts import add_attention, add_reshares
+from prism_mesa.kernels.posts import Counters, add_attention, count_engagements
 from prism_mesa.snapshot import Restorable
+from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import POST, Posts
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
@@ -41,12 +42,16 @@ class Outcomes(Restorable):
         self._seen = 0
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
-    def count_reshares(self, posts: Posts, roots: npt.NDArray[np.integer[Any]]) -> None:
-        """Count a round's reshares at their roots, and what this makes of cascades."""
-        counted = add_reshares(roots.astype(np.int32), posts.reshares, posts.kind, POST, self._most_reshares)
-        self._joined += counted[0]
-        self._begun += counted[1]
-        self._most_reshares = counted[2]
+    def count_engagements(self, posts: Posts, post: Rows, action: Rows) -> tuple[int, int]:
+        """Count a round's engagements at their roots, and what this makes of cascades; return likes and replies."""
+        counters = Counters(posts.likes, posts.replies, posts.reshares, posts.kind)
+        roots, likes, replies, joined, begun, self._most_reshares = count_engagements(
+            post, action, posts.root, counters, POST, self._most_reshares
+        )
+        posts.count_velocity(roots)
+        self._joined += joined
+        self._begun += begun
+        return likes, replies
 
     def update(self, posts: Posts, n_agents: int, round_: int, window: int) -> None:
         """Take in the posts and impressions of a round that is over; `window` is how many rounds feeds look back."""

@@ -26,10 +26,13 @@ class Counters(NamedTuple):
 
 
 @kernel
-def count_at_roots(post: Int32, root: Int32, counter: Int32) -> None:
-    """Count each of `post` at its root."""
+def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
+    """Return the root of each of `post`, and count it there."""
+    roots = np.empty(len(post), np.int32)
     for i in range(len(post)):
-        counter[root[post[i]]] += 1
+        roots[i] = root[post[i]]
+        counter[roots[i]] += 1
+    return roots
 
 
 @kernel

@@ -26,32 +26,11 @@ class Lists(NamedTuple):
     out: Int32
 
 
-class Read(NamedTuple):
-    """What agents of a part have read.
-
-    Attributes:
-        agents: Who, ascending.
-        posts: What.
-        root: Of all posts.
-    """
+class Pairs(NamedTuple):
+    """Agents, ascending, and roots that each is to know."""
 
     agents: Int32
-    posts: Int32
-    root: Int32
-
-
-class Pairs(NamedTuple):
-    """Pairs of an agent and a root, each agent's on a chain.
-
-    Attributes:
-        root: Of each pair.
-        last: By agent: its last pair, or -1.
-        before: By pair: the one before it of the same agent, or -1.
-    """
-
-    root: Int32
-    last: Int32
-    before: Int32
+    roots: Int32
 
 
 class Part(NamedTuple):
@@ -80,36 +59,27 @@ def mark(root: Int32, shown: Bits) -> None:
 
 
 @kernel
-def chain(agents: Int32, pairs: Pairs) -> None:
-    """Put each agent's pairs on a chain; `pairs.last` holds no pair before."""
-    for i in range(len(agents)):
-        pairs.before[i] = pairs.last[agents[i]]
-        pairs.last[agents[i]] = i
-
-
-@kernel
-def remember(part: Part, lists: Lists, read: Read, beside: Pairs, shown: Bits) -> int:
+def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
     """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
 
-    Agents of `beside` that are of this part have no chain any more afterwards.
+    What an agent has `read` is put in from the last on: feeds are mostly read from the newest post on, so few move.
     """
     start, roots, out = lists.start, lists.roots, lists.out
-    at, begin, i = part.to, part.begin, 0
+    at, begin, i, j = part.to, part.begin, 0, 0
     for agent in range(part.first, part.last):
         end = start[agent + 1] if agent + 1 < part.last else part.end
         start[agent] = first = at
         for known in range(begin, end):
             out[at] = roots[known]
             at += _is_shown(shown, roots[known])
-        begin = end
+        begin, own = end, i
         while i < len(read.agents) and read.agents[i] == agent:
-            at = _inserted(out, first, at, read.root[read.posts[i]], shown)
             i += 1
-        pair = beside.last[agent]
-        while pair >= 0:
-            at = _inserted(out, first, at, beside.root[pair], shown)
-            pair = beside.before[pair]
-        beside.last[agent] = -1
+        for back in range(i - 1, own - 1, -1):
+            at = _inserted(out, first, at, read.roots[back], shown)
+        while j < len(beside.agents) and beside.agents[j] == agent:
+            at = _inserted(out, first, at, beside.roots[j], shown)
+            j += 1
     return at
 
 
@@ -120,15 +90,15 @@ def _is_shown(shown: Bits, root: Any) -> Any:
 
 @part_of_kernels
 def _inserted(out: Int32, first: Any, at: Any, root: Any, shown: Bits) -> Any:
-    """Put a root that can be shown into the ascending ``out[first:at]``, and return where that ends then."""
-    if not _is_shown(shown, root):
-        return at
-    place = at
-    while place > first and out[place - 1] > root:
-        out[place] = out[place - 1]
-        place -= 1
-    out[place] = root
-    return at + 1
+    """Put a root, if it can be shown, into the ascending ``out[first:at]``, and return where that ends then."""
+    if _is_shown(shown, root):
+        place = at
+        while place > first and out[place - 1] > root:
+            out[place] = out[place - 1]
+            place -= 1
+        out[place] = root
+        at += 1
+    return at
 
 
 @kernel

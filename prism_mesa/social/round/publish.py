@@ -7,8 +7,8 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
 from prism_mesa.kernels.commit import order_by_bits, spread_keys
-from prism_mesa.kernels.posts import count_at_roots, nearest_texts
-from prism_mesa.kernels.seen import mark
+from prism_mesa.kernels.posts import nearest_texts, roots_counted
+from prism_mesa.kernels.seen import Pairs, mark
 from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.opinions.moving import hold, moved_by
@@ -20,6 +20,7 @@ from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.attributes import Floats
 from prism_mesa.social.state.engagements import LIKE
 from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.exposure import in_order
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
 
@@ -82,7 +83,7 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    exposures, moved = _impressions(platform)
+    read, exposures, moved = _impressions(platform)
     engagements = taken(platform)
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])
@@ -93,29 +94,29 @@ def commit(platform: Platform) -> None:
     _publish_written(platform)
     hold(platform, moved)
     keep_notes(platform)
-    _remember(platform, *commit_follows(platform, ruled))
+    _remember(platform, read, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(platform: Platform) -> tuple[Exposures | None, Floats | None]:
-    """Count impressions; return what comes of them.
+def _impressions(platform: Platform) -> tuple[list[Pairs], Exposures | None, Floats | None]:
+    """Count impressions; return who has read which root, and what comes of it.
 
     That is what was drawn in a network that moves, and what agents hold whose opinions move by what they read.
     """
     events, posts = platform.events, platform.posts
     events.put_in_order(len(platform.population))
     record_impressions(platform, events.impressions)
-    for _, _, post in events.impressions:
-        count_at_roots(post, posts.root, posts.impressions)
-    platform.counts["impressions"] = sum(len(post) for _, _, post in events.impressions)
+    root, counter = posts.root, posts.impressions
+    read = [Pairs(agent, roots_counted(post, root, counter)) for _, agent, post in events.impressions]
+    platform.counts["impressions"] = sum(len(part.agents) for part in read)
     exposures = moved = None
     if platform.params.network.dynamics == "live":
         _, readers, post = events.seen()
         exposures = drawn_exposures(platform, readers, post, posts.root[post])
     if platform.params.opinions.of is not None:
         moved = moved_by(platform, "read", *events.seen())
-    return exposures, moved
+    return read, exposures, moved
 
 
 def _count(platform: Platform, post: Rows, action: Rows) -> None:
@@ -159,19 +160,15 @@ def _publish_written(platform: Platform) -> None:
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
-def _remember(platform: Platform, agents: Rows, roots: Rows) -> None:
+def _remember(platform: Platform, read: list[Pairs], agents: Rows, roots: Rows) -> None:
     """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
 
     What some agents are never to be shown comes beside it.
     """
-    posts, read = platform.posts, [(agent, post) for _, agent, post in platform.events.impressions]
-    own = np.flatnonzero(posts.root[platform.first_of_round :] == np.arange(platform.first_of_round, len(posts)))
-    own += platform.first_of_round
-    if len(agents):
-        agents, own = np.append(posts.author[own], agents), np.append(own, roots)
-    else:
-        agents = posts.author[own]
-    visible = posts.first_visible(platform.round + 1, platform.params.feed.window)
+    posts, first = platform.posts, platform.first_of_round
+    own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts)))
+    agents, roots = np.append(posts.author[own], agents), np.append(own, roots)
     shown = np.zeros(len(posts) // 8 + 1, np.uint8)
-    mark(posts.root[visible:], shown)
-    platform.exposure.renew(read, posts.root, agents, own, shown, platform.params.threads)
+    mark(posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :], shown)
+    beside = in_order(agents, roots, len(platform.population))
+    platform.exposure.renew(read, beside, shown, platform.params.threads)

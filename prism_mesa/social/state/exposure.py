@@ -1,23 +1,24 @@
 """What agents have read or written: pairs of an agent and a root. Feeds leave these out."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.seen import Lists, Pairs, Part, Read, chain, close_gap, remember
+from prism_mesa.kernels.commit import order_by_agent
+from prism_mesa.kernels.seen import Lists, Pairs, Part, close_gap, remember
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
-type Int32 = npt.NDArray[np.int32]
 
 PADDING: Final = 16
 """Entries behind the lists that may be read, whatever they hold."""
 
 
-_NOBODY: Final[Int32] = np.zeros(0, np.int32)
+_NOTHING: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class Exposure(Restorable):
@@ -34,7 +35,6 @@ class Exposure(Restorable):
         self.start = np.zeros(n + 1, np.int64)
         self.roots = np.zeros(0, np.int32)
         self._spare = np.zeros(0, np.int32)  # lists are written from one array into the other, and back
-        self._last = np.zeros(0, np.int32)
 
     def __len__(self) -> int:
         return int(self.start[-1])
@@ -49,45 +49,34 @@ class Exposure(Restorable):
 
     def keep(self, shown: npt.NDArray[np.bool_]) -> None:
         """Let go of the roots that are not marked in `shown`, one entry per post."""
-        self.renew([], _NOBODY, _NOBODY, _NOBODY, np.packbits(shown, bitorder="little"))
+        self.renew([], _NOTHING, np.packbits(shown, bitorder="little"))
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Note pairs of an agent and a root, in any order; repetitions do not matter."""
         last = max(int(some.max(initial=0)) for some in (roots, self.roots[: len(self)]))
-        self.renew([], _NOBODY, agents, roots, np.full(last // 8 + 1, 255, np.uint8))
+        pairs = in_order(agents, roots, len(self.start) - 1)
+        self.renew([], pairs, np.full(last // 8 + 1, 255, np.uint8))
 
     def renew(
-        self,
-        read: Sequence[tuple[Int32, Int32]],
-        root: Int32,
-        agents: Rows,
-        roots: Rows,
-        shown: npt.NDArray[np.uint8],
-        threads: int = 1,
+        self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int = 1
     ) -> None:
         """Note what was read, and let go of the roots that can no more be shown.
 
         Nobody can meet these again, unless a script or a slow chart passes on a post that is in no feed any more.
 
         Args:
-            read: Agents, and posts that they have read, in parts of which each begins behind the last agent of the one
-                before; agents ascend.
-            root: The roots of all posts.
-            agents: With `roots`: pairs that are noted too, in any order. Repetitions do not matter.
-            roots: Of the pairs.
+            read: Agents, and what they have read, in parts: each begins behind the last agent of the one before.
+            beside: What is noted too. Repetitions do not matter.
             shown: A bit for each post: whether it is a root that can still be shown.
             threads: How many may share the parts.
         """
-        beside = self._chained(agents, roots)
-        read = read or [(_NOBODY, _NOBODY)]
-        parts = self._parts(read, agents)
-        self._make_room(len(self) + len(agents) + sum(len(part[0]) for part in read))
+        read = read or [_NOTHING]
+        lasts = [int(part.agents[-1]) + 1 for part in read[:-1]] + [len(self.start) - 1]
+        cuts = [0, *np.searchsorted(beside.agents, lasts).tolist()]
+        more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
+        parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
         lists = Lists(self.start, self.roots, self._spare)
-
-        def renewed(i: int) -> int:
-            return remember(parts[i], lists, Read(*read[i], root), beside, shown)
-
-        ends = in_threads(renewed, range(len(parts)), threads)
+        ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
         self.roots, self._spare, to = self._spare, self.roots, 0
         for part, end in zip(parts, ends, strict=True):
             if part.to > to:
@@ -95,29 +84,25 @@ class Exposure(Restorable):
             to += end - part.to
         self.start[-1] = to
 
-    def _chained(self, agents: Rows, roots: Rows) -> Pairs:
-        if len(self._last) < len(self.start):
-            self._last = np.full(len(self.start), -1, np.int32)
-        pairs = Pairs(np.ascontiguousarray(roots, np.int32), self._last, np.empty(len(agents), np.int32))
-        chain(np.ascontiguousarray(agents, np.int32), pairs)
-        return pairs
-
-    def _parts(self, read: Sequence[tuple[Int32, Int32]], beside: Rows) -> list[Part]:
-        """Return the agents of each part; each one's new lists have room for all that may come."""
-        lasts = [int(agents[-1]) + 1 for agents, _ in read[:-1]] + [len(self.start) - 1]
-        more = [len(beside)] if len(read) == 1 else np.bincount(np.searchsorted(lasts, beside, "right")).tolist()
+    def _parts(self, lasts: Sequence[int], more: Sequence[int]) -> list[Part]:
+        """Return the agents up to each of `lasts`, whose new lists have room for so many more entries; make it."""
         parts, first, to = list[Part](), 0, 0
-        for (agents, _), last, own in zip(read, lasts, more, strict=False):
+        for last, own in zip(lasts, more, strict=True):
             begin, end = int(self.start[first]), int(self.start[last])
             parts.append(Part(first, last, begin, end, to))
-            first, to = last, to + end - begin + len(agents) + own
+            first, to = last, to + end - begin + own
+        if to + PADDING > len(self._spare):
+            self._spare = _NOTHING.roots  # first: else there are three for a while
+            self._spare = np.empty(to + to // 4 + PADDING, np.int32)
         return parts
-
-    def _make_room(self, needed: int) -> None:
-        if needed + PADDING > len(self._spare):
-            self._spare = _NOBODY  # first: else there are three for a while
-            self._spare = np.empty(needed + needed // 4 + PADDING, np.int32)
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""
         return self.roots[self.start[agent] : self.start[agent + 1]]
+
+
+def in_order(agents: Rows, roots: Rows, n: int) -> Pairs:
+    """Return pairs of an agent below `n` and a root by agent."""
+    agents, roots = (np.ascontiguousarray(column, np.int32) for column in (agents, roots))
+    order = order_by_agent(agents, n)
+    return Pairs(agents[order], roots[order])

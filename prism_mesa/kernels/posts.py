@@ -121,6 +121,20 @@ def add_attention(
 
 
 @kernel
+def rank_sum(numbers: npt.NDArray[np.int64], most: int) -> int:
+    """Return the sum of numbers from 0 to `most`, each times its rank from 1; equal ones may have any order."""
+    counts = np.zeros(most + 1, np.int64)
+    for number in numbers:
+        counts[number] += 1
+    found, below = 0, 0
+    for number in range(most + 1):
+        many = counts[number]
+        found += number * (many * below + many * (many + 1) // 2)
+        below += many
+    return found
+
+
+@kernel
 def nearest_texts(
     key: np.uint64,
     authors: Int32,

@@ -1,5 +1,6 @@
 """What enters the table of posts, and when: the first and the fifth step of a round."""
 
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -23,6 +24,7 @@ from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import in_order
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
+from prism_mesa.streams import Streams
 
 N_TEXTS_CONSIDERED: Final = 4
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
@@ -73,9 +75,13 @@ def circulating(platform: Platform) -> npt.NDArray[np.int64]:
     All texts stand in a drawn order, of which a window moves on by one text a round, round and round.
     """
     texts = len(platform.posts.corpus.texts)
-    order = np.argsort(platform.streams.bits("circulation", np.arange(texts)))
     places = platform.round + np.arange(min(platform.params.posts.circulating, texts))
-    return np.asarray(order[places % texts], np.int64)
+    return _drawn_order(platform.streams, texts)[places % texts]
+
+
+@lru_cache(maxsize=8)
+def _drawn_order(streams: Streams, texts: int) -> npt.NDArray[np.int64]:
+    return np.argsort(streams.bits("circulation", np.arange(texts)))
 
 
 def commit(platform: Platform) -> None:

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.posts import Counters, add_attention, count_engagements
+from prism_mesa.kernels.posts import Counters, add_attention, count_engagements, rank_sum
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import POST, Posts
@@ -92,14 +92,11 @@ def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.
     return grown
 
 
-_LONGEST: Final = 10_000_000
-"""Largest number up to which equal ones are counted in an array of that length."""
-
-
 def gini_of_counts(numbers: npt.NDArray[np.integer[Any]]) -> float:
     """Return the Gini coefficient of whole numbers from 0: 0 where all are equal, near 1 where one has all.
 
-    It counts how many agents have each number instead of sorting them: a million take some 2 ms.
+    It counts how many agents have each number, where numbers are not large, instead of sorting them. Numbers times
+    ranks are added up as whole numbers, so that no order of adding matters.
 
     >>> gini_of_counts(np.array([1, 1, 1, 1])), gini_of_counts(np.array([0, 0, 0, 8]))
     (0.0, 0.75)
@@ -107,12 +104,6 @@ def gini_of_counts(numbers: npt.NDArray[np.integer[Any]]) -> float:
     n, total = len(numbers), int(numbers.sum())
     if not total:
         return 0.0
-    if int(numbers.max()) <= _LONGEST:
-        counts = np.bincount(numbers)
-        values = np.flatnonzero(counts)
-        counts = counts[values]
-    else:
-        values, counts = np.unique(numbers, return_counts=True)
-    below = counts.cumsum() - counts
-    ranks = counts * (below + (counts + 1) / 2)  # the sum of the ranks of those with each number
-    return 2 * float(values @ ranks) / (n * total) - (n + 1) / n
+    most = int(numbers.max())
+    ranked = rank_sum(numbers, most) if most <= 4 * n else int(np.sort(numbers) @ np.arange(1, n + 1))
+    return 2 * float(ranked) / (n * total) - (n + 1) / n

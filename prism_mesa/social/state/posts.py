@@ -246,7 +246,7 @@ class Posts(Restorable):
 
     def first_visible(self, now: int, window: int) -> int:
         """Return the first id that appeared in the last `window` rounds, this one included."""
-        return int(np.searchsorted(self.round, np.int32(max(now - window + 1, 0))))
+        return int(self.round.searchsorted(np.int32(max(now - window + 1, 0))))
 
     @property
     def table(self) -> PostTable:

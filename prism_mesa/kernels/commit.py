@@ -44,7 +44,8 @@ def order_by_tick(tick: Int32, agent: Int32, n_ticks: int, n_agents: int) -> Int
         one, before = order[i], order[i - 1]
         if tick[one] == tick[before] and agent[one] < agent[before]:
             first = counted_order(agent, n_agents)
-            return first[counted_order(tick[first], n_ticks)]
+            order = first[counted_order(tick[first], n_ticks)]
+        break
     return order
 
 
@@ -111,8 +112,8 @@ def engagement_numbers(agent: Int32, post: Int32, action: Int32, root: Int32) ->
 def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, n_agents: int) -> Int32:
     """Return the order by number; of those with one number by tick, and then as they stand.
 
-    What has a tick above `ticks` was done before the round, and comes first. Agents make the higher part of numbers, and
-    do little in a round each: only within agents is anything compared.
+    What has a tick above `ticks` was done before the round, and comes first. Agents make the higher part of numbers,
+    and do little in a round each: only within agents is anything compared.
     """
     order = order_by_agent(agent, n_agents)
     for i in range(1, len(order)):
@@ -132,7 +133,7 @@ def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, 
 @kernel
 def may_repeat(numbers: Int64, oldest: int, suspects: Mask) -> Int64:
     """Return which engagements are about something older than the post `oldest`, or by an agent of `suspects`."""
-    out, n = np.empty(len(numbers), np.int64), 0
+    out, n = np.empty(len(numbers), np.int64), np.int64(0)
     for i in range(len(numbers)):
         about = numbers[i] >> ABOUT & ((1 << AGENT - ABOUT) - 1)
         out[n] = i

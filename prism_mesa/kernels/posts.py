@@ -142,12 +142,12 @@ def nearest_texts(
     interests: npt.NDArray[np.int8],
     vectors: npt.NDArray[np.int8],
     considered: int,
-) -> Int32:
-    """Return for each author, of `considered` drawn ones of the `current` texts, that nearest to its interests.
+    best: Int32,
+) -> None:
+    """Write for each author the nearest to its interests of `considered` drawn ones of the `current` texts.
 
     Ties go to the one drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
     """
-    best = np.empty(len(authors), np.int32)
     for i in range(len(authors)):
         nearest = np.int64(-1 << 40)
         for draw in range(considered):
@@ -157,4 +157,3 @@ def nearest_texts(
             if match > nearest:
                 nearest = match
                 best[i] = text
-    return best

@@ -9,9 +9,10 @@ import numpy as np
 from prism_mesa.kernels.commit import counted_order, engagement_numbers, may_repeat, order_of_engagements
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.engagements import REPLY, Keys, Mask
-from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.events import Int32
+from prism_mesa.social.state.population import NO_POST
 
-type Columns = tuple[Rows, Rows, Rows, Rows]
+type Columns = tuple[Int32, Int32, Int32, Int32]
 """Engagements: tick, agent, post, action."""
 
 
@@ -80,7 +81,7 @@ def _counted(platform: Platform) -> tuple[Columns, Keys, int]:
     return (tick[order], agent[order], post[order], action[order]), keys, n_in_vain
 
 
-def _keys(platform: Platform, agent: Rows, post: Rows, action: Rows) -> Keys:
+def _keys(platform: Platform, agent: Int32, post: Int32, action: Int32) -> Keys:
     return engagement_numbers(agent, post, action, platform.posts.root)
 
 

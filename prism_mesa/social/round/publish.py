@@ -1,7 +1,8 @@
 """What enters the table of posts, and when: the first and the fifth step of a round."""
 
-from functools import lru_cache
-from typing import Final
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +20,18 @@ from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.attributes import Floats
+from prism_mesa.social.state.chunks import blocks, in_threads
 from prism_mesa.social.state.engagements import LIKE
-from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.events import Events, Int32
 from prism_mesa.social.state.exposure import in_order
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
+from prism_mesa.social.tables import COUNTERS
 from prism_mesa.streams import Streams
 
 N_TEXTS_CONSIDERED: Final = 4
+_MANY: Final = 1 << 15
+"""Agents from which on threads share the steps of a commit."""
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
     [{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS]
 )
@@ -65,8 +70,13 @@ def _texts_of(platform: Platform, authors: Rows) -> npt.NDArray[np.int32]:
     """Return what each author posts: of some texts that circulate, the one nearest to its interests."""
     key = platform.streams.key("text", platform.round, 0)
     current, interests = circulating(platform).astype(np.int32), platform.population.interests
-    writers = authors.astype(np.int32)
-    return nearest_texts(key, writers, current, interests, platform.topics.vectors, N_TEXTS_CONSIDERED)
+    writers, out = authors.astype(np.int32), np.empty(len(authors), np.int32)
+
+    def draw(part: slice) -> None:
+        nearest_texts(key, writers[part], current, interests, platform.topics.vectors, N_TEXTS_CONSIDERED, out[part])
+
+    in_threads(draw, list(blocks(len(out))), platform.params.threads)
+    return out
 
 
 def circulating(platform: Platform) -> npt.NDArray[np.int64]:
@@ -89,14 +99,15 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    read, exposures, moved = _impressions(platform)
-    engagements = taken(platform)
+    read, engagements = _side_by_side(platform, partial(_read, platform), partial(taken, platform))
+    exposures, moved = _of_reading(platform)
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])
     ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
-    _count(platform, *engagements[2:])
+    count, copies = partial(_count, platform, *engagements[2:]), partial(_copies, platform, *engagements)
+    _, passed_on = _side_by_side(platform, count, copies)
     _count_by_group(platform, *engagements[1:3])
-    _spread(platform, *engagements)
+    _spread(platform, *passed_on)
     _publish_written(platform)
     hold(platform, moved)
     keep_notes(platform)
@@ -105,29 +116,40 @@ def commit(platform: Platform) -> None:
     platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(platform: Platform) -> tuple[list[Pairs], Exposures | None, Floats | None]:
-    """Count impressions; return who has read which root, and what comes of it.
+def _side_by_side(platform: Platform, *steps: Callable[[], Any]) -> list[Any]:
+    """Return what steps return of which none needs another one; threads share them where there is much to do."""
+    threads = platform.params.threads if len(platform.population) >= _MANY else 1
+    return in_threads(lambda step: step(), steps, threads)
+
+
+def _read(platform: Platform) -> list[Pairs]:
+    """Count impressions, and return who has read which root."""
+    events, root, counter = platform.events, platform.posts.root, platform.posts.impressions
+    events.put_in_order(len(platform.population))
+    record_impressions(platform, events.impressions)
+    read = [Pairs(agent, roots_counted(post, root, counter)) for _, agent, post in events.impressions]
+    platform.counts["impressions"] = sum(len(part.agents) for part in read)
+    return read
+
+
+def _of_reading(platform: Platform) -> tuple[Exposures | None, Floats | None]:
+    """Return what comes of what was read.
 
     That is what was drawn in a network that moves, and what agents hold whose opinions move by what they read.
     """
-    events, posts = platform.events, platform.posts
-    events.put_in_order(len(platform.population))
-    record_impressions(platform, events.impressions)
-    root, counter = posts.root, posts.impressions
-    read = [Pairs(agent, roots_counted(post, root, counter)) for _, agent, post in events.impressions]
-    platform.counts["impressions"] = sum(len(part.agents) for part in read)
     exposures = moved = None
     if platform.params.network.dynamics == "live":
-        _, readers, post = events.seen()
-        exposures = drawn_exposures(platform, readers, post, posts.root[post])
+        _, readers, post = platform.events.seen()
+        exposures = drawn_exposures(platform, readers, post, platform.posts.root[post])
     if platform.params.opinions.of is not None:
-        moved = moved_by(platform, "read", *events.seen())
-    return read, exposures, moved
+        moved = moved_by(platform, "read", *platform.events.seen())
+    return exposures, moved
 
 
-def _count(platform: Platform, post: Rows, action: Rows) -> None:
+def _count(platform: Platform, post: Int32, action: Int32) -> None:
     likes, replies = platform.outcomes.count_engagements(platform.posts, post, action)
-    platform.counts.update(likes=likes, replies=replies, reshares=len(post) - likes - replies)
+    for counter, n in zip(COUNTERS, (likes, replies, len(post) - likes - replies), strict=True):
+        platform.counts[counter] = n
 
 
 def _count_by_group(platform: Platform, agent: Rows, post: Rows) -> None:
@@ -138,14 +160,29 @@ def _count_by_group(platform: Platform, agent: Rows, post: Rows) -> None:
         groups.counts.count(len(platform.posts), groups.of, (readers, root[read]), (agent, root[post]))
 
 
-def _spread(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
-    """Let replies and reshares become posts of the next round."""
-    posts, spreads = platform.posts, np.flatnonzero(action != LIKE)
+class _Copies(NamedTuple):
+    """Engagements that become posts, in the order of these: who, with what, how, the kind of post, and its key."""
+
+    agent: Int32
+    post: Int32
+    action: Int32
+    kind: npt.NDArray[np.int64]
+    key: npt.NDArray[np.uint64]
+
+
+def _copies(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: Int32) -> _Copies:
+    """Return the replies and reshares among engagements, by tick and by a key."""
+    spreads = np.flatnonzero(action != LIKE)
     tick, agent, post, action = (column[spreads] for column in (tick, agent, post, action))
     kind = _KIND_OF_ACTION[action]
-    key = spread_keys(platform.streams.key("reshare", platform.round), tick, agent, post, kind, posts.key)
+    key = spread_keys(platform.streams.key("reshare", platform.round), tick, agent, post, kind, platform.posts.key)
     order = order_by_bits(tick, key, platform.params.ticks_per_round + 2)
-    agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
+    return _Copies(*(column[order] for column in (agent, post, action, kind, key)))
+
+
+def _spread(platform: Platform, agent: Rows, post: Rows, action: Rows, kind: Rows, key: npt.NDArray[np.uint64]) -> None:
+    """Let replies and reshares become posts of the next round."""
+    posts = platform.posts
     text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
     posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, written=platform.round)

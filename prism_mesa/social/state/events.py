@@ -46,11 +46,11 @@ class Events(Restorable):
 
     changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
 
-    impressions: list[tuple[Rows, ...]] = field(default_factory=list)
-    engagements: list[tuple[Rows, ...]] = field(default_factory=list)
+    impressions: list[tuple[Int32, ...]] = field(default_factory=list)
+    engagements: list[tuple[Int32, ...]] = field(default_factory=list)
     beside: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     written: list[tuple[int, str]] = field(default_factory=list)
-    moves: list[tuple[Rows, ...]] = field(default_factory=list)
+    moves: list[tuple[Int32, ...]] = field(default_factory=list)
     texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     notes: list[tuple[int, int, str, int]] = field(default_factory=list)
     decided: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Events(Restorable):
         return {i: self.texts[key] for i, key in zip(own.tolist(), keys, strict=True) if key in self.texts}
 
 
-def _joined(parts: list[tuple[Rows, ...]], columns: int) -> tuple[Int32, ...]:
+def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
     """Return the columns of all parts."""
     if len(parts) == 1:
         return parts[0]

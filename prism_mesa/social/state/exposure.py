@@ -57,9 +57,7 @@ class Exposure(Restorable):
         pairs = in_order(agents, roots, len(self.start) - 1)
         self.renew([], pairs, np.full(last // 8 + 1, 255, np.uint8))
 
-    def renew(
-        self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int = 1
-    ) -> None:
+    def renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int = 1) -> None:
         """Note what was read, and let go of the roots that can no more be shown.
 
         Nobody can meet these again, unless a script or a slow chart passes on a post that is in no feed any more.

@@ -1,14 +1,15 @@
 """What a run has come to so far: totals, cascades, and how unequally attention is shared."""
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.posts import Counters, add_attention, count_engagements, rank_sum
 from prism_mesa.snapshot import Restorable
-from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import POST, Posts
+
+type Int32 = npt.NDArray[np.int32]
 
 TOTALS: Final = ("posts", "impressions", "likes", "replies", "reshares", "open", "fallback")
 """What is also reported as `total_<name>`: the sum over all rounds so far."""
@@ -42,7 +43,7 @@ class Outcomes(Restorable):
         self._seen = 0
         self._posts = self._joined = self._begun = self._most_reshares = 0
 
-    def count_engagements(self, posts: Posts, post: Rows, action: Rows) -> tuple[int, int]:
+    def count_engagements(self, posts: Posts, post: Int32, action: Int32) -> tuple[int, int]:
         """Count a round's engagements at their roots, and what this makes of cascades; return likes and replies."""
         counters = Counters(posts.likes, posts.replies, posts.reshares, posts.kind)
         roots, likes, replies, joined, begun, self._most_reshares = count_engagements(
@@ -92,7 +93,7 @@ def _grown[T: np.generic](array: npt.NDArray[T], needed: int, size: int) -> npt.
     return grown
 
 
-def gini_of_counts(numbers: npt.NDArray[np.integer[Any]]) -> float:
+def gini_of_counts(numbers: npt.NDArray[np.int64]) -> float:
     """Return the Gini coefficient of whole numbers from 0: 0 where all are equal, near 1 where one has all.
 
     It counts how many agents have each number, where numbers are not large, instead of sorting them. Numbers times

@@ -179,7 +179,7 @@ class Posts(Restorable):
         return ids
 
     def _make_room(self, used: int) -> None:
-        """Let the columns grow where they are too short: seldom, as memory that nobody has written to is not taken yet."""
+        """Let columns that are too short grow, seldom: memory that nobody has written to is not taken yet."""
         size = len(self._columns["author"])
         while size < self.n:
             size *= 4
@@ -222,7 +222,9 @@ class Posts(Restorable):
             said: Different words.
             place: Which of them each one says, `NO_TEXT` for none.
         """
-        text_id = shown_texts(parent, kind, RESHARE, self.root, self.text_id, self.words)
+        text_id = shown_texts(
+            np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
+        )
         words = np.full(len(parent), NO_TEXT, np.int32)
         some = np.flatnonzero(place != NO_TEXT) if said else ()
         if len(some):

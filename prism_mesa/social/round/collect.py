@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import ACTIONS
+from prism_mesa.kernels.commit import order_by_tick
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import STATE_NAMES, Rows, unpacked_codes
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES, STATE_COUNTS
@@ -103,14 +104,8 @@ def _recorded(
     columns = [
         np.concatenate(column, dtype=column[0].dtype, casting="unsafe") for column in zip(none, *chunks, strict=True)
     ]
-    order = _by_time(columns[0], columns[1])
-    return columns if order is None else [column[order] for column in columns]
-
-
-def _by_time(tick: Rows, agent: Rows) -> npt.NDArray[np.intp] | None:
-    """Return the stable order by tick and agent; None where they stand in it already."""
-    key = tick.astype(np.int64) << 32 | agent
-    return None if (key[1:] >= key[:-1]).all() else np.argsort(key, kind="stable")
+    order = order_by_tick(columns[0], columns[1], platform.params.ticks_per_round + 2, len(platform.population))
+    return [column[order] for column in columns]
 
 
 def _named(codes: Rows, names: Sequence[str]) -> pd.Categorical:

@@ -40,13 +40,20 @@ def order_by_agent(agent: Int32, n_agents: int) -> Int32:
 def order_by_tick(tick: Int32, agent: Int32, n_ticks: int, n_agents: int) -> Int32:
     """Return the order by tick, which is below `n_ticks`, and agent; what one agent does in a tick stays in order."""
     order = counted_order(tick, n_ticks)
+    if _is_in_order(order, tick, agent):
+        return order
+    first = counted_order(agent, n_agents)
+    return first[counted_order(tick[first], n_ticks)]
+
+
+@kernel
+def _is_in_order(order: Int32, tick: Int32, agent: Int32) -> bool:
+    """Return whether agents ascend within each tick."""
     for i in range(1, len(order)):
         one, before = order[i], order[i - 1]
         if tick[one] == tick[before] and agent[one] < agent[before]:
-            first = counted_order(agent, n_agents)
-            order = first[counted_order(tick[first], n_ticks)]
-        break
-    return order
+            return False
+    return True
 
 
 @kernel

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -26,6 +26,8 @@ from prism_mesa.tables import TableSchema
 
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
+_DENSE: Final = ("post", "root")
+"""Columns of numbers that lie far apart: what is left of them by their encoding is not made smaller."""
 
 
 class RunFolder:
@@ -283,8 +285,8 @@ def _write_file(table: pa.Table, file: Path) -> None:
     pq.write_table(
         table.combine_chunks(),  # how rows came in, and where a run was stopped, leaves no trace
         part,
-        compression="zstd",
-        compression_level=1,
+        compression={name: "NONE" if name in _DENSE else "ZSTD" for name in table.column_names},
+        compression_level=dict.fromkeys((name for name in table.column_names if name not in _DENSE), 1),
         use_dictionary=few,
         column_encoding=dict.fromkeys(steps, "DELTA_BINARY_PACKED"),
         write_statistics=[name for name in ("round", "tick", "agent") if name in table.column_names],

@@ -105,7 +105,7 @@ def _recorded(
         np.concatenate(column, dtype=column[0].dtype, casting="unsafe") for column in zip(none, *chunks, strict=True)
     ]
     order = order_by_tick(columns[0], columns[1], platform.params.ticks_per_round + 2, len(platform.population))
-    return [column[order] for column in columns]
+    return [column.take(order) for column in columns]
 
 
 def _named(codes: Rows, names: Sequence[str]) -> pd.Categorical:

@@ -43,8 +43,8 @@ def order_by_tick(tick: Int32, agent: Int32, n_ticks: int, n_agents: int) -> Int
     if _is_in_order(order, tick, agent):
         return order
     first = counted_order(agent, n_agents)
-    order = first[counted_order(tick[first], n_ticks)]
-    return order
+    found: Int32 = first[counted_order(tick[first], n_ticks)]
+    return found
 
 
 @kernel

@@ -6,9 +6,10 @@ a digest of all kernels: an edit leaves the old folder behind and starts a new o
 
 import os
 from collections.abc import Callable
+from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import numba
 
@@ -42,15 +43,34 @@ def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
     Division by zero gives inf or nan as in NumPy, and additions are done in the order in which they are written.
     """
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
-    try:
-        compiled: Any = numba.njit(function, cache=bool(_FOLDER), nogil=True, error_model="numpy")
-    finally:
-        config.CACHE_DIR = before
-    return cast(Callable[P, R], compiled)
+    return cast(Callable[P, R], _compiled(function))
+
+
+def lean_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function as `kernel` does, which makes no arrays: it is given all that it writes to.
+
+    Its arrays are not counted, so it may be cut into `lean_part_of_kernels` at no cost.
+    """
+    return cast(Callable[P, R], _compiled(function, _nrt=False))
 
 
 def part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """Write a function out wherever a kernel calls it: handing over many arrays costs more than what it does."""
-    return cast(Callable[P, R], numba.njit(function, nogil=True, error_model="numpy", forceinline=True))
+    return cast(Callable[P, R], _njit(function, forceinline=True))
+
+
+def lean_part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Write a function out as `part_of_kernels` does, which makes no arrays, wherever a lean kernel calls it."""
+    return cast(Callable[P, R], _njit(function, forceinline=True, _nrt=False))
+
+
+_njit: Final[Any] = partial(numba.njit, nogil=True, error_model="numpy")
+
+
+def _compiled(function: Any, **options: bool) -> Any:
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
+    try:
+        return _njit(function, cache=bool(_FOLDER), **options)
+    finally:
+        config.CACHE_DIR = before

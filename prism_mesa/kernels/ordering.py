@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import kernel, lean_part_of_kernels, part_of_kernels
 from prism_mesa.kernels.feeds.outbox import LOWER
 
 type Int32 = npt.NDArray[np.int32]
@@ -16,7 +16,7 @@ FEW: Final = 48
 """Up to so many, places are counted; more are sorted, or searched by halves."""
 
 
-@part_of_kernels
+@lean_part_of_kernels
 def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
     """Return whether ascending ``values[first:last]`` hold a number."""
     while last - first > 8:

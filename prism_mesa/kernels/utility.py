@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import kernel, lean_part_of_kernels
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.matching import relevance_at
 from prism_mesa.kernels.ordering import is_among
@@ -70,14 +70,14 @@ class TasteTables(NamedTuple):
     attributes: Floats
 
 
-@part_of_kernels
+@lean_part_of_kernels
 def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
     """Return by how much two agents are unlike, 0 to 1."""
     difference = attributes[row, tastes.attribute] - attributes[other, tastes.attribute]
     return min(1.0, abs(difference) * tastes.scale)
 
 
-@part_of_kernels
+@lean_part_of_kernels
 def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
     """Return the utility of a post of this relevance to the agent of a row.
 

@@ -40,6 +40,7 @@ from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import WHO_THEY_ARE, History, Population
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.relations import Relations
+from prism_mesa.social.state.rooms import WalkRooms
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
@@ -86,7 +87,7 @@ class Platform(Restorable, Reading):
         round: The round that runs, or has run, from 0; -1 before the first.
         tick: The tick in it; 0 as it opens, ``params.ticks_per_round + 1`` as it closes.
         first_of_round: The first post that this round added.
-        events: What happened and is not committed.
+        events: What happened and is not committed; `rooms` is the memory of what came about in walks.
         pending: Who waits for an answer.
         leaving: Rows of agents that were removed since the last round opened, in that order.
         counts: Numbers of this round; `totals` are those of the run.
@@ -147,6 +148,7 @@ class Platform(Restorable, Reading):
     tick: int = field(init=False, default=0)
     first_of_round: int = field(init=False, default=0)
     events: Events = field(init=False, default_factory=Events)
+    rooms: WalkRooms = field(init=False, default_factory=WalkRooms)
     pending: PendingAnswers = field(init=False, default_factory=PendingAnswers)
     leaving: dict[int, None] = field(init=False, default_factory=dict)
 
@@ -259,6 +261,12 @@ class Platform(Restorable, Reading):
     def go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make what is made from it."""
         self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
+
+    def begin_events(self) -> None:
+        """Use the memory of events again; what of them is not committed yet gets memory of its own."""
+        self.events.impressions[:] = [tuple(map(np.copy, part)) for part in self.events.impressions]
+        self.events.engagements[:] = [tuple(map(np.copy, part)) for part in self.events.engagements]
+        self.rooms.begin_round()
 
     def change_settings(self) -> None:
         """Let the settings hold that begin with this round (`interventions`)."""

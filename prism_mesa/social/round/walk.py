@@ -22,7 +22,7 @@ type Int32 = npt.NDArray[np.int32]
 MOST_EVENTS: Final = 1 << 20
 """Most events of one kind in a block of agents: bounds the memory for events, not the result."""
 
-_PART: Final = 1 << 13
+PART: Final = 1 << 13
 """Agents from which on several threads share them."""
 _PARTS: Final = 4
 """Parts of the agents for each thread, as one part takes longer than another."""
@@ -142,7 +142,7 @@ def fire_everywhere(platform: Platform, trigger: int) -> bool:
 def _gathered(platform: Platform, n: int, work: Callable[[WalkRoom, slice], None]) -> Stopped:
     """Let parts of `n` agents do their work; note what came about, and return those that have stopped."""
     threads = platform.params.threads
-    n_parts = 1 if threads == 1 or n < _PART else _PARTS * threads
+    n_parts = 1 if threads == 1 or n < PART else _PARTS * threads
     cuts = np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()
     tables = platform.tables
     rooms = platform.rooms.of(n_parts, platform.params.ticks_per_round, len(tables.option_sets), tables.programs)

@@ -80,7 +80,7 @@ class WalkRooms:
 
     def __init__(self) -> None:
         self._rooms: list[WalkRoom] = []
-        self._shape: tuple[int, int, int] | None = None
+        self._made_for: tuple[int, Programs] | None = None
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return other ones, of which there are none yet."""
@@ -93,9 +93,8 @@ class WalkRooms:
 
     def of(self, parts: int, ticks: int, n_sets: int, programs: Programs) -> list[WalkRoom]:
         """Return the first `parts` rooms, ready for a walk."""
-        shape = ticks, n_sets, id(programs)
-        if self._shape != shape:
-            self._rooms, self._shape = [], shape
+        if self._made_for is None or self._made_for[0] != ticks or self._made_for[1] is not programs:
+            self._rooms, self._made_for = [], (ticks, programs)
         while len(self._rooms) < parts:
             self._rooms.append(WalkRoom(ticks, n_sets, programs))
         for room in self._rooms[:parts]:

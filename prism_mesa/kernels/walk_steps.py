@@ -28,7 +28,7 @@ from prism_mesa.kernels.fields import (
 )
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.programs import FAULT, run_program
-from prism_mesa.kernels.utility import utility_at
+from prism_mesa.kernels.utility import utility_ahead, utility_at
 from prism_mesa.kernels.walk_arrays import (
     FIRST_SET,
     GUARDED,
@@ -171,17 +171,19 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
 
     As `social.round.effects.pass_posts` does for one agent. The fields of what is returned stand in the registers.
     """
-    people, posts, tastes = world.people, world.posts, world.tastes
+    people, ahead = world.people, world.ahead
     most = min(people.n_read[row] + world.setting.glances, np.int64(people.n_feed[row]))
     while people.n_read[row] < most:
-        ahead = np.int64(people.feed[row, people.n_read[row]])
-        match = match_of(people.interests, posts.vectors, row, posts.text_id[ahead])
+        next_post = np.int64(people.feed[row, people.n_read[row]])
+        one = ahead.previews[next_post - ahead.first]
+        match = match_of(people.interests, world.posts.vectors, row, one.text)
         relevance = relevance_at(match, world.setting.unit_length)
-        if utility_at(row, ahead, relevance, tastes, world.taste_tables, posts) >= register[LOW]:
-            load(row, ahead, post, register, world)
-            return ahead
+        utility = utility_ahead(row, one, relevance, ahead.are_followed, world.tastes, world.taste_tables)
+        if utility >= register[LOW]:
+            load(row, next_post, post, register, world)
+            return next_post
         people.n_read[row] += 1
-        note_impression(tick, row, ahead, out)
+        note_impression(tick, row, next_post, out)
     register[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
     return np.int64(NO_POST)
 

@@ -1,6 +1,6 @@
 """All that a walk is given, by name, and what it writes."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,20 @@ class Starts(NamedTuple):
     about: Int32
 
 
+class Ahead(NamedTuple):
+    """What agents look at who scroll past posts; nothing where they do not.
+
+    Attributes:
+        first: The post that the first preview is of.
+        previews: Of each post that is in a feed, of the type `kernels.utility.PREVIEW`.
+        are_followed: Whether all posts in feeds are by authors whom the reader follows.
+    """
+
+    first: int
+    previews: npt.NDArray[Any]
+    are_followed: bool
+
+
 class World(NamedTuple):
     """All that a walk goes by, and the population and histories that it changes.
 
@@ -47,6 +61,7 @@ class World(NamedTuple):
         posts: What is read; `tastes` and `taste_tables` say what it is worth.
         tastes: See `posts`.
         taste_tables: See `posts`.
+        ahead: What agents see of the next posts of their feeds.
         setting: What is the same for all.
         histories: What agents did.
     """
@@ -59,6 +74,7 @@ class World(NamedTuple):
     posts: PostTable
     tastes: Tastes
     taste_tables: TasteTables
+    ahead: Ahead
     setting: RoundConstants
     histories: HistoryRing
 

@@ -7,9 +7,10 @@ from typing import Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.utility import PREVIEW, Tastes, TasteTables, fill_previews
 from prism_mesa.kernels.walk import fire_on_all, walk
-from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, RoundConstants
-from prism_mesa.kernels.walk_world import Starts, World
+from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants
+from prism_mesa.kernels.walk_world import Ahead, Starts, World
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import in_threads
@@ -179,6 +180,7 @@ def world_of(platform: Platform) -> World:
     """Return all that a walk goes by."""
     tables, asked = platform.tables, platform.reasoner.batch_reasoner
     key = platform.streams.key("choice", platform.round)
+    posts, tastes = platform.posts.table, platform.tastes
     rule = (asked if isinstance(asked, RuleReasoner) else RuleReasoner()).in_walks(key)
     return World(
         tables.chart,
@@ -186,11 +188,22 @@ def world_of(platform: Platform) -> World:
         tables.options,
         rule._replace(answers=answers_in_walks(platform)),
         people_of(platform.population),
-        platform.posts.table,
-        *platform.tastes,
+        posts,
+        *tastes,
+        _ahead(platform, posts, *tastes),
         _setting(platform),
         HistoryRing(platform.history.ring, platform.history.count),
     )
+
+
+def _ahead(platform: Platform, posts: PostTable, tastes: Tastes, tables: TasteTables) -> Ahead:
+    """Return what agents see of the posts in their feeds, if they may scroll past any."""
+    feeds, first = platform.feeds, len(platform.posts)
+    if platform.params.feed.glances > 1:
+        first = platform.posts.first_visible(max(platform.round, 0), feeds.longest_window)
+    previews = np.empty(len(platform.posts) - first, PREVIEW)
+    fill_previews(first, posts, tastes, tables, previews)
+    return Ahead(first, previews, feeds.are_of_followed)
 
 
 def people_of(population: Population) -> People:

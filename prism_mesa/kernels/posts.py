@@ -1,5 +1,7 @@
 """Counting what happens to posts, and choosing what is written about."""
 
+from typing import Final, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
@@ -8,6 +10,19 @@ from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.matching import match_of
 
 type Int32 = npt.NDArray[np.int32]
+
+LIKE: Final = 0
+REPLY: Final = 1
+"""Codes of actions: places in `domain.ACTIONS`; the third is a reshare."""
+
+
+class Counters(NamedTuple):
+    """Counters of posts, shape (n,), and what each post is."""
+
+    likes: Int32
+    replies: Int32
+    reshares: Int32
+    kind: npt.NDArray[np.uint8]
 
 
 @kernel
@@ -21,29 +36,68 @@ def roots_counted(post: Int32, root: Int32, counter: Int32) -> Int32:
 
 
 @kernel
-def add_reshares(
-    roots: Int32, reshares: Int32, kind: npt.NDArray[np.uint8], looked_at: int, largest: int
-) -> tuple[int, int, int]:
-    """Count reshares at their roots.
+def add(counter: Int32, roots: Int32, step: int) -> None:
+    """Add `step` to a counter for each of `roots`."""
+    for i in range(len(roots)):
+        counter[roots[i]] += step
+
+
+@kernel
+def count_engagements(
+    post: Int32, action: Int32, root: Int32, counters: Counters, looked_at: int, largest: int
+) -> tuple[Int32, int, int, int, int, int]:
+    """Count engagements at roots.
 
     Args:
-        roots: The root of each reshare.
-        reshares: The counter, shape (n,).
-        kind: What each post is, shape (n,).
+        post: What each is about.
+        action: Its code.
+        root: Of each post, shape (n,).
+        counters: What is counted in.
         looked_at: The kind of roots whose cascades are looked at.
         largest: The most reshares of such a root so far.
 
     Returns:
-        Of such roots: reshares among these, roots that had none before, the most reshares of one so far.
+        The root of each engagement; how many are likes, and how many replies; of roots that are looked at: reshares
+        among these, roots that had none before, the most reshares of one so far.
     """
-    joined, begun = 0, 0
-    for root in roots:
-        reshares[root] += 1
-        if kind[root] == looked_at:
-            joined += 1
-            begun += reshares[root] == 1
-            largest = max(largest, reshares[root])
-    return joined, begun, largest
+    roots = np.empty(len(post), np.int32)
+    likes, replies, joined, begun = 0, 0, 0, 0
+    for i in range(len(post)):
+        roots[i] = to = root[post[i]]
+        if action[i] == LIKE:
+            counters.likes[to] += 1
+            likes += 1
+        elif action[i] == REPLY:
+            counters.replies[to] += 1
+            replies += 1
+        else:
+            counters.reshares[to] += 1
+            if counters.kind[to] == looked_at:
+                joined += 1
+                begun += counters.reshares[to] == 1
+                largest = max(largest, counters.reshares[to])
+    return roots, likes, replies, joined, begun, largest
+
+
+@kernel
+def shown_texts(
+    parent: Int32, kind: npt.NDArray[np.int64], reshare: int, root: Int32, text_id: Int32, words: Int32
+) -> Int32:
+    """Return what readers see of answers and reshares without words: what the root of each parent says, or shows.
+
+    Args:
+        parent: The posts that are answered or passed on.
+        kind: What each is going to be; a `reshare` shows what its root shows.
+        reshare: That kind.
+        root: Of each post, shape (n,); so the others.
+        text_id: What readers see.
+        words: What a post says itself, -1 where that is what readers see.
+    """
+    out = np.empty(len(parent), np.int32)
+    for i in range(len(parent)):
+        of = root[parent[i]]
+        out[i] = text_id[of] if kind[i] == reshare or words[of] < 0 else words[of]
+    return out
 
 
 @kernel
@@ -67,6 +121,20 @@ def add_attention(
 
 
 @kernel
+def rank_sum(numbers: npt.NDArray[np.int64], most: int) -> int:
+    """Return the sum of numbers from 0 to `most`, each times its rank from 1; equal ones may have any order."""
+    counts = np.zeros(most + 1, np.int64)
+    for number in numbers:
+        counts[number] += 1
+    found, below = 0, 0
+    for number in range(most + 1):
+        many = counts[number]
+        found += number * (many * below + many * (many + 1) // 2)
+        below += many
+    return found
+
+
+@kernel
 def nearest_texts(
     key: np.uint64,
     authors: Int32,
@@ -74,12 +142,12 @@ def nearest_texts(
     interests: npt.NDArray[np.int8],
     vectors: npt.NDArray[np.int8],
     considered: int,
-) -> Int32:
-    """Return for each author, of `considered` drawn ones of the `current` texts, that nearest to its interests.
+    best: Int32,
+) -> None:
+    """Write for each author the nearest to its interests of `considered` drawn ones of the `current` texts.
 
     Ties go to the one drawn first. `key` has round and tick mixed in; the index of a draw and the agent follow.
     """
-    best = np.empty(len(authors), np.int32)
     for i in range(len(authors)):
         nearest = np.int64(-1 << 40)
         for draw in range(considered):
@@ -89,4 +157,3 @@ def nearest_texts(
             if match > nearest:
                 nearest = match
                 best[i] = text
-    return best

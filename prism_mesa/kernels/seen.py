@@ -1,61 +1,111 @@
 """Keeping lists of what agents know, one behind the other in one array."""
 
+from typing import Any, NamedTuple
+
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
+type Bits = npt.NDArray[np.uint8]
+
+
+class Lists(NamedTuple):
+    """What agents know.
+
+    Attributes:
+        start: Agent i knows ``roots[start[i]:start[i + 1]]``, ascending. In place, it becomes the same of `out`.
+        roots: The lists as they are.
+        out: Where the new ones are written.
+    """
+
+    start: Int64
+    roots: Int32
+    out: Int32
+
+
+class Pairs(NamedTuple):
+    """Agents, ascending, and roots that each is to know."""
+
+    agents: Int32
+    roots: Int32
+
+
+class Part(NamedTuple):
+    """Agents whose lists are made anew by one thread.
+
+    Attributes:
+        first: The first of them.
+        last: The one behind the last.
+        begin: Where their lists begin.
+        end: Where their lists end.
+        to: Where the new lists begin.
+    """
+
+    first: int
+    last: int
+    begin: int
+    end: int
+    to: int
 
 
 @kernel
-def prune(start: Int64, roots: Int32, shown: npt.NDArray[np.uint8]) -> None:
-    """Move up, in their place, what of the lists ``roots[start[i]:start[i + 1]]`` has its bit in `shown`."""
-    size, first = np.int64(0), start[0]
-    for a in range(len(start) - 1):
-        last = start[a + 1]
-        for i in range(first, last):
-            root = roots[i]
-            roots[size] = root
-            size += np.int64(shown[root >> 3] >> (root & 7) & 1)
-        first = last
-        start[a + 1] = size
+def mark(root: Int32, shown: Bits) -> None:
+    """Set the bits of some roots."""
+    for one in root:
+        shown[one >> 3] |= np.uint8(1 << (one & 7))
 
 
 @kernel
-def insert(start: Int64, roots: Int32, agents: Int32, new: Int32) -> None:
-    """Put new roots into the ascending lists of agents, in their place; `roots` has room for them at its end."""
-    n = len(start) - 1
-    at = np.zeros(n + 1, np.int32)
-    for i in range(len(agents)):
-        at[agents[i] + 1] += 1
-    for a in range(n):
-        at[a + 1] += at[a]
-    by_agent = np.empty(len(new), np.int32)
-    for i in range(len(agents)):
-        by_agent[at[agents[i]]] = new[i]
-        at[agents[i]] += 1
-    end = start[n]
-    for a in range(n - 1, -1, -1):  # from the end on, where there is room
-        first = at[a - 1] if a > 0 else 0
-        begin, size = start[a] + first, end - start[a]
-        end, start[a + 1] = start[a], start[a + 1] + at[a]
-        if first > 0:
-            for i in range(size - 1, -1, -1):
-                roots[begin + i] = roots[start[a] + i]
-        for i in range(first + 1, at[a]):  # feeds are mostly read from the newest post on: these fall, nearly
-            root, place = by_agent[i], i
-            while place > first and by_agent[place - 1] < root:
-                by_agent[place] = by_agent[place - 1]
-                place -= 1
-            by_agent[place] = root
-        old, place = begin + size - 1, begin + size + at[a] - first - 1
-        for i in range(first, at[a]):
-            root = by_agent[i]
-            while old >= begin and roots[old] > root:
-                roots[place] = roots[old]
-                old -= 1
-                place -= 1
-            roots[place] = root
+def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
+    """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
+
+    What an agent has `read` is put in from the last on: feeds are mostly read from the newest post on, so few move.
+    """
+    start, roots, out = lists.start, lists.roots, lists.out
+    at, begin, i, j = part.to, part.begin, 0, 0
+    for agent in range(part.first, part.last):
+        end = start[agent + 1] if agent + 1 < part.last else part.end
+        start[agent] = first = at
+        for known in range(begin, end):
+            out[at] = roots[known]
+            at += _is_shown(shown, roots[known])
+        begin, own = end, i
+        while i < len(read.agents) and read.agents[i] == agent:
+            i += 1
+        for back in range(i - 1, own - 1, -1):
+            at = _inserted(out, first, at, read.roots[back], shown)
+        while j < len(beside.agents) and beside.agents[j] == agent:
+            at = _inserted(out, first, at, beside.roots[j], shown)
+            j += 1
+    return at
+
+
+@part_of_kernels
+def _is_shown(shown: Bits, root: Any) -> Any:
+    return np.int64(shown[root >> 3] >> (root & 7) & 1)
+
+
+@part_of_kernels
+def _inserted(out: Int32, first: Any, at: Any, root: Any, shown: Bits) -> Any:
+    """Put a root, if it can be shown, into the ascending ``out[first:at]``, and return where that ends then."""
+    if _is_shown(shown, root):
+        place = at
+        while place > first and out[place - 1] > root:
+            out[place] = out[place - 1]
             place -= 1
+        out[place] = root
+        at += 1
+    return at
+
+
+@kernel
+def close_gap(start: Int64, roots: Int32, part: Part, end: int, to: int) -> None:
+    """Move the new lists of a part, which end at `end`, down to `to`."""
+    gap = part.to - to
+    for i in range(to, end - gap):
+        roots[i] = roots[i + gap]
+    for agent in range(part.first, part.last):
+        start[agent] -= gap

@@ -59,11 +59,11 @@ def record_moves(platform: Platform) -> None:
     platform.recorder.write("transitions", columns)
 
 
-def record_impressions(platform: Platform, tick: Rows, agent: Rows, post: Rows) -> None:
+def record_impressions(platform: Platform, impressions: Sequence[tuple[Rows, ...]]) -> None:
     """Give the round's impressions of the agents that are recorded to the recorder, by tick and agent."""
     if platform.recorder is None or not platform.records("impressions"):
         return
-    tick, agent, post = _recorded(platform, "impressions", [(tick, agent, post)], _IMPRESSION)
+    tick, agent, post = _recorded(platform, "impressions", impressions, _IMPRESSION)
     root = platform.posts.root[post]
     columns = {"round": np.full(len(tick), platform.round, np.int32), "tick": tick, "agent": agent, "post": post}
     platform.recorder.write("impressions", columns | {"root": root})

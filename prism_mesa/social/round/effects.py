@@ -4,6 +4,7 @@ What happens to other agents and to posts is only noted down (`Events`), for the
 """
 
 import numpy as np
+import numpy.typing as npt
 
 from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, RELEASES_POST, SEES_POST
 from prism_mesa.social.platform import Platform
@@ -104,5 +105,5 @@ def note_engagement(
     return True
 
 
-def _columns(*values: int) -> tuple[Rows, ...]:
+def _columns(*values: int) -> tuple[npt.NDArray[np.int32], ...]:
     return tuple(np.array([value], np.int32) for value in values)

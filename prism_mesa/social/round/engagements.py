@@ -6,11 +6,13 @@ is committed, and a script or a tool that would only repeat it is told so at onc
 
 import numpy as np
 
+from prism_mesa.kernels.commit import counted_order, engagement_numbers, may_repeat, order_of_engagements
 from prism_mesa.social.platform import Platform
-from prism_mesa.social.state.engagements import REPLY, Keys, Mask, engagement_keys
-from prism_mesa.social.state.population import NO_POST, Rows
+from prism_mesa.social.state.engagements import REPLY, Keys, Mask
+from prism_mesa.social.state.events import Int32
+from prism_mesa.social.state.population import NO_POST
 
-type Columns = tuple[Rows, Rows, Rows, Rows]
+type Columns = tuple[Int32, Int32, Int32, Int32]
 """Engagements: tick, agent, post, action."""
 
 
@@ -35,7 +37,7 @@ def has_engaged(platform: Platform, row: int, post: int, action: int) -> bool:
 
 def engagement_key(platform: Platform, row: int, post: int, action: int) -> int:
     """Return a number that is the same for what counts once."""
-    return int(_keys(platform, *(np.array([value]) for value in (row, post, action)))[0])
+    return int(_keys(platform, *(np.full(1, value, np.int32) for value in (row, post, action)))[0])
 
 
 def counted(platform: Platform) -> Columns:
@@ -63,23 +65,24 @@ def taken(platform: Platform) -> Columns:
 def _counted(platform: Platform) -> tuple[Columns, Keys, int]:
     """Return the engagements that count, by tick, their keys, which ascend, and how many of the columns do not."""
     tick, agent, post, action = platform.events.engaged()
+    ticks, n_beside = platform.params.ticks_per_round, len(platform.events.beside)
     keys = _keys(platform, agent, post, action)
-    order = np.argsort(keys, kind="stable")
+    order = order_of_engagements(keys, tick, agent, ticks, len(platform.population))
     keys = keys[order]
     counts = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=counts[1:])
-    if not counts.all():
-        before = tick > platform.params.ticks_per_round  # since the last commit, when this round had not opened
-        order = order[np.lexsort((np.where(before, 0, tick)[order], keys))]
     _drop_known(platform, keys, counts)
-    n_in_vain = int((order[~counts] >= len(platform.events.beside)).sum())
-    first = order[counts]
-    first = first[np.argsort(tick[first], kind="stable")]
-    return (tick[first], agent[first], post[first], action[first]), keys[counts], n_in_vain
+    if not counts.all():
+        n_in_vain = int((order[~counts] >= n_beside).sum())
+        order, keys = order[counts], keys[counts]
+    else:
+        n_in_vain = 0
+    order = order[counted_order(tick[order], ticks + 2)]
+    return (tick[order], agent[order], post[order], action[order]), keys, n_in_vain
 
 
-def _keys(platform: Platform, agent: Rows, post: Rows, action: Rows) -> Keys:
-    return engagement_keys(agent, np.where(action == REPLY, post, platform.posts.root[post]), action)
+def _keys(platform: Platform, agent: Int32, post: Int32, action: Int32) -> Keys:
+    return engagement_numbers(agent, post, action, platform.posts.root)
 
 
 def _drop_known(platform: Platform, keys: Keys, counts: Mask) -> None:
@@ -91,11 +94,9 @@ def _drop_known(platform: Platform, keys: Keys, counts: Mask) -> None:
     """
     engaged, population = platform.engagements, platform.population
     oldest = platform.posts.first_visible(max(platform.round, 0), platform.params.feed.window)
-    may_repeat = (keys >> 2 & 2**31 - 1) < oldest
     suspects = np.zeros(len(population), np.bool_)
     suspects[list(engaged.beside)] = True
     suspects[engaged.carried] = True
-    if suspects.any():
-        may_repeat |= suspects[keys >> 33]
-    which = np.flatnonzero(may_repeat)
-    counts[which[engaged.holds(keys[which])]] = False
+    which = may_repeat(keys, oldest, suspects)
+    if len(which):
+        counts[which[engaged.holds(keys[which])]] = False

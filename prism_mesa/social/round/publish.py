@@ -1,12 +1,16 @@
 """What enters the table of posts, and when: the first and the fifth step of a round."""
 
-from typing import Final
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
+from prism_mesa.kernels.commit import order_by_bits, spread_keys
 from prism_mesa.kernels.posts import nearest_texts, roots_counted
+from prism_mesa.kernels.seen import Pairs, mark
 from prism_mesa.social.content.notes import keep_notes
 from prism_mesa.social.content.writer import own_posts
 from prism_mesa.social.opinions.moving import hold, moved_by
@@ -16,12 +20,18 @@ from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.attributes import Floats
-from prism_mesa.social.state.events import Events
+from prism_mesa.social.state.chunks import blocks, in_threads
+from prism_mesa.social.state.engagements import LIKE
+from prism_mesa.social.state.events import Events, Int32
+from prism_mesa.social.state.exposure import in_order
 from prism_mesa.social.state.population import Rows
 from prism_mesa.social.state.posts import NO_PARENT, POST, REPLY, RESHARE
 from prism_mesa.social.tables import COUNTERS
+from prism_mesa.streams import Streams
 
 N_TEXTS_CONSIDERED: Final = 4
+_MANY: Final = 1 << 15
+"""Agents from which on threads share the steps of a commit."""
 _KIND_OF_ACTION: Final[npt.NDArray[np.int64]] = np.array(
     [{"reply": REPLY, "reshare": RESHARE}.get(action, POST) for action in ACTIONS]
 )
@@ -47,9 +57,11 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
     drawn = _texts_of(platform, own)
     key = platform.streams.bits("post", author, round_=platform.round, index=np.concatenate([drawn, text[here]]))
     text = np.concatenate([own_posts(platform, own, drawn), text[here]])  # the key is of what was drawn all the same
-    chance = key.copy()
-    chance[len(own) :] = np.sort(chance[len(own) :])
-    order = np.argsort(chance, kind="stable")
+    chance = key
+    if len(author) > len(own):
+        chance = key.copy()
+        chance[len(own) :] = np.sort(chance[len(own) :])
+    order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
     platform.posts.add(author[order], text[order], platform.round, POST, NO_PARENT, None, key[order])
     platform.counts["posts"] = len(author)
 
@@ -58,8 +70,13 @@ def _texts_of(platform: Platform, authors: Rows) -> npt.NDArray[np.int32]:
     """Return what each author posts: of some texts that circulate, the one nearest to its interests."""
     key = platform.streams.key("text", platform.round, 0)
     current, interests = circulating(platform).astype(np.int32), platform.population.interests
-    writers = authors.astype(np.int32)
-    return nearest_texts(key, writers, current, interests, platform.topics.vectors, N_TEXTS_CONSIDERED)
+    writers, out = authors.astype(np.int32), np.empty(len(authors), np.int32)
+
+    def draw(part: slice) -> None:
+        nearest_texts(key, writers[part], current, interests, platform.topics.vectors, N_TEXTS_CONSIDERED, out[part])
+
+    in_threads(draw, list(blocks(len(out))), platform.params.threads)
+    return out
 
 
 def circulating(platform: Platform) -> npt.NDArray[np.int64]:
@@ -68,9 +85,13 @@ def circulating(platform: Platform) -> npt.NDArray[np.int64]:
     All texts stand in a drawn order, of which a window moves on by one text a round, round and round.
     """
     texts = len(platform.posts.corpus.texts)
-    order = np.argsort(platform.streams.bits("circulation", np.arange(texts)))
     places = platform.round + np.arange(min(platform.params.posts.circulating, texts))
-    return np.asarray(order[places % texts], np.int64)
+    return _drawn_order(platform.streams, texts)[places % texts]
+
+
+@lru_cache(maxsize=8)
+def _drawn_order(streams: Streams, texts: int) -> npt.NDArray[np.int64]:
+    return np.argsort(streams.bits("circulation", np.arange(texts)))
 
 
 def commit(platform: Platform) -> None:
@@ -78,65 +99,90 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    known, exposures, moved = _impressions(platform)
-    engagements = taken(platform)
+    read, engagements = _side_by_side(platform, partial(_read, platform), partial(taken, platform))
+    exposures, moved = _of_reading(platform)
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])
     ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
-    _count(platform, *engagements[2:])
-    _count_by_group(platform, known, *engagements[1:3])
-    _spread(platform, *engagements)
+    count, copies = partial(_count, platform, *engagements[2:]), partial(_copies, platform, *engagements)
+    _, passed_on = _side_by_side(platform, count, copies)
+    _count_by_group(platform, *engagements[1:3])
+    _spread(platform, *passed_on)
     _publish_written(platform)
     hold(platform, moved)
     keep_notes(platform)
-    _remember(platform, known, *commit_follows(platform, ruled))
+    _remember(platform, read, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
 
-def _impressions(platform: Platform) -> tuple[list[Rows], Exposures | None, Floats | None]:
-    """Count impressions; return who has read, and which root, and what comes of it.
+def _side_by_side(platform: Platform, *steps: Callable[[], Any]) -> list[Any]:
+    """Return what steps return of which none needs another one; threads share them where there is much to do."""
+    threads = platform.params.threads if len(platform.population) >= _MANY else 1
+    return in_threads(lambda step: step(), steps, threads)
+
+
+def _read(platform: Platform) -> list[Pairs]:
+    """Count impressions, and return who has read which root."""
+    events, root, counter = platform.events, platform.posts.root, platform.posts.impressions
+    events.put_in_order(len(platform.population))
+    record_impressions(platform, events.impressions)
+    read = [Pairs(agent, roots_counted(post, root, counter)) for _, agent, post in events.impressions]
+    platform.counts["impressions"] = sum(len(part.agents) for part in read)
+    return read
+
+
+def _of_reading(platform: Platform) -> tuple[Exposures | None, Floats | None]:
+    """Return what comes of what was read.
 
     That is what was drawn in a network that moves, and what agents hold whose opinions move by what they read.
     """
-    tick, readers, post = platform.events.seen()
-    record_impressions(platform, tick, readers, post)
-    platform.counts["impressions"] = len(post)
-    roots = roots_counted(post, platform.posts.root, platform.posts.impressions)
-    is_live = platform.params.network.dynamics == "live"
-    exposures = drawn_exposures(platform, readers, post, roots) if is_live else None
-    return [readers, roots], exposures, moved_by(platform, "read", tick, readers, post)
+    exposures = moved = None
+    if platform.params.network.dynamics == "live":
+        _, readers, post = platform.events.seen()
+        exposures = drawn_exposures(platform, readers, post, platform.posts.root[post])
+    if platform.params.opinions.of is not None:
+        moved = moved_by(platform, "read", *platform.events.seen())
+    return exposures, moved
 
 
-def _count(platform: Platform, post: Rows, action: Rows) -> None:
-    roots = platform.posts.root[post]
-    for code, counter in enumerate(COUNTERS):
-        if counter == "reshares":
-            platform.outcomes.count_reshares(platform.posts, roots[action == code])
-        else:
-            platform.posts.count(counter, roots[action == code])
-        platform.counts[counter] = int((action == code).sum())
-    platform.posts.count_velocity(roots)
+def _count(platform: Platform, post: Int32, action: Int32) -> None:
+    likes, replies = platform.outcomes.count_engagements(platform.posts, post, action)
+    for counter, n in zip(COUNTERS, (likes, replies, len(post) - likes - replies), strict=True):
+        platform.counts[counter] = n
 
 
-def _count_by_group(platform: Platform, read: list[Rows], agent: Rows, post: Rows) -> None:
+def _count_by_group(platform: Platform, agent: Rows, post: Rows) -> None:
     """Count who reads, and who engages, by groups of agents, where a feed has gone by it."""
-    groups = platform.groups
+    groups, root = platform.groups, platform.posts.root
     if groups is not None and platform.feeds.is_bridging(platform.round):
-        readers, roots = read
-        engaged = agent, platform.posts.root[post]
-        groups.counts.count(len(platform.posts), groups.of, (readers, roots), engaged)
+        _, readers, read = platform.events.seen()
+        groups.counts.count(len(platform.posts), groups.of, (readers, root[read]), (agent, root[post]))
 
 
-def _spread(platform: Platform, tick: Rows, agent: Rows, post: Rows, action: Rows) -> None:
+class _Copies(NamedTuple):
+    """Engagements that become posts, in the order of these: who, with what, how, the kind of post, and its key."""
+
+    agent: Int32
+    post: Int32
+    action: Int32
+    kind: npt.NDArray[np.int64]
+    key: npt.NDArray[np.uint64]
+
+
+def _copies(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: Int32) -> _Copies:
+    """Return the replies and reshares among engagements, by tick and by a key."""
+    spreads = np.flatnonzero(action != LIKE)
+    tick, agent, post, action = (column[spreads] for column in (tick, agent, post, action))
+    kind = _KIND_OF_ACTION[action]
+    key = spread_keys(platform.streams.key("reshare", platform.round), tick, agent, post, kind, platform.posts.key)
+    order = order_by_bits(tick, key, platform.params.ticks_per_round + 2)
+    return _Copies(*(column[order] for column in (agent, post, action, kind, key)))
+
+
+def _spread(platform: Platform, agent: Rows, post: Rows, action: Rows, kind: Rows, key: npt.NDArray[np.uint64]) -> None:
     """Let replies and reshares become posts of the next round."""
     posts = platform.posts
-    kind = _KIND_OF_ACTION[action]
-    tick, agent, post, action, kind = (column[kind != POST] for column in (tick, agent, post, action, kind))
-    parent = np.bitwise_xor(posts.key[post], kind.astype(np.uint64), dtype=np.uint64)
-    key = platform.streams.bits("reshare", agent, round_=platform.round, tick=tick, index=parent)
-    order = np.lexsort((key, tick))
-    agent, post, action, kind, key = agent[order], post[order], action[order], kind[order], key[order]
     text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
     posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, written=platform.round)
@@ -157,18 +203,15 @@ def _publish_written(platform: Platform) -> None:
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
 
 
-def _remember(platform: Platform, known: list[Rows], agents: Rows, roots: Rows) -> None:
+def _remember(platform: Platform, read: list[Pairs], agents: Rows, roots: Rows) -> None:
     """Note who knows a root, having read it or written it this round; let go of roots that can no more be shown.
 
-    `known` holds readers and what they have read. It is emptied: here a round takes the most memory. What some agents
-    are never to be shown comes beside it.
+    What some agents are never to be shown comes beside it.
     """
-    posts = platform.posts
-    new = np.arange(platform.first_of_round, len(posts))
-    own = new[posts.root[new] == new]
-    roots = np.concatenate([known.pop(), own.astype(np.int32), roots.astype(np.int32)])
-    agents = np.concatenate([known.pop(), posts.author[own], agents.astype(np.int32)])
-    platform.exposure.add(agents, roots)
-    shown = np.zeros(len(posts), np.bool_)
-    shown[posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :]] = True
-    platform.exposure.keep(shown)
+    posts, first = platform.posts, platform.first_of_round
+    own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts)))
+    agents, roots = np.append(posts.author[own], agents), np.append(own, roots)
+    shown = np.zeros(len(posts) // 8 + 1, np.uint8)
+    mark(posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :], shown)
+    beside = in_order(agents, roots, len(platform.population))
+    platform.exposure.renew(read, beside, shown, platform.params.threads)

@@ -18,6 +18,7 @@ REPLY: Final = ACTIONS.index("reply")
 
 
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
+_LONG: Final = 1 << 20
 
 
 class Engagements(Restorable):
@@ -65,10 +66,11 @@ class Engagements(Restorable):
     def _join(self) -> None:
         """Join the last parts with those before them that are not much longer, so that there are few to search.
 
-        Rounds only add parts: it costs nothing while nobody asks.
+        Rounds only add parts: it costs nothing while nobody asks. Long parts stay, as joining takes their memory twice.
         """
-        first, size = len(self._parts), 0
-        while first > 0 and len(self._parts[first - 1]) <= 2 * size + 1:
+        first = max(len(self._parts) - 1, 0)
+        size = sum(map(len, self._parts[first:]))
+        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, _LONG):
             first -= 1
             size += len(self._parts[first])
         if len(self._parts) - first > 1:

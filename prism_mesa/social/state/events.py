@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.commit import ascends, order_by_agent
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.engagements import LIKE, engagement_keys
 from prism_mesa.social.state.population import Rows
@@ -45,24 +46,37 @@ class Events(Restorable):
 
     changes = ("impressions", "engagements", "beside", "written", "moves", "texts", "notes", "decided")
 
-    impressions: list[tuple[Rows, ...]] = field(default_factory=list)
-    engagements: list[tuple[Rows, ...]] = field(default_factory=list)
+    impressions: list[tuple[Int32, ...]] = field(default_factory=list)
+    engagements: list[tuple[Int32, ...]] = field(default_factory=list)
     beside: dict[int, tuple[int, int, int, int]] = field(default_factory=dict)
     written: list[tuple[int, str]] = field(default_factory=list)
-    moves: list[tuple[Rows, ...]] = field(default_factory=list)
+    moves: list[tuple[Int32, ...]] = field(default_factory=list)
     texts: dict[tuple[int, int, int], str] = field(default_factory=dict)
     notes: list[tuple[int, int, str, int]] = field(default_factory=list)
     decided: dict[tuple[int, int, int], tuple[int, int]] = field(default_factory=dict)
     template_texts: TemplateTexts | None = None
 
     def seen(self) -> tuple[Int32, Int32, Int32]:
-        """Take the impressions: tick, agent, post."""
-        tick, agent, post = _taken(self.impressions, 3)
+        """Return all impressions: tick, agent, post."""
+        tick, agent, post = _joined(self.impressions, 3)
         return tick, agent, post
 
-    def engaged(self) -> list[Int32]:
+    def put_in_order(self, n_agents: int) -> None:
+        """Let agents ascend in the parts of impressions, each of which begins behind the last agent of that before."""
+        self.impressions, last = [part for part in self.impressions if len(part[1])], -1
+        for _, agent, _ in self.impressions:
+            if agent[0] <= last or not ascends(agent):
+                tick, agent, post = self.seen()
+                order = order_by_agent(agent, n_agents)
+                self.impressions = [(tick[order], agent[order], post[order])]
+                return
+            last = agent[-1]
+
+    def engaged(self) -> tuple[Int32, ...]:
         """Return all engagements: tick, agent, post, action; `social.round.engagements` says which of them count."""
-        beside = tuple(np.array(list(self.beside.values()), np.int32).reshape(-1, 4).T)
+        if not self.beside:
+            return _joined(self.engagements, 4)
+        beside = tuple(np.array(list(self.beside.values()), np.int32).T)
         return _joined([beside, *self.engagements], 4)
 
     def unwritten(self, tick: Rows, agent: Rows, post: Rows, action: Rows) -> tuple[Rows, Rows, Rows, Rows]:
@@ -94,14 +108,9 @@ class Events(Restorable):
         return {i: self.texts[key] for i, key in zip(own.tolist(), keys, strict=True) if key in self.texts}
 
 
-def _joined(parts: list[tuple[Rows, ...]], columns: int) -> list[Int32]:
+def _joined(parts: list[tuple[Int32, ...]], columns: int) -> tuple[Int32, ...]:
     """Return the columns of all parts."""
+    if len(parts) == 1:
+        return parts[0]
     none = (np.zeros(0, np.int32),) * columns
-    return [np.concatenate(column) for column in zip(none, *parts, strict=True)]
-
-
-def _taken(parts: list[tuple[Rows, ...]], columns: int) -> list[Int32]:
-    """Return the columns of all parts, and empty their list."""
-    joined = _joined(parts, columns)
-    parts.clear()
-    return joined
+    return tuple(np.concatenate(column) for column in zip(none, *parts, strict=True))

@@ -1,14 +1,24 @@
 """What agents have read or written: pairs of an agent and a root. Feeds leave these out."""
 
-from typing import Any
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.seen import insert, prune
+from prism_mesa.kernels.commit import order_by_agent
+from prism_mesa.kernels.seen import Lists, Pairs, Part, close_gap, remember
 from prism_mesa.snapshot import Plain, Restorable
+from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
+
+PADDING: Final = 16
+"""Entries behind the lists that may be read, whatever they hold."""
+
+
+_NOTHING: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
 class Exposure(Restorable):
@@ -24,6 +34,7 @@ class Exposure(Restorable):
     def __init__(self, n: int) -> None:
         self.start = np.zeros(n + 1, np.int64)
         self.roots = np.zeros(0, np.int32)
+        self._spare = np.zeros(0, np.int32)  # lists are written from one array into the other, and back
 
     def __len__(self) -> int:
         return int(self.start[-1])
@@ -37,20 +48,59 @@ class Exposure(Restorable):
         self.start = np.append(self.start, np.full(more, self.start[-1]))
 
     def keep(self, shown: npt.NDArray[np.bool_]) -> None:
-        """Let go of the roots that are not marked in `shown`, one entry per post.
-
-        Nobody can meet them again, unless a script or a slow chart passes on a post that is in no feed any more.
-        """
-        prune(self.start, self.roots, np.packbits(shown, bitorder="little"))
+        """Let go of the roots that are not marked in `shown`, one entry per post."""
+        self.renew([], _NOTHING, np.packbits(shown, bitorder="little"))
 
     def add(self, agents: Rows, roots: Rows) -> None:
         """Note pairs of an agent and a root, in any order; repetitions do not matter."""
-        needed = len(self) + len(roots)
-        if needed > len(self.roots):  # one array that grows seldom: arrays of many sizes would leave gaps in memory
-            before, self.roots = self.roots, np.zeros(needed + needed // 4, np.int32)
-            self.roots[: len(before)] = before
-        insert(self.start, self.roots, np.ascontiguousarray(agents, np.int32), np.ascontiguousarray(roots, np.int32))
+        last = max(int(some.max(initial=0)) for some in (roots, self.roots[: len(self)]))
+        pairs = in_order(agents, roots, len(self.start) - 1)
+        self.renew([], pairs, np.full(last // 8 + 1, 255, np.uint8))
+
+    def renew(self, read: Sequence[Pairs], beside: Pairs, shown: npt.NDArray[np.uint8], threads: int = 1) -> None:
+        """Note what was read, and let go of the roots that can no more be shown.
+
+        Nobody can meet these again, unless a script or a slow chart passes on a post that is in no feed any more.
+
+        Args:
+            read: Agents, and what they have read, in parts: each begins behind the last agent of the one before.
+            beside: What is noted too. Repetitions do not matter.
+            shown: A bit for each post: whether it is a root that can still be shown.
+            threads: How many may share the parts.
+        """
+        read = read or [_NOTHING]
+        lasts = [int(part.agents[-1]) + 1 for part in read[:-1]] + [len(self.start) - 1]
+        cuts = [0, *np.searchsorted(beside.agents, lasts).tolist()]
+        more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
+        parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
+        lists = Lists(self.start, self.roots, self._spare)
+        ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
+        self.roots, self._spare, to = self._spare, self.roots, 0
+        for part, end in zip(parts, ends, strict=True):
+            if part.to > to:
+                close_gap(self.start, self.roots, part, end, to)
+            to += end - part.to
+        self.start[-1] = to
+
+    def _parts(self, lasts: Sequence[int], more: Sequence[int]) -> list[Part]:
+        """Return the agents up to each of `lasts`, whose new lists have room for so many more entries; make it."""
+        parts, first, to = list[Part](), 0, 0
+        for last, own in zip(lasts, more, strict=True):
+            begin, end = int(self.start[first]), int(self.start[last])
+            parts.append(Part(first, last, begin, end, to))
+            first, to = last, to + end - begin + own
+        if to + PADDING > len(self._spare):
+            self._spare = _NOTHING.roots  # first: else there are three for a while
+            self._spare = np.empty(to + to // 4 + PADDING, np.int32)
+        return parts
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:
         """Return the roots of which an agent has read a post, ascending."""
         return self.roots[self.start[agent] : self.start[agent + 1]]
+
+
+def in_order(agents: Rows, roots: Rows, n: int) -> Pairs:
+    """Return pairs of an agent below `n` and a root by agent."""
+    agents, roots = (np.ascontiguousarray(column, np.int32) for column in (agents, roots))
+    order = order_by_agent(agents, n)
+    return Pairs(agents[order], roots[order])

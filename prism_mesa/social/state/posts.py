@@ -11,6 +11,7 @@ import numpy.typing as npt
 from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.errors import DataError
 from prism_mesa.kernels import walk_arrays
+from prism_mesa.kernels.posts import add, shown_texts
 from prism_mesa.kernels.walk_arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
 from prism_mesa.social.state.texts import NO_TEXT, Texts
@@ -178,10 +179,10 @@ class Posts(Restorable):
         return ids
 
     def _make_room(self, used: int) -> None:
-        """Double the columns where they are too short; memory that nobody has written to is not taken yet."""
+        """Let columns that are too short grow, seldom: memory that nobody has written to is not taken yet."""
         size = len(self._columns["author"])
         while size < self.n:
-            size *= 2
+            size *= 4
         if size > len(self._columns["author"]):
             for name, column in self._columns.items():
                 self._columns[name] = np.zeros((size, *column.shape[1:]), column.dtype)
@@ -221,11 +222,13 @@ class Posts(Restorable):
             said: Different words.
             place: Which of them each one says, `NO_TEXT` for none.
         """
-        core = self.says(parent)
-        text_id = np.where(kind == RESHARE, self.text_id[self.root[parent]], core)
-        words = np.full(len(parent), NO_TEXT, np.int64)
-        some = np.flatnonzero(place != NO_TEXT)
+        text_id = shown_texts(
+            np.asarray(parent, np.int32), np.asarray(kind, np.int64), RESHARE, self.root, self.text_id, self.words
+        )
+        words = np.full(len(parent), NO_TEXT, np.int32)
+        some = np.flatnonzero(place != NO_TEXT) if said else ()
         if len(some):
+            core = self.says(parent)
             parts, which = np.unique(np.stack([place[some], core[some], kind[some]]), axis=1, return_inverse=True)
             own = [said[i] for i in parts[0].tolist()]
             about = parts[1].tolist()
@@ -245,7 +248,7 @@ class Posts(Restorable):
 
     def first_visible(self, now: int, window: int) -> int:
         """Return the first id that appeared in the last `window` rounds, this one included."""
-        return int(np.searchsorted(self.round, np.int32(max(now - window + 1, 0))))
+        return int(self.round.searchsorted(np.int32(max(now - window + 1, 0))))
 
     @property
     def table(self) -> PostTable:
@@ -264,10 +267,7 @@ class Posts(Restorable):
 
     def count(self, column: str, roots: Ids, step: int = 1) -> None:
         """Add `step` to a counter for each entry of `roots` (repetitions count)."""
-        if len(roots):
-            first = int(roots.min())
-            added = np.bincount(roots - first).astype(np.int32)
-            self._columns[column][first : first + len(added)] += step * added
+        add(self._columns[column], np.asarray(roots, np.int32), step)
 
     def count_velocity(self, roots: Ids) -> None:
         """Add this round's engagements to the velocity, and let go of those that left its window."""

@@ -1,0 +1,154 @@
+"""Bringing the events of a round into order without comparing them all: by agent, by tick, by a random key."""
+
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.draws import mixed
+from prism_mesa.kernels.posts import REPLY
+
+type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
+type Keys = npt.NDArray[np.uint64]
+type Mask = npt.NDArray[np.bool_]
+
+AGENT: Final = 33
+ABOUT: Final = 2
+"""Where in the number of an engagement its agent begins, and what it is about; below that is the action."""
+
+
+@kernel
+def ascends(agent: Int32) -> bool:
+    """Return whether no agent stands before a lower one."""
+    falls = False
+    for i in range(1, len(agent)):
+        falls |= agent[i] < agent[i - 1]
+    return not falls
+
+
+@kernel
+def order_by_agent(agent: Int32, n_agents: int) -> Int32:
+    """Return the order by agent; of one agent what stands first stays first."""
+    if ascends(agent):
+        return np.arange(len(agent)).astype(np.int32)
+    return counted_order(agent, n_agents)
+
+
+@kernel
+def order_by_tick(tick: Int32, agent: Int32, n_ticks: int, n_agents: int) -> Int32:
+    """Return the order by tick, which is below `n_ticks`, and agent; what one agent does in a tick stays in order."""
+    order = counted_order(tick, n_ticks)
+    for i in range(1, len(order)):
+        one, before = order[i], order[i - 1]
+        if tick[one] == tick[before] and agent[one] < agent[before]:
+            first = counted_order(agent, n_agents)
+            order = first[counted_order(tick[first], n_ticks)]
+        break
+    return order
+
+
+@kernel
+def counted_order(number: Int32, n: int) -> Int32:
+    """Return the order by a number from 0 to n - 1; equal ones stay as they stand (Knuth 1998, 5.2, algorithm D)."""
+    start = np.zeros(n + 1, np.int32)
+    for i in range(len(number)):
+        start[number[i] + 1] += 1
+    for one in range(n):
+        start[one + 1] += start[one]
+    order = np.empty(len(number), np.int32)
+    for i in range(len(number)):
+        order[start[number[i]]] = i
+        start[number[i]] += 1
+    return order
+
+
+@kernel
+def order_by_bits(tick: Int32, bits: Keys, n_ticks: int) -> Int32:
+    """Return the order by tick, which is below `n_ticks`, and then by random bits; equal ones stay as they stand.
+
+    Each tick has as many buckets as it has entries, about, by leading bits: what is left to sort is next to its place.
+    """
+    n, leading = len(bits), 0
+    while (n_ticks << leading) < n:
+        leading += 1
+    start = np.zeros((n_ticks << leading) + 1, np.int32)
+    for i in range(n):
+        start[_bucket(tick[i], bits[i], leading) + 1] += 1
+    for bucket in range(len(start) - 1):
+        start[bucket + 1] += start[bucket]
+    order, here = np.empty(n, np.int32), np.empty(n, np.uint64)
+    for i in range(n):
+        bucket = _bucket(tick[i], bits[i], leading)
+        order[start[bucket]], here[start[bucket]] = i, bits[i]
+        start[bucket] += 1
+    for i in range(1, n):
+        own, key, place = order[i], here[i], i
+        while place > 0 and here[place - 1] > key and tick[order[place - 1]] == tick[own]:
+            order[place], here[place] = order[place - 1], here[place - 1]
+            place -= 1
+        order[place], here[place] = own, key
+    return order
+
+
+@part_of_kernels
+def _bucket(tick: Any, bits: Any, leading: Any) -> Any:
+    """Return the bucket of a key: ticks one after the other, in each of them by so many leading bits."""
+    return np.int64(tick) << leading | np.int64(bits >> np.uint64(1) >> np.uint64(63 - leading))
+
+
+@kernel
+def engagement_numbers(agent: Int32, post: Int32, action: Int32, root: Int32) -> Int64:
+    """Return for each engagement the number of what counts once: an answer is to a post, all else is about its root."""
+    out = np.empty(len(agent), np.int64)
+    for i in range(len(agent)):
+        about = post[i] if action[i] == REPLY else root[post[i]]
+        out[i] = np.int64(agent[i]) << AGENT | np.int64(about) << ABOUT | np.int64(action[i])
+    return out
+
+
+@kernel
+def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, n_agents: int) -> Int32:
+    """Return the order by number; of those with one number by tick, and then as they stand.
+
+    What has a tick above `ticks` was done before the round, and comes first. Agents make the higher part of numbers,
+    and do little in a round each: only within agents is anything compared.
+    """
+    order = order_by_agent(agent, n_agents)
+    for i in range(1, len(order)):
+        own, place = order[i], i
+        now = tick[own] if tick[own] <= ticks else 0
+        while place > 0:
+            other = order[place - 1]
+            when = tick[other] if tick[other] <= ticks else 0
+            if numbers[other] < numbers[own] or (numbers[other] == numbers[own] and when <= now):
+                break
+            order[place] = other
+            place -= 1
+        order[place] = own
+    return order
+
+
+@kernel
+def may_repeat(numbers: Int64, oldest: int, suspects: Mask) -> Int64:
+    """Return which engagements are about something older than the post `oldest`, or by an agent of `suspects`."""
+    out, n = np.empty(len(numbers), np.int64), np.int64(0)
+    for i in range(len(numbers)):
+        about = numbers[i] >> ABOUT & ((1 << AGENT - ABOUT) - 1)
+        out[n] = i
+        n += np.int64(about < oldest) | np.int64(suspects[numbers[i] >> AGENT])
+    return out[:n]
+
+
+@kernel
+def spread_keys(key: np.uint64, tick: Int32, agent: Int32, post: Int32, kind: Int64, post_key: Keys) -> Keys:
+    """Return for each engagement that becomes a post the key of that post, by its agent, tick, parent and kind.
+
+    `key` has purpose and round mixed in.
+    """
+    out = np.empty(len(agent), np.uint64)
+    for i in range(len(agent)):
+        parent = post_key[post[i]] ^ np.uint64(kind[i])
+        out[i] = mixed(mixed(mixed(key, np.uint64(tick[i])), parent), np.uint64(agent[i]))
+    return out

@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 
 type Int32 = npt.NDArray[np.int32]
@@ -66,7 +66,7 @@ class Rule(NamedTuple):
     most: float
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def engage_probability(
     utility: float,
     low: float,
@@ -90,7 +90,7 @@ def engage_probability(
     return np.float64(rule.logistic[steps + middle])
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def _weight(
     does: Any, left: Floats, choices: Any, is_any: Any, propensities: npt.NDArray[np.float32], row: Any
 ) -> float:
@@ -106,7 +106,7 @@ def _weight(
     return total
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def chosen(
     choices: Any, engage: float, draw: float, propensities: npt.NDArray[np.float32], row: Any, options: Options
 ) -> Any:
@@ -135,7 +135,7 @@ def chosen(
     return np.int64(options.target[picked])
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def draw_of_choice(key: np.uint64, tick: Any, trigger: np.uint64, row: Any) -> float:
     """Return the draw of an agent's choice (`social.round.choices.choice_draws`)."""
     return unit(mixed(mixed(mixed(key, np.uint64(tick)), trigger), np.uint64(row)))

@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.walk_arrays import PostTable
 
@@ -32,7 +32,7 @@ ID, RELEVANCE, UTILITY, KIND, LIKES, REPLIES, RESHARES, IMPRESSIONS, VELOCITY, R
 )
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def load_post(
     register: Floats,
     used: UInt8,

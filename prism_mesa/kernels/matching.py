@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, lean_part_of_kernels
+from prism_mesa.kernels.compiling import kernel, part_of_kernels
 
 
 @kernel
@@ -38,7 +38,7 @@ def best_matches(
         out[i] = best
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row: Any, text: Any) -> Any:
     """Return the similarity of an agent's interests and a text: their integer product."""
     total = np.int32(0)
@@ -47,7 +47,7 @@ def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row
     return np.int64(total)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def relevance_at(match: Any, unit_length: float) -> float:
     """Return a similarity as relevance, 0..1 (`social.state.posts.relevance_of`)."""
     return min(max((np.float64(match) / unit_length + 1.0) / 2.0, 0.0), 1.0)

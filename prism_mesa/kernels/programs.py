@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels
 
 (
     LESS,
@@ -56,7 +56,7 @@ class Programs(NamedTuple):
     used: npt.NDArray[np.uint8]
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def operated(code: Any, left: Any, right: Any) -> Any:
     """Return an operation on two numbers; comparisons and logic give 0 or 1."""
     if code == GREATER:
@@ -88,7 +88,7 @@ def operated(code: Any, left: Any, right: Any) -> Any:
     return left / right
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def run_program(
     program: Any,
     code: npt.NDArray[np.uint8],

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, lean_kernel, lean_part_of_kernels
+from prism_mesa.kernels.compiling import kernel, lean_kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.matching import relevance_at
 from prism_mesa.kernels.ordering import is_among
@@ -70,14 +70,14 @@ class TasteTables(NamedTuple):
     attributes: Floats
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
     """Return by how much two agents are unlike, 0 to 1."""
     difference = attributes[row, tastes.attribute] - attributes[other, tastes.attribute]
     return min(1.0, abs(difference) * tastes.scale)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def _odds(
     row: Any,
     author: Any,
@@ -111,13 +111,13 @@ def _odds(
     return np.float64(share * appeal - aged + more + mood)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def _aged(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
     """Return the log-odds that a root has lost by now."""
     return tables.aged[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.aged) - 1))]
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
     """Return the utility of a post of this relevance to the agent of a row."""
     utility = tastes.weight * relevance
@@ -174,7 +174,7 @@ def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTab
         out[place].is_reshare = posts.kind[post] == RESHARE
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def utility_ahead(row: Any, one: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables) -> float:
     """Return what `utility_at` does, of a post's preview; `is_followed` says that its author is known to be."""
     utility = tastes.weight * relevance

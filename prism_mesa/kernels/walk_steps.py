@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.choosing import chosen, draw_of_choice, engage_probability
-from prism_mesa.kernels.compiling import lean_part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.fields import (
     ACTION,
@@ -48,7 +48,7 @@ STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES = range(4)
 N_TRAITS: Final = 5
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> Any:
     """Read of the posts that a group of agents will read, so that they are under way before the first is needed.
 
@@ -63,7 +63,7 @@ def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World)
     return touched
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def load_agent(row: Any, register: Floats, world: World) -> None:
     """Put what guards read of an agent, and what a walk does not change, into the registers."""
     people, used = world.people, world.programs.used
@@ -86,7 +86,7 @@ def load_agent(row: Any, register: Floats, world: World) -> None:
         register[N_FIELDS + place] = people.attributes[row, place]
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: World) -> None:
     """Put what a walk changes of an agent into the registers."""
     people = world.people
@@ -96,7 +96,7 @@ def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: Worl
     register[ACTION] = people.pending_action[row]
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> None:
     """Put what guards read of a post into the registers; `current` is that whose match with the agent is known."""
     people, setting = world.people, world.setting
@@ -118,7 +118,7 @@ def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> N
         register[UTILITY] = utility_at(row, post, register[RELEVANCE], world.tastes, world.taste_tables, world.posts)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def next_unread(row: Any, world: World) -> Any:
     """Return the next unread post of an agent's feed, or `NO_POST`."""
     people = world.people
@@ -126,14 +126,14 @@ def next_unread(row: Any, world: World) -> Any:
     return np.int64(people.feed[row, place]) if place < people.n_feed[row] else np.int64(NO_POST)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def holds(program: Any, register: Floats, world: World) -> Any:
     """Return whether a guard holds, 0 or 1, or `FAULT`."""
     own = world.programs
     return run_program(program, own.code, own.left, own.right, own.result, own.start, register)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: Floats, world: World) -> Any:
     """Return the trigger that an agent meets in a tick, and the post whose fields then stand in the registers."""
     chart, programs = world.chart, world.programs
@@ -155,7 +155,7 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
     return np.int64(NOTHING), loaded
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
     """Note that an agent has read a post."""
     at = out.size[IMPRESSIONS]
@@ -165,7 +165,7 @@ def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
     out.size[IMPRESSIONS] = at + 1
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, out: WalkOutput) -> Any:
     """Let an agent pass what lies below its band; return the post that does not, if one is next, or `NO_POST`.
 
@@ -188,7 +188,7 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
     return np.int64(NO_POST)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def leads_to(
     row: Any, trigger: Any, state: Any, post: Any, loaded: Any, register: Floats, world: World, out: WalkOutput
 ) -> Any:
@@ -214,7 +214,7 @@ def leads_to(
     return np.int64(chart.outcome[chart.outcome_start[cell] + key]), loaded
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def at_hand_of(row: Any, trigger: Any, post: Any, world: World) -> Any:
     """Return the post that a trigger is about: the next unread one where it is read, else the one at hand."""
     if trigger == world.chart.sees_trigger:
@@ -223,7 +223,7 @@ def at_hand_of(row: Any, trigger: Any, post: Any, world: World) -> Any:
     return post
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def answer(
     tick: Any,
     row: Any,
@@ -256,7 +256,7 @@ def answer(
     return chosen(choices, engage, draw, people.propensities, row, options), loaded
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> None:
     """Write a move and what it was decided about into an agent's history."""
     ring, total, setting = world.histories.ring, world.histories.total, world.setting
@@ -267,7 +267,7 @@ def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> 
     total[row] += 1
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def note_move(tick: Any, row: Any, move: Any, post: Any, was_open: Any, out: WalkOutput) -> None:
     """Note a move for the records."""
     at = out.size[MOVES]
@@ -279,7 +279,7 @@ def note_move(tick: Any, row: Any, move: Any, post: Any, was_open: Any, out: Wal
     out.size[MOVES] = at + 1
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> None:
     """Let an agent read the next post of its feed, which is `post`."""
     people, posts = world.people, world.posts
@@ -288,7 +288,7 @@ def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> 
     note_impression(tick, row, post, out)
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOutput) -> Any:
     """Do what entering a state entails for an agent with a post at hand; return what it has at hand then."""
     chart, people = world.chart, world.people
@@ -307,7 +307,7 @@ def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOu
     return post
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def drawn_action(tick: Any, row: Any, world: World) -> Any:
     """Return the action that an agent composes, drawn from its propensities."""
     propensities, key = world.people.propensities, world.setting.action_key
@@ -317,7 +317,7 @@ def drawn_action(tick: Any, row: Any, world: World) -> Any:
     return np.uint8((1 if draw >= like else 0) + (1 if draw >= both else 0))
 
 
-@lean_part_of_kernels
+@part_of_kernels
 def transition(
     tick: Any,
     row: Any,

@@ -47,7 +47,7 @@ def shown(value: object) -> str:
 class Params(BaseModel):
     """Frozen parameters; an unknown key is an error at every level."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, allow_inf_nan=False)
 
     _overruled: dict[str, Any] = PrivateAttr(default_factory=dict)
     """What was said of keys in whose place another key of the group has put something else."""

@@ -10,15 +10,14 @@ from copy import deepcopy
 from dataclasses import InitVar, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import NoneType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.errors import DataError, counted, one_line
-from prism_mesa.llm import LLMClient
-from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
+from prism_mesa.reasoner import AnyReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
 from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
@@ -50,6 +49,12 @@ from prism_mesa.social.world.kept import KEPT, world_to_keep
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
+
+if TYPE_CHECKING:
+    from prism_mesa.llm import LLMClient
+
+type Writer = LLMClient | None
+"""Who writes texts, if anyone does."""
 
 
 @dataclass(eq=False, repr=False)
@@ -111,7 +116,7 @@ class Platform(Restorable, Reading):
     chart: Statechart
     reasoner: AnyReasoner
     world: InitVar[StartingWorld]
-    writer: LLMClient | None = None
+    writer: Writer = None
     recorder: RoundRecorder | None = None
     scripts: Scripts = field(init=False)
 
@@ -243,8 +248,10 @@ class Platform(Restorable, Reading):
             bring_back(asked, spent)
         check_platform(self)
 
-    def _asked(self) -> tuple[AnyReasoner | LLMClient | None, ...]:
+    def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
         """Return who decides and who writes, None for who is not there or never changes."""
+        from prism_mesa.reasoner import DistilledReasoner  # not needed where nobody saves
+
         unchanging = (NoneType, RuleReasoner, DistilledReasoner)
         return tuple(None if type(asked) in unchanging else asked for asked in (self.reasoner, self.writer))
 

@@ -11,6 +11,9 @@ from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from time import perf_counter, process_time
+from typing import Final
+
+ROOT: Final = Path(__file__).parents[1]
 
 
 def cpu_s(work: Callable[[], object]) -> float:
@@ -82,6 +85,11 @@ def _status(field_name: str) -> int:
     lines = file.read_text().splitlines() if file.exists() else []
     found = [int(line.split()[1]) * 1024 for line in lines if line.startswith(f"{field_name}:")]
     return found[0] if found else 0
+
+
+def environment(checkout: Path) -> dict[str, str]:
+    """Return the environment of a process whose `prism_mesa` is that of a checkout."""
+    return os.environ | {"PYTHONPATH": str(checkout)}
 
 
 def say(what: str) -> None:

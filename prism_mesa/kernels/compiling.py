@@ -37,20 +37,31 @@ def _cache_folder() -> str:
 _FOLDER = _cache_folder()
 
 
+def _njit(function: Any, **options: Any) -> Any:
+    config: Any = numba.config
+    before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
+    try:
+        return numba.njit(function, nogil=True, error_model="numpy", **options)
+    finally:
+        config.CACHE_DIR = before
+
+
 def kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function when it is first called. It runs without Python's lock, so threads may share the work.
 
     Division by zero gives inf or nan as in NumPy, and additions are done in the order in which they are written.
     """
-    config: Any = numba.config
-    before, config.CACHE_DIR = config.CACHE_DIR, _FOLDER
-    try:
-        compiled: Any = numba.njit(function, cache=bool(_FOLDER), nogil=True, error_model="numpy")
-    finally:
-        config.CACHE_DIR = before
-    return cast(Callable[P, R], compiled)
+    return cast(Callable[P, R], _njit(function, cache=bool(_FOLDER)))
+
+
+def lean_kernel[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function as `kernel` does, which makes no arrays: it is given all that it writes to.
+
+    Numba then does not count who holds which array, so handing many of them to `part_of_kernels` costs nothing.
+    """
+    return cast(Callable[P, R], _njit(function, cache=bool(_FOLDER), _nrt=False))
 
 
 def part_of_kernels[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Write a function out wherever a kernel calls it: handing over many arrays costs more than what it does."""
-    return cast(Callable[P, R], numba.njit(function, nogil=True, error_model="numpy", forceinline=True))
+    """Write a function, which makes no arrays, out wherever a kernel calls it."""
+    return cast(Callable[P, R], _njit(function, _nrt=False, forceinline=True))

@@ -1,19 +1,21 @@
-"""Finding a number in a short list, and bringing short lists of keys into order."""
+"""Finding a number in a short list, and bringing keys into order."""
 
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.feeds.outbox import LOWER
+from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.lanes import LANES, count_greater
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
 
-FEW: Final = 48
-"""Up to so many, places are counted; more are sorted, or searched by halves."""
+FEW: Final = 96
+"""Up to so many, places are counted; more are sorted."""
+DIGIT_BITS: Final = 8
+DIGITS: Final = 1 << DIGIT_BITS
 
 
 @part_of_kernels
@@ -32,73 +34,53 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
 
 
 @part_of_kernels
-def show(best: Keys, n: Any, feed: Int32, reader: Any, first: Any, bits: Any, room: Keys, counts: Int64) -> None:
-    """Write posts into a feed by falling key; the place of each of a few is counted, nothing is swapped.
+def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
+    """Write the places of the first `n` keys into `order`, the largest key first.
 
-    Args:
-        best: The keys, below ``2**bits``; they may be reordered.
-        n: How many they are.
-        feed: Shape (agents, size).
-        reader: Whose feed it is.
-        first: Id of local number 0.
-        bits: Of keys.
-        room: As long as `best`; what it holds does not matter.
-        counts: Of length `DIGITS`; so for it.
+    All but `counts`, of length `DIGITS`, have space for `LANES` more. Of equal keys one stands there, and for each of
+    the others -1.
     """
-    size = feed.shape[1]
     if n > FEW:
-        if bits <= SHORT_KEYS:
-            sort_short(best, n, bits, room, counts)
-        else:
-            best[:n].sort()
-        for place in range(min(n, size)):
-            feed[reader, place] = first + np.int64(best[n - 1 - place] & LOWER)
+        _sort_digits(keys, n, order, scratch, counts)
         return
+    for at in range(0, n, LANES):
+        count_greater(keys, np.int64(at), np.int64(n), scratch)
     for i in range(n):
-        place = 0
-        for j in range(n):
-            place += best[j] > best[i]
-        if place < size:
-            feed[reader, place] = first + np.int64(best[i] & LOWER)
-
-
-DIGIT_BITS: Final = 9
-DIGITS: Final = 1 << DIGIT_BITS
-SHORT_KEYS: Final = 4 * DIGIT_BITS
-"""Bits of keys up to which they are sorted digit by digit, which then takes a third of the time of comparing them."""
+        order[i] = -1
+    for i in range(n):
+        order[scratch[i]] = i
 
 
 @part_of_kernels
-def sort_short(keys: Keys, n: Any, bits: Any, room: Keys, counts: Int64) -> None:
-    """Sort ``keys[:n]``, each below ``2**bits``, by one digit after the other, the last first (Knuth 1998, 5.2.5)."""
-    for shift in range(0, bits, DIGIT_BITS):
+def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
+    """Sort by one digit after the other, the last first (Knuth 1998, 5.2.5); those that are all alike are left out."""
+    alike, some = ~np.uint64(0), np.uint64(0)
+    for i in range(n):
+        alike &= keys[i]
+        some |= keys[i]
+        order[i] = i
+    for shift in range(0, 64, DIGIT_BITS):
+        if not (alike ^ some) >> np.uint64(shift) & np.uint64(DIGITS - 1):
+            continue
         counts[:] = 0
         for i in range(n):
-            counts[np.int64(keys[i] >> np.uint64(shift)) & (DIGITS - 1)] += 1
+            counts[_digit(keys[i], shift)] += 1
         before = np.int64(0)
-        for digit in range(DIGITS):
+        for digit in range(DIGITS - 1, -1, -1):
             here = counts[digit]
             counts[digit] = before
             before += here
         for i in range(n):
-            own = np.int64(keys[i] >> np.uint64(shift)) & (DIGITS - 1)
-            room[counts[own]] = keys[i]
+            own = _digit(keys[order[i]], shift)
+            scratch[counts[own]] = order[i]
             counts[own] += 1
         for i in range(n):  # numba takes seconds to compile a slice that is written to another
-            keys[i] = room[i]
+            order[i] = scratch[i]
+    for i in range(n - 1):
+        if keys[order[i]] == keys[order[i + 1]]:
+            order[i] = -1
 
 
-@kernel
-def by_key(keys: Keys, order: Int64, n: Any) -> None:
-    """Write the places of keys into `order`, the largest first."""
-    if n > FEW:
-        rising = np.argsort(keys[:n])
-        for i in range(n):
-            order[i] = rising[n - 1 - i]
-        return
-    for i in range(n):
-        place = i
-        while place > 0 and keys[order[place - 1]] < keys[i]:
-            order[place] = order[place - 1]
-            place -= 1
-        order[place] = i
+@part_of_kernels
+def _digit(key: Any, shift: Any) -> Any:
+    return np.int64(key >> np.uint64(shift) & np.uint64(DIGITS - 1))

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import kernel, lean_kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.matching import relevance_at
 from prism_mesa.kernels.ordering import is_among
@@ -78,29 +78,119 @@ def unlike_at(row: Any, other: Any, tastes: Tastes, attributes: Floats) -> Any:
 
 
 @part_of_kernels
-def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
-    """Return the utility of a post of this relevance to the agent of a row.
+def _odds(
+    row: Any,
+    author: Any,
+    of_root: Any,
+    is_reshare: Any,
+    is_followed: Any,
+    appeal: Any,
+    aged: float,
+    draw: np.uint64,
+    tastes: Tastes,
+    tables: TasteTables,
+) -> float:
+    """Return what a post has for the agent of a row beside its relevance, in log-odds.
 
-    Every array that is handed over is counted, which takes twice as long as all the rest; so `kernels.walk` has these
-    lines once more, where agents scroll past posts, and calls this only if there is more than relevance.
+    `author` wrote the post, `of_root` its root, which has the appeal, has lost `aged`, and begins the draw of moods.
     """
+    share, more = 1.0, 0.0
+    if is_reshare:
+        share, more = tastes.gamma, tastes.reshared
+    elif tastes.gamma != 1.0 and not (
+        is_followed or is_among(tables.indices, tables.indptr[row], tables.indptr[row + 1], author)
+    ):
+        share = tastes.gamma
+    if tastes.closeness != 0.0:
+        for i in range(tables.close_indptr[row], tables.close_indptr[row + 1]):
+            if tables.close_indices[i] == author:
+                more += tastes.closeness
+    if tastes.homophily != 0.0:
+        more -= tastes.homophily * unlike_at(row, of_root, tastes, tables.attributes)
+    mood = tables.mood[np.int64(mixed(draw, np.uint64(row)) >> MOOD_SHIFT)]
+    return np.float64(share * appeal - aged + more + mood)
+
+
+@part_of_kernels
+def _aged(root: Any, tastes: Tastes, tables: TasteTables, posts: PostTable) -> Any:
+    """Return the log-odds that a root has lost by now."""
+    return tables.aged[np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.aged) - 1))]
+
+
+@part_of_kernels
+def utility_at(row: Any, post: Any, relevance: float, tastes: Tastes, tables: TasteTables, posts: PostTable) -> float:
+    """Return the utility of a post of this relevance to the agent of a row."""
     utility = tastes.weight * relevance
     if tastes.sensitivity != 0.0:
-        root, author = np.int64(posts.root[post]), posts.author[post]
-        share, more = 1.0, 0.0
-        if posts.kind[post] == RESHARE:
-            share, more = tastes.gamma, tastes.reshared
-        elif tastes.gamma != 1.0 and not is_among(tables.indices, tables.indptr[row], tables.indptr[row + 1], author):
-            share = tastes.gamma
-        if tastes.closeness != 0.0:
-            for i in range(tables.close_indptr[row], tables.close_indptr[row + 1]):
-                if tables.close_indices[i] == author:
-                    more += tastes.closeness
-        if tastes.homophily != 0.0:
-            more -= tastes.homophily * unlike_at(row, posts.author[root], tastes, tables.attributes)
-        draw = mixed(mixed(tastes.mood_key, posts.key[root]), np.uint64(row)) >> MOOD_SHIFT
-        age = np.int64(min(max(tastes.now - posts.round[root], 0), len(tables.aged) - 1))
-        odds = share * posts.appeal[root] - tables.aged[age] + more + tables.mood[np.int64(draw)]
+        root, is_reshare = np.int64(posts.root[post]), posts.kind[post] == RESHARE
+        aged, draw = _aged(root, tastes, tables, posts), mixed(tastes.mood_key, posts.key[root])
+        odds = _odds(
+            row,
+            posts.author[post],
+            posts.author[root],
+            is_reshare,
+            False,
+            posts.appeal[root],
+            aged,
+            draw,
+            tastes,
+            tables,
+        )
+        utility += tastes.sensitivity * odds
+    return utility
+
+
+PREVIEW: Final = np.dtype(
+    [
+        ("draw", np.uint64),
+        ("aged", np.float64),
+        ("appeal", np.float32),
+        ("author", np.int32),
+        ("of_root", np.int32),
+        ("text", np.int32),
+        ("is_reshare", np.bool_),
+    ],
+    align=True,
+)
+"""What decides whether a reader passes a post, in one place of memory: it is read for each post that is scrolled past.
+
+They are the start of its draw of moods, the log-odds that its root has lost with age, its appeal, who wrote it, who
+wrote its root, its text, and whether it is a reshare.
+"""
+
+
+@lean_kernel
+def fill_previews(first: int, posts: PostTable, tastes: Tastes, tables: TasteTables, out: npt.NDArray[Any]) -> None:
+    """Write the previews of the posts from the id `first` on; `out` has one place for each, of the type `PREVIEW`."""
+    for place in range(len(out)):
+        post = first + place
+        root = np.int64(posts.root[post])
+        out[place].draw = mixed(tastes.mood_key, posts.key[root])
+        out[place].aged = _aged(root, tastes, tables, posts)
+        out[place].appeal = posts.appeal[root]
+        out[place].author = posts.author[post]
+        out[place].of_root = posts.author[root]
+        out[place].text = posts.text_id[post]
+        out[place].is_reshare = posts.kind[post] == RESHARE
+
+
+@part_of_kernels
+def utility_ahead(row: Any, one: Any, relevance: float, is_followed: Any, tastes: Tastes, tables: TasteTables) -> float:
+    """Return what `utility_at` does, of a post's preview; `is_followed` says that its author is known to be."""
+    utility = tastes.weight * relevance
+    if tastes.sensitivity != 0.0:
+        odds = _odds(
+            row,
+            one.author,
+            one.of_root,
+            one.is_reshare,
+            is_followed,
+            one.appeal,
+            one.aged,
+            one.draw,
+            tastes,
+            tables,
+        )
         utility += tastes.sensitivity * odds
     return utility
 

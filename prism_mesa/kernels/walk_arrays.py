@@ -53,11 +53,12 @@ class People(NamedTuple):
     traits: npt.NDArray[np.float32]
     propensities: npt.NDArray[np.float32]
     scripted: npt.NDArray[np.bool_]
+    present: npt.NDArray[np.bool_]
     attributes: Floats
 
 
 class PostTable(NamedTuple):
-    """Columns of the posts, and the topic vectors of the texts, shape (n texts, n_topics)."""
+    """Columns of the posts; of the texts their topic vectors, shape (n texts, n_topics), and which show media."""
 
     text_id: Int32
     root: Int32
@@ -73,6 +74,7 @@ class PostTable(NamedTuple):
     appeal: npt.NDArray[np.float32]
     attributes: Floats
     vectors: npt.NDArray[np.int8]
+    with_media: npt.NDArray[np.bool_]
 
 
 class ChartTables(NamedTuple):
@@ -142,24 +144,3 @@ class HistoryRing(NamedTuple):
 
     ring: npt.NDArray[Any]
     total: npt.NDArray[np.int64]
-
-
-class WalkOutput(NamedTuple):
-    """What came about in a block; `size` says how many stopped, impressions, engagements, moves (the last is idle).
-
-    Attributes:
-        counts: Shape (ticks, states): agents in each state at the end of each tick.
-        stopped: Shape (4, rows): row, tick, trigger, outcome.
-        impressions: Shape (3, .): tick, row, post.
-        engagements: Shape (4, .): tick, row, post, action.
-        moves: Shape (5, .): tick, row, packed move, post, whether the choice was open.
-        gave_value: Which programs of guards have given a value.
-    """
-
-    size: npt.NDArray[np.int64]
-    counts: npt.NDArray[np.int64]
-    stopped: Int32
-    impressions: Int32
-    engagements: Int32
-    moves: Int32
-    gave_value: UInt8

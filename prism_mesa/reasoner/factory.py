@@ -1,22 +1,9 @@
-"""Makes the reasoner that a configuration asks for."""
+"""Makes the reasoner that a configuration asks for; what asks an LLM is loaded only where one may be asked."""
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm.client import LLMClient
-from prism_mesa.llm.clients.base import ChatClient
-from prism_mesa.llm.clients.embedded import EmbeddedChatClient
-from prism_mesa.llm.clients.recorded import recorded_client
-from prism_mesa.llm.factory import answer_store, find_client
-from prism_mesa.llm.ledger.answers import AnswerStore
-from prism_mesa.llm.params import LLMParams
-from prism_mesa.reasoner.distilled import DistilledReasoner, read_distilled
-from prism_mesa.reasoner.oracle import ChatOracle, Oracle
+from prism_mesa.reasoner.kinds import AnyReasoner
 from prism_mesa.reasoner.params import ReasonerParams
-from prism_mesa.reasoner.pmi import PmiOracle
-from prism_mesa.reasoner.reasoner import Reasoner
-from prism_mesa.reasoner.replayed import recorded_oracle
 from prism_mesa.reasoner.rule import RuleReasoner
-
-type AnyReasoner = Reasoner | RuleReasoner | DistilledReasoner
 
 
 def make_reasoner(params: ReasonerParams) -> AnyReasoner:
@@ -42,87 +29,9 @@ def make_reasoner(params: ReasonerParams) -> AnyReasoner:
             raise ConfigError(
                 "reasoner.llm_share: has no effect with reasoner.kind=distilled; name an LLM's kind, or auto"
             )
-        return _distilled(params, params.persona)
-    store = answer_store(params)
-    try:
-        return _asking(params, store)
-    except BaseException:
-        store.close()
-        raise
+        from prism_mesa.reasoner.asking import distilled_reasoner
 
+        return distilled_reasoner(params, params.persona)
+    from prism_mesa.reasoner.asking import asking_reasoner
 
-def make_writer(
-    params: ReasonerParams, reasoner: AnyReasoner, *, temperature: float, max_answer_tokens: int
-) -> tuple[LLMClient | None, str]:
-    """Return who writes texts beside a reasoner, and None with the reason where `auto` found no LLM.
-
-    It is the reasoner's LLM, with a temperature and a length of its own; ledger and limits are the same.
-
-    Raises:
-        ConfigError: If the parameters name no LLM.
-    """
-    if not isinstance(reasoner, Reasoner):
-        if params.kind != "auto":
-            raise ConfigError(
-                f"content: llm needs an LLM, and reasoner.kind={params.kind} asks none; set reasoner.kind "
-                "(auto, ollama, embedded, openai), or content: template"
-            )
-        return None, f"content: no LLM writes, so the words are templates ({reasoner.note})"
-    values = {name: getattr(reasoner.params, name) for name in LLMParams.model_fields}
-    own = LLMParams(**values | {"temperature": temperature, "max_answer_tokens": max_answer_tokens})
-    client: ChatClient | None
-    if reasoner.kind == "python":
-        client = getattr(reasoner.oracle, "client", None)
-    elif reasoner.store.mode == "replay" and reasoner.store.shared is not None:
-        client = recorded_client(reasoner.store.shared, own)
-    else:
-        client, _, _ = find_client(own, continues=True)
-    if client is None:
-        raise ConfigError("content: llm: the reasoner has no LLM that could write; give one with a chat client")
-    return LLMClient(client, own, store=reasoner.store, kind=reasoner.kind, budget=reasoner.budget), ""
-
-
-def _distilled(params: ReasonerParams, persona: str | None) -> DistilledReasoner:
-    """Return the distilled model of the parameters; `persona` is who asks, or None if that is left to the model.
-
-    Raises:
-        ConfigError: If it was fitted to questions of another `persona`.
-        DataError: If its file cannot be used.
-    """
-    model, text = read_distilled(params.distilled or "")
-    if persona not in (None, model.persona):
-        raise ConfigError(
-            f"reasoner.persona: {persona}, but {params.distilled} has learned what an LLM says to persona="
-            f"{model.persona}; set that, or distill a run with reasoner.persona={persona}"
-        )
-    return DistilledReasoner(model, RuleReasoner(params.rule), text)
-
-
-def _asking(params: ReasonerParams, store: AnswerStore) -> AnyReasoner:
-    if store.mode == "replay" and store.shared is not None:
-        return _reasoner(params, recorded_oracle(store.shared, params), params.kind, store)
-    client, kind, note = find_client(params)
-    if client is not None:
-        return _reasoner(params, _oracle(client, params), kind, store, note)
-    store.close()
-    if params.distilled is not None:
-        alone = _distilled(params, params.persona)
-        alone.note = note
-        return alone
-    return RuleReasoner(params.rule, note=note)
-
-
-def _oracle(client: ChatClient, params: ReasonerParams) -> Oracle:
-    if isinstance(client, EmbeddedChatClient) and params.answer != "choice":
-        return PmiOracle(client, params.rule)
-    return ChatOracle(client, params.answer or "choice")
-
-
-def _reasoner(params: ReasonerParams, oracle: Oracle, kind: str, store: AnswerStore, note: str = "") -> Reasoner:
-    """Return a reasoner with the form of the answer and of the persona that suit who is asked."""
-    scores = oracle.decoding.get("answer") is None
-    answer = params.answer or ("probabilities" if scores else "choice")
-    persona = params.persona or ("archetype" if scores or kind == "embedded" else "individual")
-    resolved = params.model_copy(update={"answer": answer, "persona": persona})
-    distilled = _distilled(params, persona) if params.llm_share < 1 else None
-    return Reasoner(oracle, params=resolved, store=store, kind=kind, note=note, distilled=distilled)
+    return asking_reasoner(params)

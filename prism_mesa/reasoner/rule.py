@@ -26,11 +26,13 @@ The same row gives the same choice, alone or among a million.
 
 import math
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 import numpy as np
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, POST_KINDS, TRAIT_MEANS, TRAIT_SDS
 from prism_mesa.errors import one_line
+from prism_mesa.kernels.choosing import Rule
 from prism_mesa.llm.params import Source
 from prism_mesa.reasoner.batch import BatchReasoner, Floats, Ints
 from prism_mesa.reasoner.params import RuleParams
@@ -58,6 +60,7 @@ _LOGISTIC = rounded_table(
     1 / (1 + math.exp(-step / STEPS)) for step in range(-MAX_LOG_ODDS * STEPS, MAX_LOG_ODDS * STEPS + 1)
 )
 LOG1P = rounded_table(math.log1p(velocity) for velocity in range(MAX_VELOCITY + 1))
+_TRAITS: Final = np.array(TRAIT_WEIGHTS, np.float64), np.array(TRAIT_MEANS), np.array(TRAIT_SDS)
 
 
 def positions_of(choices: OpenChoices) -> Floats:
@@ -90,6 +93,12 @@ class RuleReasoner(BatchReasoner[OpenChoices]):
     def source_of(self, options: tuple[AgentState, ...]) -> Source:
         """Return who its answers are counted for."""
         return "rule"
+
+    def in_walks(self, key: np.uint64) -> Rule:
+        """Return its numbers for kernels that answer as it does; `key` is that of the draws, with the round in it."""
+        own = self.params
+        weights = float(own.slope), float(own.velocity), float(own.media)
+        return Rule(True, key, BIAS, *weights, *_TRAITS, _LOGISTIC, LOG1P, STEPS, MAX_POSITION)
 
     def columns(self, options: tuple[AgentState, ...], asks: Sequence[PlacedQuestion]) -> OpenChoices:
         """Return questions as columns (see `columns_of`)."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from prism_mesa.reasoner import DistilledReasoner, Reasoner
+from prism_mesa.reasoner import asks_llm, is_distilled
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.world.build import StartingWorld
@@ -92,9 +92,9 @@ def known_of(
         chart_given: Whether a chart was.
     """
     asked, corpus = platform.reasoner, world.corpus
-    llm = asked if isinstance(asked, Reasoner) else None
+    llm = asked if asks_llm(asked) else None
     left = [options for options in platform.tables.option_sets if len(options) > 1]
-    distilled = asked.batch_reasoner if isinstance(asked.batch_reasoner, DistilledReasoner) else None
+    distilled = asked.batch_reasoner if is_distilled(asked.batch_reasoner) else None
     return Known(
         p=platform.params,
         said=said,

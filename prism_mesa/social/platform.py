@@ -10,15 +10,14 @@ from copy import deepcopy
 from dataclasses import InitVar, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import NoneType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.errors import DataError, counted, one_line
-from prism_mesa.llm import LLMClient
-from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, RuleReasoner
+from prism_mesa.reasoner import AnyReasoner, RuleReasoner
 from prism_mesa.snapshot import Plain, Restorable, bring_back, state_of
 from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
@@ -40,6 +39,7 @@ from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import WHO_THEY_ARE, History, Population
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.relations import Relations
+from prism_mesa.social.state.rooms import WalkRooms
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
@@ -49,6 +49,12 @@ from prism_mesa.social.world.kept import KEPT, world_to_keep
 from prism_mesa.social.world.seeded import Seeded
 from prism_mesa.statechart import STATES, Statechart
 from prism_mesa.streams import Streams
+
+if TYPE_CHECKING:
+    from prism_mesa.llm import LLMClient
+
+type Writer = LLMClient | None
+"""Who writes texts, if anyone does."""
 
 
 @dataclass(eq=False, repr=False)
@@ -86,7 +92,7 @@ class Platform(Restorable, Reading):
         round: The round that runs, or has run, from 0; -1 before the first.
         tick: The tick in it; 0 as it opens, ``params.ticks_per_round + 1`` as it closes.
         first_of_round: The first post that this round added.
-        events: What happened and is not committed.
+        events: What happened and is not committed; `rooms` is the memory of what came about in walks.
         pending: Who waits for an answer.
         leaving: Rows of agents that were removed since the last round opened, in that order.
         counts: Numbers of this round; `totals` are those of the run.
@@ -110,7 +116,7 @@ class Platform(Restorable, Reading):
     chart: Statechart
     reasoner: AnyReasoner
     world: InitVar[StartingWorld]
-    writer: LLMClient | None = None
+    writer: Writer = None
     recorder: RoundRecorder | None = None
     scripts: Scripts = field(init=False)
 
@@ -147,6 +153,7 @@ class Platform(Restorable, Reading):
     tick: int = field(init=False, default=0)
     first_of_round: int = field(init=False, default=0)
     events: Events = field(init=False, default_factory=Events)
+    rooms: WalkRooms = field(init=False, default_factory=WalkRooms)
     pending: PendingAnswers = field(init=False, default_factory=PendingAnswers)
     leaving: dict[int, None] = field(init=False, default_factory=dict)
 
@@ -241,8 +248,10 @@ class Platform(Restorable, Reading):
             bring_back(asked, spent)
         check_platform(self)
 
-    def _asked(self) -> tuple[AnyReasoner | LLMClient | None, ...]:
+    def _asked(self) -> tuple[AnyReasoner | Writer, ...]:
         """Return who decides and who writes, None for who is not there or never changes."""
+        from prism_mesa.reasoner import DistilledReasoner  # not needed where nobody saves
+
         unchanging = (NoneType, RuleReasoner, DistilledReasoner)
         return tuple(None if type(asked) in unchanging else asked for asked in (self.reasoner, self.writer))
 
@@ -259,6 +268,12 @@ class Platform(Restorable, Reading):
     def go_by(self, chart: Statechart) -> None:
         """Let a chart rule, and make what is made from it."""
         self.chart, self.tables = chart, WalkTables(chart, self.attributes.known)
+
+    def begin_events(self) -> None:
+        """Use the memory of events again; what of them is not committed yet gets memory of its own."""
+        self.events.impressions[:] = [tuple(map(np.copy, part)) for part in self.events.impressions]
+        self.events.engagements[:] = [tuple(map(np.copy, part)) for part in self.events.engagements]
+        self.rooms.begin_round()
 
     def change_settings(self) -> None:
         """Let the settings hold that begin with this round (`interventions`)."""

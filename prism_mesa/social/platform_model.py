@@ -10,12 +10,11 @@ import numpy.typing as npt
 
 from prism_mesa.deliberation import Notebook
 from prism_mesa.domain import Post
-from prism_mesa.llm import LLMClient
 from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.opinions.own import Opinions
 from prism_mesa.social.own.feeds import Feeds
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.platform import Platform
+from prism_mesa.social.platform import Platform, Writer
 from prism_mesa.social.round.prompt_interests import PromptInterests
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.clock import Clock
@@ -68,7 +67,7 @@ class PlatformModel(mesa.Model):
     streams = _Read[Streams]()
     tables = _Read[WalkTables]()
     reasoner = _Read[AnyReasoner]()
-    writer = _Read[LLMClient | None]()
+    writer = _Read[Writer]()
     population = _Read[Population]()
     network = _Read[FollowNetwork]()
     first_network = _Read[FollowNetwork]()

@@ -1,7 +1,7 @@
 """Starting a platform: its world, who decides and writes, and what a user should know about how the input was taken."""
 
 from prism_mesa.errors import ChartError
-from prism_mesa.reasoner import AnyReasoner, Reasoner, make_reasoner
+from prism_mesa.reasoner import AnyReasoner, asks_llm, make_reasoner
 from prism_mesa.social.behavior import chosen_chart
 from prism_mesa.social.chart_checks import checked, passed_without, require_free_names
 from prism_mesa.social.content.writer import writer_of
@@ -54,7 +54,7 @@ def start_platform(
     asked = reasoner or make_reasoner(params.reasoner)
     left = unlearned(asked.batch_reasoner, WalkTables(own_chart, known).option_sets)
     writer, why_not = writer_of(params, asked)
-    if isinstance(asked, Reasoner):
+    if asks_llm(asked):
         asked.begin()
     platform = Platform(params, streams, own_chart, asked, made_world, writer, recorder)
     platform.scripts = PlainAgents(platform)

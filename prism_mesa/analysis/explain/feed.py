@@ -13,11 +13,12 @@ import numpy.typing as npt
 from prism_mesa.analysis.explain.follows import named
 from prism_mesa.analysis.explain.scores import Candidates, Further, Made, lowered, made_of
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.feeds.candidates import count_candidates, list_candidates
+from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.scoring import DIVERSE
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.round.feeds.discovery import discovered
+from prism_mesa.social.round.feeds.in_rooms import Offer
 from prism_mesa.social.round.feeds.ranking import outbox_of, scoring_of
 from prism_mesa.social.state.posts import RESHARE
 
@@ -100,12 +101,12 @@ class RankedFeed:
     def _listed(self) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """Return all candidates, -1 where a draw finds none, and whether the agent follows their authors."""
         platform, reader = self.model.platform, np.array([self.row], np.int32)
-        network, hidden = platform.network, platform.relations.hidden_rows(len(platform.population))
-        where = (reader, network.indptr, network.indices, *hidden, self.outbox, self.scoring)
-        n = int(count_candidates(*where)) if self.outbox.n else 0
-        whose, post, inside = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_)
-        if n:
-            list_candidates(*where, whose, post, inside)
+        if not self.outbox.n:
+            return np.zeros(0, np.int64), np.zeros(0, np.bool_)
+        network, seen = platform.network, platform.exposure
+        hidden = platform.relations.hidden_rows(len(platform.population))
+        audience = Audience(network.indptr, network.indices, seen.start, seen.roots, *hidden)
+        _, post, inside = Offer(audience, self.outbox, self.scoring).listed(reader)
         return post.astype(np.int64), inside
 
     def _may_be_shown(self, post: Ints) -> npt.NDArray[np.bool_]:

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.lanes import ones
 
 type Int32 = npt.NDArray[np.int32]
 type Keys = npt.NDArray[np.uint64]
@@ -49,7 +50,7 @@ def fill_outbox(author: Int32, root: Int32, start: Int32, wrote: Keys, writers: 
         wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
     for word in range(len(wrote)):
         writers[word] = n_writers
-        n_writers += np.int64(_ones(wrote[word]))
+        n_writers += ones(wrote[word])
     for i in range(n):
         start[writer_of(wrote, writers, author[i]) + 2] += 1
     for w in range(2, n_writers + 2):
@@ -66,19 +67,10 @@ def fill_outbox(author: Int32, root: Int32, start: Int32, wrote: Keys, writers: 
 
 
 @part_of_kernels
-def _ones(word: Any) -> Any:
-    """Return how many bits of a word are set (Warren 2012, Hacker's Delight, 5-1)."""
-    word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return (word * np.uint64(0x0101010101010101)) >> np.uint64(56)
-
-
-@part_of_kernels
 def writer_of(wrote: Keys, writers: Int32, author: Any) -> Any:
     """Return the place of an agent among those who have a visible post."""
     below = (np.uint64(1) << np.uint64(author & 63)) - np.uint64(1)
-    return np.int64(writers[author >> 6]) + np.int64(_ones(wrote[author >> 6] & below))
+    return np.int64(writers[author >> 6]) + ones(wrote[author >> 6] & below)
 
 
 @part_of_kernels

@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox
+from prism_mesa.kernels.feeds.outbox import BITS_32, LOWER
+from prism_mesa.kernels.feeds.room import Room
 from prism_mesa.kernels.matching import match_of, relevance_at
 
 type Int32 = npt.NDArray[np.int32]
@@ -41,7 +42,7 @@ class Scoring(NamedTuple):
             Nothing: the score is divided by 1, 2, 3, ...
         group: The group that each agent is of, `n_groups` in all; nothing where there are none.
         author: Authors of all posts.
-        given: Scores of all candidates, in the order of `candidates.list_candidates` (given), else nothing.
+        given: Scores of all candidates, in the order of `gathering.list_candidates` (given), else nothing.
     """
 
     mode: int
@@ -107,32 +108,26 @@ def scored(reader: Any, local: Any, is_outsider: bool, first: int, scoring: Scor
 
 
 @part_of_kernels
-def sort_key(score: Any, local: Any) -> np.uint64:
-    """Return a number that sorts by score, then by age: the newer post has the larger one."""
-    return _rising(score) << BITS_32 | np.uint64(local)
+def sort_key(score: Any, tag: Any) -> np.uint64:
+    """Return a number that sorts by score, then by age: the newer post has the larger one (`Room.tag`)."""
+    return _rising(score) << BITS_32 | np.uint64(tag)
 
 
-@kernel
-def score_block(
-    readers: Int32,
-    first: int,
-    ends: Int64,
-    begin: Int32,
-    count: Int32,
-    keys: Keys,
-    outbox: Outbox,
-    scoring: Scoring,
-    given_at: Any,
-) -> None:
-    """Write the key of each candidate of a block of readers; given scores of these begin at `given_at`."""
-    at, i = 0, 0
-    for j in range(len(ends)):
-        while i < ends[j]:
-            for place in range(begin[i], begin[i] + count[i]):
-                local = np.int64(outbox.item[place] >> BITS_33)
-                if scoring.mode == GIVEN:
-                    keys[at] = sort_key(scoring.given[given_at + at], local)
-                else:
-                    keys[at] = sort_key(scored(readers[first + j], local, False, outbox.first, scoring), local)
-                at += 1
-            i += 1
+@part_of_kernels
+def score_fresh(reader: Any, n: Any, inside_end: Any, given_at: Any, first: Any, scoring: Scoring, room: Room) -> None:
+    """Write what the first `n` of `Room.fresh` score, and by what they are sorted.
+
+    The scores of given ones begin at `given_at` with that of candidate 0.
+    """
+    for i in range(n):
+        one = room.fresh[i]
+        tag = room.tag[one]
+        if scoring.mode == CHRONOLOGICAL:
+            room.key[i] = tag
+            continue
+        if scoring.mode == GIVEN:
+            score = scoring.given[given_at + one]
+        else:
+            score = scored(reader, np.int64(tag >> np.uint32(1)), one >= inside_end, first, scoring)
+        room.score[one] = score
+        room.key[i] = sort_key(score, tag)

@@ -6,12 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
-from prism_mesa.kernels.feeds.candidates import NOBODY, is_hidden
+from prism_mesa.kernels.feeds.audience import Audience
+from prism_mesa.kernels.feeds.extras import NOBODY, is_hidden
 from prism_mesa.kernels.feeds.outbox import Outbox
+from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.ordering import is_among
 
 type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
+type Int16 = npt.NDArray[np.int16]
 
 
 @kernel
@@ -19,15 +21,12 @@ def place_in_slots(
     readers: Int32,
     trending: Int32,
     found: Int32,
-    query: npt.NDArray[np.int16],
+    query: Int16,
     every: int,
-    outbox: Outbox,
-    author: Int32,
     root: Int32,
-    known_start: Int64,
-    known: Int32,
-    hidden_start: Int64,
-    hidden: Int32,
+    audience: Audience,
+    outbox: Outbox,
+    scoring: Scoring,
     feed: Int32,
     n_feed: npt.NDArray[np.uint16],
 ) -> None:
@@ -42,13 +41,10 @@ def place_in_slots(
         found: Shape (topics, posts): local numbers of roots for who searches for a topic, or `NOBODY`.
         query: The topic that each agent searches for; below 0: none.
         every: Which places are slots, counted from 1.
+        root: Of all posts.
+        audience: What is known of readers.
         outbox: The visible posts.
-        author: Of all posts; `root` too.
-        root: See `author`.
-        known_start: With `known`: roots that each agent has seen, ascending.
-        known: See `known_start`.
-        hidden_start: With `hidden`: whose posts are not shown to each agent; empty if nobody's are.
-        hidden: See `hidden_start`.
+        scoring: Who wrote them.
         feed: Shape (agents, size): the feeds, best first.
         n_feed: How many posts are in each.
     """
@@ -65,8 +61,8 @@ def place_in_slots(
                 while post == NOBODY and slot < n_slots:
                     post = _in_slot(slot, reader, trending, found, query, outbox)
                     slot += 1
-                    if post != NOBODY and not _can_be_shown(
-                        post, reader, author, known_start, known, hidden_start, hidden, feed, n, root
+                    if post != NOBODY and not (
+                        _is_new(post, reader, audience, scoring) and not _stands(post, feed[reader, :n], root)
                     ):
                         post = np.int64(NOBODY)
                 if post != NOBODY:
@@ -89,9 +85,7 @@ def place_in_slots(
 
 
 @part_of_kernels
-def _in_slot(
-    slot: Any, reader: Any, trending: Int32, found: Int32, query: npt.NDArray[np.int16], outbox: Outbox
-) -> Any:
+def _in_slot(slot: Any, reader: Any, trending: Int32, found: Int32, query: Int16, outbox: Outbox) -> Any:
     """Return the post of a slot, or `NOBODY`."""
     local = np.int64(NOBODY)
     if slot < len(trending):
@@ -102,24 +96,18 @@ def _in_slot(
 
 
 @part_of_kernels
-def _can_be_shown(
-    post: Any,
-    reader: Any,
-    author: Int32,
-    known_start: Int64,
-    known: Int32,
-    hidden_start: Int64,
-    hidden: Int32,
-    feed: Int32,
-    n: Any,
-    root: Int32,
-) -> Any:
-    """Return whether a root is new to a reader, by somebody else whom it sees, and not in its feed so far."""
-    if author[post] == reader or is_hidden(author[post], reader, hidden_start, hidden):
+def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any:
+    """Return whether a root is by somebody else whom a reader sees, and is not known to it."""
+    author = scoring.author[post]
+    if author == reader or (len(audience.hidden_start) > 0 and is_hidden(author, reader, audience)):
         return False
-    if is_among(known, known_start[reader], known_start[reader + 1], post):
-        return False
+    return not is_among(audience.known, audience.known_start[reader], audience.known_start[reader + 1], post)
+
+
+@part_of_kernels
+def _stands(post: Any, feed: Int32, root: Int32) -> Any:
+    """Return whether a post of a root is in a feed."""
     stands = False
-    for i in range(n):
-        stands |= root[feed[reader, i]] == post
-    return not stands
+    for i in range(len(feed)):
+        stands |= root[feed[i]] == post
+    return stands

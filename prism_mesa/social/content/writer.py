@@ -10,12 +10,10 @@ import numpy as np
 
 from prism_mesa.domain import ACTIONS, BIG_FIVE, TRAIT_MEANS
 from prism_mesa.errors import ConfigError
-from prism_mesa.llm import LLMClient
 from prism_mesa.llm.text import plain
-from prism_mesa.reasoner import AnyReasoner, make_writer
-from prism_mesa.social.content.drafts import draft_posts, draft_texts
+from prism_mesa.reasoner import AnyReasoner
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.platform import Platform
+from prism_mesa.social.platform import Platform, Writer
 from prism_mesa.social.round.engagements import counted
 from prism_mesa.social.state.engagements import engagement_keys
 from prism_mesa.social.state.events import TemplateTexts
@@ -59,7 +57,7 @@ _NO_TOPIC: Final = "this"
 _AGREEABLE: Final = BIG_FIVE.index("agreeableness")
 
 
-def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[LLMClient | None, str]:
+def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[Writer, str]:
     """Return the LLM that writes, if one is to, and why it is not there although one was asked for, in words.
 
     Raises:
@@ -67,6 +65,8 @@ def writer_of(params: SocialParams, reasoner: AnyReasoner) -> tuple[LLMClient | 
     """
     if params.content != "llm":
         return None, ""
+    from prism_mesa.reasoner import make_writer
+
     own = params.deliberation
     if own.max_seconds is not None:
         raise ConfigError(
@@ -85,6 +85,8 @@ def write(platform: Platform) -> None:
     if platform.writer is None:
         platform.events.template_texts = _from_templates(platform, *left)
         return
+    from prism_mesa.social.content.drafts import draft_texts
+
     with platform.writer.budget.lent(platform.round, TEXTS_SHARE, 1.0):  # the round's choices have been made
         words = draft_texts(platform, platform.writer, *left)
     keys = zip(*(column.tolist() for column in left[1:]), strict=True)
@@ -101,6 +103,8 @@ def own_posts(platform: Platform, authors: Rows, texts: Rows) -> Rows:
     """
     if platform.writer is None or not len(authors):
         return texts
+    from prism_mesa.social.content.drafts import draft_posts
+
     with platform.writer.budget.lent(platform.round, TEXTS_SHARE, TEXTS_SHARE):
         words = draft_posts(platform, platform.writer, authors, texts)
     some = np.flatnonzero(np.array([bool(text) for text in words]))

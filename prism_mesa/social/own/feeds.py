@@ -60,6 +60,16 @@ class Feeds:
             yield rows[of], *self._feed(which)
 
     @property
+    def longest_window(self) -> int:
+        """Rounds that the feeds that have been asked for look back at most."""
+        return max(feed.window for feed, _ in self._made.values())
+
+    @property
+    def are_of_followed(self) -> bool:
+        """Whether nothing is in the feeds that have been asked for but posts of authors whom a reader follows."""
+        return not any(_has_others(feed) for feed, _ in self._made.values())
+
+    @property
     def n_groups(self) -> int:
         """How many groups of agents there are by which feeds go; 0: none."""
         return 0 if self._attribute is None else n_groups(self._attribute)
@@ -113,6 +123,13 @@ class Feeds:
 
     def _own(self, mode: str) -> OwnFeed | None:
         return OwnFeed(mode, self._declared) if ":" in mode else None
+
+
+def _has_others(feed: FeedParams) -> bool:
+    """Return whether posts of authors whom a reader does not follow may be in a feed."""
+    also, slots = feed.candidates, feed.slots
+    drawn = feed.weights.out_of_network if feed.weights is not None else 0
+    return any((also.out_of_network, also.two_hops, also.trending, also.search, slots.trending, slots.search, drawn))
 
 
 @lru_cache(maxsize=1024)

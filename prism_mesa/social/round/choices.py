@@ -16,11 +16,11 @@ import numpy.typing as npt
 from prism_mesa.reasoner import (
     Answer,
     DetailedChoices,
-    DistilledReasoner,
     OpenChoices,
     PlacedQuestion,
     Question,
-    Reasoner,
+    asks_llm,
+    is_distilled,
 )
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
@@ -81,7 +81,7 @@ def ask(
     waits = goes_to_llm(platform, rows[where], triggers[where], at[where])
     _answer_in_batch(platform, agents, posts, options, option_sets, draws, where[~waits], chosen)
     where = where[waits]
-    if not len(where) or not isinstance(platform.reasoner, Reasoner):
+    if not len(where) or not asks_llm(platform.reasoner):
         return chosen
     agents, posts, at = agents.take(where), posts.take(where), at[where]
     names = [platform.chart.triggers[trigger] for trigger in triggers[where].tolist()]
@@ -110,7 +110,7 @@ def _answer_in_batch(
         here = where[options[where] == i]
         if len(here):
             columns = _columns(choices, agents.take(here), posts.take(here), draws[here])
-            if isinstance(answers, DistilledReasoner):
+            if is_distilled(answers):
                 picked = answers.choose(_detailed(columns, agents.take(here), posts.take(here)))
             else:
                 picked = answers.choose(columns)
@@ -166,7 +166,7 @@ def asks_of(
 
 def collect_answers(platform: Platform) -> list[Answered]:
     """Return answers that have come to agents that wait, by tick; some have, unless nobody waits."""
-    if not platform.pending or not isinstance(platform.reasoner, Reasoner):
+    if not platform.pending or not asks_llm(platform.reasoner):
         return []
     found = platform.reasoner.collect()
     _count(platform, [answer for _, answer in found])

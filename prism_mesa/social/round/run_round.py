@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.social.behavior import FEED_READY, IDLE, ROUND_ENDS
+from prism_mesa.social.behavior import IDLE, ROUND_ENDS
 from prism_mesa.social.content.writer import write
 from prism_mesa.social.opinions.moving import open_opinions
 from prism_mesa.social.platform import Platform
@@ -33,7 +33,7 @@ from prism_mesa.social.round.feeds.ranking import rank_feeds
 from prism_mesa.social.round.follows import open_follows
 from prism_mesa.social.round.presence import come_and_go, comes_online, shorten_feeds
 from prism_mesa.social.round.publish import commit, publish
-from prism_mesa.social.round.ticks import fire_and_wait, run_ticks
+from prism_mesa.social.round.ticks import fire_on_active, run_ticks
 from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.social.state.population import GONE, MEMBER, Rows
 
@@ -51,6 +51,7 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     platform.round += 1
     platform.tick = 0
     platform.counts.clear()
+    platform.begin_events()
     platform.change_settings()
     remove_departed(platform)
     come_and_go(platform)
@@ -59,8 +60,7 @@ def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | N
     open_round(platform)
     comes = comes_online(platform)
     publish(platform, comes)
-    fire_and_wait(platform, FEED_READY, _rank(platform, comes))
-    run_ticks(platform)
+    run_ticks(platform, _rank(platform, comes))
     write(platform)
     commit(platform)
     row = collect(platform)
@@ -111,9 +111,8 @@ def _rank(platform: Platform, comes: npt.NDArray[np.bool_]) -> Rows:
 
 def _close(platform: Platform) -> None:
     platform.tick = platform.params.ticks_per_round + 1
-    active = platform.population.present & (platform.population.state != IDLE.code)
     before = platform.counts.copy()
-    fire_and_wait(platform, ROUND_ENDS, np.flatnonzero(active))
+    fire_on_active(platform, ROUND_ENDS)
     platform.totals.update(platform.counts - before)  # a user's chart may leave a choice open here, after the rows
     record_moves(platform)
     if len(platform.population) >= MANY:

@@ -7,7 +7,7 @@ it has not learned to choose.
 from collections.abc import Mapping, Sequence
 
 from prism_mesa.errors import ConfigError
-from prism_mesa.reasoner import DistilledReasoner, Reasoner, ReasonerParams
+from prism_mesa.reasoner import ReasonerParams, asks_llm, is_distilled
 from prism_mesa.social.platform import Platform
 from prism_mesa.statechart import AgentState
 
@@ -23,9 +23,7 @@ def allowed_share(platform: Platform) -> float:
     """Return the share of fallbacks that is allowed, by the platform or, where it has the default, the reasoner's."""
     own = platform.params.reasoner.max_fallback_share
     is_default = own == ReasonerParams.model_fields["max_fallback_share"].default
-    return (
-        platform.reasoner.params.max_fallback_share if is_default and isinstance(platform.reasoner, Reasoner) else own
-    )
+    return platform.reasoner.params.max_fallback_share if is_default and asks_llm(platform.reasoner) else own
 
 
 def _of_choices(platform: Platform) -> str:
@@ -57,7 +55,7 @@ def unlearned(reasoner: object, option_sets: Sequence[tuple[AgentState, ...]]) -
         ConfigError: If it has learned nothing of what a chart leaves open.
     """
     asked = [options for options in option_sets if len(options) > 1]
-    if not isinstance(reasoner, DistilledReasoner) or not asked:
+    if not is_distilled(reasoner) or not asked:
         return ()
     new = [options for options in asked if options not in reasoner.model.by_options]
     said = "; ".join(" or ".join(options) for options in new)

@@ -13,26 +13,31 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.walk_arrays import FIRE, FIRST_SET, NOTHING
-from prism_mesa.social.behavior import IDLE, SEES_POST
+from prism_mesa.social.behavior import FEED_READY, IDLE, SEES_POST
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.walk import Stopped, Walkers, walk_agents
+from prism_mesa.social.round.walk import Stopped, Walkers, answers_in_walks, fire_everywhere, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import STATES, Expression, act
 
 type Mask = npt.NDArray[np.bool_]
 
 
-def run_ticks(platform: Platform) -> None:
-    """Let all agents do the ticks of a round, and count their states at the end of each.
+def run_ticks(platform: Platform, online: Rows) -> None:
+    """Fire `feed_ready` on who comes online, let all do the ticks of a round, and count their states after each.
 
     All ticks are done in one go, unless there is something that may look at other agents, or at the order in which
     things happen: agents with scripts, guards in Python, actions.
     """
     ticks = platform.params.ticks_per_round
     platform.tick_counts = np.zeros((ticks, len(STATES)), np.int64)
+    if _is_one_walk(platform):
+        advance(platform, _opening(platform, online), ticks)
+        platform.tick = ticks
+        return
+    fire_and_wait(platform, FEED_READY, online)
     stride = ticks if platform.tables.is_whole and not platform.scripts.has_scripts else 1
     for last in range(stride, ticks + 1, stride):
         platform.tick = last
@@ -46,6 +51,33 @@ def run_ticks(platform: Platform) -> None:
         platform.tick_counts[last - stride : last] += np.bincount(others, minlength=len(STATES))
     await_answers(platform, ticks)
     platform.tick = ticks
+
+
+def _is_one_walk(platform: Platform) -> bool:
+    """Return whether a round is one walk of all agents: nobody is waited for, and the columns move all."""
+    is_plain = platform.params.scheduler == "columns" and not platform.scripts.has_scripts
+    is_plain = is_plain and not platform.population.scripted.any()
+    return is_plain and platform.tables.is_whole and answers_in_walks(platform)
+
+
+def _opening(platform: Platform, online: Rows) -> Walkers:
+    """Return all who walk in a round, and count all others, who are idle, in all of its ticks."""
+    population, code = platform.population, platform.trigger_code(FEED_READY)
+    walks = population.present & (population.state != IDLE.code)
+    n_there = np.count_nonzero(population.present)
+    if walks.any():
+        walks[online] = True
+        rows = np.flatnonzero(walks)
+        walks[:] = False
+        walks[online] = code >= 0
+        finds_feed = walks[rows]
+        walkers = Walkers.of(rows, 0, np.where(finds_feed, code, NOTHING), np.where(finds_feed, FIRE, NOTHING), 0)
+    elif code >= 0:
+        walkers = Walkers.of(online, 0, code, FIRE, 0)
+    else:
+        walkers = Walkers.starting(online, 0)
+    platform.tick_counts[:, IDLE.code] += n_there - len(walkers.rows)
+    return walkers
 
 
 def moved_by_columns(platform: Platform) -> Mask:
@@ -62,10 +94,17 @@ def fire_and_wait(platform: Platform, trigger: str, rows: Rows) -> None:
     code = platform.trigger_code(trigger)
     if code < 0 or not len(rows):
         return
-    walkers = Walkers.starting(rows, platform.tick)
-    walkers.triggers[:], walkers.targets[:] = code, FIRE
-    advance(platform, walkers, platform.tick)
+    advance(platform, Walkers.of(rows, platform.tick, code, FIRE, 0), platform.tick)
     await_answers(platform, platform.tick)
+
+
+def fire_on_active(platform: Platform, trigger: str) -> None:
+    """Fire a trigger on all who are there and not idle, outside the ticks, and wait for all answers."""
+    code = platform.trigger_code(trigger)
+    if code < 0 or fire_everywhere(platform, code):
+        return
+    active = platform.population.present & (platform.population.state != IDLE.code)
+    fire_and_wait(platform, trigger, np.flatnonzero(active))
 
 
 def await_answers(platform: Platform, until: int) -> None:

@@ -1,41 +1,37 @@
-"""Handing the population to the walk: blocks of rows, shared between threads, and gathering what came about."""
+"""Handing the population to the walk: parts of it, shared between threads, and gathering what came about."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.walk import walk
-from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, RoundConstants, WalkOutput
+from prism_mesa.kernels.utility import PREVIEW, Tastes, TasteTables, fill_previews
+from prism_mesa.kernels.walk import fire_on_all, walk
+from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants
+from prism_mesa.kernels.walk_world import Ahead, Starts, World
+from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
+from prism_mesa.social.state.rooms import WalkRoom
 from prism_mesa.social.state.topics import UNIT_LENGTH
-from prism_mesa.statechart import STATES
 
 type Int32 = npt.NDArray[np.int32]
 
-BLOCK: Final = 1 << 13
-"""Most agents that walk in one block: bounds the memory for events, not the result."""
+MOST_EVENTS: Final = 1 << 20
+"""Most events of one kind in a block of agents: bounds the memory for events, not the result."""
 
-_MOST_EVENTS: Final = 1 << 18
-"""Most events of one kind in a block: with many ticks, blocks have fewer agents."""
+PART: Final = 1 << 13
+"""Agents from which on several threads share them."""
+_PARTS: Final = 4
+"""Parts of the agents for each thread, as one part takes longer than another."""
 
 
 @dataclass(frozen=True)
 class Walkers:
-    """Agents about to walk, each once: arrays of one length.
-
-    Attributes:
-        rows: Which agents.
-        at: The tick that each has come to.
-        triggers: What happens there first, or `NOTHING`.
-        targets: Where that leads (see `kernels.walk.walk`).
-        opens: Whether that was an open choice.
-        about: The post that was decided about, or `ITS_OWN`.
-    """
+    """Agents about to walk (see `kernels.walk_world.Starts`)."""
 
     rows: Int32
     at: Int32
@@ -49,26 +45,26 @@ class Walkers:
         cls,
         rows: Rows,
         at: Rows | int,
-        triggers: Rows,
-        targets: Rows,
-        opens: npt.NDArray[np.generic],
+        triggers: Rows | int,
+        targets: Rows | int,
+        opens: npt.NDArray[np.generic] | int,
         about: Rows | int = ITS_OWN,
     ) -> Self:
         """Return agents in these columns."""
+        n = len(rows)
         return cls(
             np.ascontiguousarray(rows, np.int32),
-            np.array(np.broadcast_to(at, len(rows)), np.int32),
-            np.ascontiguousarray(triggers, np.int32),
-            np.ascontiguousarray(targets, np.int32),
-            np.ascontiguousarray(opens, np.uint8),
-            np.array(np.broadcast_to(about, len(rows)), np.int32),
+            _column(at, n),
+            _column(triggers, n),
+            _column(targets, n),
+            _column(opens, n).astype(np.uint8),
+            _column(about, n),
         )
 
     @classmethod
     def starting(cls, rows: Rows, at: int) -> Self:
         """Return agents that go on from a tick with nothing to do first."""
-        none = np.full(len(rows), NOTHING)
-        return cls.of(rows, at, none, none.copy(), np.zeros(len(rows), np.uint8))
+        return cls.of(rows, at, NOTHING, NOTHING, 0)
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -84,6 +80,12 @@ class Walkers:
     def cut(self, which: slice | Rows) -> Self:
         """Return these agents only."""
         return type(self)(*(getattr(self, column.name)[which] for column in fields(self)))
+
+
+def _column(values: npt.NDArray[np.generic] | int, n: int) -> Int32:
+    found = np.empty(n, np.int32)
+    found[:] = values
+    return found
 
 
 @dataclass(frozen=True)
@@ -104,49 +106,104 @@ class Stopped:
 
 def walk_agents(platform: Platform, walkers: Walkers, until: int) -> Stopped:
     """Let agents walk up to the tick `until`; note their events and counts, and return those that have stopped."""
-    ticks = platform.params.ticks_per_round
-    feed = platform.params.feed
-    seen = min(feed.size, ticks * feed.glances)
-    size = max(1, min(BLOCK, _MOST_EVENTS // (max(ticks, seen) + 1)))
-    cuts = [slice(first, first + size) for first in range(0, len(walkers.rows), size)]
-    keeping = platform.move_keeping()
-    keeps = bool(keeping.any())
-    n_programs = len(platform.tables.programs.reads_post)
-    common = (
-        keeping,
-        platform.tables.chart,
-        platform.tables.programs,
+    ticks, feed = platform.params.ticks_per_round, platform.params.feed
+    seen = min(feed.size, ticks * feed.glances) + 1
+    block = max(1, MOST_EVENTS // max(ticks + 1, seen))
+    keeps, world = platform.move_keeping(), world_of(platform)
+    starts, has_moves = Starts(**vars(walkers)), bool(keeps.any())
+
+    def part(room: WalkRoom, rows: slice) -> None:
+        for first in range(rows.start, rows.stop, block):
+            last = min(first + block, rows.stop)
+            n = last - first
+            room.make_room(n, n * seen, n * (ticks + 1), n * (ticks + 1) * has_moves)
+            walk(starts, first, last, until, keeps, world, room.out)
+
+    return _gathered(platform, len(walkers.rows), part)
+
+
+def fire_everywhere(platform: Platform, trigger: int) -> bool:
+    """Fire a trigger on all who are there and not idle, if no guard and no choice decides where it leads."""
+    chart = platform.tables.chart
+    fixed = chart.fixed[trigger]
+    if (fixed < NOTHING).any():
+        return False
+    keeps, world = platform.move_keeping(), world_of(platform)
+    has_moves, has_engagements = bool(keeps.any()), bool((chart.engages[fixed[fixed >= 0]] >= 0).any())
+
+    def part(room: WalkRoom, rows: slice) -> None:
+        n = rows.stop - rows.start
+        room.make_room(engagements=n * has_engagements, moves=n * has_moves)
+        fire_on_all(trigger, platform.tick, rows.start, rows.stop, keeps, world, room.out)
+
+    _gathered(platform, len(platform.population), part)
+    return True
+
+
+def _gathered(platform: Platform, n: int, work: Callable[[WalkRoom, slice], None]) -> Stopped:
+    """Let parts of `n` agents do their work; note what came about, and return those that have stopped."""
+    threads = platform.params.threads
+    n_parts = 1 if threads == 1 or n < PART else _PARTS * threads
+    cuts = np.linspace(0, n, n_parts + 1).astype(np.int64).tolist()
+    tables = platform.tables
+    rooms = platform.rooms.of(n_parts, platform.params.ticks_per_round, len(tables.option_sets), tables.programs)
+    in_threads(lambda i: work(rooms[i], slice(cuts[i], cuts[i + 1])), range(n_parts), threads)
+    events, found = platform.events, [room.came_about() for room in rooms]
+    for room, came in zip(rooms, found, strict=True):
+        platform.tick_counts += room.out.counts
+        tables.note_values(room.out.gave_value)
+        for options, n_answered in zip(tables.option_sets, room.out.answered.tolist(), strict=True):
+            _count_answers(platform, len(options), n_answered)
+        for columns, noted in (
+            (came.impressions, events.impressions),
+            (came.engagements, events.engagements),
+            (came.moves, events.moves),
+        ):
+            if columns[0].size:
+                noted.append(columns)
+    return Stopped(*np.concatenate([came.stopped for came in found], axis=1))
+
+
+def _count_answers(platform: Platform, n_options: int, n_answered: int) -> None:
+    """Count what the rule has answered; of one option it is not asked."""
+    if n_options > 1 and n_answered:
+        platform.counts["open"] += n_answered
+        platform.sources["rule"] += n_answered
+
+
+def answers_in_walks(platform: Platform) -> bool:
+    """Return whether open choices are answered while agents walk: by the rule, as it is."""
+    return type(platform.reasoner.batch_reasoner) is RuleReasoner and not platform.reasoner.llm_share
+
+
+def world_of(platform: Platform) -> World:
+    """Return all that a walk goes by."""
+    tables, asked = platform.tables, platform.reasoner.batch_reasoner
+    key = platform.streams.key("choice", platform.round)
+    posts, tastes = platform.posts.table, platform.tastes
+    rule = (asked if isinstance(asked, RuleReasoner) else RuleReasoner()).in_walks(key)
+    return World(
+        tables.chart,
+        tables.programs,
+        tables.options,
+        rule._replace(answers=answers_in_walks(platform)),
         people_of(platform.population),
-        platform.posts.table,
-        *platform.tastes,
+        posts,
+        *tastes,
+        _ahead(platform, posts, *tastes),
         _setting(platform),
         HistoryRing(platform.history.ring, platform.history.count),
     )
 
-    # used again from block to block: memory that is given back and forth is not all given back
-    rooms: list[WalkOutput] = []
 
-    def block(cut: slice) -> WalkOutput:
-        part = walkers.cut(cut)
-        out = rooms.pop() if rooms else _room(min(size, len(walkers.rows)), ticks, seen, n_programs, keeps=keeps)
-        walk(part.rows, part.at, part.triggers, part.targets, part.opens, part.about, until, *common, out)
-        trimmed = _take_out(out)
-        rooms.append(out)
-        return trimmed
-
-    found = in_threads(block, cuts, platform.params.threads)
-    events = platform.events
-    for out in found:
-        platform.tick_counts += out.counts
-        platform.tables.note_values(out.gave_value)
-        for columns, noted in (
-            (out.impressions, events.impressions),
-            (out.engagements, events.engagements),
-            (out.moves, events.moves),
-        ):
-            if columns.size:
-                noted.append(tuple(columns))
-    return Stopped(*np.concatenate([out.stopped for out in found], axis=1))
+def _ahead(platform: Platform, posts: PostTable, tastes: Tastes, tables: TasteTables) -> Ahead:
+    """Return what agents see of the posts in their feeds, if they may scroll past any."""
+    feeds, first = platform.feeds, len(platform.posts)
+    if platform.params.feed.glances > 1:
+        first = platform.posts.first_visible(max(platform.round, 0), feeds.longest_window)
+    previews = np.empty(len(platform.posts) - first, PREVIEW)
+    fill_previews(first, posts, tastes, tables, previews)
+    return Ahead(first, previews, feeds.are_of_followed)
 
 
 def people_of(population: Population) -> People:
@@ -163,32 +220,4 @@ def _setting(platform: Platform) -> RoundConstants:
         ticks=platform.params.ticks_per_round,
         clock=platform.time_of_day.number(max(platform.round, 0), 0),
         depth=platform.history.depth,
-    )
-
-
-def _room(n: int, ticks: int, seen: int, n_programs: int, *, keeps: bool) -> WalkOutput:
-    most = n * (ticks + 1)
-    return WalkOutput(
-        size=np.zeros(5, np.int64),
-        counts=np.zeros((ticks, len(STATES)), np.int64),
-        stopped=np.empty((4, n), np.int32),
-        impressions=np.empty((3, n * (seen + 1)), np.int32),
-        engagements=np.empty((4, most), np.int32),
-        moves=np.empty((5, most if keeps else 0), np.int32),
-        gave_value=np.zeros(n_programs, np.uint8),
-    )
-
-
-def _take_out(out: WalkOutput) -> WalkOutput:
-    """Return what came about, without the room that was not needed, which is made ready for the next block."""
-    stopped, impressions, engagements, moves = out.size[:4].tolist()
-    counts = out.counts.copy()
-    out.counts[:] = 0
-    return out._replace(
-        counts=counts,
-        stopped=out.stopped[:, :stopped].copy(),
-        impressions=out.impressions[:, :impressions].copy(),
-        engagements=out.engagements[:, :engagements].copy(),
-        moves=out.moves[:, :moves].copy(),
-        gave_value=out.gave_value.copy(),
     )

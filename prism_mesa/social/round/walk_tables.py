@@ -6,6 +6,8 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.domain import ACTIONS
+from prism_mesa.kernels.choosing import COMPOSES, PASSIVE, Options
 from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walk_arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
@@ -15,6 +17,7 @@ from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, Expression, Statechart, Transition
 from prism_mesa.statechart.bytecode import Field, Programmer
 from prism_mesa.statechart.selection import Cell, Outcome
+from prism_mesa.streams import digest64
 
 _FIELDS: Final = {
     name: Field(place, tuple(n for n in values.names if isinstance(n, str)), whole=values.whole or bool(values.names))
@@ -33,7 +36,7 @@ class WalkTables:
         triggers: Each trigger's place in the chart.
         chart: The tables of chart and rules.
         programs: The guards.
-        option_sets: What an open choice is between.
+        option_sets: What an open choice is between; `options` are the same as numbers.
         is_whole: Whether the walk never has to ask the chart itself.
     """
 
@@ -76,6 +79,7 @@ class WalkTables:
         )
         self.programs: Programs = self._programmer.programs()
         self.option_sets: OptionSets = tuple(self._sets)
+        self.options = _options(self.option_sets, chart.triggers)
         self.is_whole = UNDECIDED not in self.chart.outcome
 
     def note_values(self, gave_value: npt.NDArray[np.uint8]) -> None:
@@ -113,6 +117,20 @@ def _declared(attributes: Attributes) -> dict[str, Field]:
         name: Field(place, tuple(text for text in values.names if isinstance(text, str)), whole=bool(values.names))
         for place, (name, values) in enumerate(attributes.fields.items(), start=len(FIELD_NAMES))
     }
+
+
+def _options(sets: OptionSets, triggers: Sequence[str]) -> Options:
+    """Return option sets as numbers."""
+    flat = [option for options in sets for option in options]
+    does = [ENGAGES_BY.get(option, COMPOSES if option is COMPOSING else PASSIVE) for option in flat]
+    left = [[1.0 - (action in map(ENGAGES_BY.get, options)) for action in range(len(ACTIONS))] for options in sets]
+    return Options(
+        start=_starts(sets),
+        target=_ints([option.code for option in flat]),
+        does=_ints(does),
+        left=np.array(left, np.float64).reshape(len(sets), len(ACTIONS)),
+        trigger=np.array([digest64(trigger) for trigger in triggers], np.uint64),
+    )
 
 
 def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:

@@ -253,8 +253,8 @@ class Posts(Restorable):
     @property
     def table(self) -> PostTable:
         """The columns that kernels read."""
-        columns = {name: getattr(self, name) for name in PostTable._fields if name != "vectors"}
-        return PostTable(**columns, vectors=self.text_vectors)
+        columns = {name: getattr(self, name) for name in PostTable._fields if name in _COLUMNS}
+        return PostTable(**columns, vectors=self.text_vectors, with_media=self._all_texts.with_media)
 
     @property
     def text_vectors(self) -> npt.NDArray[np.int8]:

@@ -16,7 +16,6 @@ import pyarrow as pa
 from prism_mesa.errors import DataError, did_you_mean, printable
 from prism_mesa.social.params import FilesParams
 from prism_mesa.social.world.csv_files import Header, NoHeader, read_csv, read_csv_ids, read_header
-from prism_mesa.social.world.parquet_files import parquet_columns, read_parquet
 from prism_mesa.social.world.unpacking import check_size, may_be_utf8
 
 _READABLE: Final = (".csv", ".csv.gz", ".gz", ".parquet", ".pq")
@@ -119,6 +118,8 @@ def _read(
     with naming_file(path, key):
         file, notes = _readable(path), []
         if is_parquet(file):
+            from prism_mesa.social.world.parquet_files import parquet_columns, read_parquet
+
             names, index = parquet_columns(file)
             columns = wanted.among([name for name in names if name not in index or name in wanted.needs + wanted.may])
             table = read_parquet(file, columns, files.max_bytes, wanted.what)

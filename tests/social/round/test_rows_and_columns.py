@@ -75,7 +75,8 @@ def lived(happens, block=None, rounds=3, share=None, **params):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(start, "checked", lambda chart, declared: chart)  # it takes most of the time
         if block is not None:
-            patch.setattr(walking, "BLOCK", block)
+            patch.setattr(walking, "MOST_EVENTS", 20 * block)
+            patch.setattr(walking, "PART", block)
             patch.setattr(round_module, "rank_feeds", partial(rank_feeds, block=block))
         asked = {} if share is None else {"reasoner": decider(params["chart"], share)}
         model = small(**params, **asked)

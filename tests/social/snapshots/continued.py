@@ -97,6 +97,7 @@ MADE_AGAIN = {
     "FunctionClient": {"function"},  # the LLM itself
     "Budget": {"_since", "clock"},  # of the clock on the wall
     "FollowNetwork": {"n_followers", "checksum", "spare"},  # worked out when first asked for; memory
+    "WalkRooms": {"_rooms", "_made_for"},  # memory
     "Reasoner": {"_background", "_making", "_dispatcher"},  # threads
     "LLMClient": {"_background", "_making", "_dispatcher"},
     "Memory": {"tables"},

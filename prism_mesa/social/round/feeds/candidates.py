@@ -5,7 +5,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.feeds.candidates import NOBODY
+from prism_mesa.kernels.feeds.extras import NOBODY
 from prism_mesa.kernels.matching import match_pairs
 from prism_mesa.social.own.feed import OwnFeed
 from prism_mesa.social.platform import Platform

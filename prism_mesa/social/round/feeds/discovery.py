@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.feeds.candidates import NOBODY
+from prism_mesa.kernels.feeds.extras import NOBODY
 from prism_mesa.kernels.feeds.outbox import Outbox
 from prism_mesa.social.params import CandidateParams, FeedParams, SlotParams
 from prism_mesa.social.state.population import Population

@@ -10,9 +10,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.feeds.candidates import count_candidates, list_candidates
+from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.outbox import Outbox, fill_outbox
-from prism_mesa.kernels.feeds.ranking import rank
 from prism_mesa.kernels.feeds.scoring import (
     BRIDGING,
     CHRONOLOGICAL,
@@ -26,6 +25,7 @@ from prism_mesa.kernels.feeds.scoring import (
 from prism_mesa.kernels.feeds.slots import place_in_slots
 from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.round.feeds.discovery import Discovered, discovered
+from prism_mesa.social.round.feeds.in_rooms import Offer
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.groups import NO_GROUPS, Groups
@@ -38,12 +38,10 @@ from prism_mesa.streams import Streams
 type Ids = npt.NDArray[np.integer[Any]]
 type Scores = npt.NDArray[np.float64]
 type Int32 = npt.NDArray[np.int32]
-type Int64 = npt.NDArray[np.int64]
-type Ties = tuple[Int64, Int32, Int64, Int32]
 type Scorer = Callable[[Int32, Int32, npt.NDArray[np.bool_]], Scores]
 """Readers, ids of posts (-1 for none), whether the one follows the author of the other -> a score of each."""
 
-BLOCK: Final = 1 << 14
+BLOCK: Final = 1 << 12
 """Readers that one thread takes at a time; not the result's business."""
 
 _MODES: Final = {
@@ -92,40 +90,31 @@ def rank_feeds(
         return
     readers = np.ascontiguousarray(agents, np.int32)
     beside = discovered(readers, outbox, population, posts, params, streams, now)
+    audience = Audience(network.indptr, network.indices, seen.start, seen.roots, *hidden)
     scoring = scoring_of(outbox, population, posts, params, streams, now, beside, groups)
-    known, size = (seen.start, seen.roots, *hidden), block or BLOCK
-    follows = network.indptr, network.indices
+    offer, feeds, size = Offer(audience, outbox, scoring), (population.feed, population.n_feed), block or BLOCK
 
     def rank_block(first: int) -> None:
         block = readers[first : first + size]
-        for part in [block] if own is None else _cut(block, (*follows, *hidden), outbox, scoring):
-            given = _NONE if own is None else _given(own, part, (*follows, *hidden), outbox, scoring)
-            scored = scoring._replace(given=given)
-            rank(part, *follows, outbox, scored, *known, population.feed, population.n_feed)
+        if own is None:
+            offer.rank(block, *feeds)
+        else:
+            for part in _cut(block, offer):
+                given = scoring._replace(given=own(*offer.listed(part)))
+                offer._replace(scoring=given).rank(part, *feeds)
         if params.slots.trending or params.slots.search:
-            taken, columns = beside.most(params.slots), (posts.author, posts.root)
-            place_in_slots(
-                block, *taken, params.slots.every, outbox, *columns, *known, population.feed, population.n_feed
-            )
+            place_in_slots(block, *beside.most(params.slots), params.slots.every, posts.root, *offer, *feeds)
 
     in_threads(rank_block, range(0, len(readers), size), threads)
 
 
-def _cut(readers: Int32, ties: Ties, outbox: Outbox, scoring: Scoring) -> Iterator[Int32]:
+def _cut(readers: Int32, offer: Offer) -> Iterator[Int32]:
     """Yield readers in parts that have few candidates together."""
-    if len(readers) == 1 or count_candidates(readers, *ties, outbox, scoring) <= _MOST_PAIRS:
+    if len(readers) == 1 or offer.count(readers) <= _MOST_PAIRS:
         yield readers
         return
     for half in np.array_split(readers, 2):
-        yield from _cut(half, ties, outbox, scoring)
-
-
-def _given(own: Scorer, readers: Int32, ties: Ties, outbox: Outbox, scoring: Scoring) -> Scores:
-    """Return the scores of all candidates of some readers, in the order in which `rank` asks for them."""
-    n = count_candidates(readers, *ties, outbox, scoring)
-    reader, post, inside = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.bool_)
-    list_candidates(readers, *ties, outbox, scoring, reader, post, inside)
-    return own(reader, post, inside)
+        yield from _cut(half, offer)
 
 
 def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:

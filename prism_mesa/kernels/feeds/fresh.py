@@ -1,0 +1,122 @@
+"""Which candidates a reader does not know yet, and of each root the best copy."""
+
+from typing import Any, Final
+
+import numpy as np
+
+from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.feeds.audience import Audience
+from prism_mesa.kernels.feeds.extras import NOBODY, is_hidden
+from prism_mesa.kernels.feeds.outbox import Outbox, place_of_root
+from prism_mesa.kernels.feeds.room import Room
+from prism_mesa.kernels.feeds.scoring import Scoring
+from prism_mesa.kernels.lanes import LANES, among
+
+MANY: Final = 128
+"""Known roots, or new candidates, from which on roots are looked up in `Room.met` and not in a list."""
+
+
+@part_of_kernels
+def find_fresh(
+    reader: Any,
+    first: Any,
+    last: Any,
+    inside_end: Any,
+    outbox: Outbox,
+    scoring: Scoring,
+    audience: Audience,
+    room: Room,
+) -> Any:
+    """Write which of the candidates ``first`` .. ``last - 1`` a reader can be shown into `Room.fresh`; return how many.
+
+    Those that drop out are written over by the next one: what happens does not hang on what is found, so the processor
+    need not guess.
+    """
+    begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
+    if end - begin > MANY:
+        note_known(begin, end, outbox, audience, room)
+    for at in range(first, last, LANES):
+        if end - begin > MANY:
+            known = _noted(at, outbox, room)
+        else:
+            known = among(room.root, np.int64(at), audience.known, begin, end)
+        for one in range(at, min(at + LANES, last)):
+            root, drops = room.root[one], known & 1
+            known >>= 1
+            if root < outbox.first:  # which its author may have forgotten
+                drops |= root == NOBODY or scoring.author[root] == reader
+            if one >= inside_end and len(audience.hidden_start) > 0:
+                author = scoring.author[outbox.first + np.int64(room.tag[one] >> np.uint32(1))]
+                drops |= is_hidden(author, reader, audience)
+            room.fresh[n] = one
+            n += 1 - drops
+    return n
+
+
+@part_of_kernels
+def note_known(begin: Any, end: Any, outbox: Outbox, audience: Audience, room: Room) -> None:
+    """Note known roots in `Room.met`."""
+    for k in range(begin, end):
+        place = place_of_root(audience.known[k], outbox.first, outbox.n, outbox.old_roots)
+        if place >= 0:
+            room.met[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+
+
+@part_of_kernels
+def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, room: Room) -> None:
+    """Clear what known roots, and the first of `Room.best`, have left in `Room.met`."""
+    for k in range(begin, end):
+        place = place_of_root(audience.known[k], outbox.first, outbox.n, outbox.old_roots)
+        if place >= 0:
+            room.met[place >> 6] = 0
+    for k in range(kept):
+        room.met[place_of_root(room.root[room.best[k]], outbox.first, outbox.n, outbox.old_roots) >> 6] = 0
+
+
+@part_of_kernels
+def _noted(at: Any, outbox: Outbox, room: Room) -> Any:
+    """Return what `among` would."""
+    found = np.int64(0)
+    for lane in range(LANES):
+        place = place_of_root(room.root[at + lane], outbox.first, outbox.n, outbox.old_roots)
+        if place >= 0:
+            found |= np.int64(_has_met(place, room)) << lane
+    return found
+
+
+@part_of_kernels
+def _has_met(place: Any, room: Room) -> Any:
+    return room.met[place >> 6] >> np.uint64(place & 63) & np.uint64(1)
+
+
+@part_of_kernels
+def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, room: Room) -> Any:
+    """Write the first of `n` fresh candidates, in their order, each root once, into `Room.best`; return how many.
+
+    There are at most `most`. If they are many, `Room.met` says which roots there are.
+    """
+    kept, some = np.int64(0), np.uint64(0)
+    for i in range(n):
+        if kept >= most:
+            break
+        if room.order[i] < 0:  # the same post as the one before it
+            continue
+        one = room.fresh[room.order[i]]
+        root, is_copied = room.root[one], np.uint64(room.tag[one] & np.uint32(1))
+        room.best[kept] = one
+        if is_many:
+            place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
+            is_new = 1 - np.int64(_has_met(place, room))
+            room.met[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+            kept += is_new
+            continue
+        bit = is_copied << np.uint64(root & 63)
+        if some & bit:  # seldom: a copy of it, or one whose root has the same bit, is among them
+            same = 0
+            while room.root[room.best[same]] != root:
+                same += 1
+            if same < kept:
+                continue
+        some |= bit
+        kept += 1
+    return kept

@@ -1,0 +1,202 @@
+"""Candidates of a block of readers side by side: what those whom they follow have posted, and what is beside it.
+
+Who is followed lies anywhere in memory. So a block is taken through passes that do one thing each without looking at
+what they find (who has anything to show, where it lies, what it is): the processor has many reads under way at a time.
+The cut into blocks changes nothing.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
+from prism_mesa.kernels.feeds.audience import Audience
+from prism_mesa.kernels.feeds.extras import NOBODY, extra_of, is_hidden, n_extras, place_in_outbox
+from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, writer_of
+from prism_mesa.kernels.feeds.room import READERS, Room
+from prism_mesa.kernels.feeds.scoring import Scoring
+from prism_mesa.kernels.lanes import LANES, prefetch
+
+type Int32 = npt.NDArray[np.int32]
+
+
+@part_of_kernels
+def gather(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room) -> Any:
+    """Write the candidates of readers from `first` on into `room`; return how many readers they are.
+
+    They are as many as a block has and the room holds; 0 if it does not hold one.
+    """
+    n = _block(readers, first, audience, scoring, room)
+    find_authors(readers, first, n, audience, outbox, room)
+    find_items(room.author_ends[n - 1] if n > 0 else 0, outbox, room)
+    if scoring.followed >= 0:
+        for j in range(n):
+            keep_newest(room.author_ends[j - 1] if j > 0 else 0, room.author_ends[j], scoring.followed, outbox, room)
+    more, end = n_extras(scoring), np.int64(0)
+    for j in range(n):
+        start, last = room.author_ends[j - 1] if j > 0 else 0, room.author_ends[j]
+        needed = more
+        for i in range(start, last):
+            needed += room.count[i]
+        if end + needed > (len(room.fresh) - LANES):
+            return np.int64(j)
+        end = copy_items(start, last, end, outbox, room)
+        room.inside_ends[j] = end
+        if more > 0:
+            end = _add_extras(readers[first + j], end, audience, outbox, scoring, room)
+        room.ends[j] = end
+    return n
+
+
+@part_of_kernels
+def _block(readers: Int32, first: Any, audience: Audience, scoring: Scoring, room: Room) -> Any:
+    """Return how many readers from `first` on follow no more than the room holds."""
+    n, follows = np.int64(0), np.int64(0)
+    while n < min(READERS, len(readers) - first):
+        reader = readers[first + n]
+        follows += audience.indptr[reader + 1] - audience.indptr[reader]
+        if follows > (len(room.fresh) - LANES):
+            break
+        n += 1
+    return n
+
+
+@part_of_kernels
+def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox: Outbox, room: Room) -> None:
+    """Write whom `n` readers from `first` on follow and see, if they have anything to show."""
+    k, has_hidden = np.int64(0), len(audience.hidden_start) > 0
+    for j in range(n):
+        reader, begin = readers[first + j], k
+        for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
+            author = audience.indices[edge]
+            room.author[k] = author
+            k += np.int64(outbox.wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
+        if has_hidden and audience.hidden_start[reader] < audience.hidden_start[reader + 1]:
+            last, k = k, begin
+            for i in range(begin, last):
+                author = room.author[i]
+                room.author[k] = author
+                k += 0 if is_hidden(author, reader, audience) else 1
+        room.author_ends[j] = k
+
+
+@part_of_kernels
+def find_items(n: Any, outbox: Outbox, room: Room) -> None:
+    """Write where the items of the first `n` authors lie."""
+    for i in range(n):
+        writer = writer_of(outbox.wrote, outbox.writers, room.author[i])
+        room.count[i] = writer
+        prefetch(outbox.start, writer)
+    for i in range(n):
+        writer = room.count[i]
+        room.begin[i] = outbox.start[writer]
+        room.count[i] = outbox.start[writer + 1] - outbox.start[writer]
+        prefetch(outbox.item, np.int64(room.begin[i]))
+
+
+@part_of_kernels
+def keep_newest(first: Any, last: Any, most: Any, outbox: Outbox, room: Room) -> None:
+    """Let some authors have only their items that are among the `most` newest of all of them."""
+    low, high = np.int64(0), np.int64(outbox.n)  # all of at least `high` are kept, and of none below `low`
+    while low < high:
+        middle, newer = (low + high) >> 1, np.int64(0)
+        for i in range(first, last):
+            for place in range(room.begin[i], room.begin[i] + room.count[i]):
+                newer += np.int64(outbox.item[place] >> BITS_33) >= middle
+        if newer <= most:
+            high = middle
+        else:
+            low = middle + 1
+    for i in range(first, last):
+        while room.count[i] > 0 and np.int64(outbox.item[room.begin[i]] >> BITS_33) < high:
+            room.begin[i] += 1
+            room.count[i] -= 1
+
+
+@part_of_kernels
+def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, room: Room) -> Any:
+    """Write the items of some authors from `end` on; return their end.
+
+    Most have one or two, which are written without asking how many there are.
+    """
+    for i in range(first, last):
+        begin, n = np.int64(room.begin[i]), np.int64(room.count[i])
+        for k in range(2):
+            item = outbox.item[min(begin + k, outbox.n)]
+            room.root[end + k] = item & LOWER
+            room.tag[end + k] = item >> BITS_32
+        for k in range(2, n):
+            item = outbox.item[begin + k]
+            room.root[end + k] = item & LOWER
+            room.tag[end + k] = item >> BITS_32
+        end += n
+    return end
+
+
+@part_of_kernels
+def _add_extras(reader: Any, end: Any, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room) -> Any:
+    """Write a reader's candidates by those whom it does not follow from `end` on; return their end."""
+    for number in range(n_extras(scoring)):
+        local = extra_of(number, reader, outbox, scoring, audience)
+        room.root[end], room.tag[end] = NOBODY, 0
+        if local != NOBODY:
+            item = outbox.item[place_in_outbox(local, scoring.author[outbox.first + local], outbox)]
+            room.root[end] = item & LOWER
+            room.tag[end] = item >> BITS_32
+        end += 1
+    return end
+
+
+@lean_kernel
+def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room) -> Any:
+    """Return how many candidates some readers have together, those among them that they know.
+
+    It is -1 if the room does not hold those of one reader.
+    """
+    total, first = np.int64(0), np.int64(0)
+    while first < len(readers):
+        n = gather(readers, first, audience, outbox, scoring, room)
+        if n == 0:
+            return np.int64(-1)
+        total += room.ends[n - 1]
+        first += n
+    return total
+
+
+@lean_kernel
+def list_candidates(
+    readers: Int32,
+    audience: Audience,
+    outbox: Outbox,
+    scoring: Scoring,
+    room: Room,
+    reader: Int32,
+    post: Int32,
+    inside: npt.NDArray[np.bool_],
+) -> Any:
+    """Write all candidates of some readers, in the order in which `ranking.rank` scores them; return how many.
+
+    Args:
+        readers: Rows of agents.
+        audience: Whom they follow, and who is hidden from them.
+        outbox: The visible posts.
+        scoring: How many candidates there are besides.
+        room: Of a size that was enough for `count_candidates`.
+        reader: Gets whose candidate each is; as long as `count_candidates` says.
+        post: Gets its id, or `NOBODY`.
+        inside: Gets whether the reader follows its author.
+    """
+    at, first = np.int64(0), np.int64(0)
+    while first < len(readers):
+        n, own = gather(readers, first, audience, outbox, scoring, room), np.int64(0)
+        for j in range(n):
+            while own < room.ends[j]:
+                is_post = room.root[own] != NOBODY
+                reader[at] = readers[first + j]
+                post[at] = outbox.first + np.int64(room.tag[own] >> np.uint32(1)) if is_post else NOBODY
+                inside[at] = own < room.inside_ends[j]
+                at += 1
+                own += 1
+        first += n
+    return at

@@ -1,0 +1,87 @@
+"""Memory in which feeds are ranked: a thread has its own, and it is kept, but nothing in it outlasts a reader."""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.kernels.lanes import LANES
+from prism_mesa.kernels.ordering import DIGITS
+
+READERS: Final = 64
+"""Readers taken through the passes of `gathering` at a time."""
+
+type Int32 = npt.NDArray[np.int32]
+type Int64 = npt.NDArray[np.int64]
+type Keys = npt.NDArray[np.uint64]
+
+
+class Room(NamedTuple):
+    """Arrays with space for some candidates, and for as many authors.
+
+    Attributes:
+        author_ends: Shape (`READERS`,): where the authors of each reader of a block end; `begin` and `count` say where
+            their items lie in the outbox. So `inside_ends` and `ends`: where its candidates by those whom it follows
+            end, and all of them.
+        author: Of a block of readers, one after the other; `begin` and `count` too.
+        begin: See `author_ends`.
+        count: See `author_ends`.
+        inside_ends: See `author_ends`.
+        ends: See `author_ends`.
+        root: Roots of all candidates of a block, `NOBODY` where a draw found none.
+        tag: Of each the upper half of its item: ``local number << 1 | whether several visible posts have its root``.
+        score: What they score, where further posts of an author score less.
+        fresh: Of one reader: which candidates it does not know; `key` by what they are sorted, `order` their places.
+        key: See `fresh`.
+        order: See `fresh`.
+        best: Of these the best copy of each root, best first.
+        scratch: For whoever sorts; `counts` too.
+        counts: See `scratch`.
+        met: A bit for each root by `place_of_root`; all 0 between readers.
+        better: By an author's place in the outbox, how many of its posts are kept; all 0 between readers.
+        of_group: By a group, how many posts of its members are kept.
+    """
+
+    author_ends: Int64
+    author: Int32
+    begin: Int32
+    count: Int32
+    inside_ends: Int64
+    ends: Int64
+    root: Int32
+    tag: npt.NDArray[np.uint32]
+    score: npt.NDArray[np.float64]
+    fresh: Int32
+    key: Keys
+    order: Int64
+    best: Int32
+    scratch: Int64
+    counts: Int64
+    met: Keys
+    better: Int32
+    of_group: Int32
+
+
+def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
+    """Return room for so many candidates, roots of visible posts, authors of these, and groups of authors."""
+    n = candidates + LANES
+    return Room(
+        author_ends=np.zeros(READERS, np.int64),
+        author=np.zeros(n, np.int32),
+        begin=np.zeros(n, np.int32),
+        count=np.zeros(n, np.int32),
+        inside_ends=np.zeros(READERS, np.int64),
+        ends=np.zeros(READERS, np.int64),
+        root=np.zeros(n, np.int32),
+        tag=np.zeros(n, np.uint32),
+        score=np.zeros(n),
+        fresh=np.zeros(n, np.int32),
+        key=np.zeros(n, np.uint64),
+        order=np.zeros(n, np.int64),
+        best=np.zeros(n, np.int32),
+        scratch=np.zeros(n, np.int64),
+        counts=np.zeros(DIGITS, np.int64),
+        met=np.zeros(roots // 64 + 1, np.uint64),
+        better=np.zeros(writers, np.int32),
+        of_group=np.zeros(groups, np.int32),
+    )

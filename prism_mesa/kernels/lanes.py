@@ -1,0 +1,107 @@
+"""Steps that a processor takes for sixteen neighbours at a time. It is the same result on all of them.
+
+LLVM writes them with what vectors a processor has, or without any. It does not find them itself in loops over
+sixteen, which it writes out first. Arrays that are read here have `LANES` entries more than count.
+"""
+
+from typing import Any, Final
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+LANES: Final = 16
+_I64, _BITS = ir.IntType(64), ir.VectorType(ir.IntType(1), LANES)
+
+
+@intrinsic
+def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any) -> Any:
+    """Return a number whose bit i says whether ``values[at + i]`` is one of ``wanted[first:last]``.
+
+    Both arrays hold numbers of the same type.
+    """
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes, begin, of, start, end = arguments
+        here = _lanes(context, builder, signature.args[0], lanes, begin)
+        found = cgutils.alloca_once_value(builder, ir.Constant(_BITS, None))
+        with cgutils.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
+            one = _everywhere(builder, _entry(context, builder, signature.args[2], of, i))
+            builder.store(builder.or_(builder.load(found), builder.icmp_signed("==", here, one)), found)
+        return builder.zext(builder.bitcast(builder.load(found), ir.IntType(LANES)), _I64)
+
+    return types.int64(values, types.int64, wanted, types.int64, types.int64), written
+
+
+@intrinsic
+def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
+    """Write into ``counts[at + i]``, for each lane i, how many of the first `n` keys are above ``keys[at + i]``.
+
+    Keys are uint64, counts int64.
+    """
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes, begin, end, out = arguments
+        here = _lanes(context, builder, signature.args[0], lanes, begin)
+        zero = ir.Constant(ir.VectorType(_I64, LANES), None)
+        found = cgutils.alloca_once_value(builder, zero)
+        with cgutils.for_range(builder, end, intp=_I64) as loop:
+            one = _everywhere(builder, _entry(context, builder, signature.args[0], lanes, loop.index))
+            above = builder.zext(builder.icmp_unsigned(">", one, here), zero.type)
+            builder.store(builder.add(builder.load(found), above), found)
+        place = builder.bitcast(_address(context, builder, signature.args[3], out, begin), zero.type.as_pointer())
+        builder.store(builder.load(found), place).align = 8
+        return context.get_dummy_value()
+
+    return types.void(keys, types.int64, types.int64, counts), written
+
+
+@intrinsic
+def prefetch(typing: Any, values: Any, at: Any) -> Any:
+    """Have an entry of an array read, without waiting for it."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        byte = ir.IntType(8).as_pointer()
+        address = builder.bitcast(_address(context, builder, signature.args[0], *arguments), byte)
+        number = ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        builder.call(fetch, [address, *(ir.Constant(number, i) for i in (0, 3, 1))])  # to read, near, data
+        return context.get_dummy_value()
+
+    return types.void(values, types.int64), written
+
+
+@intrinsic
+def ones(typing: Any, word: Any) -> Any:
+    """Return how many bits of a word of 64 are set."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), written
+
+
+def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    return builder.gep(context.make_array(kind)(context, builder, array).data, [at])
+
+
+def _entry(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    return builder.load(_address(context, builder, kind, array, at))
+
+
+def _lanes(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
+    """Return entries side by side; they need not begin at a multiple of their size."""
+    place = _address(context, builder, kind, array, at)
+    entry = place.type.pointee
+    found = builder.load(builder.bitcast(place, ir.VectorType(entry, LANES).as_pointer()))
+    found.align = entry.width // 8
+    return found
+
+
+def _everywhere(builder: Any, value: Any) -> Any:
+    """Return a value in all lanes."""
+    nothing = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+    one = builder.insert_element(nothing, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(one, nothing, ir.Constant(ir.VectorType(ir.IntType(32), LANES), None))

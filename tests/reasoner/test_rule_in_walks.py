@@ -1,0 +1,68 @@
+"""The rule within a walk falls on the options on which the rule over columns falls."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from test_rule import LIKE, REPLY, RESHARE, REST, C, S, some_choices
+from worlds import small
+
+from prism_mesa.kernels.choosing import chosen, draw_of_choice, engage_probability
+from prism_mesa.reasoner import RuleParams, RuleReasoner
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.statechart import STATES, AgentState, Statechart, Transition
+from prism_mesa.streams import Streams, digest64
+
+SETS = [options for n in (2, 3, 6) for options in combinations((C, S, LIKE, REPLY, RESHARE, REST), n)]
+
+
+def tables_of(sets):
+    """Return the tables of a chart with these open choices: between what each of its triggers may lead to."""
+    transitions = [Transition(f"t{i}", AgentState.IDLE, to) for i, options in enumerate(sets) for to in options]
+    return WalkTables(Statechart(AgentState, transitions, AgentState.IDLE))
+
+
+@pytest.mark.parametrize("params", [RuleParams(), RuleParams(slope=4.0, velocity=0.0, media=-2.0)])
+def test_the_rule_in_a_walk_chooses_as_over_columns(params):
+    rule, tables = RuleReasoner(params), tables_of(SETS)
+    numbers = rule.in_walks(np.uint64(0))
+    assert len(tables.option_sets) == len(SETS)
+    for place, options in enumerate(tables.option_sets):
+        asked = some_choices(40, place, options)
+        traits, shares = asked.traits.astype(np.float32), asked.propensities.astype(np.float32)  # as populations have
+        shares[::7], asked.high[::5] = 0.0, asked.low[::5]  # nothing to go by; a band without a width
+        asked.traits[:], asked.propensities[:] = traits, shares
+        engages, wanted = rule.engage_probability(asked), rule.choose(asked)
+        for i, draw in enumerate(asked.draws.tolist()):
+            near, seen = (asked.utility[i], asked.low[i], asked.high[i]), (asked.velocity[i], float(asked.media[i]))
+            engage = engage_probability(*near, *seen, traits, i, numbers)
+            assert engage == engages[i]
+            assert STATES[chosen(place, engage, draw, shares, i, tables.options)] is options[wanted[i]]
+
+
+def test_draws_in_a_walk_are_those_of_the_streams():
+    streams = Streams(5)
+    for round_, tick, name, row in [(0, 0, "a", 0), (3, 7, "decides", 41), (9, 2, "b", 10**6)]:
+        index = np.uint64(digest64(name))
+        drawn = draw_of_choice(streams.key("choice", round_), tick, index, row)
+        assert drawn == streams.uniform("choice", row, round_=round_, tick=tick, index=index)[0]
+
+
+class Declines(RuleReasoner):
+    """Goes by the rule, and then never engages."""
+
+    def choose(self, choices):
+        """Return the places of the passive options."""
+        return np.full(len(choices.draws), choices.options.index(S))
+
+
+def test_who_only_begins_as_the_rule_is_asked():
+    """Everything that agents compose is then beyond their bands."""
+    worlds = [small(reasoner=reasoner, agents_band=0.6) for reasoner in (Declines(), RuleReasoner(), None)]
+    for world in worlds:
+        for _ in range(3):
+            world.step()
+    declines, rule, usual = ([world.totals[name] for name in ("open", "likes", "replies")] for world in worlds)
+    assert rule == usual
+    assert declines[0] > 0
+    assert sum(declines[1:]) < sum(rule[1:])

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]
@@ -51,14 +51,14 @@ class Part(NamedTuple):
     to: int
 
 
-@kernel
+@lean_kernel
 def mark(root: Int32, shown: Bits) -> None:
     """Set the bits of some roots."""
     for one in root:
         shown[one >> 3] |= np.uint8(1 << (one & 7))
 
 
-@kernel
+@lean_kernel
 def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
     """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
 
@@ -101,7 +101,7 @@ def _inserted(out: Int32, first: Any, at: Any, root: Any, shown: Bits) -> Any:
     return at
 
 
-@kernel
+@lean_kernel
 def close_gap(start: Int64, roots: Int32, part: Part, end: int, to: int) -> None:
     """Move the new lists of a part, which end at `end`, down to `to`."""
     gap = part.to - to

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.kernels.commit import order_by_tick
+from prism_mesa.kernels.commit.orders import order_by_tick
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.population import STATE_NAMES, Rows, unpacked_codes
 from prism_mesa.social.tables import ROUND_COUNTS, ROUND_SHARES, STATE_COUNTS

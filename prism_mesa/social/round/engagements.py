@@ -6,7 +6,7 @@ is committed, and a script or a tool that would only repeat it is told so at onc
 
 import numpy as np
 
-from prism_mesa.kernels.commit import counted_order, engagement_numbers, may_repeat, order_of_engagements
+from prism_mesa.kernels.commit.orders import counted_order, engagement_numbers, may_repeat, order_of_engagements
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.state.engagements import REPLY, Keys, Mask
 from prism_mesa.social.state.events import Int32

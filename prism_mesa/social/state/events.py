@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.commit import ascends, order_by_agent
+from prism_mesa.kernels.commit.orders import ascends, order_by_agent
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.engagements import LIKE, engagement_keys
 from prism_mesa.social.state.population import Rows

@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.commit import order_by_agent
-from prism_mesa.kernels.seen import Lists, Pairs, Part, close_gap, remember
+from prism_mesa.kernels.commit.orders import order_by_agent
+from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, close_gap, remember
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.chunks import in_threads
 

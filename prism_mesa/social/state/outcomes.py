@@ -5,7 +5,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.posts import Counters, add_attention, count_engagements, rank_sum
+from prism_mesa.kernels.commit.posts import Counters, add_attention, count_engagements, rank_sum
 from prism_mesa.snapshot import Restorable
 from prism_mesa.social.state.posts import POST, Posts
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.errors import DataError
 from prism_mesa.kernels import walk_arrays
-from prism_mesa.kernels.posts import add, shown_texts
+from prism_mesa.kernels.commit.posts import add, shown_texts
 from prism_mesa.kernels.walk_arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
 from prism_mesa.social.state.texts import NO_TEXT, Texts

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.kernels import commit, posts
-from prism_mesa.kernels.seen import Pairs, mark
+from prism_mesa.kernels.commit import orders, posts
+from prism_mesa.kernels.commit.seen import Pairs, mark
 from prism_mesa.social.state.events import Events
 from prism_mesa.social.state.exposure import Exposure, in_order
 from prism_mesa.streams import Streams
@@ -34,16 +34,16 @@ def test_events_are_ordered_by_agent_and_by_tick_and_what_is_alike_keeps_its_ord
     rows = by_agent(rows) if is_ordered else rows
     tick, agent, _, _ = columns(rows, 4)
     places = range(len(rows))
-    assert commit.ascends(agent) == (rows == by_agent(rows))
-    assert commit.order_by_agent(agent, 7).tolist() == sorted(places, key=lambda i: rows[i][1])
+    assert orders.ascends(agent) == (rows == by_agent(rows))
+    assert orders.order_by_agent(agent, 7).tolist() == sorted(places, key=lambda i: rows[i][1])
     wanted = sorted(places, key=lambda i: rows[i][:2])
-    assert commit.order_by_tick(tick, agent, TICKS + 2, 7).tolist() == wanted
+    assert orders.order_by_tick(tick, agent, TICKS + 2, 7).tolist() == wanted
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0, 1, 2**63, 2**64 - 1]) | st.integers(0, 2**64 - 1))))
 def test_random_bits_are_ordered_within_each_tick(rows):
     tick, bits = np.array([t for t, _ in rows], np.int32), np.array([b for _, b in rows], np.uint64)
-    assert commit.order_by_bits(tick, bits, 4).tolist() == sorted(range(len(rows)), key=lambda i: rows[i])
+    assert orders.order_by_bits(tick, bits, 4).tolist() == sorted(range(len(rows)), key=lambda i: rows[i])
 
 
 @given(EVENTS, st.booleans())
@@ -52,20 +52,20 @@ def test_engagements_are_ordered_by_what_counts_once_and_then_by_when_it_was_don
     tick, agent, post, action = columns(rows, 4)
     about = [p if ACTIONS[a] == "reply" else ROOT[p] for _, _, p, a in rows]
     numbers = [(row[1] << 33) + (int(to) << 2) + row[3] for row, to in zip(rows, about, strict=True)]
-    found = commit.engagement_numbers(agent, post, action, ROOT)
+    found = orders.engagement_numbers(agent, post, action, ROOT)
     assert found.tolist() == numbers
-    order = commit.order_of_engagements(found, tick, agent, TICKS, 7)
+    order = orders.order_of_engagements(found, tick, agent, TICKS, 7)
     when = [row[0] if row[0] <= TICKS else 0 for row in rows]
     assert order.tolist() == sorted(range(len(rows)), key=lambda i: (numbers[i], when[i]))
     suspects = np.arange(7) % 3 == 0
     wanted = [i for i, to in enumerate(about) if to < 3 or suspects[rows[i][1]]]
-    assert commit.may_repeat(found, 3, suspects).tolist() == wanted
+    assert orders.may_repeat(found, 3, suspects).tolist() == wanted
 
 
 def test_what_is_passed_on_has_the_key_that_the_streams_draw():
     streams, key = Streams(3), np.arange(10, dtype=np.uint64) * np.uint64(2**60)
     tick, agent, post, kind = columns([(1, 5, 2, 1), (3, 0, 9, 2), (4, 5, 2, 2)], 4)
-    found = commit.spread_keys(streams.key("reshare", 7), tick, agent, post, kind.astype(np.int64), key)
+    found = orders.spread_keys(streams.key("reshare", 7), tick, agent, post, kind.astype(np.int64), key)
     parent = key[post] ^ kind.astype(np.uint64)
     assert found.tolist() == streams.bits("reshare", agent, round_=7, tick=tick, index=parent).tolist()
 

@@ -5,9 +5,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.commit.posts import REPLY
 from prism_mesa.kernels.compiling import kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed
-from prism_mesa.kernels.posts import REPLY
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]

@@ -122,16 +122,16 @@ def chosen(
     n_passive = last - first - n_active
     if n_active == 0 or n_passive == 0:
         engage = 1.0 if n_passive == 0 else 0.0
-    before, picked = 0.0, first
+    before, picked = 0.0, np.int64(first)
     for i in range(first, last):
         if options.does[i] == PASSIVE:
-            share = (1.0 - engage) / n_passive
+            share = (1.0 - engage) / float(n_passive)
         elif total > 0.0:
             share = engage * (_weight(options.does[i], options.left, choices, is_any, propensities, row) / total)
         else:
             share = engage * (1.0 / n_active)
         if before <= draw and share > 0.0:
-            picked = i
+            picked = np.int64(i)
         before += share
     return np.int64(options.target[picked])
 

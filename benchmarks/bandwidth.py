@@ -22,8 +22,8 @@ type Floats = npt.NDArray[np.float64]
 COUNTED: Final = (
     "Counted, each once a stage: the follows of who is online; feeds written, and what is read of them; columns of the "
     "population at opening, in the walk and at closing; the outbox made and read; lists of what was seen, looked at "
-    "and written anew; events written and read; columns of posts written, read and counted in. Not counted: whole cache lines where a few bytes are read, scratch that stays in the caches, "
-    "arrays NumPy makes on the way."
+    "and written anew; events written and read; columns of posts written, read and counted in. Not counted: whole "
+    "cache lines where a few bytes are read, scratch that stays in the caches, arrays NumPy makes on the way."
 )
 
 

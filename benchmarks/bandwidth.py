@@ -21,10 +21,9 @@ type Floats = npt.NDArray[np.float64]
 
 COUNTED: Final = (
     "Counted, each once a stage: the follows of who is online; feeds written, and what is read of them; columns of the "
-    "population at opening, in the three walks (feed ready, ticks, round ends) and at closing; the outbox made and "
-    "read; lists of what was seen, looked at, added to and pruned; events written and read; columns of posts written, "
-    "read and counted in. Not counted: whole cache lines where a few bytes are read, scratch that stays in the caches, "
-    "arrays NumPy makes on the way."
+    "population at opening, in the walk and at closing; the outbox made and read; lists of what was seen, looked at "
+    "and written anew; events written and read; columns of posts written, read and counted in. Not counted: whole "
+    "cache lines where a few bytes are read, scratch that stays in the caches, arrays NumPy makes on the way."
 )
 
 
@@ -77,7 +76,7 @@ def touched_bytes(model: SocialModel) -> dict[str, int]:
     new = model.counts["posts"] + model.counts["replies"] + model.counts["reshares"]
     known = len(seen)
     read = int((people.n_read > 0).sum())
-    walker = 34  # row, tick, trigger, target: 4 bytes each, open: 1; written and read
+    walker = 42  # row, tick, trigger, target, post decided about: 4 bytes each, open: 1; written and read
     state = 26  # state, ticks in it, post at hand: 9 bytes, read and written; threshold: 8, read
     return {
         "follows": 4 * edges + 8 * readers,
@@ -85,15 +84,16 @@ def touched_bytes(model: SocialModel) -> dict[str, int]:
         "population": n * (8 + 1 + 1)  # activity, state, present
         + n * (8 + 1)  # post rate, present
         + n * 2  # read and unread set to 0
-        + 3 * readers * (walker + state)
+        + readers * (walker + state)
         + readers * (4 + 4)  # timeout, length of the feed written and read, read posts
-        + n * (3 + 1 + 2)  # who is active; the states of the others
+        + n * 3  # who is active
         + read * people.interests.shape[1]
         + impressions * 2  # similarity
         + engagements * (12 + 2)  # propensities, action
-        + n * 2,  # at closing: state, present
+        + n * 2  # at closing: state, present
+        + readers * 18,  # and then state, ticks in it, post at hand, action
         "outbox": (end - first) * (8 + 16) + writers * 8 + n // 64 * 24,
-        "seen": readers * 8 + 4 * known * readers // n + 2 * (16 * n + 8 * known) + impressions * 12,
+        "seen": readers * 8 + 4 * known * readers // n + 16 * n + 8 * known + impressions * 12,
         "events": 2 * (12 * impressions + 16 * engagements),
         "posts": new * 29 + impressions * (4 + 4 + 8) + engagements * (4 + 8 + 8),
     }

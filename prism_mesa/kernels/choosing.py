@@ -12,6 +12,7 @@ from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 
 type Int32 = npt.NDArray[np.int32]
+type UInt32 = npt.NDArray[np.uint32]
 type Floats = npt.NDArray[np.float64]
 
 PASSIVE: Final = -2
@@ -30,8 +31,8 @@ class Options(NamedTuple):
         trigger: Of each trigger of the chart: the index of the draws of choices that it leads to, uint64.
     """
 
-    start: Int32
-    target: Int32
+    start: UInt32
+    target: UInt32
     does: Int32
     left: Floats
     trigger: npt.NDArray[np.uint64]
@@ -111,7 +112,7 @@ def chosen(
     choices: Any, engage: float, draw: float, propensities: npt.NDArray[np.float32], row: Any, options: Options
 ) -> Any:
     """Return the state that the agent of a row goes to, of those of an option set, by its draw."""
-    first, last = options.start[choices], options.start[choices + 1]
+    first, last = np.int64(options.start[choices]), np.int64(options.start[choices + 1])
     n_active, total, is_any = 0, 0.0, False
     for i in range(first, last):
         n_active += options.does[i] != PASSIVE
@@ -121,16 +122,16 @@ def chosen(
     n_passive = last - first - n_active
     if n_active == 0 or n_passive == 0:
         engage = 1.0 if n_passive == 0 else 0.0
-    before, picked = 0.0, first
+    before, picked = 0.0, np.int64(first)
     for i in range(first, last):
         if options.does[i] == PASSIVE:
-            share = (1.0 - engage) / n_passive
+            share = (1.0 - engage) / float(n_passive)
         elif total > 0.0:
             share = engage * (_weight(options.does[i], options.left, choices, is_any, propensities, row) / total)
         else:
             share = engage * (1.0 / n_active)
         if before <= draw and share > 0.0:
-            picked = i
+            picked = np.int64(i)
         before += share
     return np.int64(options.target[picked])
 

@@ -41,9 +41,9 @@ def best_matches(
 @part_of_kernels
 def match_of(interests: npt.NDArray[np.int8], vectors: npt.NDArray[np.int8], row: Any, text: Any) -> Any:
     """Return the similarity of an agent's interests and a text: their integer product."""
-    total = np.int32(0)
+    agent, other, total = np.uint32(row), np.uint32(text), np.int32(0)
     for k in range(interests.shape[1]):
-        total += np.int32(interests[row, k]) * np.int32(vectors[text, k])
+        total += np.int32(interests[agent, k]) * np.int32(vectors[other, k])
     return np.int64(total)
 
 

@@ -38,19 +38,19 @@ class Programs(NamedTuple):
 
     Attributes:
         code: Operations, uint8.
-        left: Registers that they read, int32; `right` the second one, if there is one.
-        result: Registers that they write, int32; what the last one writes is what the program gives.
-        start: Shape (number of programs + 1,), int32.
+        left: Registers that they read, uint32; `right` the second one, if there is one.
+        result: Registers that they write, uint32; what the last one writes is what the program gives.
+        start: Shape (number of programs + 1,), uint32.
         registers: What the registers hold before anything is read, float64.
         reads_post: Whether a program reads the post at hand, uint8.
         used: Which fields any of them reads, uint8.
     """
 
     code: npt.NDArray[np.uint8]
-    left: npt.NDArray[np.int32]
-    right: npt.NDArray[np.int32]
-    result: npt.NDArray[np.int32]
-    start: npt.NDArray[np.int32]
+    left: npt.NDArray[np.uint32]
+    right: npt.NDArray[np.uint32]
+    result: npt.NDArray[np.uint32]
+    start: npt.NDArray[np.uint32]
     registers: npt.NDArray[np.float64]
     reads_post: npt.NDArray[np.uint8]
     used: npt.NDArray[np.uint8]
@@ -92,10 +92,10 @@ def operated(code: Any, left: Any, right: Any) -> Any:
 def run_program(
     program: Any,
     code: npt.NDArray[np.uint8],
-    left: npt.NDArray[np.int32],
-    right: npt.NDArray[np.int32],
-    result: npt.NDArray[np.int32],
-    start: npt.NDArray[np.int32],
+    left: npt.NDArray[np.uint32],
+    right: npt.NDArray[np.uint32],
+    result: npt.NDArray[np.uint32],
+    start: npt.NDArray[np.uint32],
     register: npt.NDArray[np.float64],
 ) -> Any:
     """Return whether a program holds, 0 or 1, or `FAULT`; the registers hold the fields."""

@@ -69,7 +69,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
     """Let one agent do its ticks."""
     people, chart, setting, register = world.people, world.chart, world.setting, out.register
     scrolls_past = setting.glances > 1 and chart.sees_trigger >= 0
-    row, start = starts.rows[i], np.int64(starts.at[i])
+    row, start = np.int64(np.uint32(starts.rows[i])), np.int64(starts.at[i])
     trigger, outcome, was_open = np.int64(starts.triggers[i]), np.int64(starts.targets[i]), np.int64(starts.opens[i])
     decided, tick = np.int64(starts.about[i]), start
     state, waited, post = (
@@ -101,7 +101,7 @@ def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out:
             break
         if trigger >= 0 and outcome >= 0:
             post = transition(tick, row, trigger, state, outcome, post, decided, was_open, keeps, world, out)
-            state, waited = outcome, np.int64(0)
+            state, waited = np.int64(np.uint8(outcome)), np.int64(0)
         if (trigger >= 0 or is_new_tick) and 1 <= tick <= setting.ticks:
             out.counts[tick - 1, state] += 1
         if tick >= until:
@@ -129,7 +129,8 @@ def fire_on_all(trigger: int, tick: int, first: int, last: int, keeps: UInt8, wo
         out: See `keeps`.
     """
     people, chart, keeps_step = world.people, world.chart, min(1, len(keeps) - 1)
-    for row in range(first, last):
+    for place in range(first, last):
+        row = np.int64(np.uint32(place))
         state, target = np.int64(people.state[row]), np.int64(chart.fixed[trigger, people.state[row]])
         if state != chart.idle and people.present[row] and target >= 0:
             post, nothing, keep = np.int64(people.current_post[row]), np.int64(ITS_OWN), keeps[row * keeps_step]
@@ -142,7 +143,7 @@ def fire_on_all(trigger: int, tick: int, first: int, last: int, keeps: UInt8, wo
 @part_of_kernels
 def _stop(row: Any, tick: Any, trigger: Any, outcome: Any, out: WalkOutput) -> None:
     """Note where an agent has stopped."""
-    at = out.size[STOPPED]
+    at = np.uint32(out.size[STOPPED])
     out.stopped[0, at] = row
     out.stopped[1, at] = tick
     out.stopped[2, at] = trigger

@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 type Int32 = npt.NDArray[np.int32]
+type UInt32 = npt.NDArray[np.uint32]
 type UInt8 = npt.NDArray[np.uint8]
 type Floats = npt.NDArray[np.float64]
 
@@ -99,16 +100,16 @@ class ChartTables(NamedTuple):
         idle: Code of the state in which nothing happens.
     """
 
-    timeout: Int32
+    timeout: UInt32
     timeout_trigger: int
     sees_trigger: int
-    rule_start: Int32
+    rule_start: UInt32
     rule_program: Int32
     rule_trigger: Int32
     cell: Int32
-    arm_start: Int32
-    arm_program: Int32
-    outcome_start: Int32
+    arm_start: UInt32
+    arm_program: UInt32
+    outcome_start: UInt32
     outcome: Int32
     fixed: Int32
     composes: UInt8

@@ -56,10 +56,10 @@ def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World)
     """
     people, text_id, touched = world.people, world.posts.text_id, np.int64(0)
     for j in range(first, last):
-        row = starts.rows[j]
+        row = np.int64(np.uint32(starts.rows[j]))
         ahead = people.n_read[row] + (until - starts.at[j] + 1) // 2
         for place in range(people.n_read[row], min(people.n_feed[row], ahead)):
-            touched += text_id[people.feed[row, place]]
+            touched += text_id[np.uint32(people.feed[row, place])]
     return touched
 
 
@@ -123,7 +123,7 @@ def next_unread(row: Any, world: World) -> Any:
     """Return the next unread post of an agent's feed, or `NO_POST`."""
     people = world.people
     place = people.n_read[row]
-    return np.int64(people.feed[row, place]) if place < people.n_feed[row] else np.int64(NO_POST)
+    return np.int64(np.uint32(people.feed[row, place])) if place < people.n_feed[row] else np.int64(NO_POST)
 
 
 @part_of_kernels
@@ -144,7 +144,7 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
         program = chart.rule_program[rule]
         if program >= 0:
             if programs.reads_post[program]:
-                if post == NO_POST:
+                if post < 0:
                     continue
                 if loaded != post:
                     loaded = post
@@ -158,7 +158,7 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
 @part_of_kernels
 def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
     """Note that an agent has read a post."""
-    at = out.size[IMPRESSIONS]
+    at = np.uint32(out.size[IMPRESSIONS])
     out.impressions[0, at] = tick
     out.impressions[1, at] = row
     out.impressions[2, at] = post
@@ -174,8 +174,8 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
     people, ahead = world.people, world.ahead
     most = min(people.n_read[row] + world.setting.glances, np.int64(people.n_feed[row]))
     while people.n_read[row] < most:
-        next_post = np.int64(people.feed[row, people.n_read[row]])
-        one = ahead.previews[next_post - ahead.first]
+        next_post = np.int64(np.uint32(people.feed[row, people.n_read[row]]))
+        one = ahead.previews[np.uint32(next_post - ahead.first)]
         match = match_of(people.interests, world.posts.vectors, row, one.text)
         relevance = relevance_at(match, world.setting.unit_length)
         utility = utility_ahead(row, one, relevance, ahead.are_followed, world.tastes, world.taste_tables)
@@ -197,12 +197,12 @@ def leads_to(
     outcome = np.int64(chart.fixed[trigger, state])
     if outcome != GUARDED:
         return outcome, loaded
-    cell, at_hand = chart.cell[trigger, state], at_hand_of(row, trigger, post, world)
+    cell, at_hand = np.uint32(chart.cell[trigger, state]), at_hand_of(row, trigger, post, world)
     key, first = np.int64(0), chart.arm_start[cell]
-    for arm in range(first, chart.arm_start[cell + 1]):
+    for arm in range(first, chart.arm_start[cell + np.uint32(1)]):
         program = chart.arm_program[arm]
         value = FAULT
-        if not programs.reads_post[program] or at_hand != NO_POST:
+        if not programs.reads_post[program] or at_hand >= 0:
             if programs.reads_post[program] and loaded != at_hand:
                 loaded = at_hand
                 load(row, at_hand, post, register, world)
@@ -211,7 +211,7 @@ def leads_to(
             return np.int64(UNDECIDED), loaded
         out.gave_value[program] = 1
         key |= np.int64(value) << np.int64(arm - first)
-    return np.int64(chart.outcome[chart.outcome_start[cell] + key]), loaded
+    return np.int64(chart.outcome[np.uint32(chart.outcome_start[cell] + key)]), loaded
 
 
 @part_of_kernels
@@ -240,12 +240,12 @@ def answer(
     Without a post the utility is the middle of the band.
     """
     people, posts, options, rule = world.people, world.posts, world.options, world.rule
-    choices = FIRST_SET - outcome
+    choices = np.uint32(FIRST_SET - outcome)
     if options.start[choices + 1] - options.start[choices] == 1:
         return np.int64(options.target[options.start[choices]]), loaded
     low, high = register[LOW], register[HIGH]
     utility, velocity, media = (low + high) / 2, np.int64(0), 0.0
-    if at_hand != NO_POST:
+    if at_hand >= 0:
         if loaded != at_hand:
             loaded = at_hand
             load(row, at_hand, post, register, world)
@@ -270,7 +270,7 @@ def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> 
 @part_of_kernels
 def note_move(tick: Any, row: Any, move: Any, post: Any, was_open: Any, out: WalkOutput) -> None:
     """Note a move for the records."""
-    at = out.size[MOVES]
+    at = np.uint32(out.size[MOVES])
     out.moves[0, at] = tick
     out.moves[1, at] = row
     out.moves[2, at] = move
@@ -294,8 +294,8 @@ def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOu
     chart, people = world.chart, world.people
     if chart.composes[target]:
         people.pending_action[row] = drawn_action(tick, row, world)
-    if chart.engages[target] >= 0 and post != NO_POST:
-        at = out.size[ENGAGEMENTS]
+    if chart.engages[target] >= 0 and post >= 0:
+        at = np.uint32(out.size[ENGAGEMENTS])
         out.engagements[0, at] = tick
         out.engagements[1, at] = row
         out.engagements[2, at] = post
@@ -337,7 +337,7 @@ def transition(
     """
     ahead = next_unread(row, world) if trigger == world.chart.sees_trigger else np.int64(NO_POST)
     if state == target:
-        if ahead != NO_POST:
+        if ahead >= 0:
             read_next(tick, row, ahead, world, out)
             return ahead
         return post
@@ -345,7 +345,7 @@ def transition(
     about = post if ahead == NO_POST else ahead
     if world.setting.depth > 0:
         note_history(tick, row, move, about if decided == ITS_OWN else decided, world)
-    if ahead != NO_POST:
+    if ahead >= 0:
         read_next(tick, row, ahead, world, out)
     if keeps:
         note_move(tick, row, move, about, was_open, out)

@@ -103,7 +103,7 @@ class Programmer:
 
     def programs(self) -> Programs:
         """Return all programs written so far."""
-        code, left, right, result = np.array(self._code, np.int32).reshape(-1, 4).T.copy()
+        code, left, right, result = np.array(self._code, np.uint32).reshape(-1, 4).T.copy()
         used = np.zeros(len(self._registers), np.uint8)
         used[left] = used[right] = 1
         return Programs(
@@ -111,7 +111,7 @@ class Programmer:
             left,
             right,
             result,
-            np.array(self._start, np.int32),
+            np.array(self._start, np.uint32),
             np.array(self._registers, np.float64),
             np.array(self._reads_post, np.uint8),
             used[: len(self._fields)].copy(),

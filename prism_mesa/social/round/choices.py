@@ -118,6 +118,11 @@ def _answer_in_batch(
             platform.sources[answers.source_of(choices)] += len(here)
 
 
+def answers_at_once(platform: Platform) -> bool:
+    """Return whether nobody is waited for: no open choice goes to an LLM."""
+    return platform.reasoner.batch_reasoner is not None and not platform.reasoner.llm_share
+
+
 def goes_to_llm(platform: Platform, rows: Rows, triggers: Rows, ticks: Rows | int) -> npt.NDArray[np.bool_]:
     """Return whose open choice goes to the LLM: by keyed draws, so that a larger share has all of a smaller one."""
     share = platform.reasoner.llm_share

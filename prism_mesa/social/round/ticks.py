@@ -16,9 +16,9 @@ from prism_mesa.kernels.walk_arrays import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.behavior import FEED_READY, IDLE, SEES_POST
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.actions import undone_if_raised
-from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, ask, collect_answers
+from prism_mesa.social.round.choices import NO_CHANGE, PENDING, Answered, answers_at_once, ask, collect_answers
 from prism_mesa.social.round.columns import AgentColumns, PostColumns
-from prism_mesa.social.round.walk import Stopped, Walkers, answers_in_walks, fire_everywhere, walk_agents
+from prism_mesa.social.round.walk import Stopped, Walkers, fire_everywhere, walk_agents
 from prism_mesa.social.state.population import Rows
 from prism_mesa.statechart import STATES, Expression, act
 
@@ -57,7 +57,7 @@ def _is_one_walk(platform: Platform) -> bool:
     """Return whether a round is one walk of all agents: nobody is waited for, and the columns move all."""
     is_plain = platform.params.scheduler == "columns" and not platform.scripts.has_scripts
     is_plain = is_plain and not platform.population.scripted.any()
-    return is_plain and platform.tables.is_whole and answers_in_walks(platform)
+    return is_plain and platform.tables.is_whole and answers_at_once(platform)
 
 
 def _opening(platform: Platform, online: Rows) -> Walkers:

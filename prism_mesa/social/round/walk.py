@@ -13,6 +13,7 @@ from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People
 from prism_mesa.kernels.walk_world import Ahead, Starts, World
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.round.choices import answers_at_once
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
 from prism_mesa.social.state.rooms import WalkRoom
@@ -173,7 +174,7 @@ def _count_answers(platform: Platform, n_options: int, n_answered: int) -> None:
 
 def answers_in_walks(platform: Platform) -> bool:
     """Return whether open choices are answered while agents walk: by the rule, as it is."""
-    return type(platform.reasoner.batch_reasoner) is RuleReasoner and not platform.reasoner.llm_share
+    return type(platform.reasoner.batch_reasoner) is RuleReasoner and answers_at_once(platform)
 
 
 def world_of(platform: Platform) -> World:

@@ -60,7 +60,7 @@ class WalkTables:
             outcomes[0] if not arms else GUARDED for arms, outcomes in zip(self._arms, self._outcomes, strict=True)
         ]
         self.chart = ChartTables(
-            timeout=_ints([chart.timeouts.get(state, 0) for state in STATES]),
+            timeout=_places([chart.timeouts.get(state, 0) for state in STATES]),
             timeout_trigger=self.triggers.get(TIMEOUT, NOTHING),
             sees_trigger=self.triggers.get(SEES_POST, NOTHING),
             rule_start=_starts(rules),
@@ -68,7 +68,7 @@ class WalkTables:
             rule_trigger=_ints([self.triggers.get(rule.trigger, NOTHING) for rule in flat]),
             cell=cell,
             arm_start=_starts(self._arms),
-            arm_program=_ints([program for arms in self._arms for program in arms]),
+            arm_program=_places([program for arms in self._arms for program in arms]),
             outcome_start=_starts(self._outcomes),
             outcome=_ints([outcome for outcomes in self._outcomes for outcome in outcomes]),
             fixed=np.array([*by_cell, NOTHING], np.int32)[cell],
@@ -126,7 +126,7 @@ def _options(sets: OptionSets, triggers: Sequence[str]) -> Options:
     left = [[1.0 - (action in map(ENGAGES_BY.get, options)) for action in range(len(ACTIONS))] for options in sets]
     return Options(
         start=_starts(sets),
-        target=_ints([option.code for option in flat]),
+        target=_places([option.code for option in flat]),
         does=_ints(does),
         left=np.array(left, np.float64).reshape(len(sets), len(ACTIONS)),
         trigger=np.array([digest64(trigger) for trigger in triggers], np.uint64),
@@ -137,5 +137,10 @@ def _ints(values: list[int | None] | list[int]) -> np.ndarray[tuple[int], np.dty
     return np.array([NOTHING if value is None else value for value in values], np.int32)
 
 
-def _starts(groups: Sequence[Sequence[object]]) -> np.ndarray[tuple[int], np.dtype[np.int32]]:
-    return np.cumsum([0, *map(len, groups)]).astype(np.int32)
+def _places(values: Sequence[int]) -> npt.NDArray[np.uint32]:
+    """Return numbers that are never below 0, which kernels need not look at before they use them as places."""
+    return np.array(values, np.uint32)
+
+
+def _starts(groups: Sequence[Sequence[object]]) -> npt.NDArray[np.uint32]:
+    return np.cumsum([0, *map(len, groups)]).astype(np.uint32)

@@ -5,6 +5,7 @@ numbers of the package come from here.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import blake2b
 
 import numpy as np
@@ -36,6 +37,11 @@ def generator(*parts: str) -> np.random.Generator:
     return np.random.Generator(np.random.Philox(key=digest64(*parts)))
 
 
+@lru_cache(maxsize=1024)  # a round has a few dozen purposes, each the same in all rounds
+def _purpose_key(seed: int, purpose: str) -> np.uint64:
+    return np.uint64(digest64(str(seed), purpose))
+
+
 @dataclass(frozen=True)
 class Streams:
     """The draws of one seed.
@@ -52,15 +58,15 @@ class Streams:
     ) -> npt.NDArray[np.uint64]:
         """Return 64 random bits for each key, as a one-dimensional array (the keys are broadcast)."""
         rounds, ticks, indices, agents = (
-            np.atleast_1d(np.asarray(part)).astype(np.int64, copy=False) for part in (round_, tick, index, agent)
+            np.array(part, np.int64, ndmin=1, copy=None) for part in (round_, tick, index, agent)
         )
-        out = np.empty(np.broadcast_shapes(rounds.shape, ticks.shape, indices.shape, agents.shape), np.uint64)
+        out = np.empty(np.broadcast(rounds, ticks, indices, agents).shape, np.uint64)
         bits_of(self.key(purpose), rounds, ticks, indices, agents, out)
         return out
 
     def key(self, purpose: str, *parts: int) -> np.uint64:
         """Return what draws of a purpose begin with; a kernel mixes in the rest of round, tick, index, agent."""
-        key = np.uint64(digest64(str(self.seed), purpose))
+        key = _purpose_key(self.seed, purpose)
         for part in parts:
             key = np.uint64(mixed(key, np.uint64(part % 2**64)))
         return key

@@ -14,7 +14,7 @@ from prism_mesa.analysis.explain.why import why as explained
 from prism_mesa.api.drawing import draw_nations, draw_nothing, draw_platform, run_and_draw
 from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.params import shown, whole_number
-from prism_mesa.reasoner import AnyReasoner
+from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, RuleReasoner
 from prism_mesa.runs.branch import Overrides
 from prism_mesa.runs.branch import branch as branch_run
 from prism_mesa.runs.config import Config, EconomyConfig
@@ -71,7 +71,7 @@ def run(
             for KeyboardInterrupt, after which its status is `interrupted`. Both have the attribute `result`, and
             pictures of what there is.
     """
-    if reasoner is not None and not isinstance(reasoner, AnyReasoner.__value__):
+    if reasoner is not None and not isinstance(reasoner, Reasoner | RuleReasoner | DistilledReasoner):
         raise ConfigError(
             "reasoner: give a Reasoner over a client or a function (Reasoner(function)), a RuleReasoner, or a "
             f"DistilledReasoner, not {shown(reasoner)}"

@@ -135,9 +135,11 @@ class SocialModel(PopulationModel):
         """Let the DataCollector have a round's row, and the states of its ticks."""
         self.round_row = row
         self.datacollector.collect(self)
-        for tick, counts in enumerate(self.platform.tick_counts.tolist(), start=1):
-            states = dict(zip(TICK_FIELDS, counts, strict=True))
-            self.datacollector.add_table_row("ticks", {"round": self.round, "tick": tick, **states})
+        counts, ticks = self.platform.tick_counts, self.datacollector.tables["ticks"]
+        ticks["round"] += [self.round] * len(counts)
+        ticks["tick"] += range(1, len(counts) + 1)
+        for name, column in zip(TICK_FIELDS, counts.T.tolist(), strict=True):  # add_table_row takes rows, one by one
+            ticks[name] += column
 
     def require_agent_fields(self) -> None:
         """Raise ChartError if a guard reads a field that no agent can have; agents with own ones have been made."""

@@ -1,8 +1,45 @@
-"""Statecharts of eight states: the engine, its tables for columns, its checks and pictures.
+"""Statecharts of eight states: the engine, its tables for columns, its checks and pictures."""
 
-The names stand in `__init__.pyi`. Each is imported when it is first used.
-"""
+from prism_mesa.statechart.batch import Fired, column_values
+from prism_mesa.statechart.checks import Finding
+from prism_mesa.statechart.columns import ArrayColumns, Columns
+from prism_mesa.statechart.definition import TIMEOUT
+from prism_mesa.statechart.failing import FailingGuard
+from prism_mesa.statechart.guards import NEEDS_ORACLE, Expression, F
+from prism_mesa.statechart.mermaid import mermaid
+from prism_mesa.statechart.queries import agents_in_state, export_agent, state_distribution
+from prism_mesa.statechart.reading import expression_of
+from prism_mesa.statechart.render import draw_chart
+from prism_mesa.statechart.statechart import Statechart
+from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState
+from prism_mesa.statechart.taking import act
+from prism_mesa.statechart.transitions import ANY, StateTransition, Transition
+from prism_mesa.statechart.values import Values
 
-import lazy_loader
-
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ = [
+    "ANY",
+    "NEEDS_ORACLE",
+    "STATES",
+    "STATE_COLORS",
+    "TIMEOUT",
+    "AgentState",
+    "ArrayColumns",
+    "Columns",
+    "Expression",
+    "F",
+    "FailingGuard",
+    "Finding",
+    "Fired",
+    "StateTransition",
+    "Statechart",
+    "Transition",
+    "Values",
+    "act",
+    "agents_in_state",
+    "column_values",
+    "draw_chart",
+    "export_agent",
+    "expression_of",
+    "mermaid",
+    "state_distribution",
+]

@@ -141,5 +141,7 @@ class ChartDefinition(Restorable):
 
     def failing_guards(self) -> list[FailingGuard]:
         """Return the guards that raised when they were asked in firing, in list order; see `statechart.failing`."""
+        if not self._raised:
+            return []
         untried = {t for _, _, cell in self.all_cells() for t in cell.untried}
         return failing_guards(self.transitions, untried, self._first_errors, self._raised, self._first_places)

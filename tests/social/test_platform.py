@@ -83,6 +83,17 @@ def test_it_needs_no_mesa():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
+def test_where_the_rule_decides_nothing_is_loaded_of_those_who_are_asked():
+    others = ["llm.client", "llm.ledger.database", "deliberation.turn", "reasoner.reasoner"]
+    unused = [f"prism_mesa.{name}" for name in others] + ["pyarrow.parquet", "sqlite3"]
+    code = (
+        "import sys; from prism_mesa.social.params import SocialParams; from prism_mesa.social.start import "
+        "start_platform; from prism_mesa.social.round.run_round import run_round; "
+        f"run_round(start_platform(SocialParams(agents={{'n': 30}}))); print(sorted(set({unused}) & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
 @pytest.mark.parametrize("params", [{}, {"scheduler": "mesa", "feed": {"mode": "x_algo"}}])
 def test_with_mesa_it_lives_as_it_does_without(params):
     alone, model = started(**params), SocialModel(started(**params).params)

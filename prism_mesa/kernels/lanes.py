@@ -83,6 +83,17 @@ def ones(typing: Any, word: Any) -> Any:
     return types.int64(types.uint64), written
 
 
+@intrinsic
+def last_one(typing: Any, word: Any) -> Any:
+    """Return the number of the highest bit that is set in a word of 64, which is not 0."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(_I64, 63), zeros)
+
+    return types.int64(types.uint64), written
+
+
 def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
     return builder.gep(context.make_array(kind)(context, builder, array).data, [at])
 

@@ -33,7 +33,7 @@ def is_among(values: Int32, first: Any, last: Any, wanted: Any) -> bool:
     return found
 
 
-@step_of_kernels
+@part_of_kernels
 def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
     """Write the places of the first `n` keys into `order`, the largest key first.
 

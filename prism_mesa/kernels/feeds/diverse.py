@@ -24,7 +24,7 @@ def order_diverse(n: Any, outbox: Outbox, scoring: Scoring, room: Room) -> None:
         put_in_order(room.key, n, room.order, room.scratch, room.counts)
 
 
-@step_of_kernels
+@part_of_kernels
 def _lower_authors(n: Any, outbox: Outbox, scoring: Scoring, room: Room) -> None:
     for k in range(n):
         one, writer = room.best[k], _writer(room.best[k], outbox, scoring, room)

@@ -20,7 +20,7 @@ def n_extras(scoring: Scoring) -> Any:
     return scoring.outsiders + scoring.two_hops + len(scoring.trending) + scoring.found.shape[1]
 
 
-@step_of_kernels
+@part_of_kernels
 def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
     """Return the local number of one of these candidates, `NOBODY` where a draw finds none.
 
@@ -66,7 +66,7 @@ def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audie
     return np.int64(outbox.item[place] >> BITS_33)
 
 
-@step_of_kernels
+@part_of_kernels
 def place_in_outbox(local: Any, author: Any, outbox: Outbox) -> Any:
     """Return where a visible post stands among the items of its author."""
     place = np.int64(outbox.start[writer_of(outbox.wrote, outbox.writers, author)])

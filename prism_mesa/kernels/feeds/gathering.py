@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel_in_room, step_of_kernels
+from prism_mesa.kernels.compiling import kernel_in_room, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.extras import NOBODY, extra_of, is_hidden, n_extras, place_in_outbox
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, writer_of
@@ -49,7 +49,7 @@ def gather(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scori
     return n
 
 
-@step_of_kernels
+@part_of_kernels
 def _block(readers: Int32, first: Any, audience: Audience, scoring: Scoring, room: Room) -> Any:
     """Return how many readers from `first` on follow no more than the room holds."""
     n, follows = np.int64(0), np.int64(0)
@@ -114,7 +114,7 @@ def keep_newest(first: Any, last: Any, most: Any, outbox: Outbox, room: Room) ->
             room.count[i] -= 1
 
 
-@step_of_kernels
+@part_of_kernels
 def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, room: Room) -> Any:
     """Write the items of some authors from `end` on; return their end.
 

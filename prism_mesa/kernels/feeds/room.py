@@ -38,6 +38,8 @@ class Room(NamedTuple):
         scratch: For whoever sorts; `counts` too.
         counts: See `scratch`.
         met: A bit for each root by `place_of_root`; all 0 between readers.
+        listed: A bit for each visible post, as `met`; `copied` too.
+        copied: See `listed`.
         better: By an author's place in the outbox, how many of its posts are kept; all 0 between readers.
         of_group: By a group, how many posts of its members are kept.
     """
@@ -58,6 +60,8 @@ class Room(NamedTuple):
     scratch: Int64
     counts: Int64
     met: Keys
+    listed: Keys
+    copied: Keys
     better: Int32
     of_group: Int32
 
@@ -82,6 +86,8 @@ def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
         scratch=np.zeros(n, np.int64),
         counts=np.zeros(DIGITS, np.int64),
         met=np.zeros(roots // 64 + 1, np.uint64),
+        listed=np.zeros(roots // 64 + 1, np.uint64),
+        copied=np.zeros(roots // 64 + 1, np.uint64),
         better=np.zeros(writers, np.int32),
         of_group=np.zeros(groups, np.int32),
     )

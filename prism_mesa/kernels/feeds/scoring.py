@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import part_of_kernels, step_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.outbox import BITS_32, LOWER
 from prism_mesa.kernels.feeds.room import Room
@@ -113,7 +113,7 @@ def sort_key(score: Any, tag: Any) -> np.uint64:
     return _rising(score) << BITS_32 | np.uint64(tag)
 
 
-@step_of_kernels
+@part_of_kernels
 def score_fresh(reader: Any, n: Any, inside_end: Any, given_at: Any, first: Any, scoring: Scoring, room: Room) -> None:
     """Write what the first `n` of `Room.fresh` score, and by what they are sorted.
 

@@ -13,7 +13,7 @@ type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
 
 FEW: Final = 96
-"""Up to so many, places are counted; more are sorted."""
+"""Up to so many, places are counted, and candidates listed; more are sorted, or noted as bits."""
 DIGIT_BITS: Final = 8
 DIGITS: Final = 1 << DIGIT_BITS
 

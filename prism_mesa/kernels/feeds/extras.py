@@ -67,15 +67,6 @@ def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audie
 
 
 @part_of_kernels
-def place_in_outbox(local: Any, author: Any, outbox: Outbox) -> Any:
-    """Return where a visible post stands among the items of its author."""
-    place = np.int64(outbox.start[writer_of(outbox.wrote, outbox.writers, author)])
-    while np.int64(outbox.item[place] >> BITS_33) != local:
-        place += 1
-    return place
-
-
-@part_of_kernels
 def is_hidden(author: Any, reader: Any, audience: Audience) -> Any:
     """Return whether a reader is shown nothing of an author."""
     begin, end = audience.hidden_start[reader], audience.hidden_start[reader + 1]

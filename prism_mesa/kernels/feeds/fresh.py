@@ -41,10 +41,7 @@ def find_fresh(
     if is_long:
         old_end = note_known(begin, end, outbox, audience, room)
     for at in range(first, last, LANES):
-        if is_long:
-            known = _noted(at, outbox, room)
-        else:
-            known = among(room.root, np.int64(at), audience.known, begin, end)
+        known = _noted(at, outbox, room) if is_long else among(room.root, np.int64(at), audience.known, begin, end)
         for one in range(at, min(at + LANES, last)):
             root, drops = room.root[one], known & 1
             known >>= 1
@@ -85,8 +82,9 @@ def _noted(at: Any, outbox: Outbox, room: Room) -> Any:
     """Return what `among` would, of visible roots."""
     found = np.int64(0)
     for lane in range(LANES):
-        place = max(np.int64(room.root[at + lane]) - outbox.first, 0)
-        found |= is_noted(place, room.met) << lane
+        place = np.int64(room.root[at + lane]) - outbox.first
+        if 0 <= place < outbox.n:  # behind the last anything stands
+            found |= is_noted(place, room.met) << lane
     return found
 
 

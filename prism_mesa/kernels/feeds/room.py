@@ -20,12 +20,12 @@ class Room(NamedTuple):
     """Arrays with space for some candidates, and for as many authors.
 
     Attributes:
-        author_ends: Shape (`READERS`,): where the authors of each reader of a block end; `begin` and `count` say where
-            their items lie in the outbox. So `inside_ends` and `ends`: where its candidates by those whom it follows
+        author_ends: Shape (`READERS`,): where the authors of each reader of a block end; `begin` and `n_items` say
+            where their items lie in the outbox. So `inside_ends` and `ends`: where its candidates by those whom it follows
             end, and all of them.
-        author: Of a block of readers, one after the other; `begin` and `count` too.
+        author: Of a block of readers, one after the other; `begin` and `n_items` too.
         begin: See `author_ends`.
-        count: See `author_ends`.
+        n_items: See `author_ends`.
         inside_ends: See `author_ends`.
         ends: See `author_ends`.
         root: Roots of all candidates of a block, `NOBODY` where a draw found none.
@@ -47,7 +47,7 @@ class Room(NamedTuple):
     author_ends: Int64
     author: Int32
     begin: Int32
-    count: Int32
+    n_items: Int32
     inside_ends: Int64
     ends: Int64
     root: Int32
@@ -73,7 +73,7 @@ def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
         author_ends=np.zeros(READERS, np.int64),
         author=np.zeros(n, np.int32),
         begin=np.zeros(n, np.int32),
-        count=np.zeros(n, np.int32),
+        n_items=np.zeros(n, np.int32),
         inside_ends=np.zeros(READERS, np.int64),
         ends=np.zeros(READERS, np.int64),
         root=np.zeros(n, np.int32),

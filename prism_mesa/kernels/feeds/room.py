@@ -20,12 +20,11 @@ class Room(NamedTuple):
     """Arrays with space for some candidates, and for as many authors.
 
     Attributes:
-        author_ends: Shape (`READERS`,): where the authors of each reader of a block end; `begin` and `n_items` say
-            where their items lie in the outbox. So `inside_ends` and `ends`: where its candidates by those whom it follows
-            end, and all of them.
-        author: Of a block of readers, one after the other; `begin` and `n_items` too.
-        begin: See `author_ends`.
-        n_items: See `author_ends`.
+        author_ends: Shape (`READERS`,): where the authors of each reader of a block end. So `inside_ends` and `ends`:
+            where its candidates by those whom it follows end, and all of them.
+        author: Of a block of readers, one after the other; where their items begin in the outbox, and how many each has.
+        begin: See `author`.
+        n_items: See `author`.
         inside_ends: See `author_ends`.
         ends: See `author_ends`.
         root: Roots of all candidates of a block, `NOBODY` where a draw found none.

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from test_feed_differential import MODES, Platform
 
 from prism_mesa.kernels.compiling import kernel_in_room
+from prism_mesa.kernels.feeds.fresh import MANY
 from prism_mesa.kernels.lanes import LANES, among, count_greater, last_one, ones
 from prism_mesa.kernels.ordering import DIGITS, FEW, put_in_order
 from prism_mesa.social.params import CandidateParams, FeedParams, XAlgoParams
@@ -99,3 +100,13 @@ def test_a_room_that_is_too_small_is_exchanged_and_leaves_no_trace(mode, monkeyp
     assert not any(words.any() for words in (room.met, room.listed, room.copied, room.better))
     assert crowd.ranked() == feeds
     assert len(in_rooms._free) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_readers_who_know_many_roots_old_ones_too_feeds_are_those_of_the_rules(mode):
+    params = FeedParams(mode=mode, size=40, window=3, x_algo=XAlgoParams(out_of_network=5), attribute="side")
+    drawn = {"n_writers": 9, "follows": 0.7, "reshares": 0.6, "seen": 0.9, "n_texts": 5, "counted": 9, "now": 5}
+    crowd = Platform(seed=3, n_agents=12, n_posts=700, params=params, **drawn)
+    assert crowd.ranked() == crowd.plain()
+    assert sorted(map(len, crowd.read))[6] > MANY
+    assert any(crowd.posts.round[crowd.posts.root] <= 2)

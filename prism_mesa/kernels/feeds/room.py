@@ -22,7 +22,7 @@ class Room(NamedTuple):
     Attributes:
         author_ends: Shape (`READERS`,): where the authors of each reader of a block end. So `inside_ends` and `ends`:
             where its candidates by those whom it follows end, and all of them.
-        author: Of a block of readers, one after the other; where their items begin in the outbox, and how many each has.
+        author: Of a block of readers; where the items of each begin in the outbox, and how many it has.
         begin: See `author`.
         n_items: See `author`.
         inside_ends: See `author_ends`.

@@ -105,8 +105,8 @@ def test_a_room_that_is_too_small_is_exchanged_and_leaves_no_trace(mode, monkeyp
 @pytest.mark.parametrize("mode", MODES)
 def test_of_readers_who_know_many_roots_old_ones_too_feeds_are_those_of_the_rules(mode):
     params = FeedParams(mode=mode, size=40, window=3, x_algo=XAlgoParams(out_of_network=5), attribute="side")
-    drawn = {"n_writers": 9, "follows": 0.7, "reshares": 0.6, "seen": 0.9, "n_texts": 5, "counted": 9, "now": 5}
-    crowd = Platform(seed=3, n_agents=12, n_posts=700, params=params, **drawn)
+    drawn = {"n_writers": 9, "follows": 0.7, "reshares": 0.6, "seen": 0.9, "n_texts": 5, "counted": 9, "now": 3}
+    crowd = Platform(seed=3, n_agents=12, n_posts=1200, params=params, **drawn)
     assert crowd.ranked() == crowd.plain()
     assert sorted(map(len, crowd.read))[6] > MANY
-    assert any(crowd.posts.round[crowd.posts.root] <= 2)
+    assert any(crowd.posts.round[crowd.posts.root[crowd.posts.round > 0]] == 0)  # shown by copies alone

@@ -4,6 +4,7 @@ LLVM writes them with what vectors a processor has, or without any. It does not 
 sixteen, which it writes out first. Arrays that are read here have `LANES` entries more than count.
 """
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from llvmlite import ir
@@ -12,10 +13,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 LANES: Final = 16
+_tools: Any = cgutils
 _I64, _BITS = ir.IntType(64), ir.VectorType(ir.IntType(1), LANES)
 
 
-@intrinsic
+def _written_by(function: Callable[..., Any]) -> Any:
+    """Let kernels call what a function writes for them; calls have all its arguments but the first."""
+    return intrinsic(function)
+
+
+@_written_by
 def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any) -> Any:
     """Return a number whose bit i says whether ``values[at + i]`` is one of ``wanted[first:last]``.
 
@@ -25,8 +32,8 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes, begin, of, start, end = arguments
         here = _lanes(context, builder, signature.args[0], lanes, begin)
-        found = cgutils.alloca_once_value(builder, ir.Constant(_BITS, None))
-        with cgutils.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
+        found = _tools.alloca_once_value(builder, ir.Constant(_BITS, None))
+        with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
             one = _everywhere(builder, _entry(context, builder, signature.args[2], of, i))
             builder.store(builder.or_(builder.load(found), builder.icmp_signed("==", here, one)), found)
         return builder.zext(builder.bitcast(builder.load(found), ir.IntType(LANES)), _I64)
@@ -34,7 +41,7 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
     return types.int64(values, types.int64, wanted, types.int64, types.int64), written
 
 
-@intrinsic
+@_written_by
 def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
     """Write into ``counts[at + i]``, for each lane i, how many of the first `n` keys are above ``keys[at + i]``.
 
@@ -45,8 +52,8 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
         lanes, begin, end, out = arguments
         here = _lanes(context, builder, signature.args[0], lanes, begin)
         zero = ir.Constant(ir.VectorType(_I64, LANES), None)
-        found = cgutils.alloca_once_value(builder, zero)
-        with cgutils.for_range(builder, end, intp=_I64) as loop:
+        found = _tools.alloca_once_value(builder, zero)
+        with _tools.for_range(builder, end, intp=_I64) as loop:
             one = _everywhere(builder, _entry(context, builder, signature.args[0], lanes, loop.index))
             above = builder.zext(builder.icmp_unsigned(">", one, here), zero.type)
             builder.store(builder.add(builder.load(found), above), found)
@@ -57,7 +64,7 @@ def count_greater(typing: Any, keys: Any, at: Any, n: Any, counts: Any) -> Any:
     return types.void(keys, types.int64, types.int64, counts), written
 
 
-@intrinsic
+@_written_by
 def prefetch(typing: Any, values: Any, at: Any) -> Any:
     """Have an entry of an array read, without waiting for it."""
 
@@ -66,19 +73,30 @@ def prefetch(typing: Any, values: Any, at: Any) -> Any:
         address = builder.bitcast(_address(context, builder, signature.args[0], *arguments), byte)
         number = ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
-        fetch = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        fetch = _tools.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
         builder.call(fetch, [address, *(ir.Constant(number, i) for i in (0, 3, 1))])  # to read, near, data
         return context.get_dummy_value()
 
     return types.void(values, types.int64), written
 
 
-@intrinsic
+@_written_by
 def ones(typing: Any, word: Any) -> Any:
     """Return how many bits of a word of 64 are set."""
 
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ctpop(arguments[0])
+
+    return types.int64(types.uint64), written
+
+
+@_written_by
+def last_one(typing: Any, word: Any) -> Any:
+    """Return the number of the highest bit that is set in a word of 64, which is not 0."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        zeros = builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 1))
+        return builder.sub(ir.Constant(_I64, 63), zeros)
 
     return types.int64(types.uint64), written
 
@@ -96,7 +114,7 @@ def _lanes(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
     place = _address(context, builder, kind, array, at)
     entry = place.type.pointee
     found = builder.load(builder.bitcast(place, ir.VectorType(entry, LANES).as_pointer()))
-    found.align = entry.width // 8
+    found.align = entry.width // 8  # and no more
     return found
 
 

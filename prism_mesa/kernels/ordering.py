@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels, step_of_kernels
 from prism_mesa.kernels.lanes import LANES, count_greater
 
 type Int32 = npt.NDArray[np.int32]
@@ -13,7 +13,7 @@ type Int64 = npt.NDArray[np.int64]
 type Keys = npt.NDArray[np.uint64]
 
 FEW: Final = 96
-"""Up to so many, places are counted; more are sorted."""
+"""Up to so many, places are counted, and candidates listed; more are sorted, or noted as bits."""
 DIGIT_BITS: Final = 8
 DIGITS: Final = 1 << DIGIT_BITS
 
@@ -51,7 +51,7 @@ def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
         order[scratch[i]] = i
 
 
-@part_of_kernels
+@step_of_kernels
 def _sort_digits(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64) -> None:
     """Sort by one digit after the other, the last first (Knuth 1998, 5.2.5); those that are all alike are left out."""
     alike, some = ~np.uint64(0), np.uint64(0)

@@ -4,14 +4,14 @@ from typing import Any
 
 import numpy as np
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.outbox import Outbox, writer_of
 from prism_mesa.kernels.feeds.room import Room
 from prism_mesa.kernels.feeds.scoring import DIVERSE, Scoring, lowered, sort_key
 from prism_mesa.kernels.ordering import put_in_order
 
 
-@part_of_kernels
+@step_of_kernels
 def order_diverse(n: Any, outbox: Outbox, scoring: Scoring, room: Room) -> None:
     """Bring the first `n` of `Room.best` into an order in which further posts of one author score less.
 
@@ -49,7 +49,7 @@ def _factor(before: Any, scoring: Scoring) -> Any:
     return scoring.diversity[min(before, len(scoring.diversity) - 1)]
 
 
-@part_of_kernels
+@step_of_kernels
 def _lower_groups(n: Any, scoring: Scoring, room: Room) -> None:
     """Divide scores by 1 + how many better ones are by authors of roots of the same group."""
     for group in range(scoring.n_groups):

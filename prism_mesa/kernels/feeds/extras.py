@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels, step_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.outbox import BITS_33, Outbox, writer_of
@@ -48,7 +48,7 @@ def extra_of(number: Any, reader: Any, outbox: Outbox, scoring: Scoring, audienc
     return local
 
 
-@part_of_kernels
+@step_of_kernels
 def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audience: Audience) -> Any:
     """Return a post of somebody whom somebody follows whom the reader follows: each step is drawn evenly."""
     key = mixed(mixed(scoring.two_hops_key, np.uint64(draw)), np.uint64(reader))
@@ -64,15 +64,6 @@ def _of_two_hops(draw: Any, reader: Any, outbox: Outbox, scoring: Scoring, audie
     n = np.int64(outbox.start[w + 1]) - np.int64(outbox.start[w])
     place = outbox.start[w] + np.int64(unit(mixed(key, np.uint64(2))) * n)
     return np.int64(outbox.item[place] >> BITS_33)
-
-
-@part_of_kernels
-def place_in_outbox(local: Any, author: Any, outbox: Outbox) -> Any:
-    """Return where a visible post stands among the items of its author."""
-    place = np.int64(outbox.start[writer_of(outbox.wrote, outbox.writers, author)])
-    while np.int64(outbox.item[place] >> BITS_33) != local:
-        place += 1
-    return place
 
 
 @part_of_kernels

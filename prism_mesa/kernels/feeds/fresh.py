@@ -3,14 +3,18 @@
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.audience import Audience
 from prism_mesa.kernels.feeds.extras import NOBODY, is_hidden
 from prism_mesa.kernels.feeds.outbox import Outbox, place_of_root
 from prism_mesa.kernels.feeds.room import Room
 from prism_mesa.kernels.feeds.scoring import Scoring
 from prism_mesa.kernels.lanes import LANES, among
+from prism_mesa.kernels.ordering import is_among
+
+type Keys = npt.NDArray[np.uint64]
 
 MANY: Final = 128
 """Known roots, or new candidates, from which on roots are looked up in `Room.met` and not in a list."""
@@ -33,18 +37,17 @@ def find_fresh(
     need not guess.
     """
     begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
-    if end - begin > MANY:
-        note_known(begin, end, outbox, audience, room)
+    is_long, old_end = end - begin > MANY, end
+    if is_long:
+        old_end = note_known(begin, end, outbox, audience, room)
     for at in range(first, last, LANES):
-        if end - begin > MANY:
-            known = _noted(at, outbox, room)
-        else:
-            known = among(room.root, np.int64(at), audience.known, begin, end)
+        known = _noted(at, outbox, room) if is_long else among(room.root, np.int64(at), audience.known, begin, end)
         for one in range(at, min(at + LANES, last)):
             root, drops = room.root[one], known & 1
             known >>= 1
-            if root < outbox.first:  # which its author may have forgotten
-                drops |= root == NOBODY or scoring.author[root] == reader
+            if root < outbox.first:
+                drops |= root == NOBODY or scoring.author[root] == reader  # which its author may have forgotten
+                drops |= is_long and is_among(audience.known, begin, old_end, root)
             if one >= inside_end and len(audience.hidden_start) > 0:
                 author = scoring.author[outbox.first + np.int64(room.tag[one] >> np.uint32(1))]
                 drops |= is_hidden(author, reader, audience)
@@ -53,40 +56,50 @@ def find_fresh(
     return n
 
 
-@part_of_kernels
-def note_known(begin: Any, end: Any, outbox: Outbox, audience: Audience, room: Room) -> None:
-    """Note known roots in `Room.met`."""
-    for k in range(begin, end):
-        place = place_of_root(audience.known[k], outbox.first, outbox.n, outbox.old_roots)
-        if place >= 0:
-            room.met[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
+@step_of_kernels
+def note_known(begin: Any, end: Any, outbox: Outbox, audience: Audience, room: Room) -> Any:
+    """Note those of some known roots that are visible themselves in `Room.met`; return where these, the last, begin."""
+    k = end - 1
+    while k >= begin and audience.known[k] >= outbox.first:
+        note(audience.known[k] - outbox.first, room.met)
+        k -= 1
+    return k + 1
 
 
-@part_of_kernels
+@step_of_kernels
 def forget(begin: Any, end: Any, kept: Any, outbox: Outbox, audience: Audience, room: Room) -> None:
     """Clear what known roots, and the first of `Room.best`, have left in `Room.met`."""
-    for k in range(begin, end):
-        place = place_of_root(audience.known[k], outbox.first, outbox.n, outbox.old_roots)
-        if place >= 0:
-            room.met[place >> 6] = 0
+    k = end - 1
+    while k >= begin and audience.known[k] >= outbox.first:
+        room.met[(audience.known[k] - outbox.first) >> 6] = 0
+        k -= 1
     for k in range(kept):
         room.met[place_of_root(room.root[room.best[k]], outbox.first, outbox.n, outbox.old_roots) >> 6] = 0
 
 
-@part_of_kernels
+@step_of_kernels
 def _noted(at: Any, outbox: Outbox, room: Room) -> Any:
-    """Return what `among` would."""
+    """Return what `among` would, of visible roots."""
     found = np.int64(0)
     for lane in range(LANES):
-        place = place_of_root(room.root[at + lane], outbox.first, outbox.n, outbox.old_roots)
-        if place >= 0:
-            found |= np.int64(_has_met(place, room)) << lane
+        place = np.int64(room.root[at + lane]) - outbox.first
+        if 0 <= place < outbox.n:  # behind the last anything stands
+            found |= is_noted(place, room.met) << lane
     return found
 
 
 @part_of_kernels
-def _has_met(place: Any, room: Room) -> Any:
-    return room.met[place >> 6] >> np.uint64(place & 63) & np.uint64(1)
+def note(place: Any, words: Keys) -> None:
+    """Set the bit of a place."""
+    at = np.uint64(place)
+    words[at >> np.uint64(6)] |= np.uint64(1) << (at & np.uint64(63))
+
+
+@part_of_kernels
+def is_noted(place: Any, words: Keys) -> Any:
+    """Return the bit of a place, 0 or 1."""
+    at = np.uint64(place)
+    return np.int64(words[at >> np.uint64(6)] >> (at & np.uint64(63)) & np.uint64(1))
 
 
 @part_of_kernels
@@ -106,9 +119,8 @@ def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, room: Room
         room.best[kept] = one
         if is_many:
             place = place_of_root(root, outbox.first, outbox.n, outbox.old_roots)
-            is_new = 1 - np.int64(_has_met(place, room))
-            room.met[place >> 6] |= np.uint64(1) << np.uint64(place & 63)
-            kept += is_new
+            kept += 1 - is_noted(place, room.met)
+            note(place, room.met)
             continue
         bit = is_copied << np.uint64(root & 63)
         if some & bit:  # seldom: a copy of it, or one whose root has the same bit, is among them

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
+from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.audience import Audience
-from prism_mesa.kernels.feeds.extras import NOBODY, extra_of, is_hidden, n_extras, place_in_outbox
+from prism_mesa.kernels.feeds.extras import NOBODY, extra_of, is_hidden, n_extras
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, writer_of
 from prism_mesa.kernels.feeds.room import READERS, Room
 from prism_mesa.kernels.feeds.scoring import Scoring
@@ -21,7 +21,7 @@ from prism_mesa.kernels.lanes import LANES, prefetch
 type Int32 = npt.NDArray[np.int32]
 
 
-@part_of_kernels
+@step_of_kernels
 def gather(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room) -> Any:
     """Write the candidates of readers from `first` on into `room`; return how many readers they are.
 
@@ -38,7 +38,7 @@ def gather(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scori
         start, last = room.author_ends[j - 1] if j > 0 else 0, room.author_ends[j]
         needed = more
         for i in range(start, last):
-            needed += room.count[i]
+            needed += room.n_items[i]
         if end + needed > (len(room.fresh) - LANES):
             return np.int64(j)
         end = copy_items(start, last, end, outbox, room)
@@ -62,7 +62,7 @@ def _block(readers: Int32, first: Any, audience: Audience, scoring: Scoring, roo
     return n
 
 
-@part_of_kernels
+@step_of_kernels
 def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox: Outbox, room: Room) -> None:
     """Write whom `n` readers from `first` on follow and see, if they have anything to show."""
     k, has_hidden = np.int64(0), len(audience.hidden_start) > 0
@@ -81,37 +81,37 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
         room.author_ends[j] = k
 
 
-@part_of_kernels
+@step_of_kernels
 def find_items(n: Any, outbox: Outbox, room: Room) -> None:
     """Write where the items of the first `n` authors lie."""
     for i in range(n):
         writer = writer_of(outbox.wrote, outbox.writers, room.author[i])
-        room.count[i] = writer
+        room.n_items[i] = writer
         prefetch(outbox.start, writer)
     for i in range(n):
-        writer = room.count[i]
+        writer = room.n_items[i]
         room.begin[i] = outbox.start[writer]
-        room.count[i] = outbox.start[writer + 1] - outbox.start[writer]
+        room.n_items[i] = outbox.start[writer + 1] - outbox.start[writer]
         prefetch(outbox.item, np.int64(room.begin[i]))
 
 
-@part_of_kernels
+@step_of_kernels
 def keep_newest(first: Any, last: Any, most: Any, outbox: Outbox, room: Room) -> None:
     """Let some authors have only their items that are among the `most` newest of all of them."""
     low, high = np.int64(0), np.int64(outbox.n)  # all of at least `high` are kept, and of none below `low`
     while low < high:
         middle, newer = (low + high) >> 1, np.int64(0)
         for i in range(first, last):
-            for place in range(room.begin[i], room.begin[i] + room.count[i]):
+            for place in range(room.begin[i], room.begin[i] + room.n_items[i]):
                 newer += np.int64(outbox.item[place] >> BITS_33) >= middle
         if newer <= most:
             high = middle
         else:
             low = middle + 1
     for i in range(first, last):
-        while room.count[i] > 0 and np.int64(outbox.item[room.begin[i]] >> BITS_33) < high:
+        while room.n_items[i] > 0 and np.int64(outbox.item[room.begin[i]] >> BITS_33) < high:
             room.begin[i] += 1
-            room.count[i] -= 1
+            room.n_items[i] -= 1
 
 
 @part_of_kernels
@@ -121,9 +121,10 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, room: Room) -> A
     Most have one or two, which are written without asking how many there are.
     """
     for i in range(first, last):
-        begin, n = np.int64(room.begin[i]), np.int64(room.count[i])
+        begin, n = np.int64(room.begin[i]), np.int64(room.n_items[i])
         for k in range(2):
-            item = outbox.item[min(begin + k, outbox.n)]
+            place: Any = min(begin + k, outbox.n)
+            item = outbox.item[place]
             room.root[end + k] = item & LOWER
             room.tag[end + k] = item >> BITS_32
         for k in range(2, n):
@@ -134,16 +135,14 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, room: Room) -> A
     return end
 
 
-@part_of_kernels
+@step_of_kernels
 def _add_extras(reader: Any, end: Any, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room) -> Any:
     """Write a reader's candidates by those whom it does not follow from `end` on; return their end."""
     for number in range(n_extras(scoring)):
         local = extra_of(number, reader, outbox, scoring, audience)
         room.root[end], room.tag[end] = NOBODY, 0
         if local != NOBODY:
-            item = outbox.item[place_in_outbox(local, scoring.author[outbox.first + local], outbox)]
-            room.root[end] = item & LOWER
-            room.tag[end] = item >> BITS_32
+            room.root[end], room.tag[end] = outbox.root[local], local << 1 | 1  # as if others had its root too
         end += 1
     return end
 

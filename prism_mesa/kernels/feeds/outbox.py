@@ -31,6 +31,7 @@ class Outbox(NamedTuple):
         item: Each a number: ``local number << 33 | whether several visible posts have its root << 32 | root's id``;
             and one more, which counts for nothing.
         old_roots: Roots of visible posts that are older than all these, ascending; one may stand there more than once.
+        root: Of each visible post.
     """
 
     first: int
@@ -40,6 +41,7 @@ class Outbox(NamedTuple):
     start: Int32
     item: Keys
     old_roots: Int32
+    root: Int32
 
 
 @kernel

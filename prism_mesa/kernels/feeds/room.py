@@ -20,12 +20,11 @@ class Room(NamedTuple):
     """Arrays with space for some candidates, and for as many authors.
 
     Attributes:
-        author_ends: Shape (`READERS`,): where the authors of each reader of a block end; `begin` and `count` say where
-            their items lie in the outbox. So `inside_ends` and `ends`: where its candidates by those whom it follows
-            end, and all of them.
-        author: Of a block of readers, one after the other; `begin` and `count` too.
-        begin: See `author_ends`.
-        count: See `author_ends`.
+        author_ends: Shape (`READERS`,): where the authors of each reader of a block end. So `inside_ends` and `ends`:
+            where its candidates by those whom it follows end, and all of them.
+        author: Of a block of readers; where the items of each begin in the outbox, and how many it has.
+        begin: See `author`.
+        n_items: See `author`.
         inside_ends: See `author_ends`.
         ends: See `author_ends`.
         root: Roots of all candidates of a block, `NOBODY` where a draw found none.
@@ -38,6 +37,8 @@ class Room(NamedTuple):
         scratch: For whoever sorts; `counts` too.
         counts: See `scratch`.
         met: A bit for each root by `place_of_root`; all 0 between readers.
+        listed: A bit for each visible post, as `met`; `copied` too.
+        copied: See `listed`.
         better: By an author's place in the outbox, how many of its posts are kept; all 0 between readers.
         of_group: By a group, how many posts of its members are kept.
     """
@@ -45,7 +46,7 @@ class Room(NamedTuple):
     author_ends: Int64
     author: Int32
     begin: Int32
-    count: Int32
+    n_items: Int32
     inside_ends: Int64
     ends: Int64
     root: Int32
@@ -58,6 +59,8 @@ class Room(NamedTuple):
     scratch: Int64
     counts: Int64
     met: Keys
+    listed: Keys
+    copied: Keys
     better: Int32
     of_group: Int32
 
@@ -69,7 +72,7 @@ def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
         author_ends=np.zeros(READERS, np.int64),
         author=np.zeros(n, np.int32),
         begin=np.zeros(n, np.int32),
-        count=np.zeros(n, np.int32),
+        n_items=np.zeros(n, np.int32),
         inside_ends=np.zeros(READERS, np.int64),
         ends=np.zeros(READERS, np.int64),
         root=np.zeros(n, np.int32),
@@ -82,6 +85,8 @@ def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
         scratch=np.zeros(n, np.int64),
         counts=np.zeros(DIGITS, np.int64),
         met=np.zeros(roots // 64 + 1, np.uint64),
+        listed=np.zeros(roots // 64 + 1, np.uint64),
+        copied=np.zeros(roots // 64 + 1, np.uint64),
         better=np.zeros(writers, np.int32),
         of_group=np.zeros(groups, np.int32),
     )

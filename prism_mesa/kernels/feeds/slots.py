@@ -23,7 +23,6 @@ def place_in_slots(
     found: Int32,
     query: Int16,
     every: int,
-    root: Int32,
     audience: Audience,
     outbox: Outbox,
     scoring: Scoring,
@@ -41,7 +40,6 @@ def place_in_slots(
         found: Shape (topics, posts): local numbers of roots for who searches for a topic, or `NOBODY`.
         query: The topic that each agent searches for; below 0: none.
         every: Which places are slots, counted from 1.
-        root: Of all posts.
         audience: What is known of readers.
         outbox: The visible posts.
         scoring: Who wrote them.
@@ -62,7 +60,7 @@ def place_in_slots(
                     post = _in_slot(slot, reader, trending, found, query, outbox)
                     slot += 1
                     if post != NOBODY and not (
-                        _is_new(post, reader, audience, scoring) and not _stands(post, feed[reader, :n], root)
+                        _is_new(post, reader, audience, scoring) and not _stands(post, feed[reader, :n], outbox)
                     ):
                         post = np.int64(NOBODY)
                 if post != NOBODY:
@@ -71,7 +69,7 @@ def place_in_slots(
             while post == NOBODY and at < n_before:
                 post = np.int64(before[at])
                 for i in range(n_placed):
-                    if placed[i] == root[post]:
+                    if placed[i] == outbox.root[post - outbox.first]:
                         post = np.int64(NOBODY)
                         break
                 at += 1
@@ -105,9 +103,9 @@ def _is_new(post: Any, reader: Any, audience: Audience, scoring: Scoring) -> Any
 
 
 @part_of_kernels
-def _stands(post: Any, feed: Int32, root: Int32) -> Any:
+def _stands(post: Any, feed: Int32, outbox: Outbox) -> Any:
     """Return whether a post of a root is in a feed."""
     stands = False
     for i in range(len(feed)):
-        stands |= root[feed[i]] == post
+        stands |= outbox.root[feed[i] - outbox.first] == post
     return stands

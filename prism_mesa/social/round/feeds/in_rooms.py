@@ -69,7 +69,7 @@ class Offer(NamedTuple):
         def rank_more(room: Room) -> bool:
             nonlocal ranked, given_at
             ranked, given_at = rank(readers, ranked, given_at, *self, room, feed, n_feed)
-            return ranked == len(readers)
+            return bool(ranked == len(readers))
 
         self._in_room(rank_more)
 

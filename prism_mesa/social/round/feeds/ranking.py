@@ -103,7 +103,7 @@ def rank_feeds(
                 given = scoring._replace(given=own(*offer.listed(part)))
                 offer._replace(scoring=given).rank(part, *feeds)
         if params.slots.trending or params.slots.search:
-            place_in_slots(block, *beside.most(params.slots), params.slots.every, posts.root, *offer, *feeds)
+            place_in_slots(block, *beside.most(params.slots), params.slots.every, *offer, *feeds)
 
     in_threads(rank_block, range(0, len(readers), size), threads)
 
@@ -126,7 +126,7 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outb
     root = posts.root[first:]
     if n:
         fill_outbox(posts.author[first:], root, start, wrote, writers, item)
-    return Outbox(first, n, wrote, writers, start, item, np.sort(root[root < first]))
+    return Outbox(first, n, wrote, writers, start, item, np.sort(root[root < first]), root)
 
 
 def scoring_of(

@@ -1,0 +1,112 @@
+"""Steps of ranking against plain Python, and rooms that are too small at first."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_feed_differential import MODES, Platform
+
+from prism_mesa.kernels.compiling import lean_kernel
+from prism_mesa.kernels.feeds.fresh import MANY
+from prism_mesa.kernels.lanes import LANES, among, count_greater, last_one, ones
+from prism_mesa.kernels.ordering import DIGITS, FEW, put_in_order
+from prism_mesa.social.params import CandidateParams, FeedParams, XAlgoParams
+from prism_mesa.social.round.feeds import in_rooms
+
+
+@lean_kernel
+def which_are_among(values, at, wanted, first, last):
+    return among(values, np.int64(at), wanted, np.int64(first), np.int64(last))
+
+
+@lean_kernel
+def count_above(keys, at, n, counts):
+    count_greater(keys, np.int64(at), np.int64(n), counts)
+
+
+@lean_kernel
+def bits_of(word):
+    return ones(np.uint64(word)), last_one(np.uint64(word))
+
+
+@lean_kernel
+def ordered(keys, n, order, scratch, counts):
+    put_in_order(keys, np.int64(n), order, scratch, counts)
+
+
+numbers = st.integers(-(2**31), 2**31 - 1) | st.integers(-3, 3)
+words = st.integers(0, 2**64 - 1) | st.integers(0, 5) | st.integers(2**63 - 2, 2**63 + 2)
+
+
+@given(st.lists(numbers, max_size=40), st.integers(0, 9), st.lists(numbers, max_size=9), st.data())
+def test_of_sixteen_neighbours_those_are_found_that_are_among_others(values, at, wanted, data):
+    values = np.array([*values, *[0] * (at + LANES)], np.int32)
+    first = data.draw(st.integers(0, len(wanted)))
+    last = data.draw(st.integers(first, len(wanted)))
+    found = which_are_among(values, at, np.array(wanted, np.int32), first, last)
+    assert found == sum(1 << i for i in range(LANES) if values[at + i] in wanted[first:last])
+
+
+@given(st.lists(words, min_size=1, max_size=40), st.data())
+def test_of_sixteen_neighbours_it_is_counted_how_many_keys_are_above_each(keys, data):
+    n, at = len(keys), data.draw(st.integers(0, len(keys) - 1))
+    counts = np.full(n + LANES, -7, np.int64)
+    count_above(np.array([*keys, *[0] * LANES], np.uint64), at, n, counts)
+    assert counts[at : at + LANES][: n - at].tolist() == [sum(a > b for a in keys) for b in keys[at : at + LANES]]
+    assert (np.delete(counts, range(at, at + LANES)) == -7).all()
+
+
+@given(words.filter(bool))
+def test_bits_of_a_word_are_counted_and_the_last_is_found(word):
+    assert bits_of(np.uint64(word)) == (word.bit_count(), word.bit_length() - 1)
+
+
+@settings(deadline=None)
+@given(st.integers(0, 2 * FEW), words, st.integers(0, 2**32))
+def test_keys_come_into_order_each_once(n, alike, seed):
+    draw = np.random.default_rng(seed)
+    keys = (draw.integers(0, 2**63, n).astype(np.uint64) & np.uint64(alike)).tolist()  # so some are equal
+    order, scratch = np.zeros(n + LANES, np.int64), np.zeros(n + LANES, np.int64)
+    ordered(np.array([*keys, *[0] * LANES], np.uint64), n, order, scratch, np.zeros(DIGITS, np.int64))
+    kept = [keys[i] for i in order[:n] if i >= 0]
+    assert kept == sorted(set(keys), reverse=True)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_room_that_is_too_small_is_exchanged_and_leaves_no_trace(mode, monkeypatch):
+    also, x_algo = CandidateParams(out_of_network=5, two_hops=3, trending=4), XAlgoParams(out_of_network=20)
+    params = FeedParams(mode=mode, size=80, window=3, candidates=also, x_algo=x_algo, attribute="side")
+    crowd = Platform(
+        seed=5,
+        n_agents=50,
+        n_posts=300,
+        n_writers=40,
+        follows=0.6,
+        reshares=0.4,
+        seen=0.9,
+        n_texts=12,
+        counted=50,
+        now=3,
+        params=params,
+    )
+    feeds = crowd.plain()
+    monkeypatch.setattr(in_rooms, "_free", deque())
+    monkeypatch.setattr(in_rooms, "_CANDIDATES", 1)
+    assert crowd.ranked() == feeds
+    (room,) = in_rooms._free
+    assert len(room.fresh) < 1000
+    assert not any(words.any() for words in (room.met, room.listed, room.copied, room.better))
+    assert crowd.ranked() == feeds
+    assert len(in_rooms._free) == 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_of_readers_who_know_many_roots_old_ones_too_feeds_are_those_of_the_rules(mode):
+    params = FeedParams(mode=mode, size=40, window=3, x_algo=XAlgoParams(out_of_network=5), attribute="side")
+    drawn = {"n_writers": 9, "follows": 0.7, "reshares": 0.6, "seen": 0.9, "n_texts": 5, "counted": 9, "now": 3}
+    crowd = Platform(seed=3, n_agents=12, n_posts=1200, params=params, **drawn)
+    assert crowd.ranked() == crowd.plain()
+    assert sorted(map(len, crowd.read))[6] > MANY
+    assert any(crowd.posts.round[crowd.posts.root[crowd.posts.round > 0]] == 0)  # shown by copies alone

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from prism_mesa.domain import ACTIONS as ACTION_NAMES
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.kernels.fields import FIELD_NAMES
+from prism_mesa.kernels.walking.fields import FIELD_NAMES
 from prism_mesa.social.behavior import FEED_READY, FIRED, ROUND_ENDS, TRIGGER_RULES, build_chart, viral_chart
 from prism_mesa.statechart import NEEDS_ORACLE, TIMEOUT, AgentState, F, Statechart, Transition
 

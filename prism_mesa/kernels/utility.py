@@ -9,7 +9,7 @@ from prism_mesa.kernels.compiling import kernel, lean_kernel, part_of_kernels
 from prism_mesa.kernels.draws import mixed
 from prism_mesa.kernels.matching import relevance_at
 from prism_mesa.kernels.ordering import is_among
-from prism_mesa.kernels.walk_arrays import RESHARE, PostTable
+from prism_mesa.kernels.walking.arrays import RESHARE, PostTable
 
 type Int32 = npt.NDArray[np.int32]
 type Int64 = npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ import pytest
 from test_rule import LIKE, REPLY, RESHARE, REST, C, S, some_choices
 from worlds import small
 
-from prism_mesa.kernels.choosing import chosen, draw_of_choice, engage_probability
+from prism_mesa.kernels.walking.choosing import chosen, draw_of_choice, engage_probability
 from prism_mesa.reasoner import RuleParams, RuleReasoner
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.statechart import STATES, AgentState, Statechart, Transition

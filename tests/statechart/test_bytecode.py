@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from random_charts import CATEGORIES, expressions
 
 from prism_mesa.kernels.compiling import kernel
-from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.kernels.programs import FAULT, run_program
+from prism_mesa.kernels.walking.fields import FIELD_NAMES
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.statechart import AgentState, F
 from prism_mesa.statechart.bytecode import Field, Programmer

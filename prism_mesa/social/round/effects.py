@@ -1,4 +1,4 @@
-"""Carrying out a transition: what changes in the population when one agent moves. `kernels.walk` does so for all.
+"""Carrying out a transition: what changes in the population when one agent moves. `kernels.walking` does so for all.
 
 What happens to other agents and to posts is only noted down (`Events`), for the round's commit.
 """

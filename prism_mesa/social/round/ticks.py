@@ -1,8 +1,8 @@
 """The ticks of a round over columns, and firing one trigger on many agents; `SocialAgent.step` does so for its row.
 
-Agents walk (`kernels.walk`) until a choice is open, or until something only the chart itself knows: a guard in Python,
-an action. These are settled here, and the walk goes on from the tick at which they stopped. Who waits for an LLM's
-answer stands still; when it comes, the agent goes on from the tick of its question.
+Agents walk (`kernels.walking.walk`) until a choice is open that the rule does not answer, or until something only the
+chart itself knows: a guard in Python, an action. These are settled here, and the walk goes on from the tick at which
+they stopped. Who waits for an LLM's answer stands still; when it comes, the agent goes on from its question's tick.
 """
 
 from collections.abc import Sequence, Set
@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.walk_arrays import FIRE, FIRST_SET, NOTHING
+from prism_mesa.kernels.walking.arrays import FIRE, FIRST_SET, NOTHING
 from prism_mesa.social.behavior import FEED_READY, IDLE, SEES_POST
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.actions import undone_if_raised

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.utility import PREVIEW, Tastes, TasteTables, fill_previews
-from prism_mesa.kernels.walk import fire_on_all, walk
-from prism_mesa.kernels.walk_arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants
-from prism_mesa.kernels.walk_world import Ahead, Starts, World
+from prism_mesa.kernels.walking.arrays import ITS_OWN, NOTHING, HistoryRing, People, PostTable, RoundConstants
+from prism_mesa.kernels.walking.walk import fire_on_all, walk
+from prism_mesa.kernels.walking.world import Ahead, Starts, World
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import answers_at_once
@@ -32,7 +32,7 @@ _PARTS: Final = 4
 
 @dataclass(frozen=True)
 class Walkers:
-    """Agents about to walk (see `kernels.walk_world.Starts`)."""
+    """Agents about to walk (see `kernels.walking.world.Starts`)."""
 
     rows: Int32
     at: Int32
@@ -91,7 +91,7 @@ def _column(values: npt.NDArray[np.generic] | int, n: int) -> Int32:
 
 @dataclass(frozen=True)
 class Stopped:
-    """Agents that have stopped, ascending by row, and what stopped them (an outcome of `kernels.walk_arrays`)."""
+    """Agents that have stopped, ascending by row, and what stopped them (an outcome of `kernels.walking.arrays`)."""
 
     rows: Int32
     ticks: Int32

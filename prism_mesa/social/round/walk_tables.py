@@ -7,10 +7,10 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS
-from prism_mesa.kernels.choosing import COMPOSES, PASSIVE, Options
-from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.kernels.programs import Programs
-from prism_mesa.kernels.walk_arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
+from prism_mesa.kernels.walking.arrays import FIRST_SET, GUARDED, NOTHING, UNDECIDED, ChartTables
+from prism_mesa.kernels.walking.choosing import COMPOSES, PASSIVE, Options
+from prism_mesa.kernels.walking.fields import FIELD_NAMES
 from prism_mesa.social.behavior import COMPOSING, ENGAGES_BY, IDLE, RELEASES_POST, SEES_POST, TRIGGER_RULES
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.state.attributes import NO_ATTRIBUTES, Attributes

@@ -10,16 +10,16 @@ import numpy.typing as npt
 
 from prism_mesa.domain import ACTIONS, ActionName
 from prism_mesa.errors import counted
-from prism_mesa.kernels import walk_arrays
 from prism_mesa.kernels.packing import packed_rows, range_of_rows, ranges_of_entries, unpack_rows
+from prism_mesa.kernels.walking import arrays
 from prism_mesa.snapshot import Plain, Restorable, require, require_within, restored, restored_like
 from prism_mesa.social.state.ids import Ids, Names
 from prism_mesa.statechart import STATES, AgentState
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-NO_POST: Final = walk_arrays.NO_POST
-NO_ACTION: Final = walk_arrays.NO_ACTION
+NO_POST: Final = arrays.NO_POST
+NO_ACTION: Final = arrays.NO_ACTION
 
 WHO_THEY_ARE: Final = (
     "interests traits engagement_threshold timeout_threshold activity post_rate propensities attributes".split()

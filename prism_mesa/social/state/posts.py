@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS, Post
 from prism_mesa.errors import DataError
-from prism_mesa.kernels import walk_arrays
 from prism_mesa.kernels.commit.posts import add, shown_texts
-from prism_mesa.kernels.walk_arrays import PostTable
+from prism_mesa.kernels.walking import arrays
+from prism_mesa.kernels.walking.arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
@@ -20,9 +20,9 @@ from prism_mesa.social.world.corpus import Corpus
 
 type Ids = npt.NDArray[np.integer[Any]]
 
-POST: Final = walk_arrays.POST
-REPLY: Final = walk_arrays.REPLY
-RESHARE: Final = walk_arrays.RESHARE
+POST: Final = arrays.POST
+REPLY: Final = arrays.REPLY
+RESHARE: Final = arrays.RESHARE
 NO_PARENT: Final = -1
 WORDS_CAP: Final = 280
 """Characters of a reply, a comment, or a post that an LLM writes; longer ones are cut."""

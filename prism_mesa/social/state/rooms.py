@@ -6,8 +6,8 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.programs import Programs
-from prism_mesa.kernels.walk_steps import ENGAGEMENTS, IMPRESSIONS, MOVES, STOPPED
-from prism_mesa.kernels.walk_world import WalkOutput
+from prism_mesa.kernels.walking.steps import ENGAGEMENTS, IMPRESSIONS, MOVES, STOPPED
+from prism_mesa.kernels.walking.world import WalkOutput
 from prism_mesa.statechart import STATES
 
 type Int32 = npt.NDArray[np.int32]

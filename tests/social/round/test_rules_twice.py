@@ -3,9 +3,9 @@
 import numpy as np
 from worlds import ran, small
 
-from prism_mesa.kernels.fields import FIELD_NAMES
 from prism_mesa.kernels.matching import match_of, relevance_at
-from prism_mesa.kernels.walk_arrays import NO_ACTION, NO_POST
+from prism_mesa.kernels.walking.arrays import NO_ACTION, NO_POST
+from prism_mesa.kernels.walking.fields import FIELD_NAMES
 from prism_mesa.social.fields import FIELD_VALUES
 from prism_mesa.social.round.columns import FIELDS
 from prism_mesa.social.state import population

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.choosing import Options, Rule
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.utility import Tastes, TasteTables
-from prism_mesa.kernels.walk_arrays import ChartTables, HistoryRing, People, PostTable, RoundConstants
+from prism_mesa.kernels.walking.arrays import ChartTables, HistoryRing, People, PostTable, RoundConstants
+from prism_mesa.kernels.walking.choosing import Options, Rule
 
 type Int32 = npt.NDArray[np.int32]
 type UInt8 = npt.NDArray[np.uint8]

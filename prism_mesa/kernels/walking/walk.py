@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
-from prism_mesa.kernels.walk_arrays import (
+from prism_mesa.kernels.walking.arrays import (
     FIRE,
     FIRST_SET,
     ITS_OWN,
@@ -20,19 +20,9 @@ from prism_mesa.kernels.walk_arrays import (
     NOTHING,
     UNDECIDED,
 )
-from prism_mesa.kernels.walk_steps import (
-    STOPPED,
-    answer,
-    at_hand_of,
-    fetch_posts,
-    leads_to,
-    load_agent,
-    load_moment,
-    meets,
-    scroll_past,
-    transition,
-)
-from prism_mesa.kernels.walk_world import Starts, WalkOutput, World
+from prism_mesa.kernels.walking.reading import at_hand_of, fetch_posts, load_agent, load_moment
+from prism_mesa.kernels.walking.steps import STOPPED, answer, leads_to, meets, scroll_past, transition
+from prism_mesa.kernels.walking.world import Starts, WalkOutput, World
 
 type UInt8 = npt.NDArray[np.uint8]
 

@@ -1,35 +1,16 @@
-"""The steps of a walk: what an agent reads, what meets it, where that leads, and what comes of it."""
+"""The steps of a walk: what meets an agent, where that leads, and what comes of it."""
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.choosing import chosen, draw_of_choice, engage_probability
 from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
-from prism_mesa.kernels.fields import (
-    ACTION,
-    ACTIVITY,
-    HIGH,
-    LOW,
-    N_FIELDS,
-    POST_RATE,
-    RELEVANCE,
-    SCRIPTED,
-    STATE,
-    THRESHOLD,
-    TIMEOUT,
-    TRAITS,
-    UNREAD,
-    UTILITY,
-    WAITED,
-    load_post,
-)
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.programs import FAULT, run_program
-from prism_mesa.kernels.utility import utility_ahead, utility_at
-from prism_mesa.kernels.walk_arrays import (
+from prism_mesa.kernels.utility import utility_ahead
+from prism_mesa.kernels.walking.arrays import (
     FIRST_SET,
     GUARDED,
     ITS_OWN,
@@ -38,92 +19,20 @@ from prism_mesa.kernels.walk_arrays import (
     NOTHING,
     UNDECIDED,
 )
-from prism_mesa.kernels.walk_world import Starts, WalkOutput, World
+from prism_mesa.kernels.walking.choosing import chosen, draw_of_choice, engage_probability
+from prism_mesa.kernels.walking.fields import (
+    HIGH,
+    LOW,
+    UNREAD,
+    UTILITY,
+)
+from prism_mesa.kernels.walking.reading import at_hand_of, load, next_unread
+from prism_mesa.kernels.walking.world import WalkOutput, World
 
 type Floats = npt.NDArray[np.float64]
 
 STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES = range(4)
 """Places in `WalkOutput.size`."""
-
-N_TRAITS: Final = 5
-
-
-@part_of_kernels
-def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> Any:
-    """Read of the posts that a group of agents will read, so that they are under way before the first is needed.
-
-    Returned is a number of no use, which keeps it from being left out.
-    """
-    people, text_id, touched = world.people, world.posts.text_id, np.int64(0)
-    for j in range(first, last):
-        row = np.int64(np.uint32(starts.rows[j]))
-        ahead = people.n_read[row] + (until - starts.at[j] + 1) // 2
-        for place in range(people.n_read[row], min(people.n_feed[row], ahead)):
-            touched += text_id[np.uint32(people.feed[row, place])]
-    return touched
-
-
-@part_of_kernels
-def load_agent(row: Any, register: Floats, world: World) -> None:
-    """Put what guards read of an agent, and what a walk does not change, into the registers."""
-    people, used = world.people, world.programs.used
-    threshold = people.engagement_threshold[row]
-    register[THRESHOLD] = threshold
-    register[LOW] = threshold - world.setting.half_band
-    register[HIGH] = threshold + world.setting.half_band
-    if used[SCRIPTED]:
-        register[SCRIPTED] = people.scripted[row]
-    if used[TIMEOUT]:
-        register[TIMEOUT] = people.timeout_threshold[row]
-    if used[ACTIVITY]:
-        register[ACTIVITY] = people.activity[row]
-    if used[POST_RATE]:
-        register[POST_RATE] = people.post_rate[row]
-    for trait in range(N_TRAITS):
-        if used[TRAITS + trait]:
-            register[TRAITS + trait] = people.traits[row, trait]
-    for place in range(people.attributes.shape[1]):
-        register[N_FIELDS + place] = people.attributes[row, place]
-
-
-@part_of_kernels
-def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: World) -> None:
-    """Put what a walk changes of an agent into the registers."""
-    people = world.people
-    register[WAITED] = waited
-    register[UNREAD] = np.int64(people.n_feed[row]) - np.int64(people.n_read[row])
-    register[STATE] = state
-    register[ACTION] = people.pending_action[row]
-
-
-@part_of_kernels
-def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> None:
-    """Put what guards read of a post into the registers; `current` is that whose match with the agent is known."""
-    people, setting = world.people, world.setting
-    of_posts = N_FIELDS + people.attributes.shape[1]  # registers of attributes of posts follow those of agents
-    load_post(
-        register,
-        world.programs.used,
-        row,
-        post,
-        current,
-        people.current_match,
-        people.interests,
-        world.posts,
-        setting.unit_length,
-        of_posts,
-    )
-    register[UTILITY] = register[RELEVANCE]
-    if world.tastes.sensitivity != 0.0:  # utility is more than relevance
-        register[UTILITY] = utility_at(row, post, register[RELEVANCE], world.tastes, world.taste_tables, world.posts)
-
-
-@part_of_kernels
-def next_unread(row: Any, world: World) -> Any:
-    """Return the next unread post of an agent's feed, or `NO_POST`."""
-    people = world.people
-    place = people.n_read[row]
-    return np.int64(np.uint32(people.feed[row, place])) if place < people.n_feed[row] else np.int64(NO_POST)
 
 
 @part_of_kernels
@@ -212,15 +121,6 @@ def leads_to(
         out.gave_value[program] = 1
         key |= np.int64(value) << np.int64(arm - first)
     return np.int64(chart.outcome[np.uint32(chart.outcome_start[cell] + key)]), loaded
-
-
-@part_of_kernels
-def at_hand_of(row: Any, trigger: Any, post: Any, world: World) -> Any:
-    """Return the post that a trigger is about: the next unread one where it is read, else the one at hand."""
-    if trigger == world.chart.sees_trigger:
-        ahead = next_unread(row, world)
-        return post if ahead == NO_POST else ahead
-    return post
 
 
 @part_of_kernels

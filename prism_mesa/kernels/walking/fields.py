@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import part_of_kernels
 from prism_mesa.kernels.matching import match_of, relevance_at
-from prism_mesa.kernels.walk_arrays import PostTable
+from prism_mesa.kernels.walking.arrays import PostTable
 
 type UInt8 = npt.NDArray[np.uint8]
 type Floats = npt.NDArray[np.float64]

@@ -173,8 +173,12 @@ def _count_answers(platform: Platform, n_options: int, n_answered: int) -> None:
 
 
 def answers_in_walks(platform: Platform) -> bool:
-    """Return whether open choices are answered while agents walk: by the rule, as it is."""
-    return type(platform.reasoner.batch_reasoner) is RuleReasoner and answers_at_once(platform)
+    """Return whether open choices are answered while agents walk: by the rule, as it is.
+
+    A guard in Python may look at other agents: of these nobody has gone on yet whose choice is open in the same tick.
+    """
+    is_rule = type(platform.reasoner.batch_reasoner) is RuleReasoner
+    return is_rule and platform.tables.is_whole and answers_at_once(platform)
 
 
 def world_of(platform: Platform) -> World:

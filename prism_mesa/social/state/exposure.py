@@ -14,10 +14,6 @@ from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-PADDING: Final = 16
-"""Entries behind the lists that may be read, whatever they hold."""
-
-
 _NOTHING: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
@@ -89,9 +85,9 @@ class Exposure(Restorable):
             begin, end = int(self.start[first]), int(self.start[last])
             parts.append(Part(first, last, begin, end, to))
             first, to = last, to + end - begin + own
-        if to + PADDING > len(self._spare):
+        if to > len(self._spare):
             self._spare = _NOTHING.roots  # first: else there are three for a while
-            self._spare = np.empty(to + to // 4 + PADDING, np.int32)
+            self._spare = np.empty(to + to // 4, np.int32)
         return parts
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:

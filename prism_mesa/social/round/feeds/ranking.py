@@ -5,13 +5,15 @@ one. A score counts as float32, ties go to the newer post, so the result depends
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.feeds.audience import Audience
-from prism_mesa.kernels.feeds.outbox import Outbox, fill_outbox
+from prism_mesa.kernels.feeds.outbox import Outbox, count_copies, fill_outbox, note_writers, number_writers
 from prism_mesa.kernels.feeds.scoring import (
     BRIDGING,
     CHRONOLOGICAL,
@@ -26,7 +28,7 @@ from prism_mesa.kernels.feeds.slots import place_in_slots
 from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.round.feeds.discovery import Discovered, discovered
 from prism_mesa.social.round.feeds.in_rooms import Offer
-from prism_mesa.social.state.chunks import in_threads
+from prism_mesa.social.state.chunks import in_threads, side_by_side
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.groups import NO_GROUPS, Groups
 from prism_mesa.social.state.network import FollowNetwork
@@ -85,7 +87,7 @@ def rank_feeds(
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
-    outbox = outbox_of(posts, params, len(population), now)
+    outbox = outbox_of(posts, params, len(population), now, threads)
     if not outbox.n or not len(agents):
         return
     readers = np.ascontiguousarray(agents, np.int32)
@@ -117,16 +119,26 @@ def _cut(readers: Int32, offer: Offer) -> Iterator[Int32]:
         yield from _cut(half, offer)
 
 
-def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
-    """Return the posts that can be shown in a round, by author."""
+def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
+    """Return the posts that can be shown in a round, by author; threads share the authors."""
     first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
-    wrote, writers = np.zeros(words, np.uint64), np.zeros(words, np.int32)
-    n = len(posts) - first
-    start, item = np.zeros(n_agents + 2, np.int32), np.zeros(n + 1, np.uint64)
-    root = posts.root[first:]
-    if n:
-        fill_outbox(posts.author[first:], root, start, wrote, writers, item)
-    return Outbox(first, n, wrote, writers, start, item, np.sort(root[root < first]), root)
+    author, root = posts.author[first:], posts.root[first:]
+    n, places = len(root), (np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32))
+    outbox = Outbox(first, n, *places, np.zeros(n + 1, np.uint64), np.sort(root[root < first]), root)
+    if not n:
+        return outbox
+    least, parts = int(root.min()), threads if n_agents > BLOCK else 1
+    copies = np.zeros(int(root.max()) - least + 1, np.uint8)
+    cuts = [words * part // parts * 64 for part in range(parts + 1)]
+    ranges = list(pairwise(cuts))
+    noted = [partial(note_writers, author, *own, outbox.wrote) for own in ranges]
+    _, *counts = side_by_side([partial(count_copies, root, least, copies), *noted], parts)
+    number_writers(outbox.wrote, outbox.writers)
+    of_all = author, root, least, copies
+    before = accumulate(counts[:-1], initial=0)
+    filled = [partial(fill_outbox, *of_all, *own, n, outbox) for own, n in zip(ranges, before, strict=True)]
+    side_by_side(filled, parts)
+    return outbox
 
 
 def scoring_of(
@@ -141,11 +153,10 @@ def scoring_of(
 ) -> Scoring:
     """Return what the visible posts are ranked by in a round."""
     also, own, is_x = params.candidates, params.weights or params.x_algo, params.weights is not None
-    visible = np.arange(outbox.first, len(posts))
     groups = groups or NO_GROUPS
-    good, bad = predicted(visible, posts, own) if is_x else (_NONE, 0.0)
+    good, bad = predicted(outbox.root, posts, own) if is_x else (_NONE, 0.0)
     if params.mode == "bridging":
-        good = groups.counts.consensus(posts.root[visible], PRIOR_IMPRESSIONS)
+        good = groups.counts.consensus(outbox.root, PRIOR_IMPRESSIONS)
     trending, found, query = beside.most(also)
     return Scoring(
         mode=_MODES.get(params.ranking, GIVEN),
@@ -175,13 +186,13 @@ def scoring_of(
     )
 
 
-def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
-    """Return each post's weighted predictions that grow with relevance, and those that shrink with it.
+def predicted(roots: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
+    """Return the weighted predictions of posts of these roots that grow with relevance, and those that shrink with it.
 
     A probability is the observed rate per impression, shrunk to the prior rate by `prior_impressions`. A score is
     ``2 * (relevance * the first + (1 - relevance) * the second)``.
     """
-    like, reply, reshare = engagement_rates(ids, posts, params)
+    like, reply, reshare = engagement_rates(roots, posts, params)
     good = params.weight_like * like + params.weight_reshare * reshare
     good = good + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
     good = good + params.weight_good_click * params.rate_good_click
@@ -189,9 +200,9 @@ def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, floa
     return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
 
 
-def engagement_rates(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:
-    """Return likes, replies and reshares per impression of each post, as far as its impressions say."""
-    root, prior = posts.root[ids], params.prior_impressions
+def engagement_rates(root: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:
+    """Return likes, replies and reshares per impression of posts of these roots, as far as their impressions say."""
+    prior = params.prior_impressions
     shown = posts.impressions[root] + prior
     like = (posts.likes[root] + params.rate_like * prior) / shown
     reply = (posts.replies[root] + params.rate_reply * prior) / shown

@@ -275,8 +275,8 @@ class Platform(Restorable, Reading):
 
     def begin_events(self) -> None:
         """Use the memory of events again; what of them is not committed yet gets memory of its own."""
-        self.events.impressions[:] = [tuple(map(np.copy, part)) for part in self.events.impressions]
-        self.events.engagements[:] = [tuple(map(np.copy, part)) for part in self.events.engagements]
+        for noted in (self.events.impressions, self.events.engagements, self.events.moves):
+            noted[:] = [tuple(map(np.copy, part)) for part in noted]
         self.rooms.begin_round()
 
     def change_settings(self) -> None:

@@ -1,14 +1,16 @@
 """The rule within a walk falls on the options on which the rule over columns falls."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import pytest
 from test_rule import LIKE, REPLY, RESHARE, REST, C, S, some_choices
-from worlds import small
+from worlds import differing, ran, small
 
 from prism_mesa.kernels.walking.choosing import chosen, draw_of_choice, engage_probability
 from prism_mesa.reasoner import RuleParams, RuleReasoner
+from prism_mesa.social.behavior import social_chart
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.statechart import STATES, AgentState, Statechart, Transition
 from prism_mesa.streams import Streams, digest64
@@ -66,3 +68,20 @@ def test_who_only_begins_as_the_rule_is_asked():
     assert rule == usual
     assert declines[0] > 0
     assert sum(declines[1:]) < sum(rule[1:])
+
+
+class AsOverColumns(RuleReasoner):
+    """The rule, which is not known to be it."""
+
+
+def test_guards_in_python_meet_agents_whose_choice_is_open_before_they_have_gone_on():
+    def depends_on_all(agent, post):
+        states = agent.model.population.state.tolist()
+        return (agent.row + sum(state * place**2 for place, state in enumerate(states))) % 3 != 0
+
+    own = [replace(t, guard=depends_on_all) if t.trigger == "sees_post" else t for t in social_chart.transitions]
+    chart = Statechart(AgentState, own, AgentState.IDLE, timeouts=dict(social_chart.timeouts))
+    world = {"chart": chart, "agents_band": 0.8, "agents_activity": 1.0, "agents_activity_sigma": 0.0}
+    rule, over_columns = (ran(small(reasoner=kind(), **world)) for kind in (RuleReasoner, AsOverColumns))
+    assert rule.totals["open"] > 0
+    assert differing(rule, over_columns) == []

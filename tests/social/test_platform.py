@@ -4,6 +4,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+import threading
 from collections import deque
 from contextlib import closing
 from copy import deepcopy
@@ -25,6 +26,7 @@ from prism_mesa.social.newcomers import add_row
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
+from prism_mesa.social.round import publish
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import start_platform
 from prism_mesa.social.state.exposure import Exposure
@@ -95,6 +97,26 @@ def test_where_the_rule_decides_nothing_is_loaded_of_those_who_are_asked():
         f"run_round(start_platform(SocialParams(agents={{'n': 30}}))); print(sorted(set({unused}) & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout == "[]\n"
+
+
+class Own:
+    """A recorder that notes which thread it is called in, as one with a connection to a database minds."""
+
+    def __init__(self):
+        self.threads = set()
+
+    def write(self, table, columns):
+        self.threads.add((table, threading.get_ident()))
+
+
+def test_a_recorder_is_called_in_the_thread_that_runs_the_round(monkeypatch):
+    monkeypatch.setattr(publish, "_MANY", 1)
+    platform = started(threads=2)
+    platform.recorder = Own()
+    run_round(platform)
+    tables = {table for table, _ in platform.recorder.threads}
+    assert {"impressions", "engagements"} <= tables
+    assert platform.recorder.threads == {(table, threading.get_ident()) for table in tables}
 
 
 @pytest.mark.parametrize("params", [{}, {"scheduler": "mesa", "feed": {"mode": "x_algo"}}])

@@ -18,6 +18,9 @@ AGENT: Final = 33
 ABOUT: Final = 2
 """Where in the number of an engagement its agent begins, and what it is about; below that is the action."""
 
+_MOST_MOVED: Final = 64
+"""How far engagements may be moved in all, times their number, before they are better sorted."""
+
 
 @kernel
 def ascends(agent: Int32) -> bool:
@@ -121,10 +124,13 @@ def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, 
     """Return the order by number; of those with one number by tick, and then as they stand.
 
     What has a tick above `ticks` was done before the round, and comes first. Agents make the higher part of numbers,
-    and do little in a round each: only within agents is anything compared.
+    and do little in a round each: only within agents is anything compared. Where some do very much, nothing is
+    returned: then numbers are better sorted.
     """
-    order = order_by_agent(agent, n_agents)
+    order, moved = order_by_agent(agent, n_agents), 0
     for i in range(1, len(order)):
+        if moved > _MOST_MOVED * len(order):
+            return order[:0]
         own, place = order[i], i
         now = tick[own] if tick[own] <= ticks else 0
         while place > 0:
@@ -135,6 +141,7 @@ def order_of_engagements(numbers: Int64, tick: Int32, agent: Int32, ticks: int, 
             order[place] = other
             place -= 1
         order[place] = own
+        moved += i - place
     return order
 
 

@@ -27,7 +27,8 @@ from prism_mesa.tables import TableSchema
 PART_ROWS = 1_000_000
 PART_ROUNDS = 50
 _DENSE: Final = ("post", "root")
-"""Columns of numbers that lie far apart: what is left of them by their encoding is not made smaller."""
+"""Columns of numbers that lie far apart, but where agents do one thing after the other with the same post: what is
+left of them by their encoding is not made smaller."""
 
 
 class RunFolder:
@@ -281,12 +282,13 @@ def _write_file(table: pa.Table, file: Path) -> None:
     """Write a file in one piece: small, in little time, and with the bounds of round, tick and agent for queries."""
     few = [f.name for f in table.schema if pa.types.is_dictionary(f.type) or f.name == "interests"]
     steps = [f.name for f in table.schema if pa.types.is_integer(f.type)]
+    dense = () if "to_state" in table.column_names else _DENSE
     part = file.with_name(f".{file.name}")
     pq.write_table(
         table.combine_chunks(),  # how rows came in, and where a run was stopped, leaves no trace
         part,
-        compression={name: "NONE" if name in _DENSE else "ZSTD" for name in table.column_names},
-        compression_level=dict.fromkeys((name for name in table.column_names if name not in _DENSE), 1),
+        compression={name: "NONE" if name in dense else "ZSTD" for name in table.column_names},
+        compression_level=dict.fromkeys((name for name in table.column_names if name not in dense), 1),
         use_dictionary=few,
         column_encoding=dict.fromkeys(steps, "DELTA_BINARY_PACKED"),
         write_statistics=[name for name in ("round", "tick", "agent") if name in table.column_names],

@@ -68,6 +68,8 @@ def _counted(platform: Platform) -> tuple[Columns, Keys, int]:
     ticks, n_beside = platform.params.ticks_per_round, len(platform.events.beside)
     keys = _keys(platform, agent, post, action)
     order = order_of_engagements(keys, tick, agent, ticks, len(platform.population))
+    if len(order) < len(keys):
+        order = np.lexsort((np.where(tick > ticks, 0, tick), keys)).astype(np.int32)
     keys = keys[order]
     counts = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=counts[1:])

@@ -89,7 +89,7 @@ def circulating(platform: Platform) -> npt.NDArray[np.int64]:
     return _drawn_order(platform.streams, texts)[places % texts]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=1)
 def _drawn_order(streams: Streams, texts: int) -> npt.NDArray[np.int64]:
     return np.argsort(streams.bits("circulation", np.arange(texts)))
 
@@ -100,6 +100,7 @@ def commit(platform: Platform) -> None:
     Replies and reshares become posts, which appear in the next round.
     """
     read, engagements = _side_by_side(platform, partial(_read, platform), partial(taken, platform))
+    record_impressions(platform, platform.events.impressions)  # a recorder may belong to this thread
     exposures, moved = _of_reading(platform)
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])
@@ -127,7 +128,6 @@ def _read(platform: Platform) -> list[Pairs]:
     """Count impressions, and return who has read which root."""
     events, root, counter = platform.events, platform.posts.root, platform.posts.impressions
     events.put_in_order(len(platform.population))
-    record_impressions(platform, events.impressions)
     read = [Pairs(agent, roots_counted(post, root, counter)) for _, agent, post in events.impressions]
     platform.counts["impressions"] = sum(len(part.agents) for part in read)
     return read

@@ -129,7 +129,7 @@ def fire_everywhere(platform: Platform, trigger: int) -> bool:
     fixed = chart.fixed[trigger]
     if (fixed < NOTHING).any():
         return False
-    keeps, world = platform.move_keeping(), world_of(platform)
+    keeps, world = platform.move_keeping(), world_of(platform, reads=False)
     has_moves, has_engagements = bool(keeps.any()), bool((chart.engages[fixed[fixed >= 0]] >= 0).any())
 
     def part(room: WalkRoom, rows: slice) -> None:
@@ -173,12 +173,16 @@ def _count_answers(platform: Platform, n_options: int, n_answered: int) -> None:
 
 
 def answers_in_walks(platform: Platform) -> bool:
-    """Return whether open choices are answered while agents walk: by the rule, as it is."""
-    return type(platform.reasoner.batch_reasoner) is RuleReasoner and answers_at_once(platform)
+    """Return whether open choices are answered while agents walk: by the rule, as it is.
+
+    A guard in Python may look at other agents: of these nobody has gone on yet whose choice is open in the same tick.
+    """
+    is_rule = type(platform.reasoner.batch_reasoner) is RuleReasoner
+    return is_rule and platform.tables.is_whole and answers_at_once(platform)
 
 
-def world_of(platform: Platform) -> World:
-    """Return all that a walk goes by."""
+def world_of(platform: Platform, *, reads: bool = True) -> World:
+    """Return all that a walk goes by; `reads` says whether agents may scroll past posts in it."""
     tables, asked = platform.tables, platform.reasoner.batch_reasoner
     key = platform.streams.key("choice", platform.round)
     posts, tastes = platform.posts.table, platform.tastes
@@ -191,16 +195,16 @@ def world_of(platform: Platform) -> World:
         people_of(platform.population),
         posts,
         *tastes,
-        _ahead(platform, posts, *tastes),
+        _ahead(platform, posts, *tastes, reads=reads),
         _setting(platform),
         HistoryRing(platform.history.ring, platform.history.count),
     )
 
 
-def _ahead(platform: Platform, posts: PostTable, tastes: Tastes, tables: TasteTables) -> Ahead:
+def _ahead(platform: Platform, posts: PostTable, tastes: Tastes, tables: TasteTables, *, reads: bool) -> Ahead:
     """Return what agents see of the posts in their feeds, if they may scroll past any."""
     feeds, first = platform.feeds, len(platform.posts)
-    if platform.params.feed.glances > 1:
+    if reads and platform.params.feed.glances > 1:
         first = platform.posts.first_visible(max(platform.round, 0), feeds.longest_window)
     previews = np.empty(len(platform.posts) - first, PREVIEW)
     fill_previews(first, posts, tastes, tables, previews)

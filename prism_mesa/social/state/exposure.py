@@ -14,10 +14,6 @@ from prism_mesa.social.state.chunks import in_threads
 
 type Rows = npt.NDArray[np.integer[Any]]
 
-PADDING: Final = 16
-"""Entries behind the lists that may be read, whatever they hold."""
-
-
 _NOTHING: Final = Pairs(np.zeros(0, np.int32), np.zeros(0, np.int32))
 
 
@@ -73,14 +69,18 @@ class Exposure(Restorable):
         cuts = [0, *np.searchsorted(beside.agents, lasts).tolist()]
         more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
         parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
-        lists = Lists(self.start, self.roots, self._spare)
-        ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
-        self.roots, self._spare, to = self._spare, self.roots, 0
-        for part, end in zip(parts, ends, strict=True):
-            if part.to > to:
-                close_gap(self.start, self.roots, part, end, to)
-            to += end - part.to
-        self.start[-1] = to
+        try:
+            lists = Lists(self.start, self.roots, self._spare)
+            ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
+            self.roots, self._spare, to = self._spare, self.roots, 0
+            for part, end in zip(parts, ends, strict=True):
+                if part.to > to:
+                    close_gap(self.start, self.roots, part, end, to)
+                to += end - part.to
+            self.start[-1] = to
+        except BaseException:  # lists of which some are written and some are not would be read beyond their ends
+            self.start, self.roots = np.zeros_like(self.start), _NOTHING.roots
+            raise
 
     def _parts(self, lasts: Sequence[int], more: Sequence[int]) -> list[Part]:
         """Return the agents up to each of `lasts`, whose new lists have room for so many more entries; make it."""
@@ -89,9 +89,9 @@ class Exposure(Restorable):
             begin, end = int(self.start[first]), int(self.start[last])
             parts.append(Part(first, last, begin, end, to))
             first, to = last, to + end - begin + own
-        if to + PADDING > len(self._spare):
+        if to > len(self._spare):
             self._spare = _NOTHING.roots  # first: else there are three for a while
-            self._spare = np.empty(to + to // 4 + PADDING, np.int32)
+            self._spare = np.empty(to + to // 4, np.int32)
         return parts
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:

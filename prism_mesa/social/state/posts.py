@@ -2,8 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -116,6 +117,17 @@ class Posts(Restorable):
         if name not in _COLUMNS:
             raise AttributeError(f"posts have no column {name!r}")
         return self._columns[name][: self.n]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        """Return a copy with room of its own, of which nothing is taken."""
+        other = memo[id(self)] = type(self).__new__(type(self))
+        columns = {name: np.zeros(column.shape, column.dtype) for name, column in self._columns.items()}
+        for name, column in columns.items():
+            column[: self.n] = self._columns[name][: self.n]
+        own = vars(self) | {"_columns": None}
+        vars(other).update((name, deepcopy(value, memo)) for name, value in own.items())
+        other._columns = columns
+        return other
 
     def snapshot(self) -> dict[str, Plain]:
         """Return the posts, and the texts that were written in the run."""

@@ -12,6 +12,7 @@ from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.run_files import read_manifest
 from prism_mesa.runs.social import run
 from prism_mesa.social.behavior import social_chart
+from prism_mesa.social.round.run_round import run_round
 from prism_mesa.statechart import AgentState, Statechart, Transition
 
 IDLE, SCROLLING = AgentState.IDLE, AgentState.SCROLLING
@@ -203,3 +204,19 @@ def test_what_raises_outside_of_a_run_is_one_line_too(prism, monkeypatch):
     assert err.startswith("prism: LookupError: out of paper (agent ")
     assert err.endswith(f"test_raising_actions.py:{LINE} in breaks_in_round_1)\n")
     assert err.count("\n") == 1
+
+
+def test_moves_of_a_round_that_an_action_has_ended_are_recorded_as_they_were():
+    raised = []
+    _, acts = acted_until(None, lambda agent: agent.row == LAST and agent.model.platform.round == 1 and not raised)
+    platform = small(chart=acting("sees_post", acts), **ALL_ONLINE).platform
+    run_round(platform)
+    before = len(platform.recorder.tables["transitions"])
+    with pytest.raises(LookupError):
+        run_round(platform)
+    raised.append(True)
+    noted = Counter((one[0], one[1], one[3]) for part in platform.events.moves for one in zip(*part, strict=True))
+    assert len(noted) > 1
+    run_round(platform)
+    told = platform.recorder.tables["transitions"][before:]
+    assert not noted - Counter((row["tick"], row["agent"], row["post"]) for row in told)

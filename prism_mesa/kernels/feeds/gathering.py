@@ -176,12 +176,14 @@ def list_candidates(
 ) -> Any:
     """Write all candidates of some readers, in the order in which `ranking.rank` scores them; return how many.
 
+    It is -1 if the room does not hold those of one reader.
+
     Args:
         readers: Rows of agents.
         audience: Whom they follow, and who is hidden from them.
         outbox: The visible posts.
         scoring: How many candidates there are besides.
-        room: Of a size that was enough for `count_candidates`.
+        room: Memory to work in.
         reader: Gets whose candidate each is; as long as `count_candidates` says.
         post: Gets its id, or `NOBODY`.
         inside: Gets whether the reader follows its author.
@@ -189,6 +191,8 @@ def list_candidates(
     at, first = np.int64(0), np.int64(0)
     while first < len(readers):
         n, own = gather(readers, first, audience, outbox, scoring, room), np.int64(0)
+        if n == 0:  # `count_candidates` had another room
+            return np.int64(-1)
         for j in range(n):
             while own < room.ends[j]:
                 is_post = room.root[own] != NOBODY

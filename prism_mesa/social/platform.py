@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import InitVar, dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from types import NoneType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder, Scripts
 from prism_mesa.social.reading.posts import Reading
 from prism_mesa.social.round.prompt_interests import PromptInterests
+from prism_mesa.social.round.walk_rooms import WalkRooms
 from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.snapshots.whole import check_platform
 from prism_mesa.social.state.clock import Clock
@@ -39,7 +40,6 @@ from prism_mesa.social.state.pending import PendingAnswers
 from prism_mesa.social.state.population import WHO_THEY_ARE, History, Population
 from prism_mesa.social.state.posts import Posts
 from prism_mesa.social.state.relations import Relations
-from prism_mesa.social.state.rooms import WalkRooms
 from prism_mesa.social.state.sampling import Recorded, recorded_agents
 from prism_mesa.social.state.topics import Topics
 from prism_mesa.social.world.archetypes import Archetypes, make_archetypes
@@ -55,6 +55,10 @@ if TYPE_CHECKING:
 
 type Writer = LLMClient | None
 """Who writes texts, if anyone does."""
+
+
+_POSTS_EACH: Final = 4
+"""Posts of each agent for which there is room from the beginning."""
 
 
 @dataclass(eq=False, repr=False)
@@ -92,7 +96,7 @@ class Platform(Restorable, Reading):
         round: The round that runs, or has run, from 0; -1 before the first.
         tick: The tick in it; 0 as it opens, ``params.ticks_per_round + 1`` as it closes.
         first_of_round: The first post that this round added.
-        events: What happened and is not committed; `rooms` is the memory of what came about in walks.
+        events: What happened and is not committed.
         pending: Who waits for an answer.
         leaving: Rows of agents that were removed since the last round opened, in that order.
         counts: Numbers of this round; `totals` are those of the run.
@@ -153,7 +157,6 @@ class Platform(Restorable, Reading):
     tick: int = field(init=False, default=0)
     first_of_round: int = field(init=False, default=0)
     events: Events = field(init=False, default_factory=Events)
-    rooms: WalkRooms = field(init=False, default_factory=WalkRooms)
     pending: PendingAnswers = field(init=False, default_factory=PendingAnswers)
     leaving: dict[int, None] = field(init=False, default_factory=dict)
 
@@ -169,6 +172,7 @@ class Platform(Restorable, Reading):
     def __post_init__(self, world: StartingWorld) -> None:
         params, n = self.params, len(world.population)
         self.configured = params
+        self.rooms = WalkRooms()  # memory, and no state
         self.attributes = world.attributes
         self.go_by(self.chart)
         self.population, self.topics, self.drawn_network = world.population, world.topics, world.network
@@ -177,7 +181,7 @@ class Platform(Restorable, Reading):
         self.first_agents = world.population.checksums()
         self.schedule, self.seeded, self.notes = world.schedule, world.seeded, world.notes
         self.population.state[:] = self.chart.initial.code
-        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window)
+        self.posts = Posts(world.corpus, world.topics, params.feed.velocity_window, room=_POSTS_EACH * n)
         self.attributes.give_to(self.posts, self.population)
         self.opinions = Opinions(params.opinions, world.attributes.known)
         self._settle()

@@ -137,7 +137,9 @@ def _predicted(of: Candidates) -> Made:
     score = 2.0 * (relevance * scoring.good[local] + (1.0 - relevance) * scoring.bad)
     for factor in factors.values():
         score = lowered(score, factor)
-    like, reply, reshare = (2.0 * relevance * rate for rate in engagement_rates(of.post, of.platform.posts, own))
+    like, reply, reshare = (
+        2.0 * relevance * rate for rate in engagement_rates(of.platform.posts.root[of.post], of.platform.posts, own)
+    )
     terms = {
         "like": (own.weight_like, like),
         "reshare": (own.weight_reshare, reshare),

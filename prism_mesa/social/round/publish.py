@@ -209,7 +209,7 @@ def _remember(platform: Platform, read: list[Pairs], agents: Rows, roots: Rows) 
     What some agents are never to be shown comes beside it.
     """
     posts, first = platform.posts, platform.first_of_round
-    own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts)))
+    own = first + np.flatnonzero(posts.root[first:] == np.arange(first, len(posts), dtype=np.int32))
     agents, roots = np.append(posts.author[own], agents), np.append(own, roots)
     shown = np.zeros(len(posts) // 8 + 1, np.uint8)
     mark(posts.root[posts.first_visible(platform.round + 1, platform.params.feed.window) :], shown)

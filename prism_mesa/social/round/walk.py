@@ -14,9 +14,9 @@ from prism_mesa.kernels.walking.world import Ahead, Starts, World
 from prism_mesa.reasoner import RuleReasoner
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.choices import answers_at_once
+from prism_mesa.social.round.walk_rooms import WalkRoom
 from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.population import Population, Rows
-from prism_mesa.social.state.rooms import WalkRoom
 from prism_mesa.social.state.topics import UNIT_LENGTH
 
 type Int32 = npt.NDArray[np.int32]

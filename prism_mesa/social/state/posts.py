@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -79,6 +79,7 @@ class Posts(Restorable):
         draw_appeal: Keys of posts to their appeal, in log-odds; None: they have none. Only that of roots counts.
         draw_attributes: Ids of posts that have just been added to their attributes, shape (n, attributes); None: they
             have none. Those of a reshare are those of its root.
+        room: Posts for which there is room from the beginning; memory that nobody has written to is not taken yet.
     """
 
     corpus: Corpus
@@ -86,14 +87,16 @@ class Posts(Restorable):
     window: int
     draw_appeal: Callable[[npt.NDArray[np.uint64]], npt.NDArray[np.float32]] | None = None
     draw_attributes: Callable[[Ids], npt.NDArray[np.float64]] | None = None
+    room: InitVar[int] = 0
     n: int = 0
     _columns: dict[str, npt.NDArray[Any]] = field(init=False)
     _recent: deque[Ids] = field(init=False)
     _all_texts: Texts = field(init=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, room: int) -> None:
+        size = max(room, 1024)
         self._columns = {
-            name: np.zeros((1024, 0) if name == "attributes" else 1024, kind) for name, kind in _COLUMNS.items()
+            name: np.zeros((size, 0) if name == "attributes" else size, kind) for name, kind in _COLUMNS.items()
         }
         self._recent = deque()
         self._all_texts = Texts(self.corpus, self.topics)
@@ -179,7 +182,7 @@ class Posts(Restorable):
         return ids
 
     def _make_room(self, used: int) -> None:
-        """Let columns that are too short grow, seldom: memory that nobody has written to is not taken yet."""
+        """Let columns that are too short grow, seldom."""
         size = len(self._columns["author"])
         while size < self.n:
             size *= 4

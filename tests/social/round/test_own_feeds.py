@@ -120,8 +120,8 @@ def test_a_function_and_an_expression_that_say_the_same_give_the_same_feeds(mode
 def test_the_cut_of_readers_into_parts_with_few_candidates_changes_no_feed(monkeypatch):
     whole = feeds_of(world(own("near"), **CANDIDATES))
     asked = []
-    count = feed.count_candidates
-    monkeypatch.setattr(feed, "count_candidates", lambda *args: asked.append(len(args[0])) or count(*args))
+    count = feed.Offer.count
+    monkeypatch.setattr(feed.Offer, "count", lambda offer, rows: asked.append(len(rows)) or count(offer, rows))
     monkeypatch.setattr(feed, "_MOST_PAIRS", 50)
     assert feeds_of(world(own("near"), **CANDIDATES)) == whole
     assert min(asked) < 5

@@ -141,11 +141,10 @@ def scoring_of(
 ) -> Scoring:
     """Return what the visible posts are ranked by in a round."""
     also, own, is_x = params.candidates, params.weights or params.x_algo, params.weights is not None
-    visible = np.arange(outbox.first, len(posts))
     groups = groups or NO_GROUPS
-    good, bad = predicted(visible, posts, own) if is_x else (_NONE, 0.0)
+    good, bad = predicted(outbox.root, posts, own) if is_x else (_NONE, 0.0)
     if params.mode == "bridging":
-        good = groups.counts.consensus(posts.root[visible], PRIOR_IMPRESSIONS)
+        good = groups.counts.consensus(outbox.root, PRIOR_IMPRESSIONS)
     trending, found, query = beside.most(also)
     return Scoring(
         mode=_MODES.get(params.ranking, GIVEN),
@@ -175,13 +174,13 @@ def scoring_of(
     )
 
 
-def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
-    """Return each post's weighted predictions that grow with relevance, and those that shrink with it.
+def predicted(roots: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, float]:
+    """Return the weighted predictions of posts of these roots that grow with relevance, and those that shrink with it.
 
     A probability is the observed rate per impression, shrunk to the prior rate by `prior_impressions`. A score is
     ``2 * (relevance * the first + (1 - relevance) * the second)``.
     """
-    like, reply, reshare = engagement_rates(ids, posts, params)
+    like, reply, reshare = engagement_rates(roots, posts, params)
     good = params.weight_like * like + params.weight_reshare * reshare
     good = good + (params.weight_reply + params.weight_reply_engaged * params.reply_engaged) * reply
     good = good + params.weight_good_click * params.rate_good_click
@@ -189,9 +188,9 @@ def predicted(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, floa
     return good, params.weight_negative * params.rate_negative + params.weight_report * params.rate_report
 
 
-def engagement_rates(ids: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:
-    """Return likes, replies and reshares per impression of each post, as far as its impressions say."""
-    root, prior = posts.root[ids], params.prior_impressions
+def engagement_rates(root: Ids, posts: Posts, params: XAlgoParams) -> tuple[Scores, Scores, Scores]:
+    """Return likes, replies and reshares per impression of posts of these roots, as far as their impressions say."""
+    prior = params.prior_impressions
     shown = posts.impressions[root] + prior
     like = (posts.likes[root] + params.rate_like * prior) / shown
     reply = (posts.replies[root] + params.rate_reply * prior) / shown

@@ -27,10 +27,11 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents, PlatformAgent
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.start import start_platform
+from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.statechart import Statechart, Transition
 
-OUTSIDE = ("scripts", "recorder", "writer", "reasoner", "tables")
-"""What a platform talks to, and what is made of its chart: no state of its own."""
+OUTSIDE = ("scripts", "recorder", "writer", "reasoner", "tables", "rooms")
+"""What a platform talks to, what is made of its chart, and memory: no state of its own."""
 
 
 def started(**params):
@@ -56,6 +57,8 @@ def _parts(value):
     """Return what a value holds, by name; None for one that is compared itself."""
     if isinstance(value, Platform):
         return {name: own for name, own in vars(value).items() if name not in OUTSIDE}
+    if isinstance(value, Exposure):
+        return value.snapshot()  # without its memory
     if isinstance(value, Statechart):
         return {"guard_errors": value.guard_errors, "transitions": len(value.transitions)}
     if isinstance(value, dict):

@@ -5,7 +5,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import kernel, part_of_kernels
+from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
 from prism_mesa.kernels.lanes import ones
 
 type Int32 = npt.NDArray[np.int32]
@@ -44,28 +44,75 @@ class Outbox(NamedTuple):
     root: Int32
 
 
-@kernel
-def fill_outbox(author: Int32, root: Int32, start: Int32, wrote: Keys, writers: Int32, item: Keys) -> None:
-    """Fill an outbox; `author` and `root` have one entry per visible post, `start` one per agent and two more."""
-    n, n_writers = len(author), np.int64(0)
-    for i in range(n):
-        wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
-    for word in range(len(wrote)):
-        writers[word] = n_writers
-        n_writers += ones(wrote[word])
-    for i in range(n):
-        start[writer_of(wrote, writers, author[i]) + 2] += 1
-    for w in range(2, n_writers + 2):
-        start[w] += start[w - 1]
-    least = root.min()
-    copies = np.zeros(root.max() - least + 1, np.uint8)
-    for i in range(n):
+@lean_kernel
+def count_copies(root: Int32, least: int, copies: npt.NDArray[np.uint8]) -> None:
+    """Count in `copies` how many visible posts have each root, from `least` on: one, or more, which are 2."""
+    for i in range(len(root)):
         copies[root[i] - least] = min(2, copies[root[i] - least] + 1)
-    for i in range(n):
-        w = writer_of(wrote, writers, author[i]) + 1
-        copied = np.uint64(copies[root[i] - least] >> 1)
-        item[start[w]] = np.uint64(i) << BITS_33 | copied << BITS_32 | np.uint64(root[i])
-        start[w] += 1
+
+
+@lean_kernel
+def note_writers(author: Int32, first: int, last: int, wrote: Keys) -> Any:
+    """Set the bits of the authors from `first` up to `last`, which lie in words of their own; return their posts."""
+    n = np.int64(0)
+    for i in range(len(author)):
+        if first <= author[i] < last:
+            wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
+            n += 1
+    return n
+
+
+@lean_kernel
+def fill_outbox(
+    author: Int32,
+    root: Int32,
+    least: int,
+    copies: npt.NDArray[np.uint8],
+    first: int,
+    last: int,
+    items_before: int,
+    outbox: Outbox,
+) -> None:
+    """Fill in the posts of the authors from `first` up to `last`, whose bits are set.
+
+    Args:
+        author: Of each visible post.
+        root: Of each visible post.
+        least: The least root; `copies` is what `count_copies` counted.
+        copies: See `least`.
+        first: The first author, a multiple of 64.
+        last: The first author that is not filled in any more.
+        items_before: Posts of authors before the first one.
+        outbox: Where to; `writers` says already how many there are before each word.
+    """
+    wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
+    before = np.int64(writers[first >> 6])
+    n_writers = before
+    for word in range(first >> 6, (last + 63) >> 6):
+        n_writers += ones(wrote[word])
+    for i in range(len(author)):
+        if first <= author[i] < last:
+            start[writer_of(wrote, writers, author[i]) + 1] += 1
+    here = np.int64(items_before)
+    for w in range(before, n_writers):  # where each one's posts begin; while they are put there, where the next goes
+        count = start[w + 1]
+        start[w + 1] = here
+        here += count
+    for i in range(len(author)):
+        if first <= author[i] < last:
+            w = writer_of(wrote, writers, author[i])
+            copied = np.uint64(copies[root[i] - least] >> 1)
+            item[start[w + 1]] = np.uint64(i) << BITS_33 | copied << BITS_32 | np.uint64(root[i])
+            start[w + 1] += 1
+
+
+@lean_kernel
+def number_writers(wrote: Keys, writers: Int32) -> None:
+    """Write how many have their bit set in all words before each one."""
+    n = np.int64(0)
+    for word in range(len(wrote)):
+        writers[word] = n
+        n += ones(wrote[word])
 
 
 @part_of_kernels

@@ -29,7 +29,6 @@ def collect(platform: Platform) -> dict[str, float]:
     row = {**numbers, **dict(zip(SHARE_FIELDS, shares.tolist(), strict=True))}
     platform.totals.update(numbers)
     platform.agent_ticks += counts.sum(axis=0)
-    platform.outcomes.update(platform.posts, len(platform.population), platform.round, platform.params.feed.window)
     if platform.recorder is not None and platform.records("rounds"):
         columns = {"round": platform.round, **row}
         platform.recorder.write("rounds", {name: np.array([value]) for name, value in columns.items()})

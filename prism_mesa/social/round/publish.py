@@ -20,7 +20,7 @@ from prism_mesa.social.round.engagements import taken
 from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.attributes import Floats
-from prism_mesa.social.state.chunks import blocks, in_threads
+from prism_mesa.social.state.chunks import blocks, in_threads, side_by_side
 from prism_mesa.social.state.engagements import LIKE
 from prism_mesa.social.state.events import Events, Int32
 from prism_mesa.social.state.exposure import in_order
@@ -111,7 +111,8 @@ def commit(platform: Platform) -> None:
     _publish_written(platform)
     hold(platform, moved)
     keep_notes(platform)
-    _remember(platform, read, *commit_follows(platform, ruled))
+    remember = partial(_remember, platform, read, *commit_follows(platform, ruled))
+    _side_by_side(platform, remember, partial(_update_outcomes, platform))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
@@ -119,7 +120,7 @@ def commit(platform: Platform) -> None:
 def _side_by_side(platform: Platform, *steps: Callable[[], Any]) -> list[Any]:
     """Return what steps return of which none needs another one; threads share them where there is much to do."""
     threads = platform.params.threads if len(platform.population) >= _MANY else 1
-    return in_threads(lambda step: step(), steps, threads)
+    return side_by_side(steps, threads)
 
 
 def _read(platform: Platform) -> list[Pairs]:
@@ -201,6 +202,12 @@ def _publish_written(platform: Platform) -> None:
     which = np.arange(len(author)) - np.searchsorted(author, author)
     key = platform.streams.bits("written", author, round_=platform.round, index=which)
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
+
+
+def _update_outcomes(platform: Platform) -> None:
+    """Take the round into what the run has come to."""
+    window = platform.params.feed.window
+    platform.outcomes.update(platform.posts, len(platform.population), platform.round, window)
 
 
 def _remember(platform: Platform, read: list[Pairs], agents: Rows, roots: Rows) -> None:

@@ -37,6 +37,11 @@ def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -
         return list(pool.map(work, parts))
 
 
+def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
+    """Return what steps return of which none needs another one."""
+    return in_threads(lambda step: step(), steps, threads)
+
+
 def trim_heap() -> None:
     """Let the C library return what freed arrays have left in its heap, where it can (glibc); else do nothing.
 

@@ -5,13 +5,15 @@ one. A score counts as float32, ties go to the newer post, so the result depends
 """
 
 from collections.abc import Callable, Iterator
+from functools import partial
+from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.feeds.audience import Audience
-from prism_mesa.kernels.feeds.outbox import Outbox, fill_outbox
+from prism_mesa.kernels.feeds.outbox import Outbox, count_copies, fill_outbox, note_writers, number_writers
 from prism_mesa.kernels.feeds.scoring import (
     BRIDGING,
     CHRONOLOGICAL,
@@ -26,7 +28,7 @@ from prism_mesa.kernels.feeds.slots import place_in_slots
 from prism_mesa.social.params import FeedParams, XAlgoParams
 from prism_mesa.social.round.feeds.discovery import Discovered, discovered
 from prism_mesa.social.round.feeds.in_rooms import Offer
-from prism_mesa.social.state.chunks import in_threads
+from prism_mesa.social.state.chunks import in_threads, side_by_side
 from prism_mesa.social.state.exposure import Exposure
 from prism_mesa.social.state.groups import NO_GROUPS, Groups
 from prism_mesa.social.state.network import FollowNetwork
@@ -85,7 +87,7 @@ def rank_feeds(
     """
     population.n_read[agents] = 0
     population.n_feed[agents] = 0
-    outbox = outbox_of(posts, params, len(population), now)
+    outbox = outbox_of(posts, params, len(population), now, threads)
     if not outbox.n or not len(agents):
         return
     readers = np.ascontiguousarray(agents, np.int32)
@@ -117,16 +119,26 @@ def _cut(readers: Int32, offer: Offer) -> Iterator[Int32]:
         yield from _cut(half, offer)
 
 
-def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int) -> Outbox:
-    """Return the posts that can be shown in a round, by author."""
+def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads: int = 1) -> Outbox:
+    """Return the posts that can be shown in a round, by author; threads share the authors."""
     first, words = posts.first_visible(now, params.window), n_agents // 64 + 1
-    wrote, writers = np.zeros(words, np.uint64), np.zeros(words, np.int32)
-    n = len(posts) - first
-    start, item = np.zeros(n_agents + 2, np.int32), np.zeros(n + 1, np.uint64)
-    root = posts.root[first:]
-    if n:
-        fill_outbox(posts.author[first:], root, start, wrote, writers, item)
-    return Outbox(first, n, wrote, writers, start, item, np.sort(root[root < first]), root)
+    author, root = posts.author[first:], posts.root[first:]
+    n, places = len(root), (np.zeros(words, np.uint64), np.zeros(words, np.int32), np.zeros(n_agents + 2, np.int32))
+    outbox = Outbox(first, n, *places, np.zeros(n + 1, np.uint64), np.sort(root[root < first]), root)
+    if not n:
+        return outbox
+    least, parts = int(root.min()), threads if n_agents > BLOCK else 1
+    copies = np.zeros(int(root.max()) - least + 1, np.uint8)
+    cuts = [words * part // parts * 64 for part in range(parts + 1)]
+    ranges = list(pairwise(cuts))
+    noted = [partial(note_writers, author, *own, outbox.wrote) for own in ranges]
+    _, *counts = side_by_side([partial(count_copies, root, least, copies), *noted], parts)
+    number_writers(outbox.wrote, outbox.writers)
+    of_all = author, root, least, copies
+    before = accumulate(counts[:-1], initial=0)
+    filled = [partial(fill_outbox, *of_all, *own, n, outbox) for own, n in zip(ranges, before, strict=True)]
+    side_by_side(filled, parts)
+    return outbox
 
 
 def scoring_of(

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels, step_of_kernels
 from prism_mesa.kernels.feeds.audience import Audience
-from prism_mesa.kernels.feeds.extras import NOBODY, extra_of, is_hidden, n_extras
+from prism_mesa.kernels.feeds.extras import NOBODY, extra_of, n_extras
 from prism_mesa.kernels.feeds.outbox import BITS_32, BITS_33, LOWER, Outbox, writer_of
 from prism_mesa.kernels.feeds.room import READERS, Room
 from prism_mesa.kernels.feeds.scoring import Scoring
@@ -27,20 +27,16 @@ def gather(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scori
 
     They are as many as a block has and the room holds; 0 if it does not hold one.
     """
-    n = _block(readers, first, audience, scoring, room)
-    find_authors(readers, first, n, audience, outbox, room)
-    find_items(room.author_ends[n - 1] if n > 0 else 0, outbox, room)
-    if scoring.followed >= 0:
-        for j in range(n):
-            keep_newest(room.author_ends[j - 1] if j > 0 else 0, room.author_ends[j], scoring.followed, outbox, room)
-    more, end = n_extras(scoring), np.int64(0)
+    n = _find(readers, first, audience, outbox, room)
+    more, end, most = n_extras(scoring), np.int64(0), len(room.fresh) - LANES
     for j in range(n):
         start, last = room.author_ends[j - 1] if j > 0 else 0, room.author_ends[j]
-        needed = more
-        for i in range(start, last):
-            needed += room.n_items[i]
-        if end + needed > (len(room.fresh) - LANES):
+        found = _n_items(start, last, room)
+        kept = _n_kept(found, scoring)
+        if max(end + kept + more, found) > most:
             return np.int64(j)
+        if kept < found:
+            keep_newest(start, last, found, kept, outbox, room)
         end = copy_items(start, last, end, outbox, room)
         room.inside_ends[j] = end
         if more > 0:
@@ -50,7 +46,16 @@ def gather(readers: Int32, first: Any, audience: Audience, outbox: Outbox, scori
 
 
 @part_of_kernels
-def _block(readers: Int32, first: Any, audience: Audience, scoring: Scoring, room: Room) -> Any:
+def _find(readers: Int32, first: Any, audience: Audience, outbox: Outbox, room: Room) -> Any:
+    """Write where the items of those lie whom readers from `first` on follow and see; return how many readers."""
+    n = _block(readers, first, audience, room)
+    find_authors(readers, first, n, audience, outbox, room)
+    find_items(room.author_ends[n - 1] if n > 0 else 0, outbox, room)
+    return n
+
+
+@part_of_kernels
+def _block(readers: Int32, first: Any, audience: Audience, room: Room) -> Any:
     """Return how many readers from `first` on follow no more than the room holds."""
     n, follows = np.int64(0), np.int64(0)
     while n < min(READERS, len(readers) - first):
@@ -72,13 +77,24 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
             author = audience.indices[edge]
             room.author[k] = author
             k += np.int64(outbox.wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
-        if has_hidden and audience.hidden_start[reader] < audience.hidden_start[reader + 1]:
-            last, k = k, begin
-            for i in range(begin, last):
-                author = room.author[i]
-                room.author[k] = author
-                k += 0 if is_hidden(author, reader, audience) else 1
+        if has_hidden:
+            k = _without_hidden(reader, begin, k, audience, room)
         room.author_ends[j] = k
+
+
+@part_of_kernels
+def _without_hidden(reader: Any, first: Any, last: Any, audience: Audience, room: Room) -> Any:
+    """Move those authors up who are not hidden from a reader; return where they end."""
+    at, end, k = audience.hidden_start[reader], audience.hidden_start[reader + 1], first
+    if at == end:
+        return last
+    for i in range(first, last):  # both ascend
+        author = room.author[i]
+        while at < end and audience.hidden[at] < author:
+            at += 1
+        room.author[k] = author
+        k += 0 if at < end and audience.hidden[at] == author else 1
+    return k
 
 
 @step_of_kernels
@@ -95,15 +111,33 @@ def find_items(n: Any, outbox: Outbox, room: Room) -> None:
         prefetch(outbox.item, np.int64(room.begin[i]))
 
 
+@part_of_kernels
+def _n_items(first: Any, last: Any, room: Room) -> Any:
+    n = np.int64(0)
+    for i in range(first, last):
+        n += room.n_items[i]
+    return n
+
+
+@part_of_kernels
+def _n_kept(n: Any, scoring: Scoring) -> Any:
+    """Return how many are candidates of so many items by those whom a reader follows."""
+    return n if scoring.followed < 0 else min(n, np.int64(scoring.followed))
+
+
 @step_of_kernels
-def keep_newest(first: Any, last: Any, most: Any, outbox: Outbox, room: Room) -> None:
-    """Let some authors have only their items that are among the `most` newest of all of them."""
+def keep_newest(first: Any, last: Any, n: Any, most: Any, outbox: Outbox, room: Room) -> None:
+    """Let some authors, who have `n` items, have only those that are among the `most` newest of all of them."""
+    at = np.int64(0)
+    for i in range(first, last):
+        for place in range(room.begin[i], room.begin[i] + room.n_items[i]):
+            room.key[at] = outbox.item[place] >> BITS_33
+            at += 1
     low, high = np.int64(0), np.int64(outbox.n)  # all of at least `high` are kept, and of none below `low`
     while low < high:
         middle, newer = (low + high) >> 1, np.int64(0)
-        for i in range(first, last):
-            for place in range(room.begin[i], room.begin[i] + room.n_items[i]):
-                newer += np.int64(outbox.item[place] >> BITS_33) >= middle
+        for k in range(n):
+            newer += room.key[k] >= np.uint64(middle)
         if newer <= most:
             high = middle
         else:
@@ -151,14 +185,16 @@ def _add_extras(reader: Any, end: Any, audience: Audience, outbox: Outbox, scori
 def count_candidates(readers: Int32, audience: Audience, outbox: Outbox, scoring: Scoring, room: Room) -> Any:
     """Return how many candidates some readers have together, those among them that they know.
 
-    It is -1 if the room does not hold those of one reader.
+    It is -1 if the room does not hold whom one of them follows.
     """
     total, first = np.int64(0), np.int64(0)
     while first < len(readers):
-        n = gather(readers, first, audience, outbox, scoring, room)
+        n = _find(readers, first, audience, outbox, room)
         if n == 0:
             return np.int64(-1)
-        total += room.ends[n - 1]
+        for j in range(n):
+            found = _n_items(room.author_ends[j - 1] if j > 0 else 0, room.author_ends[j], room)
+            total += _n_kept(found, scoring) + n_extras(scoring)
         first += n
     return total
 
@@ -176,12 +212,14 @@ def list_candidates(
 ) -> Any:
     """Write all candidates of some readers, in the order in which `ranking.rank` scores them; return how many.
 
+    It is -1 if the room does not hold those of one reader.
+
     Args:
         readers: Rows of agents.
         audience: Whom they follow, and who is hidden from them.
         outbox: The visible posts.
         scoring: How many candidates there are besides.
-        room: Of a size that was enough for `count_candidates`.
+        room: Memory to work in.
         reader: Gets whose candidate each is; as long as `count_candidates` says.
         post: Gets its id, or `NOBODY`.
         inside: Gets whether the reader follows its author.
@@ -189,6 +227,8 @@ def list_candidates(
     at, first = np.int64(0), np.int64(0)
     while first < len(readers):
         n, own = gather(readers, first, audience, outbox, scoring, room), np.int64(0)
+        if n == 0:  # `count_candidates` had another room
+            return np.int64(-1)
         for j in range(n):
             while own < room.ends[j]:
                 is_post = room.root[own] != NOBODY

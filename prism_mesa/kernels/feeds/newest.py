@@ -44,7 +44,7 @@ def show_newest(
         else:
             is_known = np.int64(scoring.author[root] == reader or is_among(audience.known, begin, old_end, root))
         _note_new(tag, np.uint64(1 - is_known), room)
-    size, shown, word = feed.shape[1], np.int64(0), outbox.n >> 6
+    size, shown, word = feed.shape[1], np.int64(0), (outbox.n - 1) >> 6
     while word >= 0 and shown < size:
         bits = room.listed[word]
         while bits and shown < size:

@@ -14,7 +14,7 @@ type Keys = npt.NDArray[np.uint64]
 BITS_32: Final = np.uint64(32)
 BITS_33: Final = np.uint64(33)
 LOWER: Final = np.uint64(0xFFFFFFFF)
-"""The lower 32 bits: of an item its root, of a sort key its local number."""
+"""The lower 32 bits: of an item its root."""
 
 
 class Outbox(NamedTuple):

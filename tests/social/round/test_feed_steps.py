@@ -110,3 +110,40 @@ def test_of_readers_who_know_many_roots_old_ones_too_feeds_are_those_of_the_rule
     assert crowd.ranked() == crowd.plain()
     assert sorted(map(len, crowd.read))[6] > MANY
     assert any(crowd.posts.round[crowd.posts.root[crowd.posts.round > 0]] == 0)  # shown by copies alone
+
+
+def test_a_room_whose_bits_are_as_many_as_the_visible_posts_holds_them():
+    """What stands behind the last word of bits is somebody else's."""
+    drawn = {"n_writers": 9, "follows": 0.9, "reshares": 0.0, "seen": 0.1, "n_texts": 4, "counted": 9, "now": 3}
+    params = FeedParams(mode="chronological", size=255, window=9, attribute="side")
+    crowd = Platform(seed=2, n_agents=12, n_posts=256, params=params, **drawn)
+    room = in_rooms.room_for(1 << 13, 255, 0, 0)
+    words = {name: np.full(5, ~np.uint64(0)) for name in ("met", "listed", "copied")}
+    for own in words.values():
+        own[:4] = 0
+    assert len(room.met) == 4
+    in_rooms._free.append(room._replace(**{name: own[:4] for name, own in words.items()}))
+    assert crowd.ranked() == crowd.plain()
+    assert all(own[4] == ~np.uint64(0) for own in words.values())
+
+
+def test_candidates_are_listed_whatever_room_is_free_when_they_have_been_counted(monkeypatch):
+    params = FeedParams(mode="preference", size=20, window=9, attribute="side")
+    drawn = {"n_writers": 9, "follows": 0.9, "reshares": 0.2, "seen": 0.1, "n_texts": 4, "counted": 9, "now": 3}
+    crowd = Platform(seed=1, n_agents=20, n_posts=300, params=params, **drawn)
+
+    def newest_first(readers, posts, inside):
+        return posts * 1.0
+
+    monkeypatch.setattr(in_rooms, "_CANDIDATES", 1)
+    monkeypatch.setattr(in_rooms, "_free", deque())
+    feeds = crowd.ranked(own=newest_first)
+    count = in_rooms.Offer.count
+
+    def counted_elsewhere(self, readers):
+        found = count(self, readers)
+        in_rooms._free.append(in_rooms.room_for(1, 0, 0, 0))  # another thread gives back a small one
+        return found
+
+    monkeypatch.setattr(in_rooms.Offer, "count", counted_elsewhere)
+    assert crowd.ranked(own=newest_first) == feeds

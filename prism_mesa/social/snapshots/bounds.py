@@ -76,6 +76,9 @@ def check_network(network: FollowNetwork, n: int) -> None:
 def check_known(exposure: Exposure, n: int, n_posts: int) -> None:
     """Check what agents have read."""
     _check_rows("what agents have read", exposure.start, exposure.roots, n, n_posts)
+    falls = np.flatnonzero(exposure.roots[1 : len(exposure)] < exposure.roots[: max(len(exposure) - 1, 0)]) + 1
+    begins = exposure.start[np.searchsorted(exposure.start, falls)]
+    require(bool((begins == falls).all()), "what agents have read stands in no order")
 
 
 def check_history(history: History, n: int, n_posts: int, n_triggers: int, time: Clock) -> None:

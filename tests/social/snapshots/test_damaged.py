@@ -93,6 +93,7 @@ DAMAGED = {
     "platform/first_network": (new(1), "the network is not that of the run: has network.edges changed since?"),
     "platform/exposure/start": (put(3, FAR), "what agents have read: a row ends before it begins"),
     "platform/exposure/roots": (put(3, -1), "what agents have read is -1"),
+    "platform/exposure/roots ": (lambda roots: roots[::-1].copy(), "what agents have read stands in no order"),
     "platform/outcomes/_known": (put(0, FAR), "more impressions were counted than there are"),
     "platform/outcomes/attention": (put(0, -1), "what an agent has of attention is -1"),
     "platform/history/count": (put(0, -1), "a history's length is -1"),

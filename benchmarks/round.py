@@ -27,7 +27,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final
 
 from agreement import assert_agreement
 from bandwidth import measured_bandwidth, report_bandwidth, touched_bytes
@@ -52,9 +52,9 @@ from worlds import TICKS, columns_model, warm_up
 
 from prism_mesa.social.behavior import build_chart, viral_chart
 from prism_mesa.social.model import SocialModel
-from prism_mesa.social.params import FeedParams
+from prism_mesa.social.params import FEED_MODES
 
-MODES: Final = get_args(FeedParams.model_fields["mode"].annotation)
+MODES: Final = FEED_MODES
 PARTS: Final = ("sizes", "bandwidth", "memory", "threads", "networks", "records", "modes", "charts", "start", "before")
 SIZES: Final = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 SMALL, MIDDLE, LARGE = 100_000, 1_000_000, 10_000_000

@@ -16,14 +16,12 @@ class Lists(NamedTuple):
     """What agents know.
 
     Attributes:
-        start: Agent i knows ``roots[start[i]:start[i + 1]]``, ascending. In place, it becomes the same of `out`.
-        roots: The lists as they are.
-        out: Where the new ones are written.
+        start: Agent i knows ``roots[start[i]:start[i + 1]]``, ascending.
+        roots: The lists, which are made anew in their place, and room for what is new.
     """
 
     start: Int64
     roots: Int32
-    out: Int32
 
 
 class Pairs(NamedTuple):
@@ -42,6 +40,7 @@ class Part(NamedTuple):
         begin: Where their lists begin.
         end: Where their lists end.
         to: Where the new lists begin.
+        up: How far their lists are moved up before: there is room then for all that is new from `to` on.
     """
 
     first: int
@@ -49,6 +48,7 @@ class Part(NamedTuple):
     begin: int
     end: int
     to: int
+    up: int
 
 
 @lean_kernel
@@ -59,26 +59,36 @@ def mark(root: Int32, shown: Bits) -> None:
 
 
 @lean_kernel
+def move_up(part: Part, lists: Lists) -> None:
+    """Move the lists of a part up; those of the parts behind it have been."""
+    for i in range(part.end - 1, part.begin - 1, -1):
+        lists.roots[i + part.up] = lists.roots[i]
+
+
+@lean_kernel
 def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) -> int:
     """Write the lists of a part with what is new, without what can no more be shown, and return where they end.
 
+    They have been moved up: no list is written over before it is read.
+
     What an agent has `read` is put in from the last on: feeds are mostly read from the newest post on, so few move.
     """
-    start, roots, out = lists.start, lists.roots, lists.out
+    start, roots = lists.start, lists.roots
     at, begin, i, j = part.to, part.begin, 0, 0
     for agent in range(part.first, part.last):
         end = start[agent + 1] if agent + 1 < part.last else part.end
         start[agent] = first = at
-        for known in range(begin, end):
-            out[at] = roots[known]
-            at += _is_shown(shown, roots[known])
+        for known in range(begin + part.up, end + part.up):
+            root = roots[known]
+            roots[at] = root
+            at += _is_shown(shown, root)
         begin, own = end, i
         while i < len(read.agents) and read.agents[i] == agent:
             i += 1
         for back in range(i - 1, own - 1, -1):
-            at = _inserted(out, first, at, read.roots[back], shown)
+            at = _inserted(roots, first, at, read.roots[back], shown)
         while j < len(beside.agents) and beside.agents[j] == agent:
-            at = _inserted(out, first, at, beside.roots[j], shown)
+            at = _inserted(roots, first, at, beside.roots[j], shown)
             j += 1
     return at
 
@@ -89,14 +99,14 @@ def _is_shown(shown: Bits, root: Any) -> Any:
 
 
 @part_of_kernels
-def _inserted(out: Int32, first: Any, at: Any, root: Any, shown: Bits) -> Any:
-    """Put a root, if it can be shown, into the ascending ``out[first:at]``, and return where that ends then."""
+def _inserted(roots: Int32, first: Any, at: Any, root: Any, shown: Bits) -> Any:
+    """Put a root, if it can be shown, into the ascending ``roots[first:at]``, and return where that ends then."""
     if _is_shown(shown, root):
         place = at
-        while place > first and out[place - 1] > root:
-            out[place] = out[place - 1]
+        while place > first and roots[place - 1] > root:
+            roots[place] = roots[place - 1]
             place -= 1
-        out[place] = root
+        roots[place] = root
         at += 1
     return at
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.commit.orders import order_by_agent
-from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, close_gap, remember
+from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, close_gap, move_up, remember
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.social.state.chunks import in_threads
 
@@ -30,7 +30,6 @@ class Exposure(Restorable):
     def __init__(self, n: int) -> None:
         self.start = np.zeros(n + 1, np.int64)
         self.roots = np.zeros(0, np.int32)
-        self._spare = np.zeros(0, np.int32)  # lists are written from one array into the other, and back
 
     def __len__(self) -> int:
         return int(self.start[-1])
@@ -69,10 +68,11 @@ class Exposure(Restorable):
         cuts = [0, *np.searchsorted(beside.agents, lasts).tolist()]
         more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
         parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
+        lists, to = Lists(self.start, self.roots), 0
         try:
-            lists = Lists(self.start, self.roots, self._spare)
+            for part in parts[::-1]:
+                move_up(part, lists)
             ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
-            self.roots, self._spare, to = self._spare, self.roots, 0
             for part, end in zip(parts, ends, strict=True):
                 if part.to > to:
                     close_gap(self.start, self.roots, part, end, to)
@@ -84,14 +84,15 @@ class Exposure(Restorable):
 
     def _parts(self, lasts: Sequence[int], more: Sequence[int]) -> list[Part]:
         """Return the agents up to each of `lasts`, whose new lists have room for so many more entries; make it."""
-        parts, first, to = list[Part](), 0, 0
+        parts, first, up = list[Part](), 0, 0
         for last, own in zip(lasts, more, strict=True):
             begin, end = int(self.start[first]), int(self.start[last])
-            parts.append(Part(first, last, begin, end, to))
-            first, to = last, to + end - begin + own
-        if to > len(self._spare):
-            self._spare = _NOTHING.roots  # first: else there are three for a while
-            self._spare = np.empty(to + to // 4, np.int32)
+            parts.append(Part(first, last, begin, end, begin + up, up + own))
+            first, up = last, up + own
+        needed, before = len(self) + up, self.roots
+        if needed > len(before):
+            self.roots = np.empty(needed + needed // 4, np.int32)
+            self.roots[: len(self)] = before[: len(self)]
         return parts
 
     def of(self, agent: int) -> npt.NDArray[np.int32]:

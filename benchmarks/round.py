@@ -54,7 +54,7 @@ from prism_mesa.social.behavior import build_chart, viral_chart
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import FEED_MODES
 
-MODES: Final = FEED_MODES
+MODES: Final = tuple(mode for mode in FEED_MODES if mode not in ("bridging", "diverse"))  # these need an attribute
 PARTS: Final = ("sizes", "bandwidth", "memory", "threads", "networks", "records", "modes", "charts", "start", "before")
 SIZES: Final = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 SMALL, MIDDLE, LARGE = 100_000, 1_000_000, 10_000_000

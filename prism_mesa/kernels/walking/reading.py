@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import early_part_of_kernels
 from prism_mesa.kernels.utility import utility_at
 from prism_mesa.kernels.walking.arrays import (
     NO_POST,
@@ -35,7 +35,7 @@ type Floats = npt.NDArray[np.float64]
 N_TRAITS: Final = 5
 
 
-@part_of_kernels
+@early_part_of_kernels
 def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> Any:
     """Read of the posts that a group of agents will read, so that they are under way before the first is needed.
 
@@ -50,7 +50,7 @@ def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World)
     return touched
 
 
-@part_of_kernels
+@early_part_of_kernels
 def load_agent(row: Any, register: Floats, world: World) -> None:
     """Put what guards read of an agent, and what a walk does not change, into the registers."""
     people, used = world.people, world.programs.used
@@ -73,7 +73,7 @@ def load_agent(row: Any, register: Floats, world: World) -> None:
         register[N_FIELDS + place] = people.attributes[row, place]
 
 
-@part_of_kernels
+@early_part_of_kernels
 def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: World) -> None:
     """Put what a walk changes of an agent into the registers."""
     people = world.people
@@ -83,7 +83,7 @@ def load_moment(row: Any, state: Any, waited: Any, register: Floats, world: Worl
     register[ACTION] = people.pending_action[row]
 
 
-@part_of_kernels
+@early_part_of_kernels
 def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> None:
     """Put what guards read of a post into the registers; `current` is that whose match with the agent is known."""
     people, setting = world.people, world.setting
@@ -105,7 +105,7 @@ def load(row: Any, post: Any, current: Any, register: Floats, world: World) -> N
         register[UTILITY] = utility_at(row, post, register[RELEVANCE], world.tastes, world.taste_tables, world.posts)
 
 
-@part_of_kernels
+@early_part_of_kernels
 def next_unread(row: Any, world: World) -> Any:
     """Return the next unread post of an agent's feed, or `NO_POST`."""
     people = world.people
@@ -113,7 +113,7 @@ def next_unread(row: Any, world: World) -> Any:
     return np.int64(np.uint32(people.feed[row, place])) if place < people.n_feed[row] else np.int64(NO_POST)
 
 
-@part_of_kernels
+@early_part_of_kernels
 def at_hand_of(row: Any, trigger: Any, post: Any, world: World) -> Any:
     """Return the post that a trigger is about: the next unread one where it is read, else the one at hand."""
     if trigger == world.chart.sees_trigger:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import part_of_kernels
+from prism_mesa.kernels.compiling import early_part_of_kernels
 from prism_mesa.kernels.draws import mixed, unit
 from prism_mesa.kernels.matching import match_of, relevance_at
 from prism_mesa.kernels.programs import FAULT, run_program
@@ -35,14 +35,14 @@ STOPPED, IMPRESSIONS, ENGAGEMENTS, MOVES = range(4)
 """Places in `WalkOutput.size`."""
 
 
-@part_of_kernels
+@early_part_of_kernels
 def holds(program: Any, register: Floats, world: World) -> Any:
     """Return whether a guard holds, 0 or 1, or `FAULT`."""
     own = world.programs
     return run_program(program, own.code, own.left, own.right, own.result, own.start, register)
 
 
-@part_of_kernels
+@early_part_of_kernels
 def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: Floats, world: World) -> Any:
     """Return the trigger that an agent meets in a tick, and the post whose fields then stand in the registers."""
     chart, programs = world.chart, world.programs
@@ -64,7 +64,7 @@ def meets(row: Any, state: Any, waited: Any, post: Any, loaded: Any, register: F
     return np.int64(NOTHING), loaded
 
 
-@part_of_kernels
+@early_part_of_kernels
 def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
     """Note that an agent has read a post."""
     at = np.uint32(out.size[IMPRESSIONS])
@@ -74,7 +74,7 @@ def note_impression(tick: Any, row: Any, post: Any, out: WalkOutput) -> None:
     out.size[IMPRESSIONS] = at + 1
 
 
-@part_of_kernels
+@early_part_of_kernels
 def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, out: WalkOutput) -> Any:
     """Let an agent pass what lies below its band; return the post that does not, if one is next, or `NO_POST`.
 
@@ -97,7 +97,7 @@ def scroll_past(tick: Any, row: Any, post: Any, register: Floats, world: World, 
     return np.int64(NO_POST)
 
 
-@part_of_kernels
+@early_part_of_kernels
 def leads_to(
     row: Any, trigger: Any, state: Any, post: Any, loaded: Any, register: Floats, world: World, out: WalkOutput
 ) -> Any:
@@ -123,7 +123,7 @@ def leads_to(
     return np.int64(chart.outcome[np.uint32(chart.outcome_start[cell] + key)]), loaded
 
 
-@part_of_kernels
+@early_part_of_kernels
 def answer(
     tick: Any,
     row: Any,
@@ -156,7 +156,7 @@ def answer(
     return chosen(choices, engage, draw, people.propensities, row, options), loaded
 
 
-@part_of_kernels
+@early_part_of_kernels
 def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> None:
     """Write a move and what it was decided about into an agent's history."""
     ring, total, setting = world.histories.ring, world.histories.total, world.setting
@@ -167,7 +167,7 @@ def note_history(tick: Any, row: Any, move: Any, decided: Any, world: World) -> 
     total[row] += 1
 
 
-@part_of_kernels
+@early_part_of_kernels
 def note_move(tick: Any, row: Any, move: Any, post: Any, was_open: Any, out: WalkOutput) -> None:
     """Note a move for the records."""
     at = np.uint32(out.size[MOVES])
@@ -179,7 +179,7 @@ def note_move(tick: Any, row: Any, move: Any, post: Any, was_open: Any, out: Wal
     out.size[MOVES] = at + 1
 
 
-@part_of_kernels
+@early_part_of_kernels
 def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> None:
     """Let an agent read the next post of its feed, which is `post`."""
     people, posts = world.people, world.posts
@@ -188,7 +188,7 @@ def read_next(tick: Any, row: Any, post: Any, world: World, out: WalkOutput) -> 
     note_impression(tick, row, post, out)
 
 
-@part_of_kernels
+@early_part_of_kernels
 def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOutput) -> Any:
     """Do what entering a state entails for an agent with a post at hand; return what it has at hand then."""
     chart, people = world.chart, world.people
@@ -207,7 +207,7 @@ def enter(tick: Any, row: Any, target: Any, post: Any, world: World, out: WalkOu
     return post
 
 
-@part_of_kernels
+@early_part_of_kernels
 def drawn_action(tick: Any, row: Any, world: World) -> Any:
     """Return the action that an agent composes, drawn from its propensities."""
     propensities, key = world.people.propensities, world.setting.action_key
@@ -217,7 +217,7 @@ def drawn_action(tick: Any, row: Any, world: World) -> Any:
     return np.uint8((1 if draw >= like else 0) + (1 if draw >= both else 0))
 
 
-@part_of_kernels
+@early_part_of_kernels
 def transition(
     tick: Any,
     row: Any,

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.kernels.compiling import lean_kernel, part_of_kernels
+from prism_mesa.kernels.compiling import early_part_of_kernels, lean_kernel
 from prism_mesa.kernels.walking.arrays import (
     FIRE,
     FIRST_SET,
@@ -54,7 +54,7 @@ def walk(starts: Starts, first: int, last: int, until: int, keeps: UInt8, world:
     return touched
 
 
-@part_of_kernels
+@early_part_of_kernels
 def _walk_one(starts: Starts, i: Any, until: Any, keeps: Any, world: World, out: WalkOutput) -> None:
     """Let one agent do its ticks."""
     people, chart, setting, register = world.people, world.chart, world.setting, out.register
@@ -130,7 +130,7 @@ def fire_on_all(trigger: int, tick: int, first: int, last: int, keeps: UInt8, wo
             people.state[row], people.ticks_in_state[row] = target, 0
 
 
-@part_of_kernels
+@early_part_of_kernels
 def _stop(row: Any, tick: Any, trigger: Any, outcome: Any, out: WalkOutput) -> None:
     """Note where an agent has stopped."""
     at = np.uint32(out.size[STOPPED])

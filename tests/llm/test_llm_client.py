@@ -140,7 +140,7 @@ PASSING = [
 
 @pytest.mark.parametrize(("reason", "reply"), PASSING)
 def test_what_may_pass_is_asked_once_more_and_then_fails_by_its_name(reason, reply):
-    timeout_s = 0.05 if reply is late else 5.0
+    timeout_s = 0.3 if reply is late else 5.0
     with serving(reply, reply, always=chat_answer(says("yes"))) as server, ollama(server, timeout_s) as client:
         failed = failure(client, component="policy")
         assert (failed.reason, failed.attempts, failed.component) == (reason, 2, "policy")

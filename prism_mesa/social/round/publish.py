@@ -105,15 +105,15 @@ def commit(platform: Platform) -> None:
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])
     ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
-    count, copies = partial(_count, platform, *engagements[2:]), partial(_copies, platform, *engagements)
-    _, passed_on = _side_by_side(platform, count, copies)
     _count_by_group(platform, *engagements[1:3])
-    _spread(platform, *passed_on)
+    platform.posts.make_room(len(engagements[0]))  # counters stay where they are while there come to be more posts
+    count = partial(_count, platform, _window(platform), *engagements[2:])
+    _side_by_side(platform, count, partial(_spread, platform, *engagements))
     _publish_written(platform)
+    platform.outcomes.count_posts(platform.posts)
     hold(platform, moved)
     keep_notes(platform)
-    remember = partial(_remember, platform, read, *commit_follows(platform, ruled))
-    _side_by_side(platform, remember, partial(_update_outcomes, platform))
+    _remember(platform, read, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
@@ -147,7 +147,15 @@ def _of_reading(platform: Platform) -> tuple[Exposures | None, Floats | None]:
     return exposures, moved
 
 
-def _count(platform: Platform, post: Int32, action: Int32) -> None:
+def _window(platform: Platform) -> slice:
+    """Return which posts agents may have read in this round, by their ids."""
+    first, now = platform.posts.first_visible, platform.round
+    return slice(first(now, platform.params.feed.window), first(now + 1, 1))
+
+
+def _count(platform: Platform, window: slice, post: Int32, action: Int32) -> None:
+    """Count engagements, and the attention that authors of the posts of a window got."""
+    platform.outcomes.count_attention(platform.posts, len(platform.population), window)
     likes, replies = platform.outcomes.count_engagements(platform.posts, post, action)
     for counter, n in zip(COUNTERS, (likes, replies, len(post) - likes - replies), strict=True):
         platform.counts[counter] = n
@@ -181,9 +189,10 @@ def _copies(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: 
     return _Copies(*(column[order] for column in (agent, post, action, kind, key)))
 
 
-def _spread(platform: Platform, agent: Rows, post: Rows, action: Rows, kind: Rows, key: npt.NDArray[np.uint64]) -> None:
-    """Let replies and reshares become posts of the next round."""
+def _spread(platform: Platform, *engagements: Int32) -> None:
+    """Let the replies and reshares among engagements become posts of the next round."""
     posts = platform.posts
+    agent, post, action, kind, key = _copies(platform, *engagements)
     text_id, words = posts.worded(post, kind, *platform.events.words(agent, post, action))
     root = np.where(kind == RESHARE, posts.root[post], NO_PARENT)
     posts.add(agent, text_id, platform.round + 1, kind, post, root, key, words, written=platform.round)
@@ -202,12 +211,6 @@ def _publish_written(platform: Platform) -> None:
     which = np.arange(len(author)) - np.searchsorted(author, author)
     key = platform.streams.bits("written", author, round_=platform.round, index=which)
     platform.posts.add(author, text_id, platform.round + 1, POST, NO_PARENT, None, key, written=platform.round)
-
-
-def _update_outcomes(platform: Platform) -> None:
-    """Take the round into what the run has come to."""
-    window = platform.params.feed.window
-    platform.outcomes.update(platform.posts, len(platform.population), platform.round, window)
 
 
 def _remember(platform: Platform, read: list[Pairs], agents: Rows, roots: Rows) -> None:

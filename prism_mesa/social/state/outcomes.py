@@ -54,14 +54,16 @@ class Outcomes(Restorable):
         self._begun += begun
         return likes, replies
 
-    def update(self, posts: Posts, n_agents: int, round_: int, window: int) -> None:
-        """Take in the posts and impressions of a round that is over; `window` is how many rounds feeds look back."""
+    def count_posts(self, posts: Posts) -> None:
+        """Take in the posts that there have come to be."""
         self._posts += int((posts.kind[self._seen :] == POST).sum())
         self._seen = len(posts)
+
+    def count_attention(self, posts: Posts, n_agents: int, window: slice) -> None:
+        """Take in the impressions of a round that is over; `window` has all posts, by id, that were seen in it."""
         self.attention = _grown(self.attention, n_agents, n_agents)
-        self._known = _grown(self._known, len(posts), 2 * len(posts))
-        first, last = posts.first_visible(round_, window), posts.first_visible(round_ + 1, 1)
-        add_attention(posts.root[first:last], posts.impressions, self._known, posts.author, self.attention)
+        self._known = _grown(self._known, window.stop, 2 * window.stop)
+        add_attention(posts.root[window], posts.impressions, self._known, posts.author, self.attention)
 
     def is_of(self, posts: Posts) -> bool:
         """Return whether nothing was taken in but what posts have."""

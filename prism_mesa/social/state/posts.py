@@ -138,7 +138,7 @@ class Posts(Restorable):
         """Bring back what `snapshot` returned, after the same corpus."""
         columns = kept["columns"]
         self.n = len(columns["author"])
-        self._make_room(0)
+        self._columns_for(self.n, 0)
         for name, kind in _COLUMNS.items():
             if columns[name].dtype != kind or columns[name].shape != (self.n, *self._columns[name].shape[1:]):
                 raise DataError(f"Posts.{name}: is no column of {self.n:,} {np.dtype(kind)}")
@@ -171,7 +171,7 @@ class Posts(Restorable):
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
-        self._make_room(first)
+        self._columns_for(self.n, first)
         rows = slice(first, self.n)
         own_root = ids if root is None else np.where(np.asarray(root) < 0, ids, root)
         given = {
@@ -193,10 +193,14 @@ class Posts(Restorable):
             self._columns["attributes"][rows] = self.draw_attributes(ids)
         return ids
 
-    def _make_room(self, used: int) -> None:
-        """Let columns that are too short grow, seldom."""
+    def make_room(self, more: int) -> None:
+        """Make room for `more` posts; as long as there are no more than that, columns stay where they are."""
+        self._columns_for(self.n + more, self.n)
+
+    def _columns_for(self, n: int, used: int) -> None:
+        """Let columns that are too short for `n` posts grow, seldom."""
         size = len(self._columns["author"])
-        while size < self.n:
+        while size < n:
             size *= 4
         if size > len(self._columns["author"]):
             for name, column in self._columns.items():

@@ -2,7 +2,7 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -11,11 +11,11 @@ from reacton.core import Element, use_memo
 from solara.components.alert import Error
 from solara.core import component
 
-from prism_mesa.errors import BadInputError, PrismError, in_command, told
+from prism_mesa.errors import PrismError, told
 from prism_mesa.runs.config import load_config
-from prism_mesa.runs.manifest import read_run
 from prism_mesa.social.model import SocialModel
 from prism_mesa.view.dashboard import make_page
+from prism_mesa.view.playback.page import runs_view
 
 MOST_RUNS: Final = 2
 """Runs that are shown side by side."""
@@ -60,7 +60,7 @@ def page() -> None:
 def view_of(opened: Opened) -> Callable[[], Element[Any]] | str:
     """Return the component of what was opened, or what is wrong with it."""
     try:
-        return _runs_view(opened.paths) if opened.kind == "runs" else _model_view(opened)
+        return runs_view(opened.paths) if opened.kind == "runs" else _model_view(opened)
     except (PrismError, OSError) as error:
         return told(error)
 
@@ -76,14 +76,3 @@ def _model_view(opened: Opened) -> Callable[[], Element[Any]]:
     config = load_config(opened.paths[0] if opened.paths else None, opened.overrides, defaults=opened.defaults)
     SocialModel(config)  # what is wrong only with the world it asks for
     return lambda: make_page(config)
-
-
-def _runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
-    """Return the page on finished runs.
-
-    Raises:
-        PrismError: If one is not there, is damaged, or no such pair is shown side by side.
-    """
-    for path in paths:
-        read_run(path)
-    raise BadInputError(f"{in_command(paths[0])}: not yet")

@@ -17,6 +17,7 @@ from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table, read_table
 from prism_mesa.view.economy_plots import indicators_figure
+from prism_mesa.view.playback.frame import frame
 from prism_mesa.view.playback.transport import transport
 
 _INDICATORS: Final = {
@@ -137,8 +138,9 @@ def nations_page(tables: NationTables) -> None:
     at, choose = use_state(len(tables.quarters) - 1)
     figure = use_memo(lambda: indicators_figure(tables.indicators, tables.baselines, tables.nations), [tables])
     told = use_memo(lambda: policies_of(tables, at), [tables, at])
-    transport(
-        at=at, least=0, rounds=len(tables.quarters), unit="quarter", names=list(tables.quarters), event_choose=choose
-    )
-    policies(quarter=tables.quarters[at], nations=told)
-    FigureMatplotlib(figure, dependencies=[tables], format="png")
+    names = list(tables.quarters)
+    bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
+    shown = policies(quarter=names[at], nations=told)
+    picture = FigureMatplotlib(figure, dependencies=[tables], format="png")
+    facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]
+    frame(plain(tables.run_dir.resolve().name, 120), facts, [bar, shown, picture])

@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -47,15 +47,16 @@ class Package:
 
 
 @cache
-def packages() -> tuple[Package, ...]:
-    """Return the packages that are pinned."""
-    pinned = json.loads(_PINNED.read_text(encoding="utf-8"))
+def packages(pins: Path = _PINNED) -> tuple[Package, ...]:
+    """Return the packages that a file pins, by default those that a page needs."""
+    pinned = json.loads(pins.read_text(encoding="utf-8"))
     return tuple(Package(name, one["integrity"], one["files"]) for name, one in pinned.items())
 
 
-def needed_files() -> dict[str, str]:
-    """Return the digest of each file that a page needs, by its path below the folder of front ends."""
-    return {f"{package.name}/{file}": digest for package in packages() for file, digest in package.files.items()}
+def needed_files(of: Sequence[Package] | None = None) -> dict[str, str]:
+    """Return the digest of each file of packages, by default of those that a page needs, by its path below a folder."""
+    wanted = packages() if of is None else of
+    return {f"{package.name}/{file}": digest for package in wanted for file, digest in package.files.items()}
 
 
 def front_end_folder() -> Path:
@@ -65,10 +66,10 @@ def front_end_folder() -> Path:
     return Path(settings.assets.proxy_cache_dir)
 
 
-def find_faults(folder: Path) -> dict[str, str]:
-    """Return what is wrong with the front end in a folder, by file: ``missing`` or ``damaged``. Empty if nothing is."""
+def find_faults(folder: Path, of: Sequence[Package] | None = None) -> dict[str, str]:
+    """Return which files of packages are ``missing`` or ``damaged`` in a folder; by default those of the front end."""
     faults = {}
-    for name, digest in needed_files().items():
+    for name, digest in needed_files(of).items():
         try:
             content = (folder / name).read_bytes()
         except OSError:
@@ -88,8 +89,8 @@ def digest_of(content: bytes) -> str:
     return "sha512-" + base64.b64encode(hashlib.sha512(content).digest()).decode()
 
 
-def fetch_front_end(folder: Path) -> list[str]:
-    """Fetch what is missing or damaged in a folder, and return which files were.
+def fetch_front_end(folder: Path, of: Sequence[Package] | None = None) -> list[str]:
+    """Fetch what is missing or damaged in a folder, by default of the front end, and return which files were.
 
     With npm, if it is there, from its registry; else from where Solara itself is set to (`SOLARA_ASSETS_CDN`).
     Nothing is kept that has not the digest it should have.
@@ -97,12 +98,12 @@ def fetch_front_end(folder: Path) -> list[str]:
     Raises:
         FrontEndError: If it cannot be had, is another than it should be, or the folder cannot be written to.
     """
-    wanted = find_faults(folder)
+    wanted = find_faults(folder, of)
     if not wanted:
         return []
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for package in packages():
+        for package in packages() if of is None else of:
             files = [file for file in package.files if f"{package.name}/{file}" in wanted]
             if files:
                 got = _from_npm(package, files) if shutil.which("npm") else _from_address(package, files)

@@ -71,7 +71,7 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
         yield from about_lines((r.round, r.told) for r in explanation.rounds)
     elif explanation.shown is not None:
         yield ""
-        yield from _round(explanation, explanation.shown)
+        yield from round_lines(explanation, explanation.shown)
     elif explanation.agent.model.params.has_churn:
         yield f"Round {explanation.agent.model.round}: it was not there."
 
@@ -110,7 +110,8 @@ def _posted(shown: RoundOfAgent) -> Iterator[str]:
         yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
 
 
-def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+    """Yield what the agent did in one round, and why, in full."""
     agent = explanation.agent
     hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour"
     how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}"

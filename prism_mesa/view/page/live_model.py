@@ -1,8 +1,7 @@
 """A social model that is looked at while it runs: it says its errors, and knows how its last round began."""
 
 import warnings
-from collections.abc import Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -60,6 +59,7 @@ class PageModel(SocialModel):
     Args:
         config: What the inputs change.
         inputs: What the inputs hold, by key (see `view.page.inputs`).
+        on_begin: Told True before the model is made, which takes a while, and False afterwards.
 
     Attributes:
         inputs: The same, of all inputs.
@@ -72,7 +72,19 @@ class PageModel(SocialModel):
         PrismError: If no model can be made of `config` itself.
     """
 
-    def __init__(self, config: SocialParams, inputs: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        config: SocialParams,
+        inputs: Mapping[str, Any] | None = None,
+        on_begin: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        on_begin(True)
+        try:
+            self._begin(config, inputs)
+        finally:
+            on_begin(False)
+
+    def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
         at_first = values_of(config)
         given = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
         why = ""

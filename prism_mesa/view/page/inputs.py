@@ -1,6 +1,6 @@
 """What a user can change on the page: names, ranges and values, and the parameters that changed values make."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, get_args
 
@@ -45,12 +45,20 @@ _WORLD, _FEED, _WHO, _TIES, _ORACLE, _CHANGE = (
 
 def _choices(key: str) -> tuple[str, ...]:
     """Return the values of a parameter that has a few; null stands for None."""
-    field: Any = SocialParams
+    kind: Any = SocialParams
     for name in key.split("."):
-        info = field.model_fields[name]
-        field = info.annotation
-    given = [value for part in (field, *get_args(field)) for value in get_args(part)]
-    return (*(value for value in given if isinstance(value, str)), *(["null"] if type(None) in get_args(field) else []))
+        kind = kind.model_fields[name].annotation
+    return tuple(_values(kind))
+
+
+def _values(kind: Any) -> Iterator[str]:
+    """Yield the texts that a type holds, and null where it holds None."""
+    kind = getattr(kind, "__value__", kind)  # what a name of a type stands for
+    for part in get_args(kind):
+        if isinstance(part, str):
+            yield part
+        else:
+            yield from ["null"] if part is type(None) else _values(part)
 
 
 def inputs_of(config: SocialParams) -> tuple[Input, ...]:

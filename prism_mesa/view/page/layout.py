@@ -126,11 +126,13 @@ def _between(field: Points, at: Points) -> Points:
 
 def _within(where: Points) -> Points:
     """Return points in -1..1, those far out drawn in."""
+    if not len(where):
+        return where
     where = where - np.median(where, axis=0)
     radius = np.hypot(*where.T)
-    reach = max(float(np.quantile(radius, 0.98)) if len(radius) else 1.0, 1e-9)
+    reach = max(float(np.quantile(radius, 0.98)), 1e-9)
     scale = np.where(
         radius > reach, (reach + 0.3 * reach * np.tanh((radius - reach) / reach)) / np.maximum(radius, 1e-9), 1
     )
     where = where * scale[:, None]
-    return np.asarray(where / max(float(np.abs(where).max(initial=0)), 1e-9), np.float64)
+    return np.asarray(where / max(float(np.abs(where).max()), 1e-9), np.float64)

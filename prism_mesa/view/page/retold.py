@@ -45,6 +45,10 @@ class _Recalled(Reasoner):
         options = question.question.options
         return PendingQuestion(question, "", options, place, (0.0, 0, 0), done=True, answer=answer)
 
+    def close(self) -> None:
+        """End the thread; the ledger is the model's."""
+        self._stop()
+
 
 def tell_round(model: PageModel, row: int) -> ToldRound:
     """Return what an agent did in the last round of a model, and why. The model is not changed."""

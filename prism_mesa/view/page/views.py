@@ -54,7 +54,7 @@ _CHOICES: Final = 6
 @component
 def show_views(source: Source, at: int, name: str = "page") -> None:
     """All views of a source at its round `at`; `name` tells two sets of views on one page apart."""
-    chosen = use_reactive(-1)
+    chosen = use_reactive(_most_followed(source))
     fault = use_reactive("")
 
     def choose(row: int) -> None:
@@ -73,6 +73,12 @@ def show_views(source: Source, at: int, name: str = "page") -> None:
         _network_view(source, at, chosen.value, choose, name)
         _cascade_view(source, at, chosen.value, choose, name)
         _agent_view(source, at, chosen.value, find, fault.value, name)
+
+
+def _most_followed(source: Source) -> int:
+    """Return whom the page shows at first; -1 if nobody is there."""
+    followers = np.where(source.states() != NOT_THERE, source.follows().followers, -1)
+    return int(followers.argmax()) if len(followers) and followers.max() >= 0 else -1
 
 
 def _card(title: str, kind: str) -> Any:
@@ -187,7 +193,7 @@ def _answer_shares(oracle: OracleOnShow) -> list[Json]:
 
 def _spent_row(what: str, spent: float, limit: float | None) -> Json:
     number = "{:,.0f}" if spent >= 100 or spent == int(spent) else "{:,.1f}"
-    return {"what": what, "spent": number.format(spent), "limit": "none" if limit is None else f"{limit:,g}"}
+    return {"what": what, "spent": number.format(spent), "limit": "no limit" if limit is None else f"of {limit:,g}"}
 
 
 @component
@@ -414,10 +420,8 @@ def _agent_json(agent: AgentOnShow) -> Json:
 def _suggested(source: Source) -> Sequence[Json]:
     """Return agents that are worth a look: the most followed, and one of each engagement in the round."""
     states, followers = source.states(), source.follows().followers
-    there = states != NOT_THERE
-    found = {}
-    if there.any():
-        found["most followed"] = int(np.argmax(np.where(there, followers, -1)))
+    most = _most_followed(source)
+    found = {"most followed": most} if most >= 0 else {}
     for state in (AgentState.ENGAGING_RESHARE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_LIKE):
         rows = np.flatnonzero(states == state.code)
         if len(rows):

@@ -23,8 +23,14 @@ def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
 
 
 @component_vue("head.vue")
-def show_head(
-    title: str, rounds: int, done: int, facts: Sequence[Sequence[str]], fault: str, notes: Sequence[str]
+def draw_head(
+    title: str,
+    rounds: int,
+    done: int,
+    facts: Sequence[Sequence[str]],
+    fault: str,
+    notes: Sequence[str],
+    event_theme: OnEvent,
 ) -> None:
     """What is on show, how far it is, what it was made with, and what went wrong."""
 

@@ -35,8 +35,7 @@ _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
 _WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
-_WIDTH = 106
-_RAW_CAP = 2000
+_WIDTH, _RAW_CAP = 106, 2000
 _MOST_PASSED = 20
 """Posts that are told of those that it scrolls past in a tick."""
 _MOST_TOLD = 700.0

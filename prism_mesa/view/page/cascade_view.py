@@ -2,6 +2,7 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -31,15 +32,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
         if root < 0:
             Html(tag="p", class_="prism-hint", children=["No post has been reshared yet."])
             return
-        told = {f"{place}: {size:,} posts, root {own}": own for place, (own, size) in enumerate(best, 1)}
-        item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *told]}
-        value = _LARGEST if wanted.value not in roots else next(said for said, own in told.items() if own == root)
-        show_inputs(
-            name=f"{name}-cascade",
-            items=[{**item, "value": value}],
-            inline=True,
-            event_change=lambda change: wanted.set(told.get(change["value"], -1)),
-        )
+        _cascade_choice(best, root if wanted.value in roots else -1, wanted.set, name)
         tree = tree_of(posts, root)
         rounds = posts.round[tree.posts]
         author = source.agent_name(int(posts.author[root]))
@@ -71,6 +64,18 @@ def cascade_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
                 curved=True,
                 event_pick=lambda picked: choose(int(picked["id"])),
             )
+
+
+def _cascade_choice(best: Sequence[tuple[int, int]], root: int, choose: Callable[[int], None], name: str) -> None:
+    """Show which cascade is on show, and let the user choose; -1 is the largest, whichever that is."""
+    told = {f"{place}: {size:,} posts, root {own}": own for place, (own, size) in enumerate(best, 1)}
+    item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *told]}
+    show_inputs(
+        name=f"{name}-cascade",
+        items=[{**item, "value": next((said for said, own in told.items() if own == root), _LARGEST)}],
+        inline=True,
+        event_change=lambda change: choose(told.get(change["value"], -1)),
+    )
 
 
 def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -> Json:

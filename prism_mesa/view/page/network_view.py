@@ -35,6 +35,7 @@ def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
     colour = by.value if by.value in attributes else _STATE
     codes, legend = _network_colors(source, attributes, colour)
     note = _network_note(source, drawn, len(pairs[0]), len(follows.src))
+    note += " Colour: the most that each did in the round." if colour == _STATE else ""
     with view_card("Who follows whom", "view-network tall"):
         item = {"group": "", "key": "by", "label": "coloured by", "kind": "select", "value": colour}
         show_inputs(
@@ -110,4 +111,4 @@ def _network_note(source: Source, drawn: Drawn, n_pairs: int, n_follows: int) ->
     n = len(drawn.agents)
     agents = f"{n:,} of {source.n_agents:,} agents, drawn evenly" if n < source.n_agents else counted(n, "agent")
     share = f"{n_pairs:,} of {n_follows:,} follows" if n_pairs < n_follows else counted(n_follows, "follow")
-    return f"{agents}; {share} as lines; the larger a dot, the more followers; colour: the most it did in the round."
+    return f"{agents}; {share} as lines; the larger a dot, the more followers."

@@ -48,6 +48,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
                 links=packed(np.stack([tree.parent[1:], np.arange(1, len(tree.posts))], axis=1), np.int32),
                 colors=packed(len(SCALE) - 1 - depth, np.uint8),
                 palette=list(SCALE),
+                faint=0,
                 legend=[
                     {"name": f"depth {d}{' or more' if d == len(SCALE) - 1 else ''}", "color": SCALE[-1 - d]}
                     for d in range(int(depth.max()) + 1)

@@ -51,6 +51,7 @@ def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
                 links=links,
                 colors=packed(codes[drawn.agents], np.uint8),
                 palette=[color for _, color in legend],
+                faint=2 if colour == _STATE else 0,  # idle and resting
                 legend=[{"name": said, "color": color} for said, color in legend],
                 note=note,
                 selected=chosen,

@@ -61,6 +61,7 @@ def show_graph(
     links: str,
     colors: str,
     palette: Sequence[str],
+    faint: int,
     legend: Sequence[Json],
     note: str,
     selected: int,
@@ -69,7 +70,10 @@ def show_graph(
     curved: bool,
     event_pick: OnEvent,
 ) -> None:
-    """Points and lines between them; a click is told as the point's `id` and its place, `node`."""
+    """Points and lines between them; a click is told as the point's `id` and its place, `node`.
+
+    The first `faint` colours of the palette, which are light, are faint where the page is dark.
+    """
 
 
 @component_vue("agent.vue")

@@ -1,8 +1,9 @@
 """What the page shows of a model that runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Concatenate, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -37,6 +38,19 @@ MOST_OF_FEED: Final = 100
 _RANK: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
 _BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
 _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
+
+
+def _while_no_round_runs[**P, R](
+    read: Callable[Concatenate["LiveSource", P], R],
+) -> Callable[Concatenate["LiveSource", P], R]:
+    """Let a method wait for the end of a round that another thread runs, and hold back the next one."""
+
+    @wraps(read)
+    def locked(self: "LiveSource", /, *given: P.args, **named: P.kwargs) -> R:
+        with self.model.lock:
+            return read(self, *given, **named)
+
+    return locked
 
 
 class LiveSource:
@@ -84,6 +98,7 @@ class LiveSource:
         """The chart that agents go by."""
         return self.model.chart
 
+    @_while_no_round_runs
     def round_columns(self) -> Mapping[str, Floats]:
         """Return the columns of the rounds so far."""
         collected = self.model.datacollector.model_vars
@@ -92,6 +107,7 @@ class LiveSource:
         columns = {name: np.array(collected[name][:n], np.float64) for name in names}
         return {"round": np.arange(n, dtype=np.float64), **columns}
 
+    @_while_no_round_runs
     def states(self) -> npt.NDArray[np.uint8]:
         """Return the code of the most that each agent did in the last round."""
         people = self.model.population
@@ -102,6 +118,7 @@ class LiveSource:
             np.maximum.at(most, moved["agent"], _RANK[codes[moved["to_state"].codes]])
         return np.where(people.present, _BY_RANK[most], np.uint8(NOT_THERE)).astype(np.uint8)
 
+    @_while_no_round_runs
     def follows(self) -> Follows:
         """Return who follows whom."""
         network = self.model.network
@@ -111,6 +128,7 @@ class LiveSource:
             self._follows = network, Follows(src.copy(), dst.copy(), followers)
         return self._follows[1]
 
+    @_while_no_round_runs
     def attributes(self) -> Mapping[str, AgentAttribute]:
         """Return declared attributes, and what all agents have."""
         people = self.model.population
@@ -122,6 +140,7 @@ class LiveSource:
             "activity": AgentAttribute(people.activity.copy(), unit="probability per round"),
         }
 
+    @_while_no_round_runs
     def posts(self) -> PostColumns:
         """Return the posts that have appeared."""
         posts = self.model.posts
@@ -129,6 +148,7 @@ class LiveSource:
         columns = (posts.author, posts.kind, posts.parent, posts.root, posts.round)
         return PostColumns(*(column[:n].copy() for column in columns))
 
+    @_while_no_round_runs
     def post_text(self, post: int) -> str:
         """Return what a post says."""
         posts = self.model.posts
@@ -143,6 +163,7 @@ class LiveSource:
         people = self.model.population
         return row_of(said.strip(), [*people.ids], [*people.names], Path("this model"))
 
+    @_while_no_round_runs
     def agent(self, row: int) -> AgentOnShow:
         """Return one agent in the last round."""
         agent = PlatformAgent(self.model.platform, row)
@@ -228,6 +249,7 @@ class LiveSource:
             return feed, "No feed in this round: it did not come online, or there was nothing new for it."
         return feed, f"{n_read:,} of {n:,} posts were read." + (f" The first {len(feed)} are shown." * (n > len(feed)))
 
+    @_while_no_round_runs
     def oracle(self) -> OracleOnShow:
         """Return who decided what was left open so far."""
         model, asked = self.model, self.model.reasoner

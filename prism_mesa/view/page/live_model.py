@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import RLock
 from typing import Any, Final
 
 from mesa import DataCollector
@@ -15,10 +16,22 @@ from prism_mesa.reasoner import Answer, PlacedQuestion, asks_llm
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.view.page.inputs import changed_keys, values_of, with_inputs
 
 MOST_REPEATED: Final = 20_000
 """Agents up to which the state before each round is kept, from which an agent's round is told in full."""
+
+
+_ROUNDS_A_TRIM: Final = 10
+
+
+def forget(platform: Platform) -> None:
+    """Let go of all that a copy of a platform holds, at once.
+
+    It and those who have its agents know each other, so it would stay until the garbage collector comes by.
+    """
+    vars(platform).clear()
 
 
 class LastRound:
@@ -66,6 +79,7 @@ class PageModel(SocialModel):
         faults: What is wrong with those that were left out, by key.
         fault: Why the run ended, if a round failed; else empty.
         kept: The last round, in rows.
+        lock: Held while a round runs, and to be held by whoever reads the model from another thread.
         ledger: What an LLM said; None where none is asked.
 
     Raises:
@@ -100,6 +114,7 @@ class PageModel(SocialModel):
         self.inputs = {**at_first, **given}
         self.faults = faults | dict.fromkeys(without, why)
         self.fault = ""
+        self.lock = RLock()
         self._before: Platform | None = None
         self._keep_answers()
 
@@ -123,12 +138,22 @@ class PageModel(SocialModel):
 
     def step(self) -> None:
         """Run one round; one that fails ends the run, and `fault` says why."""
-        try:
-            self._before = self._copied_platform() if len(self.population) <= MOST_REPEATED else None
-            self.kept.begin()
-            super().step()
-        except Exception as error:  # a user's guard or action may raise anything; the page has to live on
-            self.fault, self.running, self._before = told(error), False, None
+        with self.lock:
+            try:
+                self._forget_before()
+                self._before = self._copied_platform() if len(self.population) <= MOST_REPEATED else None
+                self.kept.begin()
+                super().step()
+            except Exception as error:  # a user's guard or action may raise anything; the page has to live on
+                self._forget_before()
+                self.fault, self.running = told(error), False
+
+    def _forget_before(self) -> None:
+        if self._before is not None:
+            forget(self._before)
+            self._before = None
+        if self.round % _ROUNDS_A_TRIM == 0:
+            trim_heap()
 
     def _copied_platform(self) -> Platform:
         """Return a copy of the platform, which shares what no round changes."""
@@ -141,7 +166,7 @@ class PageModel(SocialModel):
             return None
         before = deepcopy(self._before, {id(one): one for one in (self.reasoner, self.writer) if one is not None})
         collector = DataCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
-        left_out = (self.kept, self.ledger, self._folder, self._before)
+        left_out = (self.kept, self.ledger, self._folder, self._before, self.lock)
         given = {id(self.platform): before, id(self.datacollector): collector}
         twin = deepcopy(self, {id(one): None for one in left_out if one is not None} | given)
         twin.platform = before

@@ -18,7 +18,7 @@ from prism_mesa.llm.formats.request import RunPosition
 from prism_mesa.llm.ledger.answers import AnswerStore
 from prism_mesa.reasoner import Answer, PlacedQuestion, Reasoner, asks_llm
 from prism_mesa.social.model import SocialModel
-from prism_mesa.view.page.live_model import PageModel
+from prism_mesa.view.page.live_model import PageModel, forget
 
 
 @dataclass(frozen=True)
@@ -55,21 +55,27 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
     twin = model.as_the_round_opened()
     if twin is None:
         return ToldRound(note=_why_not(model))
-    asked = model.reasoner
+    asked, before = model.reasoner, twin.platform
     if asks_llm(asked):
-        twin.platform.reasoner = _Recalled(asked, model)
-    twin.platform.writer = None
+        before.reasoner = _Recalled(asked, model)
+    before.writer = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model has said them
-            traced = TracedAgent(twin, row)
-            SocialModel.step(twin)
-            twin.platform.posts = model.posts  # with what was written in the round
-            traced.hear_itself()
+            return _told(model, twin, row)
     except PrismError as error:
         return ToldRound(note=f"It cannot be told why: {told(error)}.")
     finally:
         twin.close()
+        forget(before)
+
+
+def _told(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
+    """Run the round of the twin of a model, and tell of an agent."""
+    traced = TracedAgent(twin, row)
+    SocialModel.step(twin)
+    twin.platform.posts = model.posts  # with what was written in the round
+    traced.hear_itself()
     if not traced.rounds:
         return ToldRound(note="It was not on the platform in this round.")
     shown = traced.rounds[-1]

@@ -23,7 +23,7 @@ def page_frame(title: str, children: Sequence[Element], *, controls: bool = Fals
     """Show a page; with `controls` the second of its children is a column beside the others where there is room."""
     Title(f"PRISM: {title}")
     Style(STYLE)
-    Html(tag="main", class_=f"prism-page{' with-controls' if controls else ''}", children=list(children))
+    Html(tag="div", class_=f"prism-page{' with-controls' if controls else ''}", children=list(children))
 
 
 @component

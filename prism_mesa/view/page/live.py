@@ -64,6 +64,11 @@ class LiveSource:
         self._told: tuple[int, int, ToldRound] | None = None
 
     @property
+    def run(self) -> object:
+        """The model."""
+        return self.model
+
+    @property
     def facts(self) -> Sequence[tuple[str, str]]:
         """What the model was made with."""
         p = self.model.params

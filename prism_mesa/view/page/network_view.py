@@ -28,7 +28,7 @@ def network_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
     by = use_reactive(_STATE)
     attributes = source.attributes()
     follows = source.follows()
-    drawn = use_memo(lambda: lay_out(follows), [id(source), source.n_agents])
+    drawn = use_memo(lambda: lay_out(follows), [id(source.run), source.n_agents])
     nodes = use_memo(lambda: _network_nodes(source, drawn, follows), [drawn, follows])
     pairs = use_memo(lambda: drawn_follows(drawn, follows), [drawn, follows])
     links = use_memo(lambda: packed(np.stack(pairs, axis=1), np.int32), [pairs])
@@ -67,7 +67,7 @@ def _network_nodes(source: Source, drawn: Drawn, follows: Follows) -> Json:
     least = 1.6 if len(drawn.agents) > 1000 else 2.4
     size = least + 9 * np.sqrt(followers / max(1, int(followers.max(initial=0))))
     return {
-        "key": "network",
+        "key": f"network {id(source.run)}",
         "x": packed(drawn.where[:, 0], np.float32),
         "y": packed(drawn.where[:, 1], np.float32),
         "size": packed(size, np.float32),

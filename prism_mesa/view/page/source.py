@@ -157,6 +157,11 @@ class Source(Protocol):
     """
 
     @property
+    def run(self) -> object:
+        """What all moments of one run have in common, the same object: what is laid out once is kept for it."""
+        ...
+
+    @property
     def title(self) -> str:
         """What the run is called, on one line."""
         ...

@@ -58,6 +58,11 @@ class RecordedSource:
         return RecordedSource(self.tables, round_)
 
     @property
+    def run(self) -> object:
+        """Its tables."""
+        return self.tables
+
+    @property
     def title(self) -> str:
         """What the run is called."""
         return plain(self.tables.run_dir.resolve().name, 120)

@@ -115,8 +115,11 @@ class Browser:
         """Click in the middle of the element that a JavaScript expression finds, as a mouse does."""
         place = f"(() => {{ const one = {script}; if (!one) return null; one.scrollIntoView({{block: 'center'}});"
         place += "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
-        x, y = self.wait(place)
-        self.click_at(x, y)
+        found, before = self.wait(place), None
+        while found != before:  # what stands above may still grow
+            time.sleep(0.1)
+            found, before = self.wait(place), found
+        self.click_at(*found)
 
     def click_at(self, x, y):
         """Click at a place of the window."""

@@ -120,9 +120,11 @@ def recorded_run(tab, served):
     tab.wait_text("before the first round")
     tab.click_text("play")
     tab.wait_text("round 5 (last: 5)", 20)
+    before = tab.run("document.querySelector('.prism-who').innerText")
     tab.click_text("liked")
+    tab.wait(f"document.querySelector('.prism-who').innerText !== {json.dumps(before)}")
     tab.click("document.querySelector('.prism-ask')")
-    tab.wait_text("Its utility:", 40)
+    tab.wait_text("Utility is what a post is worth to it", 40)
 
 
 def two_runs(tab, served):
@@ -130,7 +132,7 @@ def two_runs(tab, served):
     served.show("runs", served.runs["one"], served.runs["other"])
     tab.open(served.url)
     tab.wait_text("up to this round", 30)
-    assert tab.run("document.querySelectorAll('.view-network canvas').length") == 2
+    tab.wait("document.querySelectorAll('.view-network canvas').length === 2")
     tab.click_text("first")
     tab.wait(
         "[...document.querySelectorAll('.prism-differences tbody td')].every(one => one.innerText.match(/^\\+?0$/))"

@@ -23,12 +23,23 @@ def most_followed(source: Source) -> int:
 
 
 @component
-def agent_view(source: Source, at: int, chosen: int, find: Callable[[str], None], fault: str, name: str) -> None:
-    """One agent, of those who are there, or a line on how to choose one."""
+def agent_view(
+    source: Source,
+    at: int,
+    chosen: int,
+    find: Callable[[str], None],
+    fault: str,
+    name: str,
+    ask: Callable[[int], None] = lambda row: None,
+) -> None:
+    """One agent, of those who are there, or a line on how to choose one; `ask` is called if its `ask` is clicked."""
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
     there = 0 <= chosen < source.n_agents
     card = use_memo(lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen])
-    with view_card("One agent", "view-agent"), Html(tag="div", class_="prism-grow"):
+    with (
+        view_card("One agent" + (f", in round {at}" if at >= 0 else ""), "view-agent"),
+        Html(tag="div", class_="prism-grow"),
+    ):
         show_card(
             name=name,
             card=card,
@@ -36,6 +47,7 @@ def agent_view(source: Source, at: int, chosen: int, find: Callable[[str], None]
             suggested=_suggested(source),
             fault=fault,
             event_find=lambda said: find(str(said)),
+            event_ask=lambda row: ask(int(row)),
         )
 
 
@@ -49,6 +61,7 @@ def _agent_json(agent: AgentOnShow) -> Json:
         "profile": [list(pair) for pair in agent.profile],
         "why": list(agent.why),
         "whyNote": agent.why_note,
+        "ask": agent.ask,
         "feedNote": agent.feed_note,
         "feed": [
             {

@@ -11,7 +11,7 @@ from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import counted, shortened
-from prism_mesa.view.page.cards import SCALE, OnAgent, view_card
+from prism_mesa.view.page.cards import SCALE, view_card
 from prism_mesa.view.page.source import Source
 from prism_mesa.view.page.trees import Tree, largest_cascades, tree_of
 from prism_mesa.view.page.widgets import Json, packed, show_graph, show_inputs
@@ -21,8 +21,8 @@ _CHOICES: Final = 6
 
 
 @component
-def cascade_view(source: Source, at: int, chosen: int, choose: OnAgent, name: str) -> None:
-    """The largest cascade, or another one, as a tree."""
+def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, int], None], name: str) -> None:
+    """The largest cascade, or another one, as a tree; `choose` is called with an author and its post there."""
     wanted = use_reactive(-1)
     posts = source.posts()
     best = largest_cascades(posts, _CHOICES)
@@ -63,7 +63,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: OnAgent, name: st
                 },
                 square=False,
                 curved=True,
-                event_pick=lambda picked: choose(int(picked["id"])),
+                event_pick=lambda picked: choose(int(picked["id"]), int(tree.posts[int(picked["node"])])),
             )
 
 

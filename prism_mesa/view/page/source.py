@@ -108,6 +108,7 @@ class AgentOnShow:
         moves: By tick.
         why: What it did and why, line by line; indented with blanks as a report is.
         why_note: What stands in place of `why`, or what of it is not known.
+        ask: What a button says that asks for `why`; empty: there is nothing to ask for.
     """
 
     row: int
@@ -120,6 +121,7 @@ class AgentOnShow:
     moves: tuple[AgentMove, ...] = ()
     why: tuple[str, ...] = ()
     why_note: str = ""
+    ask: str = ""
 
 
 @dataclass(frozen=True)

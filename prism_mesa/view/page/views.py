@@ -2,6 +2,8 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
+from collections.abc import Callable
+
 from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
@@ -15,13 +17,31 @@ from prism_mesa.view.page.source import Source
 
 
 @component
-def show_views(source: Source, at: int, name: str = "page") -> None:
-    """All views of a source at its round `at`; `name` tells two sets of views on one page apart."""
+def show_views(
+    source: Source,
+    at: int,
+    name: str = "page",
+    *,
+    of_agent: Source | None = None,
+    on_choose: Callable[[int], None] = lambda post: None,
+    on_ask: Callable[[int], None] = lambda row: None,
+) -> None:
+    """All views of a source at its round `at`.
+
+    Args:
+        source: What is shown.
+        at: Its round.
+        name: Tells two sets of views on one page apart.
+        of_agent: The moment at which the chosen agent is shown, if it is another one.
+        on_choose: Called as an agent is chosen, with the post in a cascade by which it was, or -1.
+        on_ask: Called with the agent of which the user wants to know why (see `AgentOnShow.ask`).
+    """
     chosen = use_reactive(most_followed(source))
     fault = use_reactive("")
 
-    def choose(row: int) -> None:
+    def choose(row: int, post: int = -1) -> None:
         fault.value, chosen.value = "", row
+        on_choose(post)
 
     def find(said: str) -> None:
         try:
@@ -35,4 +55,5 @@ def show_views(source: Source, at: int, name: str = "page") -> None:
         oracle_view(source, at)
         network_view(source, at, chosen.value, choose, name)
         cascade_view(source, at, chosen.value, choose, name)
-        agent_view(source, at, chosen.value, find, fault.value, name)
+        shown = of_agent or source
+        agent_view(shown, shown.at, chosen.value, find, fault.value, name, on_ask)

@@ -78,9 +78,15 @@ def show_graph(
 
 @component_vue("agent.vue")
 def show_card(
-    name: str, card: Json | None, chart: str, suggested: Sequence[Json], fault: str, event_find: OnEvent
+    name: str,
+    card: Json | None,
+    chart: str,
+    suggested: Sequence[Json],
+    fault: str,
+    event_find: OnEvent,
+    event_ask: OnEvent,
 ) -> None:
-    """One agent; what is searched for is told as text."""
+    """One agent; what is searched for is told as text, and of whom the reasons are asked for by its row."""
 
 
 @component_vue("oracle.vue")

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 from reacton.core import use_memo, use_state
+from reacton.ipyvuetify import Html
 from solara.components.component_vue import component_vue
 from solara.components.matplotlib import FigureMatplotlib
 from solara.core import component
@@ -17,7 +18,7 @@ from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table, read_table
 from prism_mesa.view.economy_plots import indicators_figure
-from prism_mesa.view.playback.frame import frame
+from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.playback.transport import transport
 
 _INDICATORS: Final = {
@@ -143,4 +144,7 @@ def nations_page(tables: NationTables) -> None:
     shown = policies(quarter=names[at], nations=told)
     picture = FigureMatplotlib(figure, dependencies=[tables], format="png")
     facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]
-    frame(plain(tables.run_dir.resolve().name, 120), facts, [bar, shown, picture])
+    title = plain(tables.run_dir.resolve().name, 120)
+    bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
+    drawn = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
+    page_frame(title, [page_head(title, facts=facts), bars, shown, drawn])

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.domain import ACTIONS, POST_KINDS
-from prism_mesa.errors import DataError, counted, in_command
+from prism_mesa.errors import DataError, counted, in_command, shortened
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.config import Config
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
@@ -39,6 +39,10 @@ _NUMBERS: Final = {
 }
 """Columns of `agents` by which agents can be coloured, and what the numbers are."""
 _LONGEST_TEXT: Final = 2_000
+_HOW_TOLD: Final = (
+    "What it did, as the tables have it. What it weighed is in none: the run can be repeated from its ledger up to this "
+    "round, without an LLM, to tell it."
+)
 
 
 class RecordedSource:
@@ -200,7 +204,9 @@ class RecordedSource:
             feed=tuple(self._read(row)),
             feed_note=note or "What it read, in that order; what else its feed held, the reasons below tell.",
             moves=moves,
+            why=self.tables.told.get((row, self._at)) or tuple(self._told(moves)),
             why_note=self._why_note(row, moves),
+            ask=self._ask(row, moves),
         )
 
     def _why_note(self, row: int, moves: Sequence[AgentMove]) -> str:
@@ -208,7 +214,22 @@ class RecordedSource:
             return "Nothing has happened yet."
         if not self._known[row]:
             return "It is not on the platform in this round, or its moves were not recorded."
-        return "" if moves else f"It did not come online in round {self._at}."
+        if not moves:
+            return f"It did not come online in round {self._at}."
+        known = (row, self._at) in self.tables.told
+        return self.tables.telling.get((row, self._at), "" if known else _HOW_TOLD)
+
+    def _told(self, moves: Sequence[AgentMove]) -> Iterator[str]:
+        """Yield what an agent did, as its moves tell it."""
+        for move in moves:
+            about = f": post {move.post}, “{shortened(self.post_text(move.post), 100)}”" if move.post >= 0 else ""
+            asked = ", a choice that was left open" if move.is_open else ""
+            yield f"tick {move.tick}: {move.source.value} -> {move.target.value}, on '{move.trigger}'{asked}{about}"
+
+    def _ask(self, row: int, moves: Sequence[AgentMove]) -> str:
+        asked = row, self._at
+        is_open = bool(moves) and asked not in self.tables.told and asked not in self.tables.telling
+        return f"Why? Repeat the run to round {self._at}" if is_open else ""
 
     def explain(self, row: int, on_round: Callable[[int], None] | None = None) -> tuple[str, ...]:
         """Return what an agent did in the round and why, line by line.

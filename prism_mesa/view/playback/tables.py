@@ -60,11 +60,17 @@ class RunTables(RunRecords):
 
     What only the configuration says (who follows whom, the chart) is made from it, if the run's folder may be trusted
     that far (see `runs.trust`); no round is computed again.
+
+    Attributes:
+        told: Why an agent did what it did in a round, by its row and the round, where somebody has asked.
+        telling: How far that is where it is being made out.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
         super().__init__(run_dir)
         self._networks: dict[int, Follows] = {}
+        self.told: dict[tuple[int, int], tuple[str, ...]] = {}
+        self.telling: dict[tuple[int, int], str] = {}
 
     @cached_property
     def config(self) -> Config | str:

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from reacton.core import Element, use_memo
-from solara.components.alert import Error
 from solara.core import component
 
 from prism_mesa.errors import PrismError, told
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
+from prism_mesa.view.page.frame import fault_page
 from prism_mesa.view.page.live_page import make_page
 from prism_mesa.view.playback.page import runs_view
 
@@ -52,7 +52,7 @@ def page() -> None:
     """What was opened, or in one line why it cannot be shown."""
     shown = use_memo(lambda: view_of(_shown), [])
     if isinstance(shown, str):
-        Error(shown, dense=True)
+        fault_page(shown)
     else:
         shown()
 

@@ -38,8 +38,8 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
         author = source.agent_name(int(posts.author[root]))
         said = f"{author} wrote in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
         Html(tag="p", class_="prism-note", children=[said])
-        first, last = int(rounds[0]), max(int(rounds[0]) + 1, at + 1, int(rounds.max()))
-        x = 2 * (rounds - first) / (last - first) - 1
+        first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
+        x = _along(rounds, first, last)
         depth = np.minimum(tree.depth, len(SCALE) - 1)
         with Html(tag="div", class_="prism-grow"):
             show_graph(
@@ -55,12 +55,7 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
                 ],
                 note=_tree_note(tree, rounds, at),
                 selected=chosen,
-                axis={
-                    "name": "round in which it appeared",
-                    "ticks": [
-                        {"at": 2 * (r - first) / (last - first) - 1, "text": str(r)} for r in range(first, last + 1)
-                    ],
-                },
+                axis=_axis(first, last),
                 square=False,
                 curved=True,
                 event_pick=lambda picked: choose(int(picked["id"]), int(tree.posts[int(picked["node"])])),
@@ -79,10 +74,22 @@ def _cascade_choice(best: Sequence[tuple[int, int]], root: int, choose: Callable
     )
 
 
+def _along(rounds: Any, first: int, last: int) -> Any:
+    """Return where rounds stand from left to right, -1 to 1: by the root, as most of a cascade comes early."""
+    return 2 * np.sqrt((rounds - first) / (last - first)) - 1
+
+
+def _axis(first: int, last: int) -> Json:
+    numbers = np.arange(first, last + 1)
+    places = _along(numbers, first, last).tolist()
+    ticks = [{"at": place, "text": str(number)} for place, number in zip(places, numbers.tolist(), strict=True)]
+    return {"name": "round in which it appeared (square-root scale)", "ticks": ticks}
+
+
 def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -> Json:
     high = max(1.0, float(tree.row.max()))
     y = 1 - 2 * tree.row / high if len(tree.posts) > 1 else np.zeros(len(tree.posts))
-    size = np.full(len(tree.posts), 3.2 if len(tree.posts) > 300 else 4.5)
+    size = np.full(len(tree.posts), np.clip(150 / high, 1.6, 4.5))
     size[0] = 7.5
     return {
         "key": f"cascade {int(tree.posts[0])}",

@@ -35,6 +35,8 @@ class Input:
     is_whole: bool = False
 
 
+INPUT: Final = "input: "
+"""What errors of inputs begin with."""
 INTERVENTION: Final = ("intervention.at", "intervention.until", "intervention.key", "intervention.value")
 """Inputs that together make one more intervention."""
 NO_KEY: Final = "(none)"
@@ -166,7 +168,7 @@ def _made(config: SocialParams, flat: Values, own: Mapping[str, Any] | None = No
         held = [one.model_dump() for one in config.interventions]
         changes["interventions"] = [*held, own]
     try:
-        return validated(type(config), merged(config.model_dump(exclude_unset=True), nested(changes)), "input")
+        return validated(type(config), merged(config.model_dump(exclude_unset=True), nested(changes)), INPUT[:-2])
     except ConfigError as error:
         return error
 
@@ -177,7 +179,7 @@ def _read(key: str, value: Any) -> Any:
         try:
             return int(str(value).strip())
         except ValueError:
-            raise ConfigError(f"input: seed: {str(value)[:60]!r} is no whole number") from None
+            raise ConfigError(f"{INPUT}seed: {str(value)[:60]!r} is no whole number") from None
     if isinstance(value, str):
         text = value.strip()
         return None if text in ("", "null") and _can_be_none(key) else text

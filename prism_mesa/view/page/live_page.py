@@ -18,7 +18,7 @@ from solara.hooks.use_reactive import use_reactive
 from prism_mesa.errors import PrismError, told
 from prism_mesa.social.params import AgentsParams, NetworkParams, SocialParams
 from prism_mesa.view.page.frame import fault_page, page_frame, page_head
-from prism_mesa.view.page.inputs import changed_keys, inputs_of, values_of
+from prism_mesa.view.page.inputs import INPUT, changed_keys, inputs_of, values_of
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.views import show_views
@@ -86,7 +86,7 @@ def _head(model: PageModel, *, busy: bool) -> None:
     update_counter.get()
     source = use_memo(lambda: LiveSource(model), [id(model)])
     faults = [f"Stopped: {model.fault}."] if model.fault else []
-    faults += [f"Left out: {said}." for said in dict.fromkeys(model.faults.values())]
+    faults += [f"Left out: {said.removeprefix(INPUT)}." for said in dict.fromkeys(model.faults.values())]
     page_head(
         "a new model is being made ..." if busy else "a model that runs",
         rounds=source.rounds,
@@ -107,7 +107,7 @@ def _controls(
             count = "1 changed input counts" if len(changed) == 1 else f"{len(changed)} changed inputs count"
             said = f"{count} from the next Reset on."
             Html(tag="p", class_="prism-changed", attributes={"role": "status"}, children=[said])
-        faults = {key: said for key, said in model.faults.items() if key not in changed}
+        faults = {key: said.removeprefix(INPUT) for key, said in model.faults.items() if key not in changed}
         items = [_item(one, values[one.key], changed=one.key in changed) for one in inputs_of(config)]
         items = [{**item, "fault": faults.get(item["key"], "")} for item in items]
         show_inputs(name="model", items=[*items, _pause(interval)], inline=False, event_change=change)

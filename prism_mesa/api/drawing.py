@@ -42,14 +42,14 @@ def _with_pictures(result: RunResult, drawn: list[Path]) -> RunResult:
 
 def draw_platform(run_dir: Path, *, partly: bool) -> list[Path]:
     """Draw a run of a platform into its folder."""
-    from prism_mesa.view.plots import draw_run
+    from prism_mesa.view.plots.drawing import draw_run
 
     return draw_run(run_dir, partly=partly)
 
 
 def draw_nations(run_dir: Path, *, partly: bool) -> list[Path]:
     """Draw a run of nations into its folder."""
-    from prism_mesa.view.economy_plots import draw_economy
+    from prism_mesa.view.plots.economy import draw_economy
 
     return draw_economy(run_dir, partly=partly)
 

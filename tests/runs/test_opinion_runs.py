@@ -5,6 +5,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from killed_runs import all_bytes, images
+from prism_mesa.view.opinions import draw_opinions, opinions_figure
 from small_runs import small, table_bytes
 
 from prism_mesa import open_run, replay
@@ -15,7 +16,6 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.measures.catalogue import measured
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.view.opinions import draw_opinions, opinions_figure
 from prism_mesa.view.summaries import run_lines
 
 QUIET = {"pictures": False}

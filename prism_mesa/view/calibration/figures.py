@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import shortened
 from prism_mesa.studies.calibration.profiles import Profiles
 from prism_mesa.studies.calibration.result import CalibrationResult
-from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, marker_of, panels, tidy
+from prism_mesa.view.plots.style import GREY, INK, WIDTH, color_of, marker_of, panels, tidy
 
 _LONGEST = 34
 

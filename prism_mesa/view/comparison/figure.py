@@ -13,7 +13,7 @@ from prism_mesa.economy.tables import SHOWN
 from prism_mesa.errors import counted
 from prism_mesa.studies.comparison.comparison import RunComparison
 from prism_mesa.view.comparison.words import side_labels
-from prism_mesa.view.study.style import GREY, INK, color_of, tidy
+from prism_mesa.view.plots.style import GREY, INK, color_of, tidy
 
 WIDTH: Final = 17 / 2.54
 """Inches: the width of a page's text."""

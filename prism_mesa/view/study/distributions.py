@@ -13,6 +13,7 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
+from prism_mesa.view.plots.style import GREY, INK, WIDTH, color_of, is_many, labels_of, marker_of, panels, tidy
 from prism_mesa.view.study.contents import (
     axis_label,
     condition_columns,
@@ -22,7 +23,6 @@ from prism_mesa.view.study.contents import (
     of_condition,
 )
 from prism_mesa.view.study.numbers import level
-from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, is_many, labels_of, marker_of, panels, tidy
 
 MOST_CONDITIONS: Final = 24
 """Conditions that have a row of their own in a figure."""

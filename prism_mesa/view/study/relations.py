@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
+from prism_mesa.view.plots.style import GREY, INK, color_of, labels_of, marker_of, panels, tidy
 from prism_mesa.view.study.contents import condition_columns, is_sampled, short_key, side_name
 from prism_mesa.view.study.numbers import level
-from prism_mesa.view.study.style import GREY, INK, color_of, labels_of, marker_of, panels, tidy
 
 MOST_PAIRS: Final = 6
 """Lines in a panel of the interval against the number of seeds."""

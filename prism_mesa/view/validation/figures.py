@@ -12,7 +12,7 @@ from prism_mesa.studies.estimators.trees import SIZE_CLASSES
 from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
-from prism_mesa.view.study.style import INK, color_of, panels, tidy
+from prism_mesa.view.plots.style import INK, color_of, panels, tidy
 from prism_mesa.view.validation.matrix import matrix_figure
 
 _MOST_VARIANTS: Final = 4

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
-from prism_mesa.view.study.style import GREY, INK, PALETTE, WIDTH
+from prism_mesa.view.plots.style import GREY, INK, PALETTE, WIDTH
 
 _FARTHEST: Final = 2.0
 """Halves of what is allowed, beyond it, from which on a sign has its full size."""

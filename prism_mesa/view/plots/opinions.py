@@ -10,8 +10,11 @@ from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.run_files import has_table, read_manifest
-from prism_mesa.view.frames import DPI, changes_of, filled_table, framed, mark_changes, save_figures, whole_numbers
+from prism_mesa.runs.run_files import filled_table, has_table, read_manifest
+from prism_mesa.view.plots.files import save_figures
+from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots.sources import groups_of, interventions_of
+from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, open_panel
 
 
 def opinions_figure(
@@ -25,7 +28,10 @@ def opinions_figure(
         of: The attribute that moves.
         changes: The interventions of the run, as the manifest holds them: `at`, `until`, `set`.
     """
-    figure, axes = framed("What agents hold")
+    panel = open_panel(None, WIDE)
+    figure, axes = panel.figure, panel.axes
+    axes.grid(visible=False)
+    panel.title("What agents hold")
     counts = stances.pivot(index="stance", columns="round", values="agents")
     share = counts.to_numpy(np.float64) / np.maximum(counts.sum().to_numpy(np.float64), 1)
     middles, rounds = counts.index.to_numpy(), counts.columns.to_numpy()
@@ -34,13 +40,15 @@ def opinions_figure(
     image = axes.pcolormesh(
         *edges, share, cmap="Blues", norm=PowerNorm(0.5, 0, max(share.max(), 1e-9)), rasterized=True
     )
-    axes.plot(opinions["round"], opinions["mean"], color="black", lw=1, label="mean")
-    axes.set(xlabel="round (-1: before the first)", ylim=(edges[1][0], edges[1][-1]))
-    axes.set_ylabel(of, parse_math=False)
-    axes.xaxis.set_major_locator(whole_numbers())
-    figure.colorbar(image, label=f"share of agents, of {len(middles)} equal parts")
-    axes.legend(frameon=False, loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
-    mark_changes(axes, changes)
+    axes.plot(opinions["round"], opinions["mean"], color=INK, lw=1, label="mean")
+    axes.set(ylim=(edges[1][0], edges[1][-1]))
+    axes.set_ylabel(of, parse_math=False, fontsize=TEXT)
+    rounds_axis(axes, changes)
+    axes.set_xlabel("round (-1: before the first)", fontsize=TEXT)
+    bar = figure.colorbar(image)
+    bar.set_label(f"share of agents, of {len(middles)} equal parts", fontsize=TEXT)
+    bar.ax.tick_params(labelsize=SMALL)
+    panel.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
     return figure
 
 
@@ -62,9 +70,9 @@ def draw_opinions(folder: Path, *, partly: bool = False) -> list[Path]:
         stances = filled_table(folder, "stances", ["round", "stance", "agents"])
         if stances.duplicated(["round", "stance"]).any() or stances["stance"].nunique() < 2:
             raise DataError(f"{folder}: table 'stances' does not have each part of the range once (it is damaged)")
-        return opinions_figure(means, stances, _moving(folder), changes_of(folder))
+        return opinions_figure(means, stances, _moving(folder), interventions_of(groups_of(folder)))
 
-    return save_figures(folder, {"opinions": figure}, DPI, partly=partly)
+    return save_figures(folder, {"opinions": figure}, partly=partly)
 
 
 def _moving(folder: Path) -> str:

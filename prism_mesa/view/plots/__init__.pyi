@@ -1,0 +1,11 @@
+# The public names, each once. lazy_loader reads them from here, and so do type checkers and editors.
+from .cascades import cascades_figure as cascades_figure
+from .distilled import draw_distilled as draw_distilled
+from .drawing import draw_run as draw_run
+from .economy import draw_economy as draw_economy
+from .engagement import engagement_figure as engagement_figure
+from .files import save as save
+from .inequality import lorenz_figure as lorenz_figure
+from .states import states_figure as states_figure
+from .style import caption_of as caption_of
+from .survey import draw_survey as draw_survey

@@ -1,5 +1,7 @@
 # The public names, each once. lazy_loader reads them from here, and so do type checkers and editors.
+from .cascade_tree import cascade_tree_figure as cascade_tree_figure
 from .cascades import cascades_figure as cascades_figure
+from .chart import chart_figure as chart_figure
 from .distilled import draw_distilled as draw_distilled
 from .drawing import draw_run as draw_run
 from .economy import draw_economy as draw_economy

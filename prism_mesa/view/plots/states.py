@@ -15,6 +15,7 @@ from prism_mesa.view.plots.rounds_axis import rounds_axis
 from prism_mesa.view.plots.sources import Drawable, Group, groups_of, interventions_of
 from prism_mesa.view.plots.style import (
     CM,
+    GREY,
     SMALL,
     TEXT,
     WIDE,
@@ -137,7 +138,8 @@ def _curves(
     """Draw a line for each group; a single one has the state's colour."""
     names = labels_of([group.label for group in groups], longest)
     for place, (table, name) in enumerate(zip(tables, names, strict=True)):
-        color = color_of(place) if len(groups) > 1 else STATE_COLORS[state]
+        own = GREY if state is AgentState.IDLE else STATE_COLORS[state]  # its own is too light for a line
+        color = color_of(place) if len(groups) > 1 else own
         draw_band(axes, interval_band(table, f"share_{state.value}"), color=color, label=name, ls=dashes_of(place))
     axes.set_ylim(bottom=0)
 

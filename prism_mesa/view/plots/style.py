@@ -55,7 +55,7 @@ _DASHES: Final[tuple[Dashes, ...]] = (
 )
 _MANY: Final = 1500
 _LEAST_CM, _MOST_CM = 5.0, 100.0
-_LETTER: Final = 0.5  # of a letter's height is its width, on the average
+_LETTER: Final = 0.52  # of a letter's height is its width, on the average
 _BELOW: Final = 30.0  # points from an axis to what stands below its ticks and its name
 _LINE_CM: Final = 0.37  # a line of a legend
 
@@ -121,7 +121,8 @@ class Panel:
 
     def legend_below(self, ncols: int, **options: Any) -> Legend:
         """Write a legend below the axes and their name; it has room if `open_panel` was told of its lines."""
-        left = -0.35 if self.is_narrow else 0.0
+        has_ticks = len(self.axes.get_yticks()) > 0
+        left = -0.35 if self.is_narrow and has_ticks else 0.0  # below the numbers of the axis too
         down = ScaledTranslation(left, -_BELOW / 72, self.figure.dpi_scale_trans)
         place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0}
         place["bbox_transform"] = self.axes.transAxes + down

@@ -141,7 +141,7 @@ class Panel:
         if self.own:
             self.figure.set_label(text)
             unbroken = text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
-            wrapped = fill(unbroken, letters(self.width - 0.4))
+            wrapped = fill(unbroken, letters(self.width - 0.4), break_on_hyphens=False)
             self.figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=SMALL, color="#444444", parse_math=False)
 
 

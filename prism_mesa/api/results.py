@@ -37,13 +37,13 @@ class Plots:
     def states(
         self, *, state: "AgentState | str | None" = None, ax: "Axes | None" = None, width: float = WIDE
     ) -> "Figure":
-        """Return what agents are doing, round by round; see `view.plots.states_figure`."""
+        """Return what agents are doing, round by round; see `view.plots.states.states_figure`."""
         from prism_mesa.view.plots.states import states_figure
 
         return states_figure(self._of, state=state, ax=ax, width=width)
 
     def cascades(self, *, real: "Real" = False, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return how far posts spread, with `real` beside data; see `view.plots.cascades_figure`."""
+        """Return how far posts spread, with `real` beside data; see `view.plots.cascades.cascades_figure`."""
         from prism_mesa.view.plots.cascades import cascades_figure
 
         return cascades_figure(self._of, real=real, ax=ax, width=width)
@@ -56,13 +56,13 @@ class Plots:
         ax: "Axes | None" = None,
         width: float = WIDE,
     ) -> "Figure":
-        """Return likes, replies and reshares per impression, round or post; see `view.plots.engagement_figure`."""
+        """Return likes, replies and reshares per impression or round; see `view.plots.engagement.engagement_figure`."""
         from prism_mesa.view.plots.engagement import engagement_figure
 
         return engagement_figure(self._of, per=per, kind=kind, ax=ax, width=width)
 
     def lorenz(self, *, what: "Shared" = "impressions", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return how unequally something is shared between agents; see `view.plots.lorenz_figure`."""
+        """Return how unequally something is shared between agents; see `view.plots.inequality.lorenz_figure`."""
         from prism_mesa.view.plots.inequality import lorenz_figure
 
         return lorenz_figure(self._of, what=what, ax=ax, width=width)
@@ -72,13 +72,13 @@ class RunPlots(Plots):
     """Figures of a run of a platform; see `Plots`."""
 
     def chart(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return the chart, and how often each transition was taken; see `view.plots.chart_figure`."""
+        """Return the chart, and how often each transition was taken; see `view.plots.chart.chart_figure`."""
         from prism_mesa.view.plots.chart import chart_figure
 
         return chart_figure(self._of, ax=ax, width=width)
 
     def cascade_tree(self, root: int | None = None, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
-        """Return the largest cascade, or that of a post, as a tree; see `view.plots.cascade_tree_figure`."""
+        """Return the largest cascade, or a post's, as a tree; see `view.plots.cascade_tree.cascade_tree_figure`."""
         from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
 
         return cascade_tree_figure(self._of, root=root, ax=ax, width=width)

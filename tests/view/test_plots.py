@@ -5,18 +5,21 @@ import pandas as pd
 import pytest
 from drawn_runs import STATES, kept_run, posts_table, rounds_table
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from scipy import stats
 from worlds import plain, small
 
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
+from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
 from prism_mesa.view.plots.cascades import cascades_figure
 from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.engagement import engagement_figure
+from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.inequality import lorenz_figure
 from prism_mesa.view.plots.states import states_figure
-from prism_mesa.view.plots.style import caption_of
+from prism_mesa.view.plots.style import NARROW, WIDE, caption_of
 
 
 def drawn(figure):
@@ -29,7 +32,8 @@ def lines_of(axes):
 
 
 def sizes_table(sizes, kinds="post"):
-    return pd.DataFrame({"size": np.array(sizes, np.int64), "kind": kinds})
+    frame = pd.DataFrame({"size": np.array(sizes, np.int64), "kind": kinds, "structural_virality": 1.0})
+    return frame.assign(root=np.arange(len(frame)))
 
 
 @pytest.fixture
@@ -102,6 +106,7 @@ def test_cascade_sizes_are_a_ccdf_of_posts_on_two_logarithmic_axes(tmp_path):
     assert "n = 5 posts of 50 agents" in caption_of(figure)
 
 
+@pytest.mark.slow
 def test_cascades_stand_beside_real_sizes_and_those_of_other_runs(tmp_path):
     runs = {
         "one": kept_run(tmp_path / "one", cascades=sizes_table([1, 2])),
@@ -236,3 +241,66 @@ def test_a_folder_without_tables_cannot_be_drawn(tmp_path):
         draw_run(kept_run(tmp_path / "run"))
     with pytest.raises(DataError, match="no run there"):
         draw_run(tmp_path)
+
+
+def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
+    twice = rounds_table(3).assign(round=[0, 1, 1])
+    with pytest.raises(DataError, match="the same round stands twice in a table of one run: it is damaged"):
+        engagement_figure(kept_run(tmp_path / "twice", rounds=twice))
+    agents = pd.DataFrame({"agent": [0, 1], "followers": [1, 1]})
+    folder = kept_run(tmp_path / "stranger", agents=agents, posts=posts_table([1, 2, 3]))
+    with pytest.raises(DataError, match="stranger: a table names agents that table 'agents' has not: it is damaged"):
+        lorenz_figure(folder)
+
+
+@pytest.mark.slow
+def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
+    figures = [states_figure(kept_run(tmp_path / name, rounds=rounds_table(2)), width=NARROW) for name in "ab"]
+    for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
+        first, second = (save(one, tmp_path / f"{i}{ending}").read_bytes() for i, one in enumerate(figures))
+        assert first == second
+        assert first.startswith(begins)
+    with pytest.raises(ConfigError, match=r"states.gif': the name of a figure ends in .png, .pdf, .svg"):
+        save(figures[0], tmp_path / "states.gif")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_nothing_lies_outside_of_a_figure_and_letters_have_at_least_6_points(tmp_path, width):
+    """Texts of figures that are made for a page's width are neither cut off nor too small to be read."""
+    likes = [1] * 40
+    tables = {
+        "rounds": rounds_table(30),
+        "cascades": sizes_table([1, 2, 9]),
+        "posts": posts_table([20] * 40, likes=likes),
+    }
+    tables["agents"] = pd.DataFrame({"agent": range(40), "followers": range(40), "name": "Maximiliane von Hohenlohe"})
+    folder = kept_run(tmp_path / "run", **tables)
+    label = "a label that is as long as those that people give to the arms of their studies"
+    both = {label: folder, "short": folder}
+    for figure in (
+        *(draw(folder, width=width) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
+        *(draw(both, width=width) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
+        engagement_figure(folder, per="post", width=width),
+        cascade_tree_figure(folder, width=width),
+    ):
+        figure.draw_without_rendering()
+        for text in figure.findobj(lambda one: isinstance(one, Text) and one.get_visible() and one.get_text()):
+            assert text.get_fontsize() >= 6
+            box = text.get_window_extent()
+            if text.get_clip_on() or box.width == 0 or not _is_shown(text):
+                continue
+            assert box.x0 >= -1, text
+            assert box.y0 >= -1, text
+            assert box.x1 <= figure.bbox.x1 + 1, text
+            assert box.y1 <= figure.bbox.y1 + 1, text
+
+
+def _is_shown(text):
+    """Return whether a text is no tick outside of its axis."""
+    axes = text.axes
+    if axes is None or text not in [*axes.get_xticklabels(which="both"), *axes.get_yticklabels(which="both")]:
+        return True
+    x, y = text.get_position()
+    inside = [low <= at <= high for at, (low, high) in ((x, axes.get_xlim()), (y, sorted(axes.get_ylim())))]
+    return inside[0] if text in axes.get_xticklabels(which="both") else inside[1]

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pandas as pd
 from matplotlib.axes import Axes
 
-from prism_mesa.errors import counted
+from prism_mesa.errors import DataError, counted
 from prism_mesa.studies.statistics.intervals import interval
 from prism_mesa.view.plots.sources import Group
 from prism_mesa.view.plots.style import BAND
@@ -43,7 +43,12 @@ def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
         frame: Columns `seed`, `by` and `column`; each place of a seed once.
         column: What is averaged.
         by: The places.
+
+    Raises:
+        DataError: If a place of a seed is there twice.
     """
+    if frame.duplicated(["seed", by]).any():
+        raise DataError(f"the same {by} stands twice in a table of one run: it is damaged")
     values = frame.pivot(index="seed", columns=by, values=column).dropna(axis="columns")
     numbers = values.to_numpy(np.float64)
     low, high = np.full((2, numbers.shape[1]), np.nan)

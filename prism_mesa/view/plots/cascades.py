@@ -44,12 +44,13 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     """
     groups, others = groups_of(of), _real(real)
     panel = open_panel(ax, width)
-    axes, total = panel.axes, 0
+    axes, total, is_there = panel.axes, 0, False
     names = labels_of([group.label or "simulated" for group in groups], letters(panel.width) // 2 - 12)
     for place, (group, name) in enumerate(zip(groups, names, strict=True)):
         curves, n = _curves_of(group)
-        total += n
-        label = f"{name} (n = {n:,})" if len(groups) > 1 or others else ""
+        total, is_there = total + n, is_there or any(len(sizes) for sizes, _ in curves)
+        of_how_many = f" (n = {n:,})" if n else ""
+        label = f"{name}{of_how_many}" if len(groups) > 1 or others else ""
         _draw(axes, curves, place, label)
     for place, (name, (sizes, shares)) in enumerate(others.items()):
         few = len(sizes) < _FEW
@@ -57,7 +58,7 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
         axes.plot(sizes, shares, color=INK, lw=1.2, label=name, zorder=5, **style)
     axes.set_xlabel("cascade size s (a post and its reshares)", fontsize=TEXT)
     axes.set_ylabel("share of posts with size ≥ s", fontsize=TEXT)
-    if total:
+    if is_there:
         axes.set(xscale="log", yscale="log")
     else:
         axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=SMALL)
@@ -65,9 +66,8 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     if len(groups) > 1 or others:
         panel.legend(loc="lower left" if not panel.is_narrow else "upper right")
     seeds = seeds_in_words(groups, band="from the lowest to the highest seed")
-    panel.caption(
-        f"Sizes of the cascades of n = {counted(total, 'post')}{agents_in_words(groups)}.{seeds}{_source(real)}"
-    )
+    whose = f"n = {counted(total, 'post')}{agents_in_words(groups)}" if total else "posts, as the study collects them"
+    panel.caption(f"Sizes of the cascades of {whose}.{seeds}{_source(real)}")
     return panel.figure
 
 

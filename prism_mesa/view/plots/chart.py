@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import ChartError, DataError
 from prism_mesa.social.behavior import social_chart
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 from prism_mesa.view.plots.bands import agents_in_words
@@ -124,7 +124,10 @@ def _arrows_and_words(
     said: dict[tuple[str, AgentState], tuple[int, float]] = {}
     moves: dict[Pair, Taken] = {}
     for row in found.to_dict("records"):
-        source, target = AgentState(row["from_state"]), AgentState(row["to_state"])
+        try:
+            source, target = AgentState(row["from_state"]), AgentState(row["to_state"])
+        except ChartError as error:
+            raise DataError(f"table 'transitions': {error}") from None
         n, many = row["n"] / n_seeds, int(sources[row["trigger"], row["to_state"]])
         if many >= _MANY_SOURCES:
             before = said.get((row["trigger"], target), (many, 0.0))[1]

@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -82,10 +83,20 @@ def lorenz_figure(of: Drawable, *, what: Shared = "impressions", ax: Axes | None
 
 def _written(run: RunTables, columns: list[str]) -> Amounts:
     """Return sums of some counters of posts by author; they are counted at roots, so copies have none."""
-    n = len(run.table("agents", ["agent"]))
     posts = run.table("posts", ["author", *columns])
-    total = posts[columns].sum(axis=1)
-    return np.bincount(posts["author"], total, minlength=n)[:n].astype(np.float64)
+    return _by_agent(run, posts["author"], posts[columns].sum(axis=1))
+
+
+def _by_agent(run: RunTables, agent: "pd.Series[int]", amount: "pd.Series[int]") -> Amounts:
+    """Return sums of amounts by agent, shape (agents,).
+
+    Raises:
+        DataError: If there is no such agent.
+    """
+    n = len(run.table("agents", ["agent"]))
+    if not agent.between(0, n - 1).all():
+        raise DataError(f"{run.name}: a table names agents that table 'agents' has not: it is damaged")
+    return np.bincount(agent, amount, minlength=n).astype(np.float64)
 
 
 def _followers(run: RunTables) -> Amounts:
@@ -94,11 +105,10 @@ def _followers(run: RunTables) -> Amounts:
 
 def _activity(run: RunTables) -> Amounts:
     """Return posts, and engagements, of each agent."""
-    n = len(run.table("agents", ["agent"]))
     posts = run.table("posts", ["author", "kind"])
-    own = np.bincount(posts.loc[posts["kind"] == "post", "author"], minlength=n)
+    own = posts.loc[posts["kind"] == "post", "author"]
     done = run.counts("engagements", ["agent"])
-    return (own[:n] + np.bincount(done["agent"], done["n"], minlength=n)[:n]).astype(np.float64)
+    return _by_agent(run, own, own * 0 + 1) + _by_agent(run, done["agent"], done["n"])
 
 
 _AMOUNTS: Final[Mapping[str, Callable[[RunTables], Amounts]]] = {

@@ -83,6 +83,12 @@ class RunPlots(Plots):
 
         return cascade_tree_figure(self._of, root=root, ax=ax, width=width)
 
+    def opinions(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return how stances are spread, of a run whose opinions move; see `view.plots.opinions.opinions_figure`."""
+        from prism_mesa.view.plots.opinions import opinions_figure
+
+        return opinions_figure(self._of, ax=ax, width=width)
+
 
 class RunResult(KeptRun):
     """A run, its folder and its figures; `runs.lifecycle.RunResult` has its attributes.

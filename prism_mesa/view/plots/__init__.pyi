@@ -8,6 +8,7 @@ from .economy import draw_economy as draw_economy
 from .engagement import engagement_figure as engagement_figure
 from .files import save as save
 from .inequality import lorenz_figure as lorenz_figure
+from .opinions import opinions_figure as opinions_figure
 from .states import states_figure as states_figure
 from .style import caption_of as caption_of
 from .survey import draw_survey as draw_survey

@@ -15,7 +15,18 @@ from prism_mesa.runs.measures import ccdf
 from prism_mesa.studies.validation.real import carried, real_of
 from prism_mesa.view.plots.bands import Band, agents_in_words, draw_band, range_band, seeds_in_words
 from prism_mesa.view.plots.sources import Drawable, Group, groups_of
-from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, color_of, labels_of, letters, marker_of, open_panel
+from prism_mesa.view.plots.style import (
+    INK,
+    SMALL,
+    TEXT,
+    WIDE,
+    color_of,
+    dashes_of,
+    labels_of,
+    letters,
+    marker_of,
+    open_panel,
+)
 
 type Real = bool | str | os.PathLike[str] | Mapping[str, npt.ArrayLike]
 """What runs are held against: data that PRISM carries, a folder with them, or sizes by name."""
@@ -118,9 +129,9 @@ def _draw(axes: Axes, curves: list[tuple[Floats, Floats]], place: int, label: st
     if len(curves) == 1:
         sizes, shares = curves[0]
         marker = marker_of(place) if len(sizes) < 4 * _FEW else ""
-        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label)
+        axes.plot(sizes, shares, color=color, marker=marker, ms=3, lw=1.2, label=label, ls=dashes_of(place))
     elif any(len(sizes) for sizes, _ in curves):
-        draw_band(axes, _over_seeds(curves), color=color, label=label)
+        draw_band(axes, _over_seeds(curves), color=color, label=label, ls=dashes_of(place))
 
 
 def _over_seeds(curves: list[tuple[Floats, Floats]]) -> Band:

@@ -169,8 +169,8 @@ def _by_post(panel: Panel, groups: Sequence[Group], kinds: Sequence[str], per: s
     panel.caption(
         f"{_engagements(kinds).capitalize()}{agents_in_words(groups)} per 100 impressions of posts that were seen so "
         "often, or up to twice as often; a post and its reshares count together "
-        f"(n = {counted(posts, 'post')}, of which {unseen:,} were never seen; their numbers stand above, those below "
-        f"{_FEWEST} are left out).{bands}"
+        f"(n = {counted(posts, 'post')}, of which {unseen:,} were never seen; their numbers stand above, classes of "
+        f"fewer than {_FEWEST} are left out).{bands}"
     )
 
 

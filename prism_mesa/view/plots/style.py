@@ -165,7 +165,7 @@ def open_panel(ax: Axes | None, width: float, *, height: float | None = None, le
         own_width = ax.get_position().width * figure.get_figwidth() / CM
         panel = Panel(figure, ax, False, own_width)
     else:
-        own_height = 3.4 + 0.34 * min(width, WIDE) if height is None else height
+        own_height = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
         figure = new_figure(width, own_height + _LINE_CM * legend_lines)
         panel = Panel(figure, figure.add_subplot(), True, width)
     tidy(panel.axes)

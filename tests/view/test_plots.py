@@ -1,5 +1,7 @@
 """Figures show the tables: their numbers, labels and scales are looked up in the drawn artists."""
 
+from inspect import signature
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from worlds import plain, small
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
+from prism_mesa.view import plots
 from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
 from prism_mesa.view.plots.cascades import cascades_figure
 from prism_mesa.view.plots.drawing import draw_run
@@ -304,3 +307,12 @@ def _is_shown(text):
     x, y = text.get_position()
     inside = [low <= at <= high for at, (low, high) in ((x, axes.get_xlim()), (y, sorted(axes.get_ylim())))]
     return inside[0] if text in axes.get_xticklabels(which="both") else inside[1]
+
+
+def test_each_figure_can_be_drawn_into_axes_and_has_a_width():
+    names = [name for name in plots.__all__ if name.endswith("_figure")]
+    assert len(names) >= 7
+    for name in names:
+        options = signature(getattr(plots, name)).parameters
+        assert options["ax"].default is None, name
+        assert options["width"].default == WIDE, name

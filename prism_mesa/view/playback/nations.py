@@ -2,7 +2,9 @@
 
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
+import base64
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,7 +12,6 @@ import pandas as pd
 from reacton.core import use_memo, use_state
 from reacton.ipyvuetify import Html
 from solara.components.component_vue import component_vue
-from solara.components.matplotlib import FigureMatplotlib
 from solara.core import component
 
 from prism_mesa.errors import DataError
@@ -128,6 +129,13 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
     ]
 
 
+def _picture(tables: NationTables) -> str:
+    """Return the indicators over time as the address of a picture that holds all of it."""
+    made = BytesIO()
+    indicators_figure(tables.indicators, tables.baselines, tables.nations).savefig(made, format="png", dpi=100)
+    return "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
+
+
 @component_vue("policies.vue")
 def policies(quarter: str, nations: list[dict[str, Any]]) -> None:
     """What each nation wanted in a quarter, why, and what became of it (`policies_of`)."""
@@ -137,12 +145,13 @@ def policies(quarter: str, nations: list[dict[str, Any]]) -> None:
 def nations_page(tables: NationTables) -> None:
     """A run of nations: indicators over time, and the policies of the quarter that is chosen."""
     at, choose = use_state(len(tables.quarters) - 1)
-    figure = use_memo(lambda: indicators_figure(tables.indicators, tables.baselines, tables.nations), [tables])
+    figure = use_memo(lambda: _picture(tables), [tables])
     told = use_memo(lambda: policies_of(tables, at), [tables, at])
     names = list(tables.quarters)
     bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
     shown = policies(quarter=names[at], nations=told)
-    picture = FigureMatplotlib(figure, dependencies=[tables], format="png")
+    about = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
+    picture = Html(tag="img", attributes={"src": figure, "alt": about}, style_="max-width: 100%")
     facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]
     title = plain(tables.run_dir.resolve().name, 120)
     bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])

@@ -117,7 +117,7 @@ class Browser:
         place += "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         found, before = self.wait(place), None
         while found != before:  # what stands above may still grow
-            time.sleep(0.1)
+            time.sleep(0.3)
             found, before = self.wait(place), found
         self.click_at(*found)
 

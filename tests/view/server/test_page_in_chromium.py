@@ -144,6 +144,7 @@ def nations(tab, served):
     tab.open(served.url)
     tab.wait_text("quarter 3 (last: 3)", 30)
     tab.wait_text("Taylor's rule gives")
+    tab.wait("[...document.images].some(one => one.alt.startsWith('Output gap') && one.complete)")
     tab.click_text("back")
     tab.wait_text("2010Q2")
 

@@ -154,7 +154,7 @@ def wrong_input(tab, served, folder):
     bad = folder / "bad.yaml"
     bad.write_text("agents: {n: -3}\n")
     wanted = {
-        ("runs", "nowhere"): "nowhere: no such run",
+        ("runs", "nowhere"): "nowhere: no run there: there is no such folder",
         ("model", bad): "agents.n",
         ("runs", served.runs["nations"], served.runs["one"]): "is a run of nations: side by side",
     }

@@ -49,6 +49,7 @@ def served(tmp_path):
     yield server
     server.process.stdin.close()
     server.process.wait(20)
+    server.process.stdout.close()
 
 
 def serious_faults(tab):

@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from prism_mesa.cli import analysis, calibration, comparison, listing, runs, studies, validation
+from prism_mesa.cli import analysis, calibration, comparison, listing, page, runs, studies, validation
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
@@ -33,7 +33,7 @@ for command in (
     app.command()(command)  # in the order in which --help shows them
 app.command(context_settings={"ignore_unknown_options": True})(comparison.compare)  # --with stands among the runs
 app.command()(runs.chart)
-app.command(name="app")(runs.browser_page)
+app.command(name="app")(page.browser_page)
 app.command()(studies.sweep)
 app.command()(validation.validate)
 app.command()(calibration.calibrate)

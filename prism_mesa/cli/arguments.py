@@ -1,7 +1,7 @@
 """What several commands take: types of arguments, and the configuration that arguments name."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -10,6 +10,9 @@ if TYPE_CHECKING:
 
 DEFAULT_FILE = Path("configs/default.yaml")
 """What the commands take where no file is named, if it is there; it says the same as the defaults."""
+
+CONFIG_DEFAULTS: Final[dict[str, Any]] = {"reasoner": {"kind": "auto"}}
+"""What holds for a platform where the file says nothing."""
 
 MOST_AGENTS, MOST_ROUNDS = 50_000_000, 10_000_000  # as agents.n and rounds have it
 
@@ -35,18 +38,19 @@ def configured(arguments: list[str] | None) -> "Config":
     from prism_mesa.runs.config import load_config
 
     file, given = file_and_overrides(arguments, DEFAULT_FILE)
-    return load_config(file, given, defaults={"reasoner": {"kind": "auto"}})
+    return load_config(file, given, defaults=CONFIG_DEFAULTS)
 
 
 def file_and_overrides(arguments: list[str] | None, default: Path) -> tuple[str | Path | None, list[str]]:
     """Return the file that arguments name first, if any, else the default one if it is there; and the overrides."""
     given = arguments or []
-    if given and ("=" not in given[0] or _is_file(given[0])):
+    if given and ("=" not in given[0] or is_file(given[0])):
         return given[0], given[1:]
     return (default if default.is_file() else None), given
 
 
-def _is_file(name: str) -> bool:
+def is_file(name: str) -> bool:
+    """Return whether there is a file of that name."""
     try:
         return Path(name).is_file()
     except OSError:  # a name longer than the system allows is none

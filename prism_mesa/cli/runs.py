@@ -1,8 +1,6 @@
 """Commands that run something or repeat it, and those that show what would be run."""
 
-import os
 import re
-import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -182,44 +180,11 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
     from prism_mesa.runs.records.folder import make_folder
     from prism_mesa.statechart import draw_chart, mermaid
-    from prism_mesa.view.frames import DPI
+    from prism_mesa.view.plots.files import save
 
     make_folder(out)
     name = re.sub(r"[^\w.-]+", "-", chart.name)
     picture, text = out / f"{name}-chart.png", out / f"{name}-chart.mmd"
-    draw_chart(chart).savefig(picture, dpi=DPI)
+    save(draw_chart(chart), picture)
     text.write_text(mermaid(chart), encoding="utf-8")
     return picture, text
-
-
-def browser_page(
-    arguments: Configured = None,
-    port: Annotated[int, typer.Option(min=1, max=65_535, help="port of the page")] = 8765,
-    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
-) -> None:
-    """Open Mesa's browser page on the model: a small one, or that of CONFIG; ends with Ctrl-C."""
-    import subprocess
-    import tempfile
-
-    import yaml
-
-    from prism_mesa.social.model import SocialModel
-
-    config = configured(arguments)
-    SocialModel(config)  # so that bad input is said here, not as a traceback in the browser
-    with tempfile.NamedTemporaryFile("w", suffix=".yaml", encoding="utf-8") as file:
-        yaml.safe_dump(config.model_dump(mode="json"), file)
-        file.flush()
-        command = [
-            sys.executable,
-            "-m",
-            "solara",
-            "run",
-            str(Path(__file__).parents[1] / "view" / "dashboard.py"),
-            f"--port={port}",
-        ]
-        command += ["--production"] + ([] if open_browser else ["--no-open"])
-        show_line(f"the page is at http://localhost:{port} (end with Ctrl-C)", to=sys.stderr)
-        named = {"PRISM_APP_CONFIG": file.name} if arguments else {}
-        done = subprocess.run(command, env=os.environ | named, check=False)  # noqa: S603 - a list, of this Python
-    sys.exit(done.returncode)

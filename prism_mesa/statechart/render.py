@@ -293,6 +293,6 @@ def _draw_node(axes: "Axes", name: str, box: Array, fill_color: str, scale: floa
     if name not in AgentState:
         shape = Polygon([(x - w, y), (x, y + h), (x + w, y), (x, y - h)], fc=fill_color, ec=_ACCENT)
         color, words = "white" if fill_color == _ACCENT else _ACCENT, "?"
-    shape.set(linewidth=1.2 * scale, zorder=4)
+    shape.set(linewidth=1.2 * scale, zorder=4, gid=f"state-{name}")  # by which an SVG's box can be found
     axes.add_patch(shape)
     axes.text(x, y, words, fontsize=9.5 * scale, color=color, ha="center", va="center", weight="bold", zorder=5)

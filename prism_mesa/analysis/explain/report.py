@@ -35,8 +35,7 @@ _DOES = {"like": "likes", "reply": "replies to", "reshare": "reshares"}
 _COPIED = {"post": "post {} by", "reply": "answered in post {} by", "reshare": "reshared in post {} by"}
 _WORDED = {**_COPIED, "reply": "said in reply, post {} by", "reshare": "said of a reshared post, post {} by"}
 _EVENTS = {"thought": "it thought", "tool": "it called", "text": "it wrote", "error": "that failed"}
-_WIDTH = 106
-_RAW_CAP = 2000
+_WIDTH, _RAW_CAP = 106, 2000
 _MOST_PASSED = 20
 """Posts that are told of those that it scrolls past in a tick."""
 _MOST_TOLD = 700.0
@@ -71,7 +70,7 @@ def report_lines(explanation: Explanation) -> Iterator[str]:
         yield from about_lines((r.round, r.told) for r in explanation.rounds)
     elif explanation.shown is not None:
         yield ""
-        yield from _round(explanation, explanation.shown)
+        yield from round_lines(explanation, explanation.shown)
     elif explanation.agent.model.params.has_churn:
         yield f"Round {explanation.agent.model.round}: it was not there."
 
@@ -110,7 +109,8 @@ def _posted(shown: RoundOfAgent) -> Iterator[str]:
         yield f'Round {shown.round}: when it opened it posted "{plain(text, WORDS_CAP)}", by its own rate of posting.'
 
 
-def _round(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+def round_lines(explanation: Explanation, shown: RoundOfAgent) -> Iterator[str]:
+    """Yield what the agent did in one round, and why, in full."""
     agent = explanation.agent
     hour = "" if shown.online_chance == agent.activity else f", {shown.online_chance:.3f} at this hour"
     how = f"its draw {shown.online_draw:.3f} and its activity {agent.activity:.3f}{hour}"

@@ -1,0 +1,149 @@
+"""What the live page costs: a round with all views, a click on an agent, and memory over many rounds and resets.
+
+The page is rendered in this process, without a browser: what it sends is made, and its length counted, but nothing is
+drawn. Beside it an equal model runs without a page. It asserts that both have the same results, that a page makes no
+more widgets as it goes on, and that no model but the last stays after resets. Seconds on the wall, one process.
+
+    uv run --group bench python benchmarks/page.py
+    uv run --group bench python benchmarks/page.py --quick
+"""
+
+import argparse
+import gc
+import weakref
+from collections.abc import Iterator
+from typing import Any, Final
+
+import ipyvuetify as v
+import ipywidgets
+import solara
+from measuring import at_least, at_most, machine, print_targets, rounds_of, rss_bytes, say, wall_s
+
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.state.chunks import trim_heap
+from prism_mesa.view.page import live_page
+from prism_mesa.view.page.live_model import PageModel
+
+CLICKS: Final = 20
+
+
+class Page:
+    """A page that is rendered here, and the models that it has made."""
+
+    def __init__(self, config: SocialParams) -> None:
+        made: list[weakref.ref[PageModel]] = []
+
+        class Shown(PageModel):
+            def __init__(self, config: SocialParams, inputs: Any = None, on_begin: Any = lambda _: None) -> None:
+                super().__init__(config, inputs, on_begin)
+                made.append(weakref.ref(self))
+
+        self.made = made
+        live_page.PageModel = Shown  # type: ignore[misc]
+        self.box, self.rendered = solara.render(live_page.make_page(config), handle_error=False)
+
+    @property
+    def model(self) -> PageModel:
+        """The model on show."""
+        model = self.made[-1]()
+        assert model is not None
+        return model
+
+    def press(self, label: str) -> None:
+        """Press a button."""
+        next(one for one in self.widgets() if isinstance(one, v.Btn) and one.children == [label]).click()
+
+    def choose(self, row: int) -> None:
+        """Click an agent of the network, and assert that the page shows it."""
+        next(one for one in self.widgets() if one.has_trait("nodes")).vue_pick({"id": row, "node": row})
+        assert next(one for one in self.widgets() if one.has_trait("suggested")).card["row"] == row
+
+    def widgets(self) -> Iterator[Any]:
+        """Yield all widgets of the page."""
+        waiting: list[Any] = [self.box]
+        while waiting:
+            widget = waiting.pop()
+            yield widget
+            waiting += [one for one in getattr(widget, "children", ()) if isinstance(one, ipywidgets.Widget)]
+
+
+def config_of(n: int, rounds: int) -> SocialParams:
+    """Return the default world of `n` agents."""
+    return SocialParams.model_validate({"agents": {"n": n}, "rounds": rounds})
+
+
+def _tidy_up() -> None:
+    """Let go of what nobody holds, so that what is measured is what is in use."""
+    gc.collect()
+    trim_heap()
+
+
+def measure_rounds(n: int, rounds: int) -> tuple[float, float, float]:
+    """Return seconds of a round with all views, seconds of a click, and the growth of memory in the last half, MB."""
+    page, alone = Page(config_of(n, rounds)), SocialModel(config_of(n, rounds))
+    times, own, clicks, half, n_widgets = rounds_of(), rounds_of(), rounds_of(), 0.0, 0
+    for i in range(rounds):
+        times.all.append(wall_s(lambda: page.press("Step")))
+        own.all.append(wall_s(alone.step))
+        if i in (rounds // 2, rounds - 1):
+            _tidy_up()
+            say(f"round {i}: {times.all[-1]:.3f} s, {rss_bytes() / 1e6:.0f} MB, {len(list(page.widgets()))} widgets")
+        if i == rounds // 2:
+            half, n_widgets = rss_bytes() / 1e6, len(list(page.widgets()))
+            alone_posts = len(alone.posts)
+    grown = rss_bytes() / 1e6 - half
+    assert len(list(page.widgets())) == n_widgets, "the page makes more and more widgets"
+    assert page.model.datacollector.get_model_vars_dataframe().equals(alone.datacollector.get_model_vars_dataframe())
+    clicks.all += [wall_s(lambda row=row: page.choose(row)) for row in range(1, CLICKS + 1)]  # type: ignore[misc]
+    print(f"| a round with all views, s: median (minimum) | {times} |")
+    print(f"| the same model's round without a page | {own} |")
+    print(f"| a click on an agent | {clicks} |")
+    more = f"page, and two models that have {len(alone.posts) - alone_posts:,} posts more"
+    print(f"| memory from round {rounds // 2} to {rounds}: {more} | {grown:+.1f} MB |", flush=True)
+    page.rendered.close()
+    return times.median, clicks.median, grown
+
+
+def measure_resets(n: int, resets: int) -> float:
+    """Return by how much memory grows over the last half of many resets, MB; after each, a round is run."""
+    page, half = Page(config_of(n, 10)), 0.0
+    for i in range(resets):
+        page.press("Reset")
+        page.press("Step")
+        _tidy_up()
+        half = rss_bytes() / 1e6 if i == resets // 2 else half
+        say(f"reset {i}: {rss_bytes() / 1e6:.0f} MB")
+    grown = rss_bytes() / 1e6 - half
+    alive = sum(model() is not None for model in page.made)
+    assert alive <= 2, f"{alive} models are still there after {resets} resets"
+    print(f"| memory over the last {resets - resets // 2} of {resets} resets | {grown:+.1f} MB |", flush=True)
+    page.rendered.close()
+    return grown
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").split("\n\n")[0])
+    options.add_argument("--agents", type=int, default=2000)
+    options.add_argument("--rounds", type=int, default=500)
+    options.add_argument("--resets", type=int, default=50)
+    options.add_argument("--quick", action="store_true", help="see in seconds that everything runs; times mean nothing")
+    given = options.parse_args()
+    n, rounds, resets = (100, 10, 4) if given.quick else (given.agents, given.rounds, given.resets)
+    print(machine("mesa", "solara", "numpy"), "\n\n| what | measured |\n|---|--:|", flush=True)
+    round_s, click_s, grown = measure_rounds(n, rounds)
+    again = measure_resets(n, resets)
+    told = (lambda value: None) if given.quick else (lambda value: value)
+    print_targets(
+        [
+            at_least("rounds a second with all views", 2, told(1 / round_s)),
+            at_most("a click shows an agent, s", 0.5, told(click_s)),
+            at_most("growth of memory over the last half of the rounds, models and page, MB", 40, told(grown)),
+            at_most("growth of memory over the last half of the resets, MB", 20, told(again)),
+        ]
+    )
+
+
+if __name__ == "__main__":
+    main()

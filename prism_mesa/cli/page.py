@@ -1,0 +1,90 @@
+"""The command that opens the page in the browser."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from prism_mesa.cli.arguments import CONFIG_DEFAULTS, DEFAULT_FILE, is_file
+from prism_mesa.cli.console import say
+from prism_mesa.errors import BadInputError, PrismError, in_command, told
+from prism_mesa.terminal import show_line
+
+if TYPE_CHECKING:
+    from prism_mesa.view.server.opened import Opened
+
+
+def browser_page(
+    arguments: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="CONFIG|RUN...|KEY=VALUE",
+            help="a YAML file, whose model is stepped, and keys to override; or folders of one run or two, played back",
+        ),
+    ] = None,
+    fetch: Annotated[
+        bool,
+        typer.Option("--fetch", help="fetch and check what browsers need of the page, and end: without it, no page"),
+    ] = False,
+    host: Annotated[
+        str, typer.Option(help="address to listen on; by default only this machine reaches the page")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65_535, help="port of the page")] = 8765,
+    open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
+) -> None:
+    """Open the page in the browser: on a model, or on finished runs; ends with Ctrl-C."""
+    from prism_mesa.view.server.front_end import fetch_front_end, find_faults, front_end_folder
+
+    if fetch:
+        fetched = fetch_front_end(front_end_folder())
+        done = f"fetched {len(fetched)} files" if fetched else "nothing to fetch"
+        show_line(f"the page's front end is there: {done}, all checked, in {front_end_folder()}")
+        return
+    from prism_mesa.view.server.opened import open_page, view_of
+    from prism_mesa.view.server.serving import serve
+
+    opened = _opened(arguments or [])
+    wrong = view_of(opened)
+    if isinstance(wrong, str):
+        if not opened.paths:  # nothing that could be mended while the page is open
+            raise BadInputError(wrong)
+        say(f"prism: {wrong} (the page says so too: mend it, and reload)")
+    open_page(opened)
+    if find_faults(front_end_folder()):
+        say("fetching the page's front end, once ...")
+        try:
+            fetch_front_end(front_end_folder())
+        except PrismError as error:
+            say(f"prism: {told(error)}; the page says so too")
+    serve(
+        host,
+        port,
+        on_open=lambda url: show_line(f"the page is at {url} (end with Ctrl-C)", to=sys.stderr),
+        browse=open_browser,
+    )
+
+
+def _opened(arguments: list[str]) -> "Opened":
+    """Return what arguments name: files and folders first, then keys to override.
+
+    Raises:
+        BadInputError: If they name more than can be shown together.
+    """
+    from prism_mesa.view.server.opened import MOST_RUNS, Opened
+
+    named = [one for one in arguments if "=" not in one or is_file(one) or Path(one).is_dir()]
+    overrides = tuple(one for one in arguments if one not in named)
+    paths = tuple(map(Path, named))
+    configs = [path for path in paths if path.is_file() or (path.suffix in (".yaml", ".yml") and not path.is_dir())]
+    if not configs and paths:
+        if overrides:
+            raise BadInputError(f"{overrides[0]}: a finished run is shown as it was: no key can be overridden")
+        if len(paths) > MOST_RUNS:
+            raise BadInputError(f"{len(paths)} runs: the page shows one, or {MOST_RUNS} side by side")
+        return Opened("runs", paths)
+    if len(paths) > 1:
+        others = " ".join(map(in_command, paths[1:]))
+        raise BadInputError(f"{others}: beside the config {in_command(configs[0])} the page shows nothing else")
+    default = (DEFAULT_FILE,) if overrides and not paths and DEFAULT_FILE.is_file() else ()
+    return Opened("model", paths or default, overrides, CONFIG_DEFAULTS)

@@ -1,0 +1,102 @@
+"""The view of one agent: what it did and why, its feed, its chart, its profile."""
+
+# mypy: disable-error-code=no-untyped-call
+# (solara's components are only partly annotated)
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from reacton.core import use_memo
+from reacton.ipyvuetify import Html
+from solara.core import component
+
+from prism_mesa.statechart import STATE_COLORS, AgentState
+from prism_mesa.view.page.cards import view_card
+from prism_mesa.view.page.chart_picture import chart_svg
+from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source
+from prism_mesa.view.page.widgets import Json, show_card
+
+
+def most_followed(source: Source) -> int:
+    """Return whom the page shows at first; -1 if nobody is there."""
+    followers = np.where(source.states() != NOT_THERE, source.follows().followers, -1)
+    return int(followers.argmax()) if len(followers) and followers.max() >= 0 else -1
+
+
+@component
+def agent_view(
+    source: Source,
+    at: int,
+    chosen: int,
+    find: Callable[[str], None],
+    fault: str,
+    name: str,
+    ask: Callable[[int], None] = lambda row: None,
+) -> None:
+    """One agent, of those who are there, or a line on how to choose one; `ask` is called if its `ask` is clicked."""
+    chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
+    there = 0 <= chosen < source.n_agents
+    card = use_memo(lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen])
+    with (
+        view_card("One agent" + (f", in round {at}" if at >= 0 else ""), "view-agent"),
+        Html(tag="div", class_="prism-grow"),
+    ):
+        show_card(
+            name=name,
+            card=card,
+            chart=chart,
+            suggested=_suggested(source),
+            fault=fault,
+            event_find=lambda said: find(str(said)),
+            event_ask=lambda row: ask(int(row)),
+        )
+
+
+def _agent_json(agent: AgentOnShow) -> Json:
+    return {
+        "row": agent.row,
+        "name": agent.name,
+        "id": agent.agent_id,
+        "state": agent.state.value,
+        "color": STATE_COLORS[agent.state],
+        "profile": [list(pair) for pair in agent.profile],
+        "why": list(agent.why),
+        "whyNote": agent.why_note,
+        "ask": agent.ask,
+        "feedNote": agent.feed_note,
+        "feed": [
+            {
+                "place": post.place,
+                "author": post.author,
+                "text": post.text,
+                "kind": post.kind,
+                "told": post.told,
+                "read": post.was_read,
+                "did": post.did,
+            }
+            for post in agent.feed
+        ],
+        "moves": [
+            {
+                "tick": move.tick,
+                "trigger": move.trigger,
+                "source": move.source.value,
+                "target": move.target.value,
+                "open": move.is_open,
+            }
+            for move in agent.moves
+        ],
+    }
+
+
+def _suggested(source: Source) -> Sequence[Json]:
+    """Return agents that are worth a look: the most followed, and one of each engagement in the round."""
+    states, followers = source.states(), source.follows().followers
+    most = most_followed(source)
+    found = {"most followed": most} if most >= 0 else {}
+    for state in (AgentState.ENGAGING_RESHARE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_LIKE):
+        rows = np.flatnonzero(states == state.code)
+        if len(rows):
+            found[{"engaging_reshare": "reshared", "engaging_reply": "replied"}.get(state.value, "liked")] = int(
+                rows[np.argmax(followers[rows])]
+            )
+    return [{"text": said, "row": row} for said, row in found.items()]

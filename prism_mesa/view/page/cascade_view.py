@@ -1,0 +1,112 @@
+"""The view of a cascade: a tree that grows from left to right, round by round."""
+
+# mypy: disable-error-code=no-untyped-call
+# (solara's components are only partly annotated)
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import numpy as np
+from reacton.ipyvuetify import Html
+from solara.core import component
+from solara.hooks.use_reactive import use_reactive
+
+from prism_mesa.errors import counted, shortened
+from prism_mesa.view.page.cards import SCALE, view_card
+from prism_mesa.view.page.source import Source
+from prism_mesa.view.page.trees import Tree, largest_cascades, tree_of
+from prism_mesa.view.page.widgets import Json, packed, show_graph, show_inputs
+
+_LARGEST: Final = "the largest so far"
+_CHOICES: Final = 6
+
+
+@component
+def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, int], None], name: str) -> None:
+    """The largest cascade, or another one, as a tree; `choose` is called with an author and its post there."""
+    wanted = use_reactive(-1)
+    posts = source.posts()
+    best = largest_cascades(posts, _CHOICES)
+    roots = [root for root, _ in best]
+    root = wanted.value if wanted.value in roots else roots[0] if roots else -1
+    with view_card("Cascades: who reshared whose post", "view-cascade tall"):
+        if root < 0:
+            Html(tag="p", class_="prism-hint", children=["No post has been reshared yet."])
+            return
+        _cascade_choice(best, root if wanted.value in roots else -1, wanted.set, name)
+        tree = tree_of(posts, root)
+        rounds = posts.round[tree.posts]
+        author = source.agent_name(int(posts.author[root]))
+        said = f"{author} wrote in round {int(rounds[0])}: “{shortened(source.post_text(root), 160)}”"
+        Html(tag="p", class_="prism-note", children=[said])
+        first, last = int(rounds[0]), max(int(rounds[0]) + 1, int(rounds.max()))
+        x = _along(rounds, first, last)
+        depth = np.minimum(tree.depth, len(SCALE) - 1)
+        with Html(tag="div", class_="prism-grow"):
+            show_graph(
+                label=f"A cascade of {counted(len(tree.posts), 'post')} as a tree, from round {first} to {at}",
+                nodes=_tree_nodes(source, tree, x, posts.author[tree.posts], rounds),
+                links=packed(np.stack([tree.parent[1:], np.arange(1, len(tree.posts))], axis=1), np.int32),
+                colors=packed(len(SCALE) - 1 - depth, np.uint8),
+                palette=list(SCALE),
+                faint=0,
+                legend=[
+                    {"name": f"depth {d}{' or more' if d == len(SCALE) - 1 else ''}", "color": SCALE[-1 - d]}
+                    for d in range(int(depth.max()) + 1)
+                ],
+                note=_tree_note(tree, rounds, at),
+                selected=chosen,
+                axis=_axis(first, last),
+                square=False,
+                curved=True,
+                event_pick=lambda picked: choose(int(picked["id"]), int(tree.posts[int(picked["node"])])),
+            )
+
+
+def _cascade_choice(best: Sequence[tuple[int, int]], root: int, choose: Callable[[int], None], name: str) -> None:
+    """Show which cascade is on show, and let the user choose; -1 is the largest, whichever that is."""
+    told = {f"{place}: {size:,} posts, root {own}": own for place, (own, size) in enumerate(best, 1)}
+    item = {"group": "", "key": "cascade", "label": "cascade", "kind": "select", "choices": [_LARGEST, *told]}
+    show_inputs(
+        name=f"{name}-cascade",
+        items=[{**item, "value": next((said for said, own in told.items() if own == root), _LARGEST)}],
+        inline=True,
+        event_change=lambda change: choose(told.get(change["value"], -1)),
+    )
+
+
+def _along(rounds: Any, first: int, last: int) -> Any:
+    """Return where rounds stand from left to right, -1 to 1: by the root, as most of a cascade comes early."""
+    return 2 * np.sqrt((rounds - first) / (last - first)) - 1
+
+
+def _axis(first: int, last: int) -> Json:
+    numbers = np.arange(first, last + 1)
+    places = _along(numbers, first, last).tolist()
+    ticks = [{"at": place, "text": str(number)} for place, number in zip(places, numbers.tolist(), strict=True)]
+    return {"name": "round in which it appeared (square-root scale)", "ticks": ticks}
+
+
+def _tree_nodes(source: Source, tree: Tree, x: Any, authors: Any, rounds: Any) -> Json:
+    high = max(1.0, float(tree.row.max()))
+    y = 1 - 2 * tree.row / high if len(tree.posts) > 1 else np.zeros(len(tree.posts))
+    size = np.full(len(tree.posts), np.clip(150 / high, 1.6, 4.5))
+    size[0] = 7.5
+    return {
+        "key": f"cascade {int(tree.posts[0])}",
+        "x": packed(x, np.float32),
+        "y": packed(y, np.float32),
+        "size": packed(size, np.float32),
+        "ids": packed(authors, np.int32),
+        "names": [
+            f"{source.agent_name(row)} ({row}), round {round_}"
+            for row, round_ in zip(authors.tolist(), rounds.tolist(), strict=True)
+        ],
+    }
+
+
+def _tree_note(tree: Tree, rounds: Any, at: int) -> str:
+    new = int((rounds == at).sum())
+    return (
+        f"{counted(len(tree.posts) - 1, 'reshare')}, {int(tree.depth.max())} deep, {new:,} new in round {at}; "
+        "each dot is a post at its round, under the one that it passes on. Click it for its author."
+    )

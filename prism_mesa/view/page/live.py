@@ -1,0 +1,298 @@
+"""What the page shows of a model that runs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from pathlib import Path
+from typing import Any, Concatenate, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import POST_KINDS
+from prism_mesa.errors import printable
+from prism_mesa.llm.params import STAND_INS
+from prism_mesa.reasoner import Reasoner, asks_llm
+from prism_mesa.runs.archive import row_of
+from prism_mesa.social.platform_agent import PlatformAgent
+from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
+from prism_mesa.social.state.attributes import Attribute
+from prism_mesa.social.state.network import FollowNetwork
+from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
+from prism_mesa.view.page.live_model import PageModel
+from prism_mesa.view.page.retold import ToldRound, tell_round
+from prism_mesa.view.page.source import (
+    NOT_THERE,
+    AgentAttribute,
+    AgentMove,
+    AgentOnShow,
+    FeedPost,
+    Floats,
+    Follows,
+    OracleOnShow,
+    PostColumns,
+    Spent,
+)
+
+MOST_OF_FEED: Final = 100
+"""Posts of a feed that are shown."""
+_RANK: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
+_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
+_LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
+
+
+def _while_no_round_runs[**P, R](
+    read: Callable[Concatenate["LiveSource", P], R],
+) -> Callable[Concatenate["LiveSource", P], R]:
+    """Let a method wait for the end of a round that another thread runs, and hold back the next one."""
+
+    @wraps(read)
+    def locked(self: "LiveSource", /, *given: P.args, **named: P.kwargs) -> R:
+        with self.model.lock:
+            return read(self, *given, **named)
+
+    return locked
+
+
+class LiveSource:
+    """A model that runs, at its last round (see `source.Source`)."""
+
+    title = "Live model"
+
+    def __init__(self, model: PageModel) -> None:
+        self.model = model
+        self._follows: tuple[FollowNetwork, Follows] | None = None
+        self._told: tuple[int, int, ToldRound] | None = None
+
+    @property
+    def run(self) -> object:
+        """The model."""
+        return self.model
+
+    @property
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """What the model was made with."""
+        p = self.model.params
+        return (
+            ("agents", f"{len(self.model.population):,}"),
+            ("feed", p.feed.ranking),
+            ("threshold", f"{p.agents.threshold_mean:g} (sd {p.agents.threshold_sd:g})"),
+            ("band", f"{p.agents.band:g}"),
+            ("network", f"{p.network.kind}, {p.network.dynamics}"),
+            ("content", p.content),
+            ("oracle", self.model.reasoner.label if p.statechart.oracle_enabled else "off"),
+            ("seed", str(p.seed)),
+        )
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds the run is to have."""
+        return self.model.params.rounds
+
+    @property
+    def at(self) -> int:
+        """The last round that was run; -1 before the first."""
+        return self.model.round
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents there are, present or not."""
+        return len(self.model.population)
+
+    @property
+    def chart(self) -> Statechart:
+        """The chart that agents go by."""
+        return self.model.chart
+
+    @_while_no_round_runs
+    def round_columns(self) -> Mapping[str, Floats]:
+        """Return the columns of the rounds so far."""
+        collected = self.model.datacollector.model_vars
+        names = [*ROUND_FIELDS, *SHARE_FIELDS]
+        n = min(len(collected[name]) for name in names)  # of a round that failed some may be missing
+        columns = {name: np.array(collected[name][:n], np.float64) for name in names}
+        return {"round": np.arange(n, dtype=np.float64), **columns}
+
+    @_while_no_round_runs
+    def states(self) -> npt.NDArray[np.uint8]:
+        """Return the code of the most that each agent did in the last round."""
+        people = self.model.population
+        most = _RANK[people.state]
+        moved = self.model.kept.rows.get("transitions")
+        if moved is not None and len(moved["agent"]):
+            codes = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
+            np.maximum.at(most, moved["agent"], _RANK[codes[moved["to_state"].codes]])
+        return np.where(people.present, _BY_RANK[most], np.uint8(NOT_THERE)).astype(np.uint8)
+
+    @_while_no_round_runs
+    def follows(self) -> Follows:
+        """Return who follows whom."""
+        network = self.model.network
+        if self._follows is None or self._follows[0] is not network:
+            src, dst = network.edges()
+            followers = np.bincount(src, minlength=len(self.model.population))
+            self._follows = network, Follows(src.copy(), dst.copy(), followers)
+        return self._follows[1]
+
+    @_while_no_round_runs
+    def attributes(self) -> Mapping[str, AgentAttribute]:
+        """Return declared attributes, and what all agents have."""
+        people = self.model.population
+        found = {}
+        for place, (name, own) in enumerate(self.model.attributes.known.agents.items()):
+            found[name] = _column(own, people.attributes[:, place])
+        return found | {
+            "engagement threshold": AgentAttribute(people.engagement_threshold.copy(), unit="relevance"),
+            "activity": AgentAttribute(people.activity.copy(), unit="probability per round"),
+        }
+
+    @_while_no_round_runs
+    def posts(self) -> PostColumns:
+        """Return the posts that have appeared."""
+        posts = self.model.posts
+        n = posts.n_there(max(self.at, 0)) if self.at >= 0 else 0
+        columns = (posts.author, posts.kind, posts.parent, posts.root, posts.round)
+        return PostColumns(*(column[:n].copy() for column in columns))
+
+    @_while_no_round_runs
+    def post_text(self, post: int) -> str:
+        """Return what a post says."""
+        posts = self.model.posts
+        return printable(posts.texts[posts.text_id[post]]) if 0 <= post < len(posts) else ""
+
+    def agent_name(self, row: int) -> str:
+        """Return the name of an agent."""
+        return printable(self.model.population.names[row])
+
+    def find_agent(self, said: str) -> int:
+        """Return the row of an agent that is named by its row, its id or its name."""
+        people = self.model.population
+        return row_of(said.strip(), [*people.ids], [*people.names], Path("this model"))
+
+    @_while_no_round_runs
+    def agent(self, row: int) -> AgentOnShow:
+        """Return one agent in the last round."""
+        agent = PlatformAgent(self.model.platform, row)
+        if self._told is None or self._told[:2] != (self.at, row):
+            self._told = self.at, row, tell_round(self.model, row)
+        told = self._told[2]
+        moves = self._moves(row)
+        last = [move for move in moves if move.trigger != "round_ends"]
+        feed, note = self._feed(row, told)
+        return AgentOnShow(
+            row=row,
+            name=self.agent_name(row),
+            agent_id=printable(agent.agent_id),
+            profile=self._profile(agent),
+            state=last[-1].target if last else agent.state,
+            feed=feed,
+            feed_note=note,
+            moves=moves,
+            why=told.lines,
+            why_note=told.note,
+        )
+
+    def _profile(self, agent: PlatformAgent) -> tuple[tuple[str, str], ...]:
+        row, network, posts = agent.row, self.model.network, self.model.posts
+        written = int(((posts.author == row) & (posts.kind == 0) & (posts.round <= self.at)).sum())
+        declared = self.model.attributes.known.agents
+        kept = self.model.population.attributes[row].tolist()
+        own = self.model.attributes.known.values(declared, kept).items()
+        acts = ", ".join(f"{name} {share:.0%}" for name, share in agent.propensities.items())
+        return (
+            ("interests", printable(", ".join(agent.interests)) or "none in particular"),
+            ("character", printable(agent.personality)),
+            ("followers", f"{int(network.n_followers[row]):,}"),
+            ("follows", f"{len(network.followees(row)):,}"),
+            ("posts written", f"{written:,}"),
+            ("activity", f"{agent.activity:.3f} per round"),
+            ("post rate", f"{agent.post_rate:.3f} per round"),
+            ("ignores below", f"{agent.low_threshold:.3f}"),
+            ("engages above", f"{agent.high_threshold:.3f}"),
+            ("habits", acts),
+            *((name, f"{value:.3g}" if isinstance(value, float) else str(value)) for name, value in own),
+        )
+
+    def _moves(self, row: int) -> tuple[AgentMove, ...]:
+        rows = self.model.kept.rows.get("transitions")
+        if rows is None:
+            return ()
+        own = np.flatnonzero(rows["agent"] == row)
+        names = ("trigger", "from_state", "to_state")
+        texts = {name: [str(rows[name].categories[code]) for code in rows[name].codes[own]] for name in names}
+        numbers = {name: rows[name][own].tolist() for name in ("tick", "post", "open")}
+        return tuple(
+            AgentMove(tick, trigger, AgentState(source), AgentState(target), post, bool(is_open))
+            for tick, trigger, source, target, post, is_open in zip(
+                numbers["tick"], *(texts[name] for name in names), numbers["post"], numbers["open"], strict=True
+            )
+        )
+
+    def _feed(self, row: int, told: ToldRound) -> tuple[tuple[FeedPost, ...], str]:
+        """Return the posts of an agent's feed in the last round, and what of it is not shown."""
+        people, posts, shown = self.model.population, self.model.posts, told.shown
+        n, n_read = int(people.n_feed[row]), int(people.n_read[row])
+        ids = people.feed[row, : min(n, MOST_OF_FEED)].tolist() if self.at >= 0 else []
+        did: dict[int, list[str]] = {}
+        for move in shown.moves if shown is not None else ():
+            if move.target is not None and move.post is not None and move.target.value.startswith("engaging_"):
+                did.setdefault(move.post.post_id, []).append(move.target.value.removeprefix("engaging_"))
+        why = {} if shown is None or shown.told is None else shown.told.posts
+        feed = tuple(
+            FeedPost(
+                place=place,
+                post=post,
+                author=self.agent_name(int(posts.author[post])),
+                text=self.post_text(post),
+                kind=POST_KINDS[int(posts.kind[post])],
+                told=why.get(post, "").partition(", ")[2],
+                was_read=place <= n_read,
+                did=", ".join(dict.fromkeys(did.get(post, []))),
+            )
+            for place, post in enumerate(ids, 1)
+        )
+        if not n:
+            return feed, "No feed in this round: it did not come online, or there was nothing new for it."
+        return feed, f"{n_read:,} of {n:,} posts were read." + (f" The first {len(feed)} are shown." * (n > len(feed)))
+
+    @_while_no_round_runs
+    def oracle(self) -> OracleOnShow:
+        """Return who decided what was left open so far."""
+        model, asked = self.model, self.model.reasoner
+        if not asks_llm(asked):
+            return OracleOnShow(asked.label, dict(model.sources), notes=[asked.note] if asked.note else [])
+        usage, left = asked.usage, _left(asked)
+        tokens = usage["prompt_tokens"] + usage["completion_tokens"]
+        limits = {what: getattr(asked.params, key) for what, key in _LIMITS.items()}
+        seconds = None if limits["seconds"] is None else limits["seconds"] - left
+        spent = [Spent("calls", usage["calls"], limits["calls"]), Spent("tokens", tokens, limits["tokens"])]
+        spent += [Spent("seconds", seconds, limits["seconds"])] if seconds is not None else []
+        notes = [
+            f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
+            f"If no answer comes: {asked.params.fallback}.",
+            *([asked.note] if asked.note else []),
+        ]
+        if model.written:
+            notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")
+        return OracleOnShow(asked.label, dict(model.sources), spent, dict(asked.reasons), notes)
+
+
+def _left(asked: Reasoner) -> float:
+    """Return how many seconds of waiting are left, infinite where there is no limit."""
+    left: Any = asked.budget.snapshot()["run"]
+    return float("inf") if left[2] is None else float(left[2])
+
+
+def _column(own: Attribute, kept: npt.NDArray[np.float64]) -> AgentAttribute:
+    """Return a declared attribute as agents are coloured by it."""
+    if own.texts:
+        return AgentAttribute(kept.copy(), own.texts)
+    if own.is_truth:
+        return AgentAttribute(kept.copy(), ("false", "true"))
+    return AgentAttribute(kept.copy())
+
+
+def shortfall_share(oracle: OracleOnShow) -> float:
+    """Return the share of open choices so far that nobody who was to be asked answered, 0..1."""
+    sources: Mapping[str, Any] = oracle.sources or {}
+    total = sum(sources.values())
+    return sum(sources.get(source, 0) for source in STAND_INS) / total if total else 0.0

@@ -1,0 +1,181 @@
+"""A social model that is looked at while it runs: it says its errors, and knows how its last round began."""
+
+import warnings
+from collections.abc import Callable, Mapping
+from copy import deepcopy
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from threading import RLock
+from typing import Any, Final
+
+from mesa import DataCollector
+
+from prism_mesa.errors import PrismError, told
+from prism_mesa.llm import Ledger
+from prism_mesa.reasoner import Answer, PlacedQuestion, asks_llm
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.params import SocialParams
+from prism_mesa.social.platform import Platform
+from prism_mesa.social.state.chunks import trim_heap
+from prism_mesa.view.page.inputs import changed_keys, values_of, with_inputs
+
+MOST_REPEATED: Final = 20_000
+"""Agents up to which the state before each round is kept, from which an agent's round is told in full."""
+
+
+_ROUNDS_A_TRIM: Final = 10
+
+
+def forget(platform: Platform) -> None:
+    """Let go of all that a copy of a platform holds, at once.
+
+    It and those who have its agents know each other, so it would stay until the garbage collector comes by.
+    """
+    vars(platform).clear()
+
+
+class LastRound:
+    """A recorder that keeps the rows of one round, of the tables that the page shows.
+
+    Attributes:
+        rows: Table -> columns.
+        answers: What came of each question to an LLM, by tick and agent.
+    """
+
+    def __init__(self) -> None:
+        self.rows: dict[str, Mapping[str, Any]] = {}
+        self.answers: dict[tuple[int, int], Answer] = {}
+
+    def begin(self) -> None:
+        """Forget the round before."""
+        self.rows, self.answers = {}, {}
+
+    def wants(self, table: str) -> bool:
+        """Return whether rows of a table are kept."""
+        return table in ("transitions", "thoughts")
+
+    def write(self, table: str, columns: Mapping[str, Any]) -> None:
+        """Keep rows of the round."""
+        self.rows[table] = columns
+
+    def hear(self, question: PlacedQuestion, answer: Answer) -> None:
+        """Keep what an LLM answered."""
+        self.answers[question.tick, question.agent] = answer
+
+
+class PageModel(SocialModel):
+    """A social model that says its errors on the page, where an exception would take the page's place.
+
+    An input that is wrong, or that no model can be made with, is left out, and all others count. A round that fails
+    ends the run, and the page stays.
+
+    Args:
+        config: What the inputs change.
+        inputs: What the inputs hold, by key (see `view.page.inputs`).
+        on_begin: Told True before the model is made, which takes a while, and False afterwards.
+
+    Attributes:
+        inputs: The same, of all inputs.
+        faults: What is wrong with those that were left out, by key.
+        fault: Why the run ended, if a round failed; else empty.
+        kept: The last round, in rows.
+        lock: Held while a round runs, and to be held by whoever reads the model from another thread.
+        ledger: What an LLM said; None where none is asked.
+
+    Raises:
+        PrismError: If no model can be made of `config` itself.
+    """
+
+    def __init__(
+        self,
+        config: SocialParams,
+        inputs: Mapping[str, Any] | None = None,
+        on_begin: Callable[[bool], None] = lambda _: None,
+    ) -> None:
+        on_begin(True)
+        try:
+            self._begin(config, inputs)
+        finally:
+            on_begin(False)
+
+    def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
+        at_first = values_of(config)
+        given = {key: (inputs or {})[key] for key in changed_keys(inputs or {}, at_first)}
+        why = ""
+        for without in ((), *((key,) for key in given), tuple(given)):
+            params, faults = with_inputs(config, {key: given[key] for key in given if key not in without})
+            try:
+                self._start(params)
+                break
+            except (PrismError, MemoryError) as error:
+                if without == tuple(given):
+                    raise
+                why = why or told(error)
+        self.inputs = {**at_first, **given}
+        self.faults = faults | dict.fromkeys(without, why)
+        self.fault = ""
+        self.lock = RLock()
+        self._before: Platform | None = None
+        self._keep_answers()
+
+    def _start(self, params: SocialParams) -> None:
+        """Begin anew with these parameters."""
+        self.__dict__.clear()  # what was half made
+        self.kept = LastRound()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the page says them itself: they stand in `notes`
+            super().__init__(params, recorder=self.kept)
+
+    def _keep_answers(self) -> None:
+        """Let what an LLM says be written down until the model is closed, so that it can be shown."""
+        self.ledger: Ledger | None = None
+        self._folder: TemporaryDirectory[str] | None = None
+        if asks_llm(self.reasoner):
+            self._folder = TemporaryDirectory(prefix="prism-page-")
+            self.ledger = Ledger(Path(self._folder.name) / "ledger.sqlite")
+            self.reasoner.record(self.ledger, "page/page")
+            self.reasoner.heard = self.kept.hear
+
+    def step(self) -> None:
+        """Run one round; one that fails ends the run, and `fault` says why."""
+        with self.lock:
+            try:
+                self._forget_before()
+                self._before = self._copied_platform() if len(self.population) <= MOST_REPEATED else None
+                self.kept.begin()
+                super().step()
+            except Exception as error:  # a user's guard or action may raise anything; the page has to live on
+                self._forget_before()
+                self.fault, self.running = told(error), False
+
+    def _forget_before(self) -> None:
+        if self._before is not None:
+            forget(self._before)
+            self._before = None
+        if self.round % _ROUNDS_A_TRIM == 0:
+            trim_heap()
+
+    def _copied_platform(self) -> Platform:
+        """Return a copy of the platform, which shares what no round changes."""
+        shared = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
+        return deepcopy(self.platform, {id(one): one for one in shared if one is not None})
+
+    def as_the_round_opened(self) -> SocialModel | None:
+        """Return a copy of the model as the last round opened, without an LLM or records; None where it is not kept."""
+        if self._before is None:
+            return None
+        before = deepcopy(self._before, {id(one): one for one in (self.reasoner, self.writer) if one is not None})
+        collector = DataCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
+        left_out = (self.kept, self.ledger, self._folder, self._before, self.lock)
+        given = {id(self.platform): before, id(self.datacollector): collector}
+        twin = deepcopy(self, {id(one): None for one in left_out if one is not None} | given)
+        twin.platform = before
+        return twin
+
+    def close(self) -> None:
+        """End the threads and connections of those who are asked, and remove what they said."""
+        super().close()
+        if self.ledger is not None:
+            self.ledger.close()
+        if self._folder is not None:
+            self._folder.cleanup()

@@ -1,0 +1,147 @@
+"""The views of a run by rounds: states, engagement, and the oracle."""
+
+# mypy: disable-error-code=no-untyped-call
+# (solara's components are only partly annotated)
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from reacton.ipyvuetify import Html
+from solara.core import component
+
+from prism_mesa.llm.params import STAND_INS
+from prism_mesa.statechart import STATE_COLORS, AgentState
+from prism_mesa.view.page.cards import OTHER, view_card
+from prism_mesa.view.page.source import OracleOnShow, Source
+from prism_mesa.view.page.widgets import Json, show_answers, show_series
+
+MOST_POINTS: Final = 300
+"""Rounds that lines are drawn of; of more, means of several."""
+_ACTIVE: Final = tuple(state for state in STATE_COLORS if state is not AgentState.IDLE)
+_ENGAGEMENT: Final = {
+    "likes": STATE_COLORS[AgentState.ENGAGING_LIKE],
+    "replies": STATE_COLORS[AgentState.ENGAGING_REPLY],
+    "reshares": STATE_COLORS[AgentState.ENGAGING_RESHARE],
+}
+_SOURCE_COLORS: Final = {
+    "llm": "#0072b2",
+    "cache": "#56b4e9",
+    "rule": "#009e73",
+    "distilled": "#cc79a7",
+    "fallback": "#d55e00",
+    "budget": "#e69f00",
+    "failed": "#b3261e",
+}
+
+
+def thinned(
+    rounds: np.ndarray[Any, Any], columns: Mapping[str, np.ndarray[Any, Any]]
+) -> tuple[list[int], dict[str, Any]]:
+    """Return rounds and columns of at most `MOST_POINTS` rows: the first round and the means of as many each."""
+    step = -(-len(rounds) // MOST_POINTS) if len(rounds) else 1
+    starts = np.arange(0, len(rounds), step)
+    many = np.diff(np.append(starts, len(rounds)))
+    kept = {
+        name: [float(f"{v:.5g}") for v in (np.add.reduceat(column, starts) / many if len(starts) else column).tolist()]
+        for name, column in columns.items()
+    }
+    return [int(number) for number in rounds[starts]], kept
+
+
+@component
+def states_view(source: Source, at: int) -> None:
+    """Shares of agent-ticks in the states that are not idle."""
+    columns = source.round_columns()
+    shares = {state: columns.get(f"share_{state.value}", np.zeros(0)) for state in _ACTIVE}
+    rounds, kept = thinned(columns.get("round", np.zeros(0)), {state.value: shares[state] for state in _ACTIVE})
+    idle = columns.get("share_idle", np.zeros(0))
+    rest = f"; the rest is idle ({100 * idle[-1]:.1f} %)" if len(idle) else ""
+    with view_card("What agents do", "view-states short"), Html(tag="div", class_="prism-grow"):
+        show_series(
+            label=f"Shares of agent-ticks in each state by round, up to round {at}",
+            unit=f"share of agent-ticks{rest}",
+            rounds=rounds,
+            series=[{"name": s.value, "color": STATE_COLORS[s], "values": kept[s.value]} for s in reversed(_ACTIVE)],
+            span=_span(source, at),
+            stacked=True,
+            percent=True,
+            least=0.01,
+        )
+
+
+@component
+def engagement_view(source: Source, at: int) -> None:
+    """Likes, replies and reshares per round."""
+    columns = source.round_columns()
+    rounds, kept = thinned(
+        columns.get("round", np.zeros(0)), {name: columns.get(name, np.zeros(0)) for name in _ENGAGEMENT}
+    )
+    read = columns.get("impressions", np.zeros(0))
+    per = (
+        f"; {sum(columns[n][-1] for n in _ENGAGEMENT) / read[-1]:.2%} of impressions" if len(read) and read[-1] else ""
+    )
+    with view_card("Engagement", "view-engagement short"), Html(tag="div", class_="prism-grow"):
+        show_series(
+            label=f"Likes, replies and reshares by round, up to round {at}",
+            unit=f"per round{per}",
+            rounds=rounds,
+            series=[{"name": name, "color": color, "values": kept[name]} for name, color in _ENGAGEMENT.items()],
+            span=_span(source, at),
+            stacked=False,
+            percent=False,
+            least=4,
+        )
+
+
+def _span(source: Source, at: int) -> int:
+    """Return how many rounds an axis has: all, but of a long run some more than there are so far."""
+    return min(source.rounds, max(30, 2 * (at + 1)))
+
+
+@component
+def oracle_view(source: Source, at: int) -> None:
+    """Who answered what was left open, what that cost, and how much is left open per round."""
+    oracle, columns = source.oracle(), source.round_columns()
+    counts = {name: columns.get(name, np.zeros(0)) for name in ("open", "fallback")}
+    rounds, kept = thinned(columns.get("round", np.zeros(0)), counts)
+    colors = {"open": _SOURCE_COLORS["llm"], "fallback": _SOURCE_COLORS["fallback"]}
+    names = {"open": "open choices", "fallback": "fallbacks"}
+    with view_card("Oracle: who decides what is open", "view-oracle short"):
+        show_answers(
+            label=oracle.label,
+            sources=_answer_shares(oracle),
+            spent=[_spent_row(one.what, one.spent, one.limit) for one in oracle.spent],
+            reasons=[f"{reason} ({n:,})" for reason, n in oracle.reasons.items()],
+            notes=list(oracle.notes),
+        )
+        with Html(tag="div", class_="prism-grow"):
+            show_series(
+                label=f"Open choices and fallbacks by round, up to round {at}",
+                unit="per round",
+                rounds=rounds,
+                series=[{"name": names[n], "color": colors[n], "values": kept[n]} for n in counts],
+                span=_span(source, at),
+                stacked=False,
+                percent=False,
+                least=4,
+            )
+
+
+def _answer_shares(oracle: OracleOnShow) -> list[Json]:
+    counts = {name: n for name, n in (oracle.sources or {}).items() if n}
+    total = sum(counts.values())
+    order = sorted(counts, key=lambda name: (name in STAND_INS, -counts[name]))
+    return [
+        {
+            "name": name,
+            "n": counts[name],
+            "share": f"{counts[name] / total:.1%}",
+            "color": _SOURCE_COLORS.get(name, OTHER),
+        }
+        for name in order
+    ]
+
+
+def _spent_row(what: str, spent: float, limit: float | None) -> Json:
+    number = "{:,.0f}" if spent >= 100 or spent == int(spent) else "{:,.1f}"
+    return {"what": what, "spent": number.format(spent), "limit": "no limit" if limit is None else f"of {limit:,g}"}

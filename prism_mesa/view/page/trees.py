@@ -1,0 +1,62 @@
+"""The largest cascades at a moment, and where the posts of one stand as a tree that grows from left to right."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.domain import POST_KINDS
+from prism_mesa.view.page.source import PostColumns
+
+MOST_POSTS: Final = 2000
+"""Posts of a tree that are drawn: the first ones."""
+_RESHARE: Final = POST_KINDS.index("reshare")
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The posts of a cascade, by id: the root first.
+
+    Attributes:
+        posts: Their ids.
+        parent: Place of each one's parent among them; -1 of the root.
+        depth: Reshares between each and the root.
+        row: Where each stands, from the top: leaves have whole numbers, all others lie between what they led to.
+    """
+
+    posts: npt.NDArray[np.int64]
+    parent: npt.NDArray[np.int64]
+    depth: npt.NDArray[np.int64]
+    row: npt.NDArray[np.float64]
+
+
+def largest_cascades(posts: PostColumns, most: int) -> list[tuple[int, int]]:
+    """Return (root, size) of the largest cascades with a reshare, largest first, of equal ones the earlier."""
+    sizes = np.bincount(posts.root[posts.kind == _RESHARE], minlength=0)
+    roots = np.flatnonzero(sizes)
+    best = roots[np.argsort(-sizes[roots], kind="stable")][:most]
+    return [(int(root), int(sizes[root]) + 1) for root in best]
+
+
+def tree_of(posts: PostColumns, root: int) -> Tree:
+    """Return the tree of reshares under a post."""
+    members = np.flatnonzero((posts.root == root) & (posts.kind == _RESHARE))
+    ids = np.concatenate([[root], members])[:MOST_POSTS].astype(np.int64)
+    place = {post: at for at, post in enumerate(ids.tolist())}
+    parent = np.array([-1, *(place[int(posts.parent[post])] for post in ids[1:].tolist())], np.int64)
+    children: list[list[int]] = [[] for _ in ids]
+    depth = np.zeros(len(ids), np.int64)
+    for at in range(1, len(ids)):  # parents stand before what they led to
+        children[parent[at]].append(at)
+        depth[at] = depth[parent[at]] + 1
+    row, n_leaves, waiting = np.zeros(len(ids)), 0, [0]
+    while waiting:
+        at = waiting.pop()
+        if not children[at]:
+            row[at], n_leaves = n_leaves, n_leaves + 1
+        waiting += reversed(children[at])
+    for at in range(len(ids) - 1, -1, -1):
+        if children[at]:
+            row[at] = (row[children[at][0]] + row[children[at][-1]]) / 2
+    return Tree(ids, parent, depth, row)

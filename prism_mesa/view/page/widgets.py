@@ -1,0 +1,96 @@
+"""The parts of the page that draw in the browser: small Vue components of ours, beside this file.
+
+What they are given is plain JSON; columns of numbers are base64 (`packed`). They show text as text, never as markup.
+"""
+
+# mypy: disable-error-code="no-untyped-call, no-untyped-def, empty-body"
+# (solara's components are only partly annotated)
+from base64 import b64encode
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from solara.components.component_vue import component_vue
+
+type Json = Mapping[str, Any]
+type OnEvent = Callable[[Any], None]
+
+
+def packed(column: npt.NDArray[Any], kind: type[np.generic]) -> str:
+    """Return a column of numbers as the components read it: base64 of its bytes, little-endian."""
+    return b64encode(np.ascontiguousarray(column, np.dtype(kind).newbyteorder("<"))).decode("ascii")
+
+
+@component_vue("head.vue")
+def draw_head(
+    title: str,
+    rounds: int,
+    done: int,
+    facts: Sequence[Sequence[str]],
+    fault: str,
+    notes: Sequence[str],
+    event_theme: OnEvent,
+) -> None:
+    """What is on show, how far it is, what it was made with, and what went wrong."""
+
+
+@component_vue("inputs.vue")
+def show_inputs(name: str, items: Sequence[Json], inline: bool, event_change: OnEvent) -> None:
+    """Inputs in groups; a change is told as its `key` and `value`."""
+
+
+@component_vue("series.vue")
+def show_series(
+    label: str,
+    unit: str,
+    rounds: Sequence[int],
+    series: Sequence[Json],
+    span: int,
+    stacked: bool,
+    percent: bool,
+    least: float,
+) -> None:
+    """Lines, or areas on each other, over rounds 0 .. `span`; the vertical axis reaches at least to `least`."""
+
+
+@component_vue("graph.vue")
+def show_graph(
+    label: str,
+    nodes: Json,
+    links: str,
+    colors: str,
+    palette: Sequence[str],
+    faint: int,
+    legend: Sequence[Json],
+    note: str,
+    selected: int,
+    axis: Json | None,
+    square: bool,
+    curved: bool,
+    event_pick: OnEvent,
+) -> None:
+    """Points and lines between them; a click is told as the point's `id` and its place, `node`.
+
+    The first `faint` colours of the palette, which are light, are faint where the page is dark.
+    """
+
+
+@component_vue("agent.vue")
+def show_card(
+    name: str,
+    card: Json | None,
+    chart: str,
+    suggested: Sequence[Json],
+    fault: str,
+    event_find: OnEvent,
+    event_ask: OnEvent,
+) -> None:
+    """One agent; what is searched for is told as text, and of whom the reasons are asked for by its row."""
+
+
+@component_vue("oracle.vue")
+def show_answers(
+    label: str, sources: Sequence[Json], spent: Sequence[Json], reasons: Sequence[str], notes: Sequence[str]
+) -> None:
+    """Who answered, and what it cost."""

@@ -1,0 +1,159 @@
+"""The page of a run of nations: indicators, and the policy of each quarter in words, with verdict and reasoning."""
+
+# mypy: disable-error-code=no-untyped-call
+# (solara's components are only partly annotated)
+import base64
+from dataclasses import dataclass
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from reacton.core import use_memo, use_state
+from reacton.ipyvuetify import Html
+from solara.components.component_vue import component_vue
+from solara.core import component
+
+from prism_mesa.errors import DataError
+from prism_mesa.llm.text import plain
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.run_files import has_table, read_table
+from prism_mesa.view.page.frame import page_frame, page_head
+from prism_mesa.view.playback.transport import transport
+from prism_mesa.view.plots.economy import indicators_figure
+
+_INDICATORS: Final = {
+    "gdp_growth": ("growth", "%"),
+    "output_gap": ("output gap", "%"),
+    "inflation": ("inflation", "% a year"),
+    "unemployment": ("unemployment", "%"),
+    "policy_rate": ("policy rate", "%"),
+    "spending": ("spending", "% of GDP"),
+    "taxes": ("taxes", "% of GDP"),
+    "debt": ("debt", "% of GDP"),
+    "trade_balance": ("trade balance", "% of GDP"),
+}
+"""Indicators that stand beside each policy: what they are called, and their unit."""
+_OUTCOMES: Final = {
+    "accepted": "carried out",
+    "no_change": "nothing was to be changed",
+    "rejected": "rejected by the validator",
+    "not_understood": "not understood",
+}
+_LONGEST: Final = 4_000
+
+
+@dataclass(frozen=True)
+class NationTables:
+    """The tables of a run of nations that its page shows, and how many quarters were completed."""
+
+    run_dir: Path
+    decided_by: str
+    seed: int | None
+    quarters: tuple[str, ...]
+    nations: pd.DataFrame
+    indicators: pd.DataFrame
+    baselines: pd.DataFrame
+    decisions: pd.DataFrame
+    verdicts: pd.DataFrame
+
+
+def read_nations(run_dir: str | Path) -> NationTables:
+    """Return the tables of a run of nations.
+
+    Raises:
+        DataError: If there is no such run, it is of a platform, or no quarter of it was completed.
+    """
+    run = read_run(run_dir)
+    if not run.manifest.of_nations:
+        raise DataError(f"{run_dir}: is a run of a platform, not of nations")
+    if not has_table(run_dir, "indicators"):
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
+    indicators = read_table(run_dir, "indicators")
+    quarters = indicators.drop_duplicates("round")["quarter"].astype(str)
+    if quarters.empty:
+        raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
+    names = ("nations", "baselines", "decisions", "verdicts")
+    nations, baselines, decisions, verdicts = (read_table(run_dir, name) for name in names)
+    decided_by = plain(run.manifest.decided_by, 200)
+    told = tuple(plain(one, 20) for one in quarters)
+    return NationTables(
+        Path(run_dir), decided_by, run.manifest.seed, told, nations, indicators, baselines, decisions, verdicts
+    )
+
+
+def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
+    """Return of each nation what it wanted in a quarter, why, what became of it, and how it stood before and after."""
+    found = []
+    for name in tables.nations["name"].astype(str):
+        decision = _row(tables.decisions, name, quarter)
+        before, after = (_row(tables.indicators, name, one) for one in (quarter - 1, quarter))
+        found.append(
+            {
+                "nation": plain(name, 80),
+                "wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST),
+                "because": plain(decision.get("reasoning", ""), _LONGEST),
+                "read": plain(decision.get("policy", ""), _LONGEST),
+                "outcome": decision.get("outcome", ""),
+                "told": _OUTCOMES.get(str(decision.get("outcome", "")), ""),
+                "reason": plain(decision.get("reason", ""), _LONGEST),
+                "checks": _checks(tables.verdicts, name, quarter),
+                "indicators": [
+                    {"name": told, "unit": unit, "before": _number(before, key), "after": _number(after, key)}
+                    for key, (told, unit) in _INDICATORS.items()
+                ],
+            }
+        )
+    return found
+
+
+def _row(table: pd.DataFrame, name: str, round_: int) -> dict[str, Any]:
+    found = table[(table["nation"].astype(str) == name) & (table["round"] == round_)]
+    return {} if found.empty else dict(found.iloc[0])
+
+
+def _number(row: dict[str, Any], key: str) -> str:
+    return f"{row[key]:.2f}" if key in row else "-"
+
+
+def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, Any]]:
+    rows = verdicts[(verdicts["nation"].astype(str) == name) & (verdicts["round"] == round_)]
+    return [
+        {
+            "passed": bool(one["passed"]),
+            "check": plain(one["check"], 80),
+            "of": plain(one["of"], 300),
+            "reason": plain(one["reason"], 600),
+        }
+        for one in rows.to_dict("records")
+    ]
+
+
+def _picture(tables: NationTables) -> str:
+    """Return the indicators over time as the address of a picture that holds all of it."""
+    made = BytesIO()
+    indicators_figure(tables.indicators, tables.baselines, tables.nations).savefig(made, format="png", dpi=100)
+    return "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
+
+
+@component_vue("policies.vue")
+def policies(quarter: str, nations: list[dict[str, Any]]) -> None:
+    """What each nation wanted in a quarter, why, and what became of it (`policies_of`)."""
+
+
+@component
+def nations_page(tables: NationTables) -> None:
+    """A run of nations: indicators over time, and the policies of the quarter that is chosen."""
+    at, choose = use_state(len(tables.quarters) - 1)
+    figure = use_memo(lambda: _picture(tables), [tables])
+    told = use_memo(lambda: policies_of(tables, at), [tables, at])
+    names = list(tables.quarters)
+    bar = transport(at=at, least=0, rounds=len(names), unit="quarter", names=names, event_choose=choose)
+    shown = policies(quarter=names[at], nations=told)
+    about = "Output gap, inflation, unemployment and policy rate of each nation by quarter; numbers: above"
+    picture = Html(tag="img", attributes={"src": figure, "alt": about}, style_="max-width: 100%")
+    facts = [("nations", str(len(tables.nations))), ("decided by", tables.decided_by), ("seed", str(tables.seed))]
+    title = plain(tables.run_dir.resolve().name, 120)
+    bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Quarter"}, children=[bar])
+    drawn = Html(tag="section", class_="prism-card", attributes={"aria-label": "Indicators"}, children=[picture])
+    page_frame(title, [page_head(title, facts=facts), bars, shown, drawn])

@@ -1,0 +1,125 @@
+"""The page on finished runs: one that is played back, or two side by side."""
+
+# mypy: disable-error-code=no-untyped-call
+# (solara's components are only partly annotated)
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from reacton.core import Element, use_memo
+from reacton.ipyvuetify import Html
+from solara.core import component
+from solara.hooks.use_reactive import use_reactive
+
+from prism_mesa.errors import BadInputError, PrismError, in_command, told
+from prism_mesa.runs.recorded import is_economy
+from prism_mesa.view.page.frame import page_frame, page_head
+from prism_mesa.view.page.views import show_views
+from prism_mesa.view.playback.differences import differences
+from prism_mesa.view.playback.nations import nations_page, read_nations
+from prism_mesa.view.playback.recorded import RecordedSource, open_recorded
+from prism_mesa.view.playback.transport import transport
+
+_BETWEEN_S = 0.5
+"""Seconds between two words on how far a run has been repeated."""
+
+
+def runs_view(paths: Sequence[Path]) -> Callable[[], Element[Any]]:
+    """Return the page on one finished run, or on two of a platform.
+
+    Raises:
+        PrismError: If one is not there or is damaged, or two are not both of a platform.
+    """
+    of_nations = [is_economy(path) for path in paths]
+    if len(paths) > 1 and any(of_nations):
+        said = in_command(paths[of_nations.index(True)])
+        raise BadInputError(f"{said}: is a run of nations: side by side the page shows runs of platforms")
+    if of_nations[0]:
+        tables = read_nations(paths[0])
+        return lambda: nations_page(tables)
+    sources = [open_recorded(path) for path in paths]
+    return lambda: playback(sources)
+
+
+@component
+def playback(sources: Sequence[RecordedSource]) -> None:
+    """Finished runs at the same round, one beside the other."""
+    rounds = max(source.rounds for source in sources)
+    at = use_reactive(rounds - 1)
+    shown = use_memo(lambda: [source.at_round(at.value) for source in sources], [at.value])
+    bar = transport(at=at.value, least=-1, rounds=rounds, unit="round", names=[], event_choose=at.set)
+    bars = Html(tag="section", class_="prism-card prism-moment", attributes={"aria-label": "Round"}, children=[bar])
+    if len(shown) == 1:
+        [one] = shown
+        head = page_head(one.title, rounds=one.rounds, done=one.at + 1, facts=one.facts)
+        page_frame(one.title, [head, bars, moment_views(one, "run")])
+        return
+    titles = _told_apart([one.title for one in shown])
+    head = page_head(" and ".join(titles), rounds=rounds, done=at.value + 1)
+    columns = [
+        Html(
+            tag="section",
+            attributes={"aria-label": title},
+            children=[_facts(title, one.facts), moment_views(one, f"run{place}")],
+        )
+        for place, (title, one) in enumerate(zip(titles, shown, strict=True))
+    ]
+    pair = Html(tag="div", class_="prism-pair", children=columns)
+    page_frame(" and ".join(titles), [head, bars, differences(titles, shown), pair])
+
+
+def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
+    told = [Html(tag="span", children=[f"{label} ", Html(tag="b", children=[value])]) for label, value in facts]
+    line = Html(tag="p", class_="prism-run-facts", children=told)
+    return Html(tag="div", class_="prism-card", children=[Html(tag="h2", children=[title]), line])
+
+
+def _told_apart(titles: Sequence[str]) -> list[str]:
+    return list(titles) if len(set(titles)) == len(titles) else [f"{t} ({n})" for n, t in enumerate(titles, 1)]
+
+
+@component
+def moment_views(source: RecordedSource, name: str) -> None:
+    """All views of a moment; an agent that is chosen by its post is shown in the round in which it wrote that."""
+    tables = source.tables
+    wrote, version = use_reactive((source.at, -1)), use_reactive(0)
+    looked_at, round_ = wrote.value
+    in_round = round_ if looked_at == source.at and round_ >= 0 else source.at
+    of_agent = use_memo(lambda: source.at_round(in_round), [source.at, in_round, version.value])
+
+    def choose(post: int) -> None:
+        wrote.value = source.at, int(tables.posts.written[post]) if post >= 0 else -1
+
+    def ask(row: int) -> None:
+        key = row, of_agent.at
+        if key in tables.told or tables.telling:  # one at a time: it takes a core
+            return
+        tables.telling[key] = "The run is being repeated ..."
+        version.value += 1
+        threading.Thread(
+            target=_tell, args=(of_agent, row, lambda: version.set(version.peek() + 1)), daemon=True
+        ).start()
+
+    show_views(source, source.at, name, of_agent=of_agent, on_choose=choose, on_ask=ask)
+
+
+def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> None:
+    """Find out why an agent did what it did in a round, and keep it among the run's tables."""
+    tables, key, said_at = source.tables, (row, source.at), time.monotonic()
+
+    def on_round(done: int) -> None:
+        nonlocal said_at
+        if time.monotonic() - said_at > _BETWEEN_S:
+            said_at = time.monotonic()
+            tables.telling[key] = f"The run is being repeated: round {done - 1} of {source.at} ..."
+            on_change()
+
+    try:
+        tables.told[key] = source.explain(row, on_round)
+    except (PrismError, OSError, MemoryError) as error:
+        tables.told[key] = (f"Why is not known: {told(error)}",)
+    finally:
+        tables.telling.pop(key, None)
+        on_change()

@@ -1,0 +1,339 @@
+"""One moment of a finished run, read from its tables: what the page's views show when a run is played back."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from prism_mesa.analysis.explain.report import report_lines
+from prism_mesa.analysis.explain.why import why
+from prism_mesa.domain import ACTIONS, POST_KINDS
+from prism_mesa.errors import DataError, counted, in_command, shortened
+from prism_mesa.llm.text import plain
+from prism_mesa.runs.config import Config
+from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
+from prism_mesa.view.page.source import (
+    NOT_THERE,
+    AgentAttribute,
+    AgentMove,
+    AgentOnShow,
+    FeedPost,
+    Floats,
+    Follows,
+    OracleOnShow,
+    PostColumns,
+    Spent,
+)
+from prism_mesa.view.playback.tables import RunTables
+
+_RANKS: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
+_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
+_NUMBERS: Final = {
+    "followers": "followers",
+    "followees": "followed",
+    "activity": "chance of coming online in a round",
+    "post_rate": "chance of posting in a round",
+    "engagement_threshold": "utility from which it engages",
+}
+"""Columns of `agents` by which agents can be coloured, and what the numbers are."""
+_LONGEST_TEXT: Final = 2_000
+_HOW_TOLD: Final = (
+    "What it did, as the tables have it. What it weighed is in none: the run can be repeated from its ledger, up to "
+    "this round and without an LLM, to tell it."
+)
+
+
+class RecordedSource:
+    """A finished run, as it stood in a round; it is a `Source`, and never changes.
+
+    Args:
+        tables: The run's tables, which all moments of it share.
+        at: The round; -1: before the first.
+    """
+
+    def __init__(self, tables: RunTables, at: int) -> None:
+        self.tables = tables
+        self._at = max(-1, min(at, tables.rounds - 1))
+
+    def at_round(self, round_: int) -> "RecordedSource":
+        """Return another moment of the run: the nearest round that there is."""
+        return RecordedSource(self.tables, round_)
+
+    @property
+    def run(self) -> object:
+        """Its tables."""
+        return self.tables
+
+    @property
+    def title(self) -> str:
+        """What the run is called."""
+        return plain(self.tables.run_dir.resolve().name, 120)
+
+    @property
+    def facts(self) -> Sequence[tuple[str, str]]:
+        """What the run was made with; what could not be used of its folder stands last."""
+        return self._facts
+
+    @cached_property
+    def _facts(self) -> tuple[tuple[str, str], ...]:
+        tables, manifest = self.tables, self.tables.run.manifest
+        config, planned = tables.config, manifest.planned
+        facts = [("agents", f"{tables.n_agents:,}")]
+        if isinstance(config, Config):
+            facts += [("feed", config.feed.mode), ("band", f"{config.agents.band:g}"), ("content", config.content)]
+        facts += [("decided by", plain(manifest.decided_by, 200)), ("seed", str(manifest.seed))]
+        if manifest.status != "done" or planned != tables.rounds:
+            facts.append(("status", f"{manifest.status} after {tables.rounds} of {planned} rounds"))
+        if isinstance(config, str):
+            facts.append(("configuration", f"not used: {config}"))
+        return tuple(facts)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were completed."""
+        return self.tables.rounds
+
+    @property
+    def at(self) -> int:
+        """The round on show."""
+        return self._at
+
+    @property
+    def n_agents(self) -> int:
+        """How many agents there are, present or not."""
+        return self.tables.n_agents
+
+    @property
+    def chart(self) -> Statechart:
+        """The chart that agents go by."""
+        return self.tables.chart
+
+    def round_columns(self) -> Mapping[str, Floats]:
+        """Return the columns of the table `rounds` up to the round on show."""
+        return {name: column[: self._at + 1] for name, column in self.tables.round_columns.items()}
+
+    def states(self) -> npt.NDArray[np.uint8]:
+        """Return for each agent the code of the most that it did in the round."""
+        rank = np.zeros(self.n_agents, np.uint8)
+        transitions = self.tables.transitions
+        if transitions is not None:
+            rows = transitions.of(self._at)
+            np.maximum.at(rank, rows["agent"], _RANKS[rows["to_state"]])
+        states = _BY_RANK[rank]
+        states[~self._known] = NOT_THERE
+        return states
+
+    @cached_property
+    def _known(self) -> npt.NDArray[np.bool_]:
+        """Which agents are there in the round, and have their transitions recorded."""
+        tables = self.tables
+        if tables.transitions is None:
+            return np.zeros(self.n_agents, np.bool_)
+        known = tables.users.copy()
+        if "recorded_transitions" in tables.agents:
+            known &= tables.agents["recorded_transitions"].to_numpy(np.bool_)
+        if tables.comings is None:
+            return known
+        rows = tables.comings
+        agents, is_there = rows["agent"].to_numpy(), rows["event"].isin(("join", "back")).to_numpy()
+        first, at_first = np.unique(agents, return_index=True)
+        here = np.ones(self.n_agents, np.bool_)
+        here[first] = ~is_there[at_first]  # who joins was not there before
+        so_far = rows["round"].to_numpy() <= self._at
+        here[agents[so_far]] = is_there[so_far]  # of several of one agent the last holds
+        return known & here
+
+    def follows(self) -> Follows:
+        """Return who follows whom in the round."""
+        return self.tables.follows(self._at)
+
+    def attributes(self) -> Mapping[str, AgentAttribute]:
+        """Return what agents can be coloured by: what the table `agents` has, at the end of the run."""
+        return self._attributes
+
+    @cached_property
+    def _attributes(self) -> dict[str, AgentAttribute]:
+        agents, config = self.tables.agents, self.tables.config
+        found = {name: AgentAttribute(agents[name].to_numpy(np.float64), unit=unit) for name, unit in _NUMBERS.items()}
+        first = [str(one or "").split(";")[0] for one in agents["interests"]]
+        found["first interest"] = _coded(first)
+        declared = config.attributes if isinstance(config, Config) else {}
+        for name in declared:
+            if name in agents:
+                column = agents[name]
+                is_number = column.dtype.kind in "iufb"
+                found[name] = AgentAttribute(column.to_numpy(np.float64)) if is_number else _coded(list(column))
+        return found
+
+    def posts(self) -> PostColumns:
+        """Return the posts that are there."""
+        every, n = self.tables.post_columns, self._n_posts
+        return PostColumns(every.author[:n], every.kind[:n], every.parent[:n], every.root[:n], every.round[:n])
+
+    @property
+    def _n_posts(self) -> int:
+        return int(self.tables.appeared[self._at]) if self._at >= 0 else 0
+
+    def post_text(self, post: int) -> str:
+        """Return what a post says."""
+        posts = self.tables.posts
+        words = posts.words(post)
+        said = posts.says(post)
+        return plain(f"{words} (passes on: {said})" if words and posts.kind[post] == "reshare" else said, _LONGEST_TEXT)
+
+    def agent_name(self, row: int) -> str:
+        """Return the name of an agent."""
+        return plain(self.tables.names[row], 120)
+
+    def find_agent(self, said: str) -> int:
+        """Return the row of an agent that is named by its row, its id or its name."""
+        return self.tables.row_of(said.strip())
+
+    def agent(self, row: int) -> AgentOnShow:
+        """Return one agent in the round on show, as far as the tables know it."""
+        moves = tuple(self._moves(row))
+        note = "" if self.tables.impressions is not None else "What it read was not recorded."
+        return AgentOnShow(
+            row=row,
+            name=self.agent_name(row),
+            agent_id=plain(str(self.tables.agents["id"].iloc[row]), 120),
+            profile=tuple(self._profile(row)),
+            state=next((one.target for one in reversed(moves) if one.trigger != "round_ends"), AgentState.IDLE),
+            feed=tuple(self._read(row)),
+            feed_note=note or "What it read, in that order; what else its feed held, the reasons below tell.",
+            moves=moves,
+            why=self.tables.told.get((row, self._at)) or tuple(self._told(moves)),
+            why_note=self._why_note(row, moves),
+            ask=self._ask(row, moves),
+        )
+
+    def _why_note(self, row: int, moves: Sequence[AgentMove]) -> str:
+        if self._at < 0:
+            return "Nothing has happened yet."
+        if not self._known[row]:
+            return "It is not on the platform in this round, or its moves were not recorded."
+        if not moves:
+            return f"It did not come online in round {self._at}."
+        known = (row, self._at) in self.tables.told
+        return self.tables.telling.get((row, self._at), "" if known else _HOW_TOLD)
+
+    def _told(self, moves: Sequence[AgentMove]) -> Iterator[str]:
+        """Yield what an agent did, as its moves tell it."""
+        for move in moves:
+            about = f": post {move.post}, “{shortened(self.post_text(move.post), 100)}”" if move.post >= 0 else ""
+            asked = ", a choice that was left open" if move.is_open else ""
+            yield f"tick {move.tick}: {move.source.value} -> {move.target.value}, on '{move.trigger}'{asked}{about}"
+
+    def _ask(self, row: int, moves: Sequence[AgentMove]) -> str:
+        asked = row, self._at
+        is_open = bool(moves) and asked not in self.tables.told and asked not in self.tables.telling
+        return f"Why? Repeat the run to round {self._at}" if is_open else ""
+
+    def explain(self, row: int, on_round: Callable[[int], None] | None = None) -> tuple[str, ...]:
+        """Return what an agent did in the round and why, line by line.
+
+        The guards' values and the answers' odds are in no table: the run is repeated from its ledger up to the round,
+        without any LLM. It takes as long as that many rounds take.
+
+        Raises:
+            PrismError: If the run cannot be repeated, or its folder is not trusted that far.
+        """
+        return tuple(report_lines(why(self.tables.run_dir, str(row), max(self._at, 0), on_round=on_round)))
+
+    def _profile(self, row: int) -> Iterator[tuple[str, str]]:
+        tables = self.tables
+        yield "interests", plain(", ".join(tables.interests(row)), 300)
+        yield "character", plain(tables.character(row), 300)
+        follows = self.follows()
+        yield "followers", f"{int(follows.followers[row]):,}"
+        mine = self.posts().author == row
+        for code, kind in enumerate(POST_KINDS):
+            count = int((mine & (self.posts().kind == code)).sum())
+            yield {"post": "posts", "reply": "replies", "reshare": "reshares"}.get(kind, kind), f"{count} so far"
+        one = tables.agents.iloc[row]
+        yield "comes online", f"with probability {one['activity']:.3g} a round"
+        yield "engages", f"from a utility of {one['engagement_threshold']:.3g}"
+
+    def _moves(self, row: int) -> Iterator[AgentMove]:
+        if self.tables.transitions is None:
+            return
+        rows = _of_agent(self.tables.transitions.of(self._at), row)
+        for place in np.argsort(rows["tick"], kind="stable"):
+            source, target = (STATES[rows[name][place]] for name in ("from_state", "to_state"))
+            trigger = plain(str(rows["trigger"][place]), 80)
+            tick, post, is_open = int(rows["tick"][place]), int(rows["post"][place]), bool(rows["open"][place])
+            yield AgentMove(tick, trigger, source, target, post, is_open)
+
+    def _read(self, row: int) -> Iterator[FeedPost]:
+        """Yield the posts that an agent read in the round, in the order in which it did."""
+        if self.tables.impressions is None:
+            return
+        read = _of_agent(self.tables.impressions.of(self._at), row)
+        done = self._done(row)
+        for place, post in enumerate(read["post"][np.argsort(read["tick"], kind="stable")].tolist(), start=1):
+            author = self.agent_name(int(self.tables.posts.author[post]))
+            kind = str(self.tables.posts.kind[post])
+            yield FeedPost(
+                place, post, author, self.post_text(post), kind, was_read=True, did=", ".join(done.get(post, ()))
+            )
+
+    def _done(self, row: int) -> dict[int, list[str]]:
+        if self.tables.engagements is None:
+            return {}
+        found: dict[int, list[str]] = {}
+        rows = _of_agent(self.tables.engagements.of(self._at), row)
+        for post, action in zip(rows["post"].tolist(), rows["action"].tolist(), strict=True):
+            if action in ACTIONS:
+                found.setdefault(post, []).append(action)
+        return found
+
+    def oracle(self) -> OracleOnShow:
+        """Return who decided what was left open up to the round on show."""
+        columns, asked = self.round_columns(), self.tables.asked
+        n_open, n_fallback = (int(columns[name].sum()) for name in ("open", "fallback"))
+        label = plain(self.tables.run.manifest.decided_by, 200)
+        opened = Spent("open choices", n_open)
+        if isinstance(asked, str):
+            notes = (f"Who answered is not known: {asked}.",)
+            return OracleOnShow(label, None, (opened, Spent("fallbacks", n_fallback)), notes=notes)
+        so_far = asked.round <= self._at
+        sources = _counts(asked.source[so_far])
+        if by_rule := max(n_open - sum(sources.values()), 0):
+            sources["rule"] = by_rule
+        spent = [opened, Spent("fallbacks", n_fallback)]
+        if tokens := int(asked.tokens[so_far].sum()):
+            spent += [Spent("calls of the LLM", sources.get("llm", 0)), Spent("tokens", tokens)]
+        return OracleOnShow(label, sources, spent, _counts(asked.reason[so_far & (asked.reason != "")]))
+
+
+def _of_agent(rows: Mapping[str, npt.NDArray[Any]], row: int) -> dict[str, npt.NDArray[Any]]:
+    own = rows["agent"] == row
+    return {name: column[own] for name, column in rows.items()}
+
+
+def _coded(cells: Sequence[object]) -> AgentAttribute:
+    """Return a column of texts as an attribute, the names in the order of the alphabet; blank: not known."""
+    texts = ["" if cell is None or cell != cell else plain(str(cell), 80) for cell in cells]
+    names = sorted({text for text in texts if text})
+    codes = {name: float(code) for code, name in enumerate(names)}
+    return AgentAttribute(np.array([codes.get(text, np.nan) for text in texts]), tuple(names))
+
+
+def _counts(cells: npt.NDArray[np.str_]) -> dict[str, int]:
+    found, counts = np.unique(cells, return_counts=True)
+    return {plain(str(name), 120): int(count) for name, count in zip(found, counts, strict=True)}
+
+
+def open_recorded(run_dir: Any) -> RecordedSource:
+    """Return a finished run at its last round.
+
+    Raises:
+        DataError: If there is no such run, it is of nations, or it is damaged.
+    """
+    tables = RunTables(run_dir)
+    if (columns := tables.round_columns) and len(columns["round"]) < tables.rounds:
+        rows, rounds = len(columns["round"]), counted(tables.rounds, "completed round")
+        raise DataError(f"{in_command(run_dir)}: table 'rounds' is damaged: {rows} rows of {rounds}")
+    return RecordedSource(tables, tables.rounds - 1)

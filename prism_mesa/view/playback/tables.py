@@ -1,0 +1,232 @@
+"""What is played back of a run: its tables, read when they are first needed, as arrays in which a round is a slice."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from prism_mesa.domain import POST_KINDS
+from prism_mesa.errors import PrismError, told
+from prism_mesa.llm.ledger.database import Ledger
+from prism_mesa.runs.archive import RunRecords
+from prism_mesa.runs.config import Config
+from prism_mesa.runs.recorded import recorded_config
+from prism_mesa.runs.run_files import LEDGER, has_table, read_table
+from prism_mesa.social.behavior import build_chart, chosen_chart
+from prism_mesa.social.tables import ROUNDS
+from prism_mesa.social.world.build import make_network
+from prism_mesa.statechart import STATES, Statechart
+from prism_mesa.streams import Streams
+from prism_mesa.view.page.source import Floats, Follows, Ints, PostColumns
+
+STATE_CODES: Final[Mapping[Any, int]] = {state.value: state.code for state in STATES}
+_KEPT_NETWORKS: Final = 2
+
+
+@dataclass(frozen=True)
+class RoundRows:
+    """Rows of a table by round: those of round r stand at ``starts[r]`` to ``starts[r + 1]``.
+
+    Attributes:
+        columns: By name, all of one length.
+    """
+
+    starts: Ints
+    columns: Mapping[str, npt.NDArray[Any]]
+
+    def of(self, round_: int) -> dict[str, npt.NDArray[Any]]:
+        """Return the columns of one round; empty ones before the first."""
+        here = slice(self.starts[round_], self.starts[round_ + 1]) if round_ >= 0 else slice(0)
+        return {name: column[here] for name, column in self.columns.items()}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The rows of `asked` of a run's ledger: round, who answered, why not, and tokens of those answered by the LLM."""
+
+    round: Ints
+    source: npt.NDArray[np.str_]
+    reason: npt.NDArray[np.str_]
+    tokens: Ints
+
+
+class RunTables(RunRecords):
+    """The tables of a run of the platform as its playback needs them; see `RunRecords`.
+
+    What only the configuration says (who follows whom, the chart) is made from it, if the run's folder may be trusted
+    that far (see `runs.trust`); no round is computed again.
+
+    Attributes:
+        told: Why an agent did what it did in a round, by its row and the round, where somebody has asked.
+        telling: How far that is where it is being made out.
+    """
+
+    def __init__(self, run_dir: str | Path) -> None:
+        super().__init__(run_dir)
+        self._networks: dict[int, Follows] = {}
+        self.told: dict[tuple[int, int], tuple[str, ...]] = {}
+        self.telling: dict[tuple[int, int], str] = {}
+
+    @cached_property
+    def config(self) -> Config | str:
+        """The run's configuration, or why it is not used."""
+        try:
+            return recorded_config(self.run_dir)
+        except PrismError as error:
+            return told(error)
+
+    @cached_property
+    def chart(self) -> Statechart:
+        """The chart of the run; that of PRISM where the run's own is not known."""
+        config = self.config
+        if isinstance(config, str):
+            return build_chart()
+        return chosen_chart(config.statechart, asks_action=config.reasoner.asks_action)
+
+    @cached_property
+    def agents(self) -> pd.DataFrame:
+        """The table `agents`."""
+        return read_table(self.run_dir, "agents")
+
+    @cached_property
+    def round_columns(self) -> dict[str, Floats]:
+        """The columns of the table `rounds`."""
+        rows = read_table(self.run_dir, "rounds")
+        names = [column.name for column in ROUNDS.columns if column.name in rows]
+        return {name: rows[name].to_numpy(np.float64)[: self.rounds] for name in names}
+
+    @cached_property
+    def transitions(self) -> RoundRows | None:
+        """The table `transitions`, states as codes; None: the run recorded none."""
+        return self._by_round("transitions", {"from_state": STATE_CODES, "to_state": STATE_CODES})
+
+    @cached_property
+    def impressions(self) -> RoundRows | None:
+        """The table `impressions`; None: the run recorded none."""
+        return self._by_round("impressions", {})
+
+    @cached_property
+    def engagements(self) -> RoundRows | None:
+        """The table `engagements`; None: the run recorded none."""
+        return self._by_round("engagements", {})
+
+    def _by_round(self, table: str, codes: Mapping[str, Mapping[Any, int]]) -> RoundRows | None:
+        if not has_table(self.run_dir, table):
+            return None
+        rows = read_table(self.run_dir, table)
+        for column, most in (("agent", self.n_agents), ("post", len(self.posts))):
+            values = rows[column].to_numpy()
+            self._must_be_below(table, column, np.maximum(values, 0) if column == "post" else values, most)
+        rows = rows[rows["round"] < self.rounds].sort_values("round", kind="stable")
+        made: dict[str, npt.NDArray[Any]] = {}
+        for name in rows:
+            if name in codes:
+                made[name] = rows[name].astype(object).map(codes[name]).fillna(0).to_numpy(np.uint8)
+            elif rows[name].dtype == "category":
+                made[name] = np.array(rows[name].cat.categories.astype(str))[rows[name].cat.codes]
+            else:
+                made[name] = rows[name].to_numpy()
+        starts = np.searchsorted(made["round"], np.arange(self.rounds + 1))
+        return RoundRows(starts, made)
+
+    @cached_property
+    def appeared(self) -> Ints:
+        """How many posts are there in each round, shape (rounds,): posts are numbered as they appear."""
+        first = np.maximum.accumulate(self.posts.round) if len(self.posts) else self.posts.round
+        return np.searchsorted(first, np.arange(self.rounds), side="right")
+
+    @cached_property
+    def post_columns(self) -> PostColumns:
+        """All posts."""
+        posts, ids = self.posts, np.arange(len(self.posts))
+        kinds = {kind: code for code, kind in enumerate(POST_KINDS)}
+        kind = np.array([kinds.get(one, 0) for one in posts.kind], np.uint8)
+        root = ids.copy()
+        for post in np.flatnonzero(posts.kind == "reshare"):  # parents stand before
+            root[post] = root[posts.parent[post]]
+        return PostColumns(posts.author, kind, posts.parent, root, posts.round)
+
+    @cached_property
+    def asked(self) -> Asked | str:
+        """Who answered the open choices for which an LLM was meant, or why that is not known."""
+        if not (self.run_dir / LEDGER).is_file():
+            return "the run's folder has no ledger of answers"
+        try:
+            with Ledger(self.run_dir / LEDGER, read_only=True) as ledger:
+                rows = ledger.asked()
+                spent = {one.key: one.prompt_tokens + one.completion_tokens for one in ledger.answers()} if rows else {}
+        except PrismError as error:
+            return told(error)
+        return Asked(
+            np.array([row.round for row in rows], np.int64),
+            np.array([row.source for row in rows], np.str_),
+            np.array([row.reason for row in rows], np.str_),
+            np.array([spent.get(row.key, 0) if row.source == "llm" else 0 for row in rows], np.int64),
+        )
+
+    @cached_property
+    def _drawn(self) -> "tuple[Any, str]":
+        """The network before the first round, or None, and what is to be said of it."""
+        config = self.config
+        if isinstance(config, str):
+            return None, f"who follows whom is not in the tables, and is not made again: {config}"
+        try:
+            return make_network(config, Streams(config.seed))[0], ""
+        except (PrismError, OSError) as error:
+            return None, f"who follows whom is not known: {told(error)}"
+
+    @property
+    def network_note(self) -> str:
+        """What is to be said of the network; empty: nothing."""
+        return self._drawn[1]
+
+    def follows(self, round_: int) -> Follows:
+        """Return who follows whom in a round; the same object as long as nobody begins or ends to follow."""
+        n_events = int(np.searchsorted(self._events["round"], round_, side="left")) if len(self._events["round"]) else 0
+        if n_events not in self._networks:
+            while len(self._networks) >= _KEPT_NETWORKS:
+                self._networks.pop(next(iter(self._networks)))
+            self._networks[n_events] = self._follows_after(n_events)
+        return self._networks[n_events]
+
+    def _follows_after(self, n_events: int) -> Follows:
+        network = self._drawn[0]
+        if network is None:
+            return Follows(np.zeros(0, np.int32), np.zeros(0, np.int32), self.agents["followers"].to_numpy())
+        if n_events:
+            keys, begins = (self._events[name][:n_events][::-1] for name in ("key", "begins"))
+            keys, last = np.unique(keys, return_index=True)
+            begins = begins[last]
+            held = network.holds(keys >> 32, keys & 0xFFFFFFFF)
+            network = network.changed(keys[begins & ~held], keys[~begins & held])
+        src, dst = network.edges()
+        return Follows(src.copy(), dst, network.n_followers)
+
+    @cached_property
+    def _events(self) -> dict[str, npt.NDArray[Any]]:
+        """What began or ended follows, in order: the round, ``agent << 32 | followed``, and whether it began."""
+        if not has_table(self.run_dir, "follows"):
+            return {"round": np.zeros(0, np.int64), "key": np.zeros(0, np.int64), "begins": np.zeros(0, np.bool_)}
+        rows = read_table(self.run_dir, "follows", ["round", "agent", "other", "event"])
+        for column in ("agent", "other"):
+            self._must_be_below("follows", column, rows[column].to_numpy(), self.n_agents)
+        event = rows["event"].astype(object).to_numpy()
+        agent, other = (rows[name].to_numpy(np.int64) for name in ("agent", "other"))
+        there = np.isin(event, ("follow", "unfollow", "block"))
+        back = event == "block"  # it ends follows both ways
+        round_ = np.concatenate([rows["round"].to_numpy()[there], rows["round"].to_numpy()[back]])
+        key = np.concatenate([(agent << 32 | other)[there], (other << 32 | agent)[back]])
+        begins = np.concatenate([(event == "follow")[there], np.zeros(back.sum(), np.bool_)])
+        place = np.concatenate([np.flatnonzero(there), np.flatnonzero(back)])
+        order = np.lexsort((place, round_))
+        return {"round": round_[order], "key": key[order], "begins": begins[order]}
+
+    @cached_property
+    def comings(self) -> "pd.DataFrame | None":
+        """The table `churn`; None: nobody came or went."""
+        return read_table(self.run_dir, "churn") if has_table(self.run_dir, "churn") else None

@@ -1,0 +1,251 @@
+"""The live page as a browser tab has it, without the browser: what its buttons, inputs and clicks do."""
+
+import ipyvuetify as v
+import ipywidgets
+import pytest
+import solara
+from worlds import plain
+
+from prism_mesa.errors import PrismError
+from prism_mesa.params import nested
+from prism_mesa.social.model import SocialModel
+from prism_mesa.social.params import SocialParams
+from prism_mesa.view.page import live_page
+
+pytestmark = pytest.mark.slow
+
+CONFIG = SocialParams.model_validate(
+    nested(plain({"agents.n": 60, "rounds": 2, "seed": 5, "agents.activity": 0.8, "agents.post_rate": 0.4}))
+)
+TELLING = {
+    "head": "done",
+    "inputs": "items",
+    "series": "stacked",
+    "graph": "nodes",
+    "card": "suggested",
+    "oracle": "reasons",
+}
+"""A field that only this part of the page has."""
+
+
+def inside(widget):
+    """Yield a widget and all widgets in it."""
+    yield widget
+    for child in getattr(widget, "children", ()):
+        if isinstance(child, ipywidgets.Widget):
+            yield from inside(child)
+
+
+class Opened:
+    """A page as a browser tab shows it, and the models it has made, the last one being on show."""
+
+    def __init__(self, page, models):
+        self.box, self.rendered = solara.render(page, handle_error=False)
+        self.models = models
+
+    @property
+    def model(self):
+        return self.models[-1]
+
+    def parts(self, name):
+        return [one for one in inside(self.box) if one.has_trait(TELLING[name]) and isinstance(one, v.VuetifyTemplate)]
+
+    def part(self, name):
+        return self.parts(name)[0]
+
+    def graph(self, key):
+        return next(one for one in self.parts("graph") if one.nodes["key"].startswith(key))
+
+    def press(self, *labels):
+        for label in labels:
+            next(one for one in inside(self.box) if isinstance(one, v.Btn) and one.children == [label]).click()
+
+    def is_off(self, label):
+        return next(one for one in inside(self.box) if isinstance(one, v.Btn) and one.children == [label]).disabled
+
+    def put(self, **values):
+        for key, value in values.items():
+            self.inputs.vue_change({"key": key.replace("__", "."), "value": value})
+
+    @property
+    def inputs(self):
+        return next(one for one in self.parts("inputs") if one.name == "model")
+
+    def item(self, key):
+        return next(one for one in self.inputs.items if one["key"] == key)
+
+    @property
+    def says(self):
+        return [one.children[0] for one in inside(self.box) if getattr(one, "class_", "") == "prism-changed"]
+
+
+@pytest.fixture
+def opened(monkeypatch):
+    """Return a function that opens a page."""
+    pages = []
+
+    def open_page(config=CONFIG):
+        models = []
+
+        class Shown(live_page.PageModel):
+            def __init__(self, config, inputs=None, on_begin=lambda _: None):
+                super().__init__(config, inputs, on_begin)
+                models.append(self)
+
+        monkeypatch.setattr(live_page, "PageModel", Shown)
+        pages.append(Opened(live_page.make_page(config), models))
+        return pages[-1]
+
+    yield open_page
+    for page in pages:
+        page.rendered.close()
+
+
+def collected(model):
+    return model.datacollector.get_model_vars_dataframe()
+
+
+def test_a_page_opens_with_all_views_before_the_first_round(opened):
+    page = opened()
+    assert page.model.params == CONFIG
+    assert (page.part("head").done, page.part("head").rounds) == (0, 2)
+    assert len(page.parts("series")) == 3
+    assert len(page.graph("network").nodes["names"]) == 60
+    assert page.part("card").card["whyNote"] == "No round has been run yet."
+    assert page.part("head").fault == ""
+
+
+def test_a_step_runs_one_round_and_all_views_show_it(opened):
+    page = opened()
+    page.press("Step")
+    assert page.model.round == 0
+    assert page.part("head").done == 1
+    assert all(one.rounds == [0] for one in page.parts("series"))
+    likes = next(s for one in page.parts("series") for s in one.series if s["name"] == "likes")
+    assert likes["values"] == [page.model.round_row["likes"]]
+    assert page.part("card").card["why"][0].startswith("Round 0: ")
+
+
+def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened):
+    page = opened()
+    page.press("Step")
+    page.put(agents__n=80, rounds=3, feed__mode="random", statechart__oracle_enabled=False)
+    assert page.says == ["4 changed inputs count from the next Reset on."]
+    assert page.item("rounds")["changed"]
+    assert page.model.params == CONFIG
+    page.press("Reset")
+    params = page.model.params
+    assert (len(page.model.population), params.rounds, params.feed.mode, params.seed) == (80, 3, "random", 5)
+    assert not params.statechart.oracle_enabled
+    assert page.says == []
+    assert page.part("head").done == 0
+    assert len(page.graph("network").nodes["names"]) == 80
+
+
+def test_the_seed_makes_the_run_of_that_seed(opened):
+    page = opened()
+    page.put(seed="7")
+    page.press("Reset", "Step")
+    run = SocialModel(CONFIG, rng=7)
+    run.step()
+    assert collected(page.model).equals(collected(run))
+
+
+def test_a_wrong_input_is_said_beside_it_and_keeps_the_others(opened):
+    page = opened()
+    page.put(seed="seven", feed__mode="random")
+    page.press("Reset")
+    assert "'seven' is no whole number" in page.item("seed")["fault"]
+    assert "'seven' is no whole number" in page.part("head").fault
+    assert (page.model.params.seed, page.model.params.feed.mode) == (5, "random")
+    page.put(seed="8")
+    page.press("Reset")
+    assert (page.model.params.seed, page.part("head").fault) == (8, "")
+
+
+def test_the_last_round_ends_the_run_until_reset(opened):
+    page = opened()
+    page.press("Step", "Step")
+    assert page.is_off("Step")
+    page.press("Reset")
+    assert not page.is_off("Step")
+
+
+def test_a_round_that_fails_is_said_and_reset_begins_anew(opened, monkeypatch):
+    page = opened()
+    page.press("Step")
+
+    def fail(*_):
+        raise PrismError("agent 0 is out of order")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(SocialModel, "step", fail)
+        page.press("Step")
+    assert page.part("head").fault == "Stopped: agent 0 is out of order."
+    assert page.is_off("Step")
+    page.press("Reset", "Step")
+    assert (page.part("head").fault, page.model.round) == ("", 0)
+
+
+def test_a_click_on_an_agent_and_its_name_show_it(opened):
+    page = opened()
+    page.press("Step")
+    page.graph("network").vue_pick({"id": 12, "node": 12})
+    card = page.part("card").card
+    assert (card["row"], card["name"]) == (12, page.model.population.names[12])
+    assert page.graph("network").selected == 12
+    page.part("card").vue_find("nobody at all")
+    assert "no agent 'nobody at all'" in page.part("card").fault
+    assert page.part("card").card["row"] == 12
+    page.part("card").vue_find(page.model.population.names[30])
+    assert (page.part("card").card["row"], page.part("card").fault) == (30, "")
+
+
+def test_the_network_is_laid_out_once_and_coloured_anew(opened):
+    page = opened()
+    graph = page.graph("network")
+    places, colors = graph.nodes["x"], graph.colors
+    page.press("Step")
+    assert graph.nodes["x"] == places
+    assert graph.colors != colors
+    by = next(one for one in page.parts("inputs") if one.name.endswith("network"))
+    by.vue_change({"key": "by", "value": "activity"})
+    assert "coloured by activity" in page.graph("network").label
+
+
+def test_the_largest_cascade_is_a_tree_that_grows(opened):
+    page = opened(CONFIG.changed_by({"rounds": 8, "agents.reshare": 1.0, "agents.like": 0.0}))
+    sizes = []
+    for _ in range(6):
+        page.press("Step")
+        sizes.append(len(next((one.nodes["names"] for one in page.parts("graph") if one.curved), ())))
+    assert sizes == sorted(sizes)
+    assert sizes[-1] > 2
+
+
+def test_a_config_that_no_model_can_be_made_of_is_said_on_the_page(opened):
+    page = opened(SocialParams.model_validate({"network": {"edges": "nowhere.csv"}}))
+    assert "nowhere.csv" in page.part("head").fault
+
+
+def test_a_page_that_is_opened_again_has_a_model_of_its_own(opened):
+    first = opened()
+    first.press("Step")
+    assert opened().model.round == -1
+
+
+def test_the_model_before_is_closed_by_reset(opened, monkeypatch):
+    closed = []
+    monkeypatch.setattr(live_page.PageModel, "close", lambda model: closed.append(model))
+    page = opened()
+    before = page.model
+    page.press("Reset")
+    assert closed == [before]
+
+
+def test_an_edge_list_brings_its_number_of_agents(opened, tmp_path):
+    edges = tmp_path / "edges.csv"
+    edges.write_text("src,dst\n" + "\n".join(f"{i},{(i + 1) % 20}" for i in range(20)))
+    page = opened(SocialParams.model_validate({"network": {"edges": str(edges)}}))
+    assert len(page.graph("network").nodes["names"]) == 20
+    assert "agents.n" not in {one["key"] for one in page.inputs.items}

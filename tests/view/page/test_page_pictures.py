@@ -1,0 +1,77 @@
+"""Where agents and the posts of a cascade stand in the page's pictures."""
+
+import numpy as np
+
+from prism_mesa.view.page.layout import MOST_AGENTS, Drawn, drawn_follows, lay_out
+from prism_mesa.view.page.source import Follows, PostColumns
+from prism_mesa.view.page.trees import largest_cascades, tree_of
+
+POST, REPLY, RESHARE = 0, 1, 2
+
+
+def two_communities(n=40):
+    """Agents of two halves who follow those of their own half alone, and one follow between them."""
+    half = n // 2
+    pairs = [(a, b) for side in (0, half) for a in range(side, side + half) for b in range(side, side + half) if a != b]
+    src, dst = np.array([*pairs, (0, n - 1)]).T
+    return Follows(src, dst, np.bincount(src, minlength=n))
+
+
+def test_who_follow_each_other_stand_together():
+    follows = two_communities()
+    where = lay_out(follows).where
+    left, right = where[:20], where[20:]
+    apart = np.hypot(*(left.mean(axis=0) - right.mean(axis=0)))
+    spread = max(np.hypot(*(side - side.mean(axis=0)).T).mean() for side in (left, right))
+    assert apart > 2 * spread
+    assert np.abs(where).max() == 1
+
+
+def test_the_same_network_gives_the_same_picture():
+    assert (lay_out(two_communities()).where == lay_out(two_communities()).where).all()
+
+
+def test_agents_without_follows_and_none_at_all_have_places():
+    none = np.zeros(0, np.int64)
+    for n in (0, 1, 5):
+        assert np.isfinite(lay_out(Follows(none, none, np.zeros(n, np.int64))).where).all()
+
+
+def test_of_too_many_agents_and_follows_an_even_sample_is_drawn():
+    n = 2 * MOST_AGENTS
+    src = np.arange(n)
+    follows = Follows(src, (src + 1) % n, np.ones(n, np.int64))
+    drawn = lay_out(follows)
+    assert len(drawn.agents) == MOST_AGENTS
+    assert 0.4 < (drawn.agents < n / 2).mean() < 0.6
+    few_src, few_dst = drawn_follows(drawn, follows, most=200)
+    assert 120 < len(few_src) < 280
+    assert (drawn.agents[few_dst] == (drawn.agents[few_src] + 1) % n).all()
+
+
+def test_follows_of_who_is_not_drawn_are_left_out():
+    drawn = Drawn(np.array([1, 3]), np.zeros((2, 2)))
+    src, dst = drawn_follows(drawn, Follows(np.array([1, 0, 3]), np.array([3, 1, 1]), np.zeros(4)))
+    assert list(zip(src.tolist(), dst.tolist(), strict=True)) == [(0, 1), (1, 0)]
+
+
+def posts(*rows):
+    """Posts given as (kind, parent, root)."""
+    kind, parent, root = np.array(rows).T
+    return PostColumns(np.arange(len(rows)), kind, parent, root, np.arange(len(rows)))
+
+
+def test_the_largest_cascades_come_first_and_lone_posts_are_none():
+    table = posts((POST, -1, 0), (POST, -1, 1), (RESHARE, 1, 1), (REPLY, 0, 3), (RESHARE, 2, 1), (RESHARE, 3, 3))
+    assert largest_cascades(table, 5) == [(1, 3), (3, 2)]
+    assert largest_cascades(table, 1) == [(1, 3)]
+    assert largest_cascades(posts((POST, -1, 0)), 5) == []
+
+
+def test_a_tree_has_its_leaves_below_each_other_and_parents_between_them():
+    table = posts((POST, -1, 0), (RESHARE, 0, 0), (RESHARE, 0, 0), (RESHARE, 1, 0), (RESHARE, 1, 0))
+    tree = tree_of(table, 0)
+    assert tree.posts.tolist() == [0, 1, 2, 3, 4]
+    assert tree.parent.tolist() == [-1, 0, 0, 1, 1]
+    assert tree.depth.tolist() == [0, 1, 1, 2, 2]
+    assert tree.row.tolist() == [1.25, 0.5, 2.0, 0.0, 1.0]

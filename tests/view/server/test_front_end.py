@@ -1,0 +1,160 @@
+"""The page's front end: fetched once, each file checked, and a line where it is not there."""
+
+import io
+import json
+import stat
+import tarfile
+
+import httpx
+import pytest
+
+from prism_mesa.view.server import front_end
+from prism_mesa.view.server.front_end import (
+    FrontEndError,
+    digest_of,
+    fetch_front_end,
+    find_faults,
+    needed_files,
+    packages,
+)
+from prism_mesa.view.server.notices import plain_page, unknown_files, with_notices
+
+CONTENT = {"a.js": b"const a = 1;", "dist/b.css": b"b { color: red }"}
+
+
+def packed(content=CONTENT):
+    """Return the archive of a package with some files, as npm makes it."""
+    made = io.BytesIO()
+    with tarfile.open(fileobj=made, mode="w:gz") as archive:
+        for name, data in content.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(data)
+            archive.addfile(entry, io.BytesIO(data))
+    return made.getvalue()
+
+
+@pytest.fixture
+def pinned(tmp_path):
+    """Packages that a file pins, and the archive of the one among them."""
+    archive = packed()
+    pins = tmp_path / "pins.json"
+    files = {name: digest_of(data) for name, data in CONTENT.items()}
+    pins.write_text(json.dumps({"@of/it@1.0.0": {"integrity": digest_of(archive), "files": files}}))
+    return packages(pins), archive
+
+
+@pytest.fixture
+def npm(tmp_path, monkeypatch):
+    """Let a script play npm: it gives an archive, or fails with some words."""
+
+    def play(archive=None, said=""):
+        given = tmp_path / "given.tgz"
+        given.write_bytes(archive or b"")
+        command = tmp_path / "bin" / "npm"
+        command.parent.mkdir(exist_ok=True)
+        gives = f'for one in "$@"; do case $one in --pack-destination=*) cp {given} "${{one#*=}}/it.tgz";; esac; done'
+        command.write_text(f"#!/bin/sh\n{gives if archive else f'echo {said!r} >&2; exit 1'}\n")
+        command.chmod(command.stat().st_mode | stat.S_IEXEC)
+        monkeypatch.setattr(front_end.shutil, "which", lambda name: str(command))
+
+    return play
+
+
+def test_it_is_fetched_with_npm_and_then_there_is_nothing_to_fetch(tmp_path, pinned, npm):
+    of, archive = pinned
+    npm(archive)
+    folder = tmp_path / "cdn"
+    assert fetch_front_end(folder, of) == ["@of/it@1.0.0/a.js", "@of/it@1.0.0/dist/b.css"]
+    assert (folder / "@of/it@1.0.0/a.js").read_bytes() == CONTENT["a.js"]
+    assert (find_faults(folder, of), fetch_front_end(folder, of)) == ({}, [])
+
+
+def test_a_file_that_was_changed_is_found_and_fetched_again(tmp_path, pinned, npm):
+    of, archive = pinned
+    npm(archive)
+    fetch_front_end(tmp_path, of)
+    (tmp_path / "@of/it@1.0.0/a.js").write_text("steal();")
+    assert find_faults(tmp_path, of) == {"@of/it@1.0.0/a.js": "damaged"}
+    assert fetch_front_end(tmp_path, of) == ["@of/it@1.0.0/a.js"]
+    assert find_faults(tmp_path, of) == {}
+
+
+def test_another_package_under_the_same_name_is_not_kept(tmp_path, pinned, npm):
+    of, _ = pinned
+    npm(packed({"a.js": b"steal();", "dist/b.css": b""}))
+    with pytest.raises(FrontEndError, match=r"^@of/it@1.0.0: what npm fetched is not the package that PRISM was made"):
+        fetch_front_end(tmp_path / "cdn", of)
+    assert not any((tmp_path / "cdn").rglob("*.js"))
+
+
+def test_what_npm_says_when_it_fails_is_said_in_one_line(tmp_path, pinned, npm):
+    npm(said="no way to the registry")
+    with pytest.raises(FrontEndError, match=r"^@of/it@1.0.0: npm could not fetch it: no way to the registry$"):
+        fetch_front_end(tmp_path / "cdn", pinned[0])
+
+
+@pytest.mark.parametrize("served", ["as it was", "changed", "not there"])
+def test_without_npm_its_files_come_from_where_solara_is_set_to(tmp_path, pinned, monkeypatch, served):
+    of, _ = pinned
+
+    def answer(request):
+        data = CONTENT[request.url.path.removeprefix("/npm/@of/it@1.0.0/")]
+        return (
+            httpx.Response(404)
+            if served == "not there"
+            else httpx.Response(200, content=data * (1 + (served == "changed")))
+        )
+
+    client = httpx.Client
+    monkeypatch.setattr(front_end.shutil, "which", lambda name: None)
+    monkeypatch.setattr("solara.settings.assets.cdn", "https://cdn.example/npm/")
+    monkeypatch.setattr(httpx, "Client", lambda **given: client(transport=httpx.MockTransport(answer), **given))
+    if served == "as it was":
+        assert len(fetch_front_end(tmp_path, of)) == 2
+        assert find_faults(tmp_path, of) == {}
+        return
+    told = {
+        "changed": r"a.js is not the file that PRISM was made with: it was not kept$",
+        "not there": "gives no a.js: .*404",
+    }
+    with pytest.raises(FrontEndError, match=told[served]):
+        fetch_front_end(tmp_path, of)
+
+
+def test_a_folder_that_cannot_be_written_to_is_named(tmp_path, pinned, npm):
+    of, archive = pinned
+    npm(archive)
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(FrontEndError, match=r"could not be kept: .*taken.*SOLARA_ASSETS_PROXY_CACHE_DIR"):
+        fetch_front_end(tmp_path / "taken" / "cdn", of)
+
+
+def test_all_that_is_pinned_has_a_version_and_a_digest():
+    for package in packages():
+        assert package.name.rpartition("@")[2][0].isdigit()
+        assert all(digest.startswith("sha512-") for digest in (package.integrity, *package.files.values()))
+
+
+PAGE = '<html><head><meta name="viewport" content="user-scalable=no"></head><body data-x="1">it</body></html>'
+
+
+def test_a_page_of_solara_gets_a_line_for_browsers_in_which_it_stays_white():
+    page = with_notices(PAGE)
+    assert page.startswith('<html lang="en">')
+    assert "user-scalable=no" not in page
+    assert (
+        page.index('<body data-x="1"><noscript>') < page.index("This page needs JavaScript") < page.index("it</body>")
+    )
+
+
+def test_files_of_another_front_end_are_noticed_before_the_page_stays_white():
+    known = next(iter(needed_files()))
+    assert unknown_files(f'<script src="/_solara/cdn/{known}"></script>') == []
+    other = "@widgetti/solara-vuetify3-app@9.9.9/dist/fonts.css"
+    assert unknown_files(f'<link href="/_solara/cdn/{other}?v=1">') == [other]
+
+
+def test_a_plain_page_says_its_line_and_nothing_of_it_is_markup():
+    page = plain_page("use <script> & co")
+    assert "use &lt;script&gt; &amp; co</p>" in page
+    assert "src=" not in page

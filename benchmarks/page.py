@@ -35,8 +35,8 @@ class Page:
         made: list[weakref.ref[PageModel]] = []
 
         class Shown(PageModel):
-            def __init__(self, config: SocialParams, inputs: Any = None, on_begin: Any = lambda _: None) -> None:
-                super().__init__(config, inputs, on_begin)
+            def __init__(self, config: SocialParams, inputs: Any = None, on_work: Any = lambda _: None) -> None:
+                super().__init__(config, inputs, on_work)
                 made.append(weakref.ref(self))
 
         self.made = made

@@ -56,7 +56,9 @@ class Page:
 
     def choose(self, row: int) -> None:
         """Click an agent of the network, and assert that the page shows it."""
-        next(one for one in self.widgets() if one.has_trait("nodes")).vue_pick({"id": row, "node": row})
+        graphs = [one for one in self.widgets() if one.has_trait("nodes")]
+        network = next(one for one in graphs if one.nodes["key"].startswith("network"))
+        network.vue_pick({"id": row, "node": row})
         assert next(one for one in self.widgets() if one.has_trait("suggested")).card["row"] == row
 
     def widgets(self) -> Iterator[Any]:

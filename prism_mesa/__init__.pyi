@@ -5,6 +5,7 @@ from .analysis.survey.survey import survey as survey
 from .api.calibrations import Calibration as Calibration
 from .api.comparison import compare as compare
 from .api.listing import list_runs as list_runs
+from .api.results import RunResult as RunResult
 from .api.runs import branch as branch
 from .api.runs import measure as measure
 from .api.runs import open_run as open_run
@@ -24,7 +25,6 @@ from .reasoner import Reasoner as Reasoner
 from .reasoner import RuleReasoner as RuleReasoner
 from .runs.config import Config as Config
 from .runs.config import load_config as load_config
-from .runs.lifecycle import RunResult as RunResult
 from .social.agent import SocialAgent as SocialAgent
 from .social.cascades import cascades as cascades
 from .social.model import SocialModel as SocialModel

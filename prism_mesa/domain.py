@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from math import isnan, nan
 from typing import Final, Literal
 
+from prism_mesa.markup import card_of, facts_of, note_of, quote_of, shown_or_plain
+
 type PostKind = Literal["post", "reply", "reshare"]
 type FollowEvent = Literal["follow", "unfollow", "mute", "block", "report", "unmute", "unblock"]
 type ActionName = Literal["like", "reply", "reshare"]
@@ -83,6 +85,23 @@ class Post:
             f", relevance {self.relevance:.2f}, {self.likes} likes, {self.replies} replies, {self.reshares} reshares"
         )
         return f"<Post {self.post_id}{by}: {self.kind} {text!r}{about}>"
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        by = f"by {self.author_name or 'agent'} ({self.author})" if self.author >= 0 else ""
+        of = "" if self.parent is None else f" of {self.parent}"
+        media = f"{self.media_type}: {self.media_description}" if self.media_description else self.media_type
+        engaged = f"{self.likes:,} likes, {self.replies:,} replies, {self.reshares:,} reshares"
+        utility = "" if self.utility == self.relevance else f", worth {self.utility:.2f}"
+        facts = {
+            "to its reader": f"relevance {self.relevance:.2f}{utility}",
+            "engagement": f"{engaged} from {self.impressions:,} impressions; {self.velocity:,} of late",
+            "media": media,
+            "about": self.about,
+        }
+        text = quote_of(self.text) if self.text else note_of("no text")
+        head = f"{by}, round {self.round}" if by else f"round {self.round}"
+        return card_of(self.kind + of, self.post_id, text, facts_of(facts), about=head)
 
 
 _SHOWN: Final = 60

@@ -106,8 +106,7 @@ def coarse_pictures(monkeypatch):
         save(figure, *arguments, **options)
 
     monkeypatch.setattr(Figure, "savefig", coarse)
-    for module in ("plots.DPI", "economy_plots.DPI"):
-        monkeypatch.setattr(f"prism_mesa.view.{module}", 20)
+    monkeypatch.setattr("prism_mesa.view.plots.files.DPI", 20)
 
 
 def _blank_pictures(monkeypatch):

@@ -6,8 +6,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from prism_mesa.api.results import RunResult, with_figures
 from prism_mesa.errors import PrismError
-from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError, RunResult
+from prism_mesa.runs.lifecycle import RunBrokenError, RunInterruptedError
+from prism_mesa.runs.lifecycle import RunResult as KeptRun
 from prism_mesa.runs.process.stopping import ended_by_signals
 
 
@@ -16,12 +18,13 @@ class _Draw(Protocol):
 
 
 @ended_by_signals()
-def run_and_draw(go: Callable[[], RunResult], draw: _Draw) -> RunResult:
+def run_and_draw(go: Callable[[], KeptRun], draw: _Draw) -> RunResult:
     """Run and draw; a run that was broken off has the pictures that can be drawn of it."""
     try:
-        result = go()
+        result = with_figures(go())
     except (RunBrokenError, RunInterruptedError) as stop:
         if stop.result is not None:
+            stop.result = with_figures(stop.result)
             with suppress(PrismError, OSError, KeyboardInterrupt):  # what is told is how the run ended
                 stop.result = _with_pictures(stop.result, draw(stop.result.run_dir, partly=True))
         raise
@@ -42,14 +45,14 @@ def _with_pictures(result: RunResult, drawn: list[Path]) -> RunResult:
 
 def draw_platform(run_dir: Path, *, partly: bool) -> list[Path]:
     """Draw a run of a platform into its folder."""
-    from prism_mesa.view.plots import draw_run
+    from prism_mesa.view.plots.drawing import draw_run
 
     return draw_run(run_dir, partly=partly)
 
 
 def draw_nations(run_dir: Path, *, partly: bool) -> list[Path]:
     """Draw a run of nations into its folder."""
-    from prism_mesa.view.economy_plots import draw_economy
+    from prism_mesa.view.plots.economy import draw_economy
 
     return draw_economy(run_dir, partly=partly)
 

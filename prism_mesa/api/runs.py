@@ -12,6 +12,7 @@ from prism_mesa.analysis.explain.economy import why_nation
 from prism_mesa.analysis.explain.report import Report, report_lines
 from prism_mesa.analysis.explain.why import why as explained
 from prism_mesa.api.drawing import draw_nations, draw_nothing, draw_platform, run_and_draw
+from prism_mesa.api.results import RunResult
 from prism_mesa.errors import BadInputError, ConfigError, DataError
 from prism_mesa.params import shown, whole_number
 from prism_mesa.reasoner import AnyReasoner, DistilledReasoner, Reasoner, RuleReasoner
@@ -19,7 +20,7 @@ from prism_mesa.runs.branch import Overrides
 from prism_mesa.runs.branch import branch as branch_run
 from prism_mesa.runs.config import Config, EconomyConfig
 from prism_mesa.runs.economy import run_economy as run_nations
-from prism_mesa.runs.lifecycle import RunResult
+from prism_mesa.runs.lifecycle import RunResult as KeptRun
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.process.state import STATUSES
 from prism_mesa.runs.recorded import is_economy
@@ -77,7 +78,7 @@ def run(
             f"DistilledReasoner, not {shown(reasoner)}"
         )
 
-    def go() -> RunResult:
+    def go() -> KeptRun:
         return run_platform(config, out=out, chart=chart, reasoner=reasoner, prepare=prepare, on_round=on_round)
 
     return run_and_draw(go, draw_platform if pictures else draw_nothing)
@@ -107,7 +108,7 @@ def run_economy(
             Both have the attribute `result`, and pictures of what there is.
     """
 
-    def go() -> RunResult:
+    def go() -> KeptRun:
         return run_nations(config, out=out, llm=llm, on_round=on_round)
 
     return run_and_draw(go, draw_nations if pictures else draw_nothing)

@@ -180,11 +180,11 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
 def _draw_chart(chart: "Statechart", out: Path) -> tuple[Path, Path]:
     from prism_mesa.runs.records.folder import make_folder
     from prism_mesa.statechart import draw_chart, mermaid
-    from prism_mesa.view.frames import DPI
+    from prism_mesa.view.plots.files import save
 
     make_folder(out)
     name = re.sub(r"[^\w.-]+", "-", chart.name)
     picture, text = out / f"{name}-chart.png", out / f"{name}-chart.mmd"
-    draw_chart(chart).savefig(picture, dpi=DPI)
+    save(draw_chart(chart), picture)
     text.write_text(mermaid(chart), encoding="utf-8")
     return picture, text

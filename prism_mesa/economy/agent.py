@@ -19,6 +19,7 @@ from prism_mesa.economy.state import HasState, PolicyDecision
 from prism_mesa.economy.tools import Judge, NationTools
 from prism_mesa.errors import PrismWarning, one_line
 from prism_mesa.llm import LLMClient, RunPosition
+from prism_mesa.markup import card_of, facts_of, shown_or_plain
 
 type Proposal = tuple[Action[PolicyDecision], Reading, ReasoningChain | None]
 """What a nation wants to do, how its words were read, and the reasoning behind it."""
@@ -44,6 +45,19 @@ class Nation(mesa.Agent):
     @one_line
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.row} {self.name!r}: decided by {self.decided_by}>"
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        state = self.state
+        facts: dict[str, object] = {
+            "output gap": f"{state.output_gap:+.1f} %",
+            "inflation": f"{state.inflation:.1f} % a year",
+            "unemployment": f"{state.unemployment:.1f} %",
+            "policy rate": f"{state.policy_rate:.2f} %",
+            "debt": f"{state.debt:.0f} % of GDP",
+            "last policies": "; ".join(f"{one.quarter}: {one.action}" for one in list(self.past)[-3:]),
+        }
+        return card_of("nation", self.name, facts_of(facts), about=f"decided by {self.decided_by}")
 
     @property
     def decided_by(self) -> str:

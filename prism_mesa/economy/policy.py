@@ -5,6 +5,8 @@ from typing import Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from prism_mesa.markup import card_of, note_of, shown_or_plain, table_of
+
 type Lever = Literal["policy_rate", "spending", "taxes", "tariff", "sanction", "debt"]
 type Unit = Literal["points", "percent", "percent_of_gdp"]
 
@@ -75,6 +77,16 @@ class Policy(BaseModel):
 
     def __str__(self) -> str:
         return ", ".join(map(str, self.measures)) or "hold"
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        sign = {"by": "+", "to": ""}
+        rows = [
+            (in_words(one.lever), one.target or "", one.how, f"{one.size:{sign[one.how]}g}", in_words(one.unit))
+            for one in self.measures
+        ]
+        table = table_of(("instrument", "against", "moves", "size", "unit"), rows) if rows else note_of("no measure")
+        return card_of("policy", str(self), table)
 
     @property
     def sets_budget(self) -> bool:

@@ -12,6 +12,7 @@ from prism_mesa.economy.policy_text.interpret import Reading
 from prism_mesa.economy.tables import Outcome
 from prism_mesa.economy.validator import Judgement
 from prism_mesa.economy.world import Floats, World
+from prism_mesa.markup import card_of, facts_of, shown_or_plain
 
 
 class PolicyDecision(Decision):
@@ -32,6 +33,19 @@ class Decided:
     def reason(self) -> str:
         """Why it has no effect; empty if it was carried out."""
         return self.reading.reason or self.judgement.reason
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        decision, outcome = self.action.policy_decision, outcome_of(self)
+        facts = {
+            "wants to": decision.action,
+            "because": decision.reasoning,
+            "sure": f"{decision.confidence:.0%}",
+            "policy": "none" if self.reading.policy is None else self.reading.policy,
+            "read by": self.reading.read_by,
+            "no effect": self.reason,
+        }
+        return card_of("decision of", self.action.agent_name, facts_of(facts), about=outcome.replace("_", " "))
 
 
 def outcome_of(decided: Decided) -> Outcome:

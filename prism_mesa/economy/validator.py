@@ -11,6 +11,7 @@ from prism_mesa.economy.params import LimitsParams
 from prism_mesa.economy.policy import AGAINST_NATIONS, ROUNDING, UNITS, Lever, Measure, Policy, in_words, repeated
 from prism_mesa.economy.world import World
 from prism_mesa.errors import did_you_mean
+from prism_mesa.markup import card_of, shown_or_plain, table_of
 
 type Check = Literal["target", "bounds", "feasibility", "conflict", "conservation"]
 
@@ -53,6 +54,15 @@ class Judgement(BaseModel):
     def reason(self) -> str:
         """Why it is rejected; empty if it is not."""
         return "; ".join(verdict.reason for verdict in self.verdicts if not verdict.passed)
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        rows = [
+            ("all" if one.measure < 0 else one.measure, one.check, "\u2713" if one.passed else "\u2717", one.reason)
+            for one in self.verdicts
+        ]
+        table = table_of(("measure", "check", "passed", "why"), rows) if rows else ""
+        return card_of("judgement", "accepted" if self.accepted else "rejected", table)
 
 
 def judge(policy: Policy, world: World, row: int, names: Sequence[str], limits: LimitsParams) -> Judgement:

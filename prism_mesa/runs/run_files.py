@@ -93,6 +93,18 @@ def read_table(run: str | Path, table: str, columns: Sequence[str] | None = None
     return rows
 
 
+def filled_table(run: Path, name: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return some columns of a table of a run that has rows.
+
+    Raises:
+        DataError: If it is not there, or has none.
+    """
+    table = read_table(run, name, columns)
+    if table.empty:
+        raise DataError(f"{run}: table {name!r} has no rows: there is nothing to draw")
+    return table
+
+
 def batches_of(run: str | Path, table: str, columns: Sequence[str], rows: int = 1 << 16) -> Iterator[pa.RecordBatch]:
     """Yield columns of a table in parts of at most so many rows, in order, so that none is in memory as a whole.
 

@@ -13,6 +13,7 @@ from prism_mesa.reasoner import Question, question_of
 from prism_mesa.social.agent_fields import DeclaredFields, share_property, trait_property, whole_number
 from prism_mesa.social.behavior import IDLE, IS_INTERESTED, SEES_POST, SHOULD_ENGAGE, next_trigger
 from prism_mesa.social.platform import Platform
+from prism_mesa.social.reading.cards import Carded
 from prism_mesa.social.reading.history import HistoryView
 from prism_mesa.social.round.actions import undone_if_raised
 from prism_mesa.social.round.agent_ties import DecidesAboutOthers
@@ -25,7 +26,7 @@ from prism_mesa.social.state.posts import WORDS_CAP
 from prism_mesa.statechart import STATES, TIMEOUT, AgentState, export_agent
 
 
-class PlatformAgent(DeclaredFields, DecidesAboutOthers):
+class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
     """What a user of a platform is, sees and does; `SocialAgent` is the same as an agent of Mesa.
 
     Args:

@@ -7,11 +7,12 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from prism_mesa.errors import ChartError, DataError, counted, one_line
+from prism_mesa.markup import card_of, chip_of, joined_of, note_of, shown_or_plain, table_of
 from prism_mesa.snapshot import Plain, Restorable
 from prism_mesa.statechart.failing import FailingGuard, Kind, failing_guards
 from prism_mesa.statechart.guards import Expression
 from prism_mesa.statechart.selection import Cell, build_cells
-from prism_mesa.statechart.states import AgentState, state_of_chart
+from prism_mesa.statechart.states import STATE_COLORS, STATES, AgentState, state_of_chart
 from prism_mesa.statechart.transitions import Transition
 from prism_mesa.statechart.users_code import add_place, line_of, whereabouts
 
@@ -94,6 +95,42 @@ class ChartDefinition(Restorable):
     def __repr__(self) -> str:
         size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
         return f"<{type(self).__name__} {self.name}: {size}>"
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        size = f"{counted(len(self.states), 'state')}, {counted(len(self.transitions), 'transition')}"
+        alike: dict[tuple[str, str, AgentState | None], list[AgentState]] = {}
+        for t in self.transitions:
+            trigger = t.trigger + self._after(t)
+            alike.setdefault((trigger, t.guard_label or self._else(t), t.target), []).append(t.source)
+        rows = [
+            (
+                self._chips(sources),
+                trigger,
+                guard,
+                "?" if target is None else chip_of(STATE_COLORS[target], target.value),
+            )
+            for (trigger, guard, target), sources in alike.items()
+        ]
+        oracle = "" if self.oracle_enabled else "; the oracle is off: of several targets the first is taken"
+        start = f"begins in {self.initial.value}; ? is the oracle's choice{oracle}. draw_chart(chart) draws it."
+        table = table_of(("state", "trigger", "if", "next"), rows)
+        return card_of("chart", self.name, table, note_of(start), about=size)
+
+    def _after(self, t: Transition) -> str:
+        """Return, of a timeout, after how many ticks it comes, if the chart says."""
+        ticks = self.timeouts.get(t.source) if t.trigger == TIMEOUT else None
+        return "" if ticks is None else f" after {counted(ticks, 'tick')}"
+
+    def _chips(self, sources: Sequence[AgentState]) -> str:
+        """Return the sources of transitions that are alike in everything else."""
+        rest = self.states - set(sources)
+        if len(sources) > 2 and len(rest) == 1:
+            return f"any but {next(iter(rest)).value}"
+        return joined_of([chip_of(STATE_COLORS[state], state.value) for state in STATES if state in sources])
+
+    def _else(self, t: Transition) -> str:
+        return "else" if self.cells[t.trigger][t.source].arms else ""
 
     def all_cells(self) -> Iterator[tuple[str, AgentState, Cell]]:
         """Yield each trigger and state that have transitions, with these, in list order."""

@@ -32,16 +32,19 @@ class AgentState(str, Enum):  # noqa: UP042 - the contract asks for a `str` enum
 
 STATES: Final = tuple(AgentState)
 STATE_COLORS: Final = {
-    AgentState.IDLE: "#e3e3e3",
-    AgentState.RESTING: "#b8b8b8",
-    AgentState.SCROLLING: "#a9cbe6",
-    AgentState.EVALUATING: "#4f8fc0",
-    AgentState.COMPOSING: "#7a5ba6",
-    AgentState.ENGAGING_LIKE: "#e0607e",
-    AgentState.ENGAGING_REPLY: "#3a9d6e",
-    AgentState.ENGAGING_RESHARE: "#ec8f1c",
+    AgentState.IDLE: "#e6e6e6",
+    AgentState.RESTING: "#a5a5a5",
+    AgentState.SCROLLING: "#7fcaff",
+    AgentState.EVALUATING: "#2652ac",
+    AgentState.COMPOSING: "#732860",
+    AgentState.ENGAGING_LIKE: "#e6093d",
+    AgentState.ENGAGING_REPLY: "#06975a",
+    AgentState.ENGAGING_RESHARE: "#ff6f15",
 }
-"""One colour per state for all pictures, from the least to the most that an agent can do."""
+"""One colour per state for all pictures, from the least to the most that an agent can do.
+
+Any two are told apart by whoever sees no red, no green or no blue: in CIE Lab they are at least 23 apart to them.
+"""
 
 _CODES = {state: code for code, state in enumerate(STATES)}
 

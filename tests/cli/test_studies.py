@@ -20,7 +20,7 @@ VALUES = {
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr("prism_mesa.view.study.style._DPI", 20)  # pictures are looked at elsewhere
+    monkeypatch.setattr("prism_mesa.view.plots.files.DPI", 20)  # pictures are looked at elsewhere
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from worlds import PLAIN_FILE
 
-from prism_mesa.view.study import style
+from prism_mesa.view.plots import files
 
 TINY = (
     PLAIN_FILE,
@@ -27,7 +27,7 @@ DAY = (*TINY, "agents.n=240", "rounds=48")
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(style, "_DPI", 20)  # pictures are looked at elsewhere
+    monkeypatch.setattr(files, "DPI", 20)  # pictures are looked at elsewhere
 
 
 def folder():

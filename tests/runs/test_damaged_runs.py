@@ -25,8 +25,8 @@ from prism_mesa.runs.records.table_checks import RUN_TABLES
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, read_table
 from prism_mesa.runs.social import run
-from prism_mesa.view.economy_plots import draw_economy
-from prism_mesa.view.plots import draw_run
+from prism_mesa.view.plots.drawing import draw_run
+from prism_mesa.view.plots.economy import draw_economy
 
 # what is damaged does not depend on how fine its pictures are
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("coarse_pictures")]

@@ -10,7 +10,7 @@ from advisors import served
 from prism_mesa.llm.stand_in import StandIn
 from prism_mesa.runs.economy import run_economy
 from prism_mesa.runs.run_files import read_manifest
-from prism_mesa.view.economy_plots import draw_economy
+from prism_mesa.view.plots.economy import draw_economy
 
 # -- the command line ---------------------------------------------------------------------------------------
 

@@ -1,5 +1,7 @@
 """Runs whose opinions move: their tables and picture, what is told of them, and that they repeat, go on and branch."""
 
+import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +17,7 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.measures.catalogue import measured
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.view.opinions import draw_opinions, opinions_figure
+from prism_mesa.view.plots.opinions import draw_opinions, opinions_figure
 from prism_mesa.view.summaries import run_lines
 
 QUIET = {"pictures": False}
@@ -92,10 +94,14 @@ def test_why_tells_what_moved_an_agent(made):
     assert f"Its leaning is {agents['leaning'][still]:.3f}, and nothing that it read has moved it." in told
 
 
-def test_the_picture_shows_the_share_of_each_part_and_the_mean(made):
+def test_the_picture_shows_the_share_of_each_part_and_the_mean(made, tmp_path):
     found = open_run(made[0])
     opinions, stances = found.table("opinions"), found.table("stances")
-    figure = opinions_figure(opinions, stances, "leaning", [{"at": 2, "until": None, "set": {"opinions.rate": 0.0}}])
+    copy = Path(shutil.copytree(made[0].run_dir, tmp_path / "copy"))
+    manifest = json.loads((copy / "manifest.json").read_text())
+    manifest["config"]["interventions"] = [{"at": 2, "until": None, "set": {"opinions.rate": 0.0}}]
+    (copy / "manifest.json").write_text(json.dumps(manifest))
+    figure = opinions_figure(copy)
     figure.draw_without_rendering()
     axes = figure.axes[0]
     shares = axes.collections[0].get_array()

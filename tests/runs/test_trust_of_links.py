@@ -10,7 +10,7 @@ from prism_mesa.errors import DataError
 from prism_mesa.runs.ledgers import export_ledger, ledger_stats
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.run_files import read_manifest, read_table
-from prism_mesa.view.plots import draw_run
+from prism_mesa.view.plots.drawing import draw_run
 
 # -- links -------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from prism_mesa.runs.config import make_config
 from prism_mesa.runs.replay import replay
 from prism_mesa.runs.social import run
 from prism_mesa.social.model import SocialModel
-from prism_mesa.view.frames import changes_of
-from prism_mesa.view.plots import states_figure
+from prism_mesa.view.plots.sources import groups_of, interventions_of
+from prism_mesa.view.plots.states import states_figure
 
 WORLD = {"agents.n": 80, "rounds": 8, "network.mean_degree": 10, "agents.band": 0.02, "agents.activity": 0.6}
 
@@ -216,9 +216,9 @@ def test_a_run_in_which_feeds_differ_between_agents_is_replayed_and_drawn(tmp_pa
     given = [{"at": 2, "until": 5, "set": {"feed.mode": "random"}, "agents": "agent.activity > 0.3"}]
     result = run(make_config({**WORLD, "interventions": given}), out=tmp_path)
     assert not replay(result).differences
-    [change] = changes_of(result.run_dir)
+    [change] = interventions_of(groups_of(result))
     assert (change["at"], change["until"]) == (2, 5)
-    axes = states_figure(result.table("rounds"), [change]).axes[0]
+    axes = states_figure(result).axes[0]
     assert [line.get_xdata()[0] for line in axes.lines] == [1.5, 4.5]
     assert [text.get_text() for text in axes.texts] == ["feed.mode=random (some agents)", "ends"]
 

@@ -11,9 +11,9 @@ from prism_mesa.params import nested
 from prism_mesa.runs.social import run
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.studies.measures.finished import finished_run
-from prism_mesa.view.network import CHANGED, Groups, follow_figure, groups_of, network_figure
-from prism_mesa.view.plots import draw_run
-from prism_mesa.view.study.style import GREY, INK
+from prism_mesa.view.plots.drawing import draw_run
+from prism_mesa.view.plots.network import CHANGED, Groups, follow_figure, groups_of, network_figure
+from prism_mesa.view.plots.style import GREY, INK
 
 
 def small(**more):

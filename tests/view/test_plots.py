@@ -1,24 +1,28 @@
-"""Pictures show the tables: their numbers, labels and scales are looked up in the drawn artists."""
+"""Figures show the tables: their numbers, labels and scales are looked up in the drawn artists."""
+
+from inspect import signature
 
 import numpy as np
 import pandas as pd
 import pytest
-from worlds import plain
+from drawn_runs import STATES, kept_run, posts_table, rounds_table
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from scipy import stats
+from worlds import plain, small
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import ConfigError, DataError
+from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
-from prism_mesa.statechart import AgentState
-from prism_mesa.view.plots import cascades_figure, draw_run, engagement_figure, states_figure
-
-STATES = [state.value for state in AgentState]
-
-
-def rounds_table(n):
-    shares = np.linspace(0.02, 0.23, 8)
-    shares /= shares.sum()
-    columns = {f"share_{name}": np.roll(shares, i)[:1].repeat(n) for i, name in enumerate(STATES)}
-    counts = {"likes": np.arange(n) * 3, "replies": np.arange(n), "reshares": np.full(n, 2)}
-    return pd.DataFrame({"round": np.arange(n), **columns, **counts})
+from prism_mesa.view import plots
+from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
+from prism_mesa.view.plots.cascades import cascades_figure
+from prism_mesa.view.plots.drawing import draw_run
+from prism_mesa.view.plots.engagement import engagement_figure
+from prism_mesa.view.plots.files import save
+from prism_mesa.view.plots.inequality import lorenz_figure
+from prism_mesa.view.plots.states import states_figure
+from prism_mesa.view.plots.style import NARROW, WIDE, caption_of
 
 
 def drawn(figure):
@@ -26,9 +30,26 @@ def drawn(figure):
     return figure.axes[0]
 
 
-def test_states_are_eight_layers_that_fill_the_height_with_idle_on_top():
+def lines_of(axes):
+    return {line.get_label(): line for line in axes.lines if not line.get_label().startswith("_")}
+
+
+def sizes_table(sizes, kinds="post"):
+    frame = pd.DataFrame({"size": np.array(sizes, np.int64), "kind": kinds, "structural_virality": 1.0})
+    return frame.assign(root=np.arange(len(frame)))
+
+
+@pytest.fixture
+def two_seeds(tmp_path):
+    """Two runs of a seed each, whose likes differ by 2 in every round."""
     table = rounds_table(4)
-    axes = drawn(states_figure(table))
+    more = table.assign(likes=table["likes"] + 2)
+    return [kept_run(tmp_path / "1", seed=1, rounds=table), kept_run(tmp_path / "2", seed=2, rounds=more)]
+
+
+def test_states_are_eight_layers_that_fill_the_height_with_idle_on_top(tmp_path):
+    table = rounds_table(4)
+    axes = drawn(states_figure(kept_run(tmp_path / "run", rounds=table)))
     layers = {layer.get_label(): layer.get_paths()[0].get_extents() for layer in axes.collections}
     assert sorted(layers) == sorted(STATES)
     for name, box in layers.items():
@@ -41,20 +62,74 @@ def test_states_are_eight_layers_that_fill_the_height_with_idle_on_top():
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("round", "share of agent-ticks")
 
 
-def test_cascade_sizes_are_a_ccdf_on_two_logarithmic_axes():
-    axes = drawn(cascades_figure(pd.DataFrame({"size": [1, 1, 1, 2, 5]})))
+def test_states_of_several_seeds_are_a_panel_each_with_means_and_students_intervals(tmp_path):
+    shares = [0.01, 0.02, 0.06]
+    runs = [
+        kept_run(tmp_path / str(seed), seed=seed, rounds=rounds_table(3).assign(share_composing=share))
+        for seed, share in enumerate(shares)
+    ]
+    figure = states_figure(runs)
+    panels = {axes.get_title(loc="left"): axes for axes in figure.axes}
+    assert sorted(panels) == sorted(STATES)
+    [line], [band] = panels["composing"].lines, panels["composing"].collections
+    assert line.get_ydata() == pytest.approx([0.03] * 3)
+    low, high = stats.t.interval(0.95, 2, 0.03, stats.sem(shares))
+    box = band.get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == pytest.approx((low, high))
+    assert "means of n = 3 seeds; bands: 95 % interval" in caption_of(figure)
+    own = Figure().add_subplot()
+    assert states_figure(runs, ax=own) is own.figure
+    assert sorted(lines_of(own)) == sorted(set(STATES) - {"idle"})
+
+
+def test_states_of_groups_are_lines_in_panels_and_one_state_goes_into_axes_of_ones_own(tmp_path):
+    table = rounds_table(3)
+    runs = {name: kept_run(tmp_path / name, rounds=table) for name in ("a", "$b$")}
+    assert [len(axes.lines) for axes in states_figure(runs).axes] == [2] * 8
+    own = Figure().add_subplot()
+    states_figure(runs, state="resting", ax=own)
+    assert list(lines_of(own)) == ["a", "$b$"]
+    assert not any(text.get_parse_math() for text in own.get_legend().get_texts())
+    with pytest.raises(ConfigError, match=r"states: several groups .* name one \(state=\.\.\.\)"):
+        states_figure(runs, ax=own)
+    with pytest.raises(ConfigError, match="states: state='sleeping': 'sleeping' is not a state"):
+        states_figure(runs, state="sleeping")
+
+
+def test_cascade_sizes_are_a_ccdf_of_posts_on_two_logarithmic_axes(tmp_path):
+    table = sizes_table([1, 1, 1, 2, 5, 7], ["post"] * 5 + ["reply"])
+    figure = cascades_figure(kept_run(tmp_path / "run", cascades=table))
+    axes = drawn(figure)
     [line] = axes.lines
     assert line.get_xdata().tolist() == [1, 2, 5]
     assert line.get_ydata().tolist() == pytest.approx([1, 0.4, 0.2])
     assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
     assert "size" in axes.get_xlabel()
     assert "share" in axes.get_ylabel()
+    assert "n = 5 posts of 50 agents" in caption_of(figure)
 
 
-def test_engagement_is_one_labelled_line_for_each_kind():
+@pytest.mark.slow
+def test_cascades_stand_beside_real_sizes_and_those_of_other_runs(tmp_path):
+    runs = {
+        "one": kept_run(tmp_path / "one", cascades=sizes_table([1, 2])),
+        "two": [kept_run(tmp_path / str(seed), seed=seed, cascades=sizes_table([1, 1, 3 * seed])) for seed in (1, 2)],
+    }
+    lines = lines_of(drawn(cascades_figure(runs, real={"real": [1, 4, 4, 4]})))
+    assert list(lines) == ["one (n = 2)", "two (n = 6)", "real"]
+    mean = dict(zip(*lines["two (n = 6)"].get_data(), strict=True))
+    assert (mean[1], mean[3], mean[6]) == pytest.approx((1, 1 / 3, 1 / 6))  # one seed has none of 6
+    assert lines["real"].get_data()[1].tolist() == [1, 0.75]
+    carried = lines_of(drawn(cascades_figure(runs["one"], real=True)))["VoterFraud2020 (real)"]
+    assert carried.get_xdata()[0] == 1 == carried.get_ydata()[0]
+    with pytest.raises(ConfigError, match=r"real: 'x': give sizes of cascades, each at least 1, .* not \[0\]"):
+        cascades_figure(runs, real={"x": [0]})
+
+
+def test_engagement_a_round_is_one_labelled_line_for_each_kind(tmp_path):
     table = rounds_table(5)
-    axes = drawn(engagement_figure(table))
-    lines = {line.get_label(): line for line in axes.lines}
+    axes = drawn(engagement_figure(kept_run(tmp_path / "run", rounds=table), per="round"))
+    lines = lines_of(axes)
     assert list(lines) == ["likes", "replies", "reshares"]
     for name, line in lines.items():
         assert line.get_ydata().tolist() == table[name].tolist()
@@ -63,18 +138,94 @@ def test_engagement_is_one_labelled_line_for_each_kind():
     assert axes.get_ylim()[0] == 0
 
 
-def test_a_run_of_one_round_has_whole_rounds_on_its_axes():
-    for figure in (states_figure(rounds_table(1)), engagement_figure(rounds_table(1))):
+def test_engagement_per_impression_has_bands_over_seeds_and_says_of_how_many(two_seeds):
+    figure = engagement_figure(two_seeds)
+    line = lines_of(drawn(figure))["likes"]
+    assert line.get_ydata() == pytest.approx((rounds_table(4)["likes"] + 1) / 100)
+    assert len(figure.axes[0].collections) >= 1
+    assert "n = 800 impressions" in caption_of(figure)
+    own = lines_of(engagement_figure({"left": two_seeds[0], "right": two_seeds[1]}).axes[0])
+    assert own["right"].get_ydata() == pytest.approx(
+        (rounds_table(4)[["likes", "replies", "reshares"]].sum(axis=1) + 2) / 100
+    )
+
+
+def test_rounds_without_impressions_have_no_rate(tmp_path):
+    table = rounds_table(3).assign(impressions=[10, 0, 10])
+    line = lines_of(drawn(engagement_figure(kept_run(tmp_path / "run", rounds=table))))["reshares"]
+    assert line.get_xdata().tolist() == [0, 2]
+    assert line.get_ydata() == pytest.approx([0.2, 0.2])
+
+
+def test_engagement_per_post_is_pooled_by_how_often_posts_were_seen(tmp_path):
+    likes = [2] * 6 + [0] * 6 + [1] * 12 + [9]
+    table = posts_table([4] * 12 + [15] * 12 + [0], likes=likes)
+    figure = engagement_figure(kept_run(tmp_path / "run", posts=table), per="post", kind="likes")
+    axes = drawn(figure)
+    [line] = axes.lines
+    assert line.get_xdata().tolist() == [4, 8]  # classes that double
+    assert line.get_ydata() == pytest.approx([12 / 48, 12 / 180])
+    half = 1.96 * np.sqrt(12) / 48  # of twelve posts, each one like off the mean
+    box = axes.collections[0].get_paths()[0].get_extents()
+    assert (box.y0, box.y1) == pytest.approx((12 / 180, 12 / 48 + half))
+    assert [text.get_text() for text in axes.texts] == ["n = 12", "12"]
+    assert "n = 25 posts, of which 1 were never seen" in caption_of(figure)
+
+
+def test_lorenz_curves_begin_at_0_end_at_1_and_name_the_gini_coefficient(tmp_path):
+    amounts = [0, 0, 1, 9]
+    tables = {
+        "agents": pd.DataFrame({"agent": range(4), "followers": amounts}),
+        "posts": posts_table(amounts, likes=amounts),
+    }
+    folder = kept_run(tmp_path / "run", **tables)
+    for what in ("impressions", "engagements", "followers"):
+        lines = lines_of(drawn(lorenz_figure(folder, what=what)))
+        curve = lines[f"Gini {gini(amounts):.2f}"]
+        assert np.interp([0, 0.5, 0.75, 1], *curve.get_data()) == pytest.approx([0, 0, 0.1, 1])
+        assert "all alike: Gini 0" in lines
+    with pytest.raises(
+        ConfigError, match="lorenz: what='money': is one of impressions, engagements, followers, activity"
+    ):
+        lorenz_figure(folder, what="money")
+
+
+@pytest.mark.slow
+def test_what_is_shared_is_what_the_summary_of_a_run_measures(tmp_path):
+    result = run(plain({"agents": {"n": 60}, "network": {"mean_degree": 6}, "rounds": 12}), out=tmp_path)
+    for what, key in (("impressions", "attention"), ("activity", "activity")):
+        labels = lines_of(lorenz_figure(result, what=what).axes[0])
+        assert f"Gini {result.summary[key]['gini']:.2f}" in labels
+
+
+def test_a_run_of_one_round_has_whole_rounds_on_its_axes(tmp_path):
+    folder = kept_run(tmp_path / "run", rounds=rounds_table(1))
+    for figure in (states_figure(folder), engagement_figure(folder, per="round")):
         low, high = drawn(figure).get_xlim()
         shown = [tick for tick in drawn(figure).get_xticks() if low <= tick <= high]
         assert shown == [0]
 
 
-def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_like():
-    axes = drawn(cascades_figure(pd.DataFrame({"size": np.array([], np.int64)})))
-    assert [text.get_text() for text in axes.texts] == ["nobody posted"]
+def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_like(tmp_path):
     quiet = rounds_table(3).assign(likes=0, replies=0, reshares=0)
-    assert drawn(engagement_figure(quiet)).get_yticks().tolist() == [0, 1]
+    folder = kept_run(tmp_path / "run", rounds=quiet, cascades=sizes_table([]))
+    axes = drawn(cascades_figure(folder))
+    assert [text.get_text() for text in axes.texts] == ["nobody posted"]
+    assert drawn(engagement_figure(folder, per="round")).get_yticks().tolist() == [0, 1]
+
+
+def test_a_live_model_is_drawn_as_its_run_is(tmp_path):
+    model = small()
+    model.run_for(3)
+    layers = states_figure(model).axes[0].collections
+    shares = model.datacollector.get_model_vars_dataframe()
+    assert layers[-1].get_paths()[0].get_extents().height == pytest.approx(shares["share_idle"].max(), abs=0.2)
+    assert (
+        lines_of(engagement_figure(model, per="round").axes[0])["likes"].get_ydata().tolist()
+        == shares["likes"].tolist()
+    )
+    assert cascades_figure(model).axes[0].lines[0].get_ydata()[0] == 1
+    assert lorenz_figure(model).axes[0].lines
 
 
 @pytest.mark.slow
@@ -90,4 +241,78 @@ def test_a_run_is_drawn_into_three_png_files(tmp_path):
 
 def test_a_folder_without_tables_cannot_be_drawn(tmp_path):
     with pytest.raises(DataError, match=r"no table '(rounds|cascades)' there \(it has: none\)"):
+        draw_run(kept_run(tmp_path / "run"))
+    with pytest.raises(DataError, match="no run there"):
         draw_run(tmp_path)
+
+
+def test_tables_that_cannot_be_are_damaged_in_one_line(tmp_path):
+    twice = rounds_table(3).assign(round=[0, 1, 1])
+    with pytest.raises(DataError, match="the same round stands twice in a table of one run: it is damaged"):
+        engagement_figure(kept_run(tmp_path / "twice", rounds=twice))
+    agents = pd.DataFrame({"agent": [0, 1], "followers": [1, 1]})
+    folder = kept_run(tmp_path / "stranger", agents=agents, posts=posts_table([1, 2, 3]))
+    with pytest.raises(DataError, match="stranger: a table names agents that table 'agents' has not: it is damaged"):
+        lorenz_figure(folder)
+
+
+@pytest.mark.slow
+def test_a_figure_is_saved_as_its_name_ends_and_in_the_same_bytes(tmp_path):
+    figures = [states_figure(kept_run(tmp_path / name, rounds=rounds_table(2)), width=NARROW) for name in "ab"]
+    for ending, begins in ((".png", b"\x89PNG"), (".pdf", b"%PDF"), (".svg", b"<?xml")):
+        first, second = (save(one, tmp_path / f"{i}{ending}").read_bytes() for i, one in enumerate(figures))
+        assert first == second
+        assert first.startswith(begins)
+    with pytest.raises(ConfigError, match=r"states.gif': the name of a figure ends in .png, .pdf, .svg"):
+        save(figures[0], tmp_path / "states.gif")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+def test_nothing_lies_outside_of_a_figure_and_letters_have_at_least_6_points(tmp_path, width):
+    """Texts of figures that are made for a page's width are neither cut off nor too small to be read."""
+    likes = [1] * 40
+    tables = {
+        "rounds": rounds_table(30),
+        "cascades": sizes_table([1, 2, 9]),
+        "posts": posts_table([20] * 40, likes=likes),
+    }
+    tables["agents"] = pd.DataFrame({"agent": range(40), "followers": range(40), "name": "Maximiliane von Hohenlohe"})
+    folder = kept_run(tmp_path / "run", **tables)
+    label = "a label that is as long as those that people give to the arms of their studies"
+    both = {label: folder, "short": folder}
+    for figure in (
+        *(draw(folder, width=width) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
+        *(draw(both, width=width) for draw in (states_figure, cascades_figure, engagement_figure, lorenz_figure)),
+        engagement_figure(folder, per="post", width=width),
+        cascade_tree_figure(folder, width=width),
+    ):
+        figure.draw_without_rendering()
+        for text in figure.findobj(lambda one: isinstance(one, Text) and one.get_visible() and one.get_text()):
+            assert text.get_fontsize() >= 6
+            box = text.get_window_extent()
+            if text.get_clip_on() or box.width == 0 or not _is_shown(text):
+                continue
+            assert box.x0 >= -1, text
+            assert box.y0 >= -1, text
+            assert box.x1 <= figure.bbox.x1 + 1, text
+            assert box.y1 <= figure.bbox.y1 + 1, text
+
+
+def _is_shown(text):
+    """Return whether a text is no tick outside of its axis."""
+    axes = text.axes
+    if axes is None or text not in [*axes.get_xticklabels(which="both"), *axes.get_yticklabels(which="both")]:
+        return True
+    x, y = text.get_position()
+    inside = [low <= at <= high for at, (low, high) in ((x, axes.get_xlim()), (y, sorted(axes.get_ylim())))]
+    return inside[0] if text in axes.get_xticklabels(which="both") else inside[1]
+
+
+def test_each_figure_can_be_drawn_into_axes_and_has_a_width():
+    names = [name for name in plots.__all__ if name.endswith("_figure")]
+    assert len(names) >= 7
+    for name in names:
+        options = signature(getattr(plots, name)).parameters
+        assert options["ax"].default is None, name
+        assert options["width"].default == WIDE, name

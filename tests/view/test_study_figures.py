@@ -6,6 +6,8 @@ import pytest
 from matplotlib.figure import Figure
 from study_results import HOSTILE, factorial, sobol, two_arms
 
+from prism_mesa.view.plots.files import png_of, svg_of
+from prism_mesa.view.plots.style import PALETTE, labels_of
 from prism_mesa.view.study.blocks import all_pictures
 from prism_mesa.view.study.distributions import distribution_caption, distribution_figure
 from prism_mesa.view.study.figures import figures_section
@@ -16,7 +18,6 @@ from prism_mesa.view.study.relations import (
     precision_figure,
     sobol_figure,
 )
-from prism_mesa.view.study.style import PALETTE, labels_of, png_of, svg_of
 
 
 def luminance_of(color):

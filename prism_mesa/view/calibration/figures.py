@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import shortened
 from prism_mesa.studies.calibration.profiles import Profiles
 from prism_mesa.studies.calibration.result import CalibrationResult
-from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, marker_of, panels, tidy
+from prism_mesa.view.plots.style import GREY, INK, SMALL, WIDTH, color_of, marker_of, panels, tidy, tidy_legend
 
 _LONGEST = 34
 
@@ -74,7 +74,7 @@ def objective_figure(result: CalibrationResult) -> Figure:
     _upwards(panel, 1.0, float(done["objective"].max()))
     panel.set_xlabel("trial")
     panel.set_ylabel("objective")
-    panel.legend(frameon=False, fontsize=8)
+    tidy_legend(panel.legend(frameon=False, fontsize=SMALL))
     tidy(panel)
     return figure
 

@@ -13,14 +13,13 @@ from prism_mesa.economy.tables import SHOWN
 from prism_mesa.errors import counted
 from prism_mesa.studies.comparison.comparison import RunComparison
 from prism_mesa.view.comparison.words import side_labels
-from prism_mesa.view.study.style import GREY, INK, color_of, tidy
+from prism_mesa.view.plots.style import GREY, INK, SMALL, color_of, tidy, tidy_legend
 
 WIDTH: Final = 17 / 2.54
 """Inches: the width of a page's text."""
 _HEIGHT: Final = 1.95
 _COLUMNS: Final = 3
 _MOST_NATIONS: Final = 3
-_SMALL: Final = 7
 _PANELS: Final = {
     "online": "agents online",
     "impressions": "impressions",
@@ -62,14 +61,16 @@ def comparison_figure(found: RunComparison) -> Figure:
         _difference(lower, rounds)
         at = _marked_round(found)
         for axes in (upper, lower):
-            axes.tick_params(labelsize=_SMALL)
+            axes.tick_params(labelsize=SMALL)
             if at is not None:
                 axes.axvline(at, color=GREY, ls="--", lw=0.9, zorder=1)
         if row == rows - 1 or place + columns >= len(panels):
-            lower.set_xlabel("quarter" if found.pairs.of_nations else "round", fontsize=_SMALL + 0.5)
+            lower.set_xlabel("quarter" if found.pairs.of_nations else "round", fontsize=SMALL + 0.5)
         if column == 0:
-            lower.set_ylabel("difference", fontsize=_SMALL + 0.5)
-    figure.legend(handles=_legend(found), loc="outside upper center", ncols=2, frameon=False, fontsize=_SMALL + 0.5)
+            lower.set_ylabel("difference", fontsize=SMALL + 0.5)
+    tidy_legend(
+        figure.legend(handles=_legend(found), loc="outside upper center", ncols=2, frameon=False, fontsize=SMALL)
+    )
     figure.draw_without_rendering()
     figure.set_layout_engine("none")  # places stay, however often it is written
     return figure
@@ -139,7 +140,7 @@ def _curves(axes: Axes, rounds: pd.DataFrame, title: str) -> None:
         _band(axes, rounds, f"{side}_low", f"{side}_high", color_of(place))
         axes.plot(rounds["round"], rounds[side], color=color_of(place), **_style(place), zorder=3 - place)
     tidy(axes)
-    axes.set_title(title, loc="left", fontsize=_SMALL + 1, parse_math=False)
+    axes.set_title(title, loc="left", fontsize=SMALL + 1, parse_math=False)
     axes.tick_params(labelbottom=False)
     axes.yaxis.set_major_locator(MaxNLocator(4))
 
@@ -153,7 +154,7 @@ def _difference(axes: Axes, rounds: pd.DataFrame) -> None:
     axes.yaxis.set_major_locator(MaxNLocator(3))
     if rounds["equal"].all():
         axes.set(ylim=(-1, 1), yticks=[0])
-        axes.text(0.97, 0.9, "equal", transform=axes.transAxes, ha="right", va="top", fontsize=_SMALL)
+        axes.text(0.97, 0.9, "equal", transform=axes.transAxes, ha="right", va="top", fontsize=SMALL)
 
 
 def _style(place: int) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from prism_mesa.view.comparison.words import (
     side_labels,
     table_lines,
 )
+from prism_mesa.view.plots.files import pdf_of, png_of
 from prism_mesa.view.study.blocks import (
     Block,
     Bullets,
@@ -37,7 +38,6 @@ from prism_mesa.view.study.blocks import (
 )
 from prism_mesa.view.study.markdown import markdown_of
 from prism_mesa.view.study.numbers import p_value
-from prism_mesa.view.study.style import pdf_of, png_of
 
 PAGE: Final = "report.md"
 VALUES: Final = "comparison.json"

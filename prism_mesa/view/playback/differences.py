@@ -39,13 +39,17 @@ def differences(titles: Sequence[str], sources: Sequence[Source]) -> None:
     first, second = (counts_of(source) for source in sources)
     heads = ["up to this round", *titles, "difference"]
     rows = [
-        [told, f"{value:,.0f}", f"{second.get(told, 0.0):,.0f}", f"{second.get(told, 0.0) - value:+,.0f}"]
+        [told, f"{value:,.0f}", f"{second.get(told, 0.0):,.0f}", _signed(second.get(told, 0.0) - value)]
         for told, value in first.items()
     ]
     head = Html(tag="thead", children=[_row(heads, ["th"] * 4, "col")])
     body = Html(tag="tbody", children=[_row(row, ["th", "td", "td", "td"], "row") for row in rows])
     table = Html(tag="table", class_="prism-differences", children=[head, body])
     Html(tag="section", class_="prism-card", attributes={"aria-label": "Differences"}, children=[table])
+
+
+def _signed(difference: float) -> str:
+    return f"{difference:+,.0f}" if difference else "0"
 
 
 def _row(cells: Sequence[str], tags: Sequence[str], scope: str) -> Element:  # type: ignore[type-arg]

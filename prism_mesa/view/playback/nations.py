@@ -17,9 +17,9 @@ from prism_mesa.errors import DataError
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table, read_table
-from prism_mesa.view.economy_plots import indicators_figure
 from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.playback.transport import transport
+from prism_mesa.view.plots.economy import indicators_figure
 
 _INDICATORS: Final = {
     "gdp_growth": ("growth", "%"),

@@ -62,12 +62,18 @@ def playback(sources: Sequence[RecordedSource]) -> None:
         Html(
             tag="section",
             attributes={"aria-label": title},
-            children=[page_head(title, facts=one.facts), moment_views(one, f"run{place}")],
+            children=[_facts(title, one.facts), moment_views(one, f"run{place}")],
         )
         for place, (title, one) in enumerate(zip(titles, shown, strict=True))
     ]
     pair = Html(tag="div", class_="prism-pair", children=columns)
     page_frame(" and ".join(titles), [head, bars, differences(titles, shown), pair])
+
+
+def _facts(title: str, facts: Sequence[tuple[str, str]]) -> Element[Any]:
+    told = [Html(tag="span", children=[f"{label} ", Html(tag="b", children=[value])]) for label, value in facts]
+    line = Html(tag="p", class_="prism-run-facts", children=told)
+    return Html(tag="div", class_="prism-card", children=[Html(tag="h2", children=[title]), line])
 
 
 def _told_apart(titles: Sequence[str]) -> list[str]:

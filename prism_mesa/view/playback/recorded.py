@@ -40,8 +40,8 @@ _NUMBERS: Final = {
 """Columns of `agents` by which agents can be coloured, and what the numbers are."""
 _LONGEST_TEXT: Final = 2_000
 _HOW_TOLD: Final = (
-    "What it did, as the tables have it. What it weighed is in none: the run can be repeated from its ledger up to this "
-    "round, without an LLM, to tell it."
+    "What it did, as the tables have it. What it weighed is in none: the run can be repeated from its ledger, up to "
+    "this round and without an LLM, to tell it."
 )
 
 

@@ -13,6 +13,19 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
+from prism_mesa.view.plots.style import (
+    GREY,
+    INK,
+    SMALL,
+    WIDTH,
+    color_of,
+    is_many,
+    labels_of,
+    marker_of,
+    panels,
+    tidy,
+    tidy_legend,
+)
 from prism_mesa.view.study.contents import (
     axis_label,
     condition_columns,
@@ -22,7 +35,6 @@ from prism_mesa.view.study.contents import (
     of_condition,
 )
 from prism_mesa.view.study.numbers import level
-from prism_mesa.view.study.style import GREY, INK, WIDTH, color_of, is_many, labels_of, marker_of, panels, tidy
 
 MOST_CONDITIONS: Final = 24
 """Conditions that have a row of their own in a figure."""
@@ -209,5 +221,9 @@ def _scatter(result: StudyResult, measure: str) -> Figure:
         if place % 3 == 0:
             axes.set_ylabel(axis_label(measure), parse_math=False)
     if len(result.table.arms) > 1:
-        figure.legend(*grid[0].get_legend_handles_labels(), frameon=False, loc="outside lower left", ncols=3)
+        tidy_legend(
+            figure.legend(
+                *grid[0].get_legend_handles_labels(), frameon=False, fontsize=SMALL, loc="outside lower left", ncols=3
+            )
+        )
     return figure

@@ -12,9 +12,9 @@ from matplotlib.ticker import MaxNLocator
 from prism_mesa.errors import shortened
 from prism_mesa.studies.result import StudyResult
 from prism_mesa.studies.statistics.analysis import RunTable
+from prism_mesa.view.plots.style import GREY, INK, SMALL, color_of, labels_of, marker_of, panels, tidy, tidy_legend
 from prism_mesa.view.study.contents import condition_columns, is_sampled, short_key, side_name
 from prism_mesa.view.study.numbers import level
-from prism_mesa.view.study.style import GREY, INK, color_of, labels_of, marker_of, panels, tidy
 
 MOST_PAIRS: Final = 6
 """Lines in a panel of the interval against the number of seeds."""
@@ -55,7 +55,9 @@ def interaction_figure(result: StudyResult, measures: Sequence[str], terms: Sequ
         tidy(axes, title, grid="y")
     handles, labels = grid[0].get_legend_handles_labels()
     heading = None if lines == "arm" else lines
-    figure.legend(handles, labels, title=heading, frameon=False, loc="outside lower left", ncols=3)
+    tidy_legend(
+        figure.legend(handles, labels, title=heading, frameon=False, fontsize=SMALL, loc="outside lower left", ncols=3)
+    )
     return figure
 
 
@@ -96,7 +98,7 @@ def precision_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
             axes.set_ylabel("half width")
     handles, labels = grid[0].get_legend_handles_labels()
     columns = 1 if any(len(label) > _LONGEST + 8 for label in labels) else 2
-    figure.legend(handles, labels, frameon=False, loc="outside lower left", ncols=columns)
+    tidy_legend(figure.legend(handles, labels, frameon=False, fontsize=SMALL, loc="outside lower left", ncols=columns))
     return figure
 
 
@@ -128,7 +130,11 @@ def sobol_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         axes.set_yticks(range(n), labels=names, parse_math=False)
         axes.set_ylim(n - 0.5, -0.5)
         axes.set_xlabel("share of the variance")
-    figure.legend(*grid[0].get_legend_handles_labels(), frameon=False, loc="outside lower left", ncols=2)
+    tidy_legend(
+        figure.legend(
+            *grid[0].get_legend_handles_labels(), frameon=False, fontsize=SMALL, loc="outside lower left", ncols=2
+        )
+    )
     return figure
 
 
@@ -146,7 +152,11 @@ def morris_figure(result: StudyResult, measures: Sequence[str]) -> Figure:
         axes.set_xlim(left=0)
         axes.set_ylim(bottom=0)
         axes.set(xlabel="\u03bc* (mean absolute effect)", ylabel="\u03c3 (spread)")
-    figure.legend(*grid[0].get_legend_handles_labels(), frameon=False, loc="outside lower left", ncols=3)
+    tidy_legend(
+        figure.legend(
+            *grid[0].get_legend_handles_labels(), frameon=False, fontsize=SMALL, loc="outside lower left", ncols=3
+        )
+    )
     return figure
 
 

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from prism_mesa.studies.result import StudyResult
+from prism_mesa.view.plots.files import png_of, svg_of
 from prism_mesa.view.study.answers import answers_section
 from prism_mesa.view.study.blocks import Report, all_pictures
 from prism_mesa.view.study.closing import closing_section, footer
@@ -17,7 +18,6 @@ from prism_mesa.view.study.odd.sections import odd_section
 from prism_mesa.view.study.page import page_of
 from prism_mesa.view.study.runs import deciders_section, failures_section, runs_section
 from prism_mesa.view.study.short_answer import short_answer
-from prism_mesa.view.study.style import png_of, svg_of
 
 
 def report_of(result: StudyResult, written: datetime) -> Report:

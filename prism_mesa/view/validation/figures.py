@@ -12,7 +12,7 @@ from prism_mesa.studies.estimators.trees import SIZE_CLASSES
 from prism_mesa.studies.measures.rhythms import real_hours
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
-from prism_mesa.view.study.style import INK, color_of, panels, tidy
+from prism_mesa.view.plots.style import INK, SMALL, color_of, panels, tidy, tidy_legend
 from prism_mesa.view.validation.matrix import matrix_figure
 
 _MOST_VARIANTS: Final = 4
@@ -53,7 +53,7 @@ def cascades_figure(found: Validation) -> Figure:
             axes.fill_between(sizes, low, high, color=color_of(place), alpha=0.2, lw=0)
             axes.plot(sizes, mean, color=color_of(place), ls="-" if arm == FULL else "--", label=_called(arm))
     axes.set(xscale="log", yscale="log", xlabel="size of the cascade", ylabel="share of at least that size")
-    axes.legend(frameon=False)
+    tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
     tidy(axes)
     return figure
 
@@ -101,7 +101,7 @@ def _overlay(axes: Axes, found: Validation, name: str, title: str, real: tuple[A
         few = len(real[0]) < _FEW
         axes.plot(*real, color=INK, marker="o" if few else "", ms=4, ls="" if few else "-", lw=1.4, label="real")
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(frameon=False, fontsize=7)
+        tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
     tidy(axes, title if real is not None else f"{title} ({NO_DATA})")
 
 
@@ -115,7 +115,7 @@ def _windows(axes: Axes, found: Validation) -> None:
     places = np.arange(len(rows))
     axes.bar(places - 0.2, [row.real for row in rows], 0.38, color=INK, label="real")
     axes.bar(places + 0.2, np.nan_to_num([row.simulated for row in rows]), 0.38, color=color_of(0), label="simulated")
-    axes.legend(frameon=False, fontsize=7)
+    tidy_legend(axes.legend(frameon=False, fontsize=SMALL))
     axes.set_xticks(places, names)
     axes.set_ylabel("share of windows of use")
     tidy(axes, "Windows of use", grid="y")

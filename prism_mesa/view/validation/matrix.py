@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
-from prism_mesa.view.study.style import GREY, INK, PALETTE, WIDTH
+from prism_mesa.view.plots.style import GREY, INK, PALETTE, SMALL, WIDTH, tidy_legend
 
 _FARTHEST: Final = 2.0
 """Halves of what is allowed, beyond it, from which on a sign has its full size."""
@@ -50,7 +50,7 @@ def matrix_figure(found: Validation) -> Figure:
         x, y, sizes = zip(*at, strict=True) if at else ((), (), ())
         axes.scatter(x, y, s=sizes, marker=marker, color=color, label=told)
     _frame(axes, [found.rows[place].target.told for place in places], list(tables))
-    figure.legend(loc="outside lower left", ncols=3, frameon=False)
+    tidy_legend(figure.legend(loc="outside lower left", ncols=3, frameon=False, fontsize=SMALL))
     return figure
 
 

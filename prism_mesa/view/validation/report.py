@@ -12,7 +12,7 @@ from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.targets import RANGE_FROM, SOURCES
 from prism_mesa.studies.validation.validation import BESIDE, Validation
 from prism_mesa.studies.validation.variants import FULL, VARIANTS
-from prism_mesa.view.study.style import png_of
+from prism_mesa.view.plots.files import png_of
 from prism_mesa.view.validation.figures import figures_of
 from prism_mesa.view.validation.words import (
     CARRIED,

@@ -5,6 +5,7 @@ import json
 import shutil
 import subprocess
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 from websockets.sync.client import connect
@@ -27,14 +28,15 @@ class Browser:
     """
 
     def __init__(self, folder: Path, width: int = 1280, height: int = 800) -> None:
-        self.errors, self.elsewhere = [], []
+        self.errors, self.elsewhere, self._open = [], [], ExitStack()
         command = [CHROMIUM, *_FLAGS, f"--user-data-dir={folder}", "--remote-debugging-port=0", "about:blank"]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = folder / "DevToolsActivePort"
         try:
             until(lambda: port_file.exists() and port_file.read_text().count("\n"), "Chromium to listen")
             port, path = port_file.read_text().split("\n")[:2]
-            self._socket = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, proxy=None)
+            opened = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, proxy=None)
+            self._socket = self._open.enter_context(opened)
             self._n, self._session = 0, None
             target = self.ask("Target.createTarget", url="about:blank")["targetId"]
             self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
@@ -42,14 +44,16 @@ class Browser:
                 self.ask(f"{domain}.enable")
             self.size(width, height)
         except BaseException:
+            self._open.close()
             self._process.kill()
+            self._process.wait(10)
             raise
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
-        self._socket.close()
+        self._open.close()
         self._process.terminate()
         self._process.wait(10)
 
@@ -111,8 +115,11 @@ class Browser:
         """Click in the middle of the element that a JavaScript expression finds, as a mouse does."""
         place = f"(() => {{ const one = {script}; if (!one) return null; one.scrollIntoView({{block: 'center'}});"
         place += "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
-        x, y = self.wait(place)
-        self.click_at(x, y)
+        found, before = self.wait(place), None
+        while found != before:  # what stands above may still grow
+            time.sleep(0.1)
+            found, before = self.wait(place), found
+        self.click_at(*found)
 
     def click_at(self, x, y):
         """Click at a place of the window."""
@@ -122,7 +129,7 @@ class Browser:
     def click_text(self, said, among="button, a, [role=tab]"):
         """Click what says something, or is labelled so."""
         found = f"[...document.querySelectorAll({json.dumps(among)})].find(one => one.offsetParent !== null && "
-        found += f"[one.innerText.trim(), one.getAttribute('aria-label')].includes({json.dumps(said)}))"
+        found += f"[one.textContent.trim(), one.getAttribute('aria-label')].includes({json.dumps(said)}))"
         self.click(found)
 
     def picture(self, file):

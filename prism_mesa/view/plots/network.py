@@ -22,7 +22,7 @@ from prism_mesa.studies.measures.columns import communities, main_interests
 from prism_mesa.studies.measures.finished import finished_run, networks_of
 from prism_mesa.studies.measures.homophily import external_internal
 from prism_mesa.studies.measures.measure import FinishedRun
-from prism_mesa.view.study.style import GREY, INK, PALETTE
+from prism_mesa.view.plots.style import GREY, INK, PALETTE
 
 type Ints = npt.NDArray[np.int64]
 type Points = npt.NDArray[np.float64]

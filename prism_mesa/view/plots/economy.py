@@ -14,7 +14,8 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from prism_mesa.errors import DataError
-from prism_mesa.view.frames import DPI, filled_table, save_figures
+from prism_mesa.runs.run_files import filled_table
+from prism_mesa.view.plots.files import save_figures
 
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""
@@ -208,4 +209,4 @@ def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
         "policies": lambda: policies_figure(table("decisions"), table("nations")),
         "responses": lambda: responses_figure(table("responses")),
     }
-    return save_figures(folder, figures, DPI, partly=partly)
+    return save_figures(folder, figures, partly=partly)

@@ -1,0 +1,107 @@
+"""A run as users have it: with its tables, and its figures."""
+
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+from prism_mesa.runs.lifecycle import RunResult as KeptRun
+from prism_mesa.studies.result import StudyResult
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from prism_mesa.statechart import AgentState
+    from prism_mesa.view.plots.cascades import Real
+    from prism_mesa.view.plots.engagement import Kind, Per
+    from prism_mesa.view.plots.inequality import Shared
+
+WIDE = 17.0
+"""Centimetres: a page; 8.5 are a column."""
+
+# matplotlib takes as long to load as a small run: it is loaded when there is something to draw
+
+
+class Plots:
+    """Figures of runs of a platform, each a matplotlib Figure of `width` centimetres; into `ax` if axes are given.
+
+    Args:
+        of: A run, or a study's result.
+    """
+
+    def __init__(self, of: "KeptRun | StudyResult") -> None:
+        self._of = of
+
+    def __repr__(self) -> str:
+        return f"<figures: {', '.join(name for name in dir(self) if not name.startswith('_'))}>"
+
+    def states(
+        self, *, state: "AgentState | str | None" = None, ax: "Axes | None" = None, width: float = WIDE
+    ) -> "Figure":
+        """Return what agents are doing, round by round; see `view.plots.states.states_figure`."""
+        from prism_mesa.view.plots.states import states_figure
+
+        return states_figure(self._of, state=state, ax=ax, width=width)
+
+    def cascades(self, *, real: "Real" = False, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return how far posts spread, with `real` beside data; see `view.plots.cascades.cascades_figure`."""
+        from prism_mesa.view.plots.cascades import cascades_figure
+
+        return cascades_figure(self._of, real=real, ax=ax, width=width)
+
+    def engagement(
+        self,
+        *,
+        per: "Per" = "impression",
+        kind: "Kind | None" = None,
+        ax: "Axes | None" = None,
+        width: float = WIDE,
+    ) -> "Figure":
+        """Return likes, replies and reshares per impression or round; see `view.plots.engagement.engagement_figure`."""
+        from prism_mesa.view.plots.engagement import engagement_figure
+
+        return engagement_figure(self._of, per=per, kind=kind, ax=ax, width=width)
+
+    def lorenz(self, *, what: "Shared" = "impressions", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return how unequally something is shared between agents; see `view.plots.inequality.lorenz_figure`."""
+        from prism_mesa.view.plots.inequality import lorenz_figure
+
+        return lorenz_figure(self._of, what=what, ax=ax, width=width)
+
+
+class RunPlots(Plots):
+    """Figures of a run of a platform; see `Plots`."""
+
+    def chart(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return the chart, and how often each transition was taken; see `view.plots.chart.chart_figure`."""
+        from prism_mesa.view.plots.chart import chart_figure
+
+        return chart_figure(self._of, ax=ax, width=width)
+
+    def cascade_tree(self, root: int | None = None, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return the largest cascade, or a post's, as a tree; see `view.plots.cascade_tree.cascade_tree_figure`."""
+        from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
+
+        return cascade_tree_figure(self._of, root=root, ax=ax, width=width)
+
+    def opinions(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return how stances are spread, of a run whose opinions move; see `view.plots.opinions.opinions_figure`."""
+        from prism_mesa.view.plots.opinions import opinions_figure
+
+        return opinions_figure(self._of, ax=ax, width=width)
+
+
+class RunResult(KeptRun):
+    """A run, its folder and its figures; `runs.lifecycle.RunResult` has its attributes.
+
+    Whatever takes the folder of a run takes a result too.
+    """
+
+    @property
+    def plot(self) -> RunPlots:
+        """Its figures, by what they show: ``result.plot.cascades()``."""
+        return RunPlots(self)
+
+
+def with_figures(kept: KeptRun) -> RunResult:
+    """Return a run as users have it."""
+    return RunResult(**{field.name: getattr(kept, field.name) for field in fields(kept)})

@@ -1,0 +1,142 @@
+"""Objects as a notebook shows them: cards of HTML, in which whatever was given is escaped.
+
+Colours are the page's own, so that a card is read on light and dark; without styles it is plain tables.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import wraps
+from typing import TYPE_CHECKING, Final
+
+from prism_mesa.errors import printable, said_openly, shortened
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+_STYLE: Final = """
+.prism-card { max-width: 46rem; border-left: .2rem solid var(--prism-accent, #0072b2); padding: .1rem 0 .1rem .8rem; }
+.prism-card p, .prism-card blockquote { margin: .2rem 0 .35rem; }
+.prism-card blockquote { padding: 0; border: 0; font-size: 1.05em; }
+.prism-card .quiet { opacity: .75; font-weight: normal; }
+.prism-card .scroll { overflow-x: auto; }
+.prism-card table { border-collapse: collapse; margin: .2rem 0; font-variant-numeric: tabular-nums; }
+.prism-card table tr, .prism-card table th, .prism-card table td { background: none; border: 0; color: inherit; }
+.prism-card th, .prism-card td { padding: .1rem .9rem .1rem 0; text-align: left; vertical-align: top; }
+.prism-card tbody th { font-weight: normal; opacity: .75; white-space: nowrap; }
+.prism-card table thead th { border-bottom: 1px solid currentColor; white-space: nowrap; }
+.prism-card .chip { white-space: nowrap; }
+.prism-card .chip i, .prism-card .bar i { display: inline-block; height: .7em; border: 1px solid rgba(128,128,128,.6); }
+.prism-card .chip i { width: .7em; margin-right: .35em; border-radius: 50%; }
+.prism-card .bar { display: flex; margin: .35rem 0 .1rem; }
+.prism-card .bar i { height: .9em; border-width: 1px 0; }
+.prism-card summary { cursor: pointer; }
+"""
+_LONGEST: Final = 280
+"""Characters of a text in a card."""
+
+
+def shown_or_plain[T](make: Callable[[T], str]) -> Callable[[T], str | None]:
+    """Make a ``_repr_html_`` that returns None where it raises: a notebook then shows the object's `repr`."""
+
+    @wraps(make)
+    def said(self: T) -> str | None:
+        try:
+            return str(make(self))
+        except Exception:  # what is half made, damaged, or was made by a subclass that lacks a part
+            return None
+
+    return said
+
+
+def escaped(value: object, most: int = _LONGEST) -> "Markup":
+    """Return a value as HTML: what is HTML already as it is, anything else on one line, escaped and not too long."""
+    from markupsafe import Markup, escape
+
+    return value if isinstance(value, Markup) else escape(shortened(printable(said_openly(str(value))), most))
+
+
+def card_of(kind: str, title: object, *parts: object, about: object = "") -> "Markup":
+    """Return a card: what it is of, its name, quietly what is to be known at once, and its parts below each other."""
+    from markupsafe import Markup
+
+    head = Markup('<p><span class="quiet">{}</span> <b>{}</b> <span class="quiet">{}</span></p>').format(
+        escaped(kind), escaped(title), escaped(about)
+    )
+    body = Markup("").join(escaped(part) for part in parts if part)
+    return Markup('<div class="prism-card"><style>{}</style>{}{}</div>').format(_style(), head, body)
+
+
+def _style() -> "Markup":
+    from markupsafe import Markup
+
+    return Markup(_STYLE)  # noqa: S704 - it is ours
+
+
+def quote_of(text: str) -> "Markup":
+    """Return a text that somebody wrote."""
+    from markupsafe import Markup
+
+    return Markup("<blockquote>{}</blockquote>").format(escaped(text))
+
+
+def note_of(text: object) -> "Markup":
+    """Return a line that steps back."""
+    from markupsafe import Markup
+
+    return Markup('<p class="quiet">{}</p>').format(escaped(text))
+
+
+def facts_of(facts: Mapping[str, object] | Sequence[tuple[str, object]]) -> "Markup":
+    """Return facts, a line each: what, and the value; those without a value (None, empty) are left out."""
+    from markupsafe import Markup
+
+    row = Markup('<tr><th scope="row">{}</th><td>{}</td></tr>')
+    pairs = facts.items() if isinstance(facts, Mapping) else facts
+    told = [row.format(escaped(what), escaped(value)) for what, value in pairs if value not in (None, "")]
+    return Markup("<table><tbody>{}</tbody></table>").format(Markup("").join(told)) if told else Markup("")
+
+
+def table_of(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> "Markup":
+    """Return a table with a line above that names its columns."""
+    from markupsafe import Markup
+
+    cell = Markup("<td>{}</td>")
+    head = Markup("").join(Markup('<th scope="col">{}</th>').format(escaped(name)) for name in columns)
+    lines = Markup("").join(
+        Markup("<tr>{}</tr>").format(Markup("").join(cell.format(escaped(one)) for one in row)) for row in rows
+    )
+    table = '<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>'
+    return Markup(table).format(head, lines)  # noqa: S704 - it is ours
+
+
+def chip_of(color: str, text: object) -> "Markup":
+    """Return a text with a dot of its colour before it."""
+    from markupsafe import Markup
+
+    return Markup('<span class="chip"><i style="background: {}"></i>{}</span>').format(color, escaped(text))
+
+
+def joined_of(parts: Iterable[object]) -> "Markup":
+    """Return parts beside each other, with a space between them."""
+    from markupsafe import Markup
+
+    return Markup(" ").join(escaped(part) for part in parts)
+
+
+def bar_of(shares: Sequence[tuple[str, str, float]]) -> "Markup":
+    """Return a bar of shares side by side; of each its name, which is shown where one points at it, and its colour."""
+    from markupsafe import Markup
+
+    part = Markup('<i style="width: {:.2f}%; background: {}" title="{}"></i>')
+    told = ", ".join(f"{name} {share:.1%}" for name, _, share in shares)
+    parts = Markup("").join(
+        part.format(100 * share, color, f"{name} {share:.1%}") for name, color, share in shares if share > 0
+    )
+    return Markup('<div class="bar" role="img" aria-label="{}">{}</div>').format(told, parts)
+
+
+def fold_of(title: str, *parts: object) -> "Markup":
+    """Return parts that are opened by who wants to read them."""
+    from markupsafe import Markup
+
+    body = Markup("").join(escaped(part) for part in parts)
+    return Markup("<details><summary>{}</summary>{}</details>").format(escaped(title), body)

@@ -1,0 +1,36 @@
+"""An agent as a notebook shows it: who it is, what it is doing, what stands in its feed."""
+
+from typing import Any, Final
+
+from prism_mesa.markup import card_of, chip_of, facts_of, fold_of, shown_or_plain, table_of
+from prism_mesa.statechart import STATE_COLORS
+
+_POSTS: Final = 8
+"""Posts of a feed that are shown."""
+
+
+class Carded:
+    """Any class with the attributes of a `PlatformAgent`."""
+
+    @shown_or_plain
+    def _repr_html_(self: Any) -> str:
+        ticks, state, current = self.ticks_in_state, self.state, self.current_post
+        at = "" if current is None else f" on post {current.post_id}"
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.propensities.items())
+        facts = {
+            "state": chip_of(STATE_COLORS[state], f"{state.value}{at}, for {ticks} tick{'' if ticks == 1 else 's'}"),
+            "likes to read of": ", ".join(self.interests),
+            "personality": self.personality,
+            "asks within": f"{self.low_threshold:.2f} to {self.high_threshold:.2f} of utility",
+            "each round": f"online with probability {self.activity:.2f}, posts with {self.post_rate:.2f}",
+            "engages by": shares,
+        }
+        feed = self.feed
+        rows = [
+            (one.post_id, one.author_name, f"{one.utility:.2f}", one.likes + one.replies + one.reshares, one.text)
+            for one in feed[:_POSTS]
+        ]
+        table = table_of(("post", "by", "utility", "engagements", "text"), rows)
+        unread = fold_of(f"feed: {len(feed)} unread", table) if rows else "nothing unread in its feed"
+        away = "" if not self.has_left else ", not there"
+        return card_of("agent", self.name, facts_of(facts), unread, about=f"row {self.row}, id {self.agent_id}{away}")

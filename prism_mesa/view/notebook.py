@@ -1,0 +1,37 @@
+"""A run as a notebook shows it: how it ended, what it came to, where it lies."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from prism_mesa.markup import bar_of, card_of, facts_of, note_of
+from prism_mesa.runs.lifecycle import RunResult
+from prism_mesa.statechart import STATE_COLORS
+from prism_mesa.view.summaries import economy_lines, run_lines
+
+_LEFT_OUT: Final = frozenset(("run", "states", "network", "time", "memory", "pictures", "next"))
+"""Lines of the summary that a card has in another form, or not at all."""
+
+
+def run_html(result: RunResult) -> str:
+    """Return a run as a piece of HTML: its status and seed, its states as a bar, its summary in words, its folder.
+
+    Raises:
+        LookupError: If the summary lacks a part; so ValueError and TypeError where it is damaged.
+    """
+    told, name = result.summary, result.run_dir.name
+    state = result.state or result.status
+    if not told:
+        return card_of("run", name, note_of(result.run_dir), about=state)
+    lines = economy_lines(told) if "nations" in told else run_lines(told)
+    facts = facts_of([(what, text) for what, text in lines if what not in _LEFT_OUT])
+    states = told.get("state_shares")
+    parts = (_states(states) if states else "", facts, note_of(result.run_dir))
+    return card_of("run", name, *parts, about=f"{state}, seed {told['seed']}")
+
+
+def _states(shares: Mapping[str, float]) -> str:
+    """Return what agents were doing: shares of agent-ticks as a bar, with the larger ones in words below."""
+    order = [(state.value, color, float(shares.get(state.value, 0.0))) for state, color in STATE_COLORS.items()]
+    largest = sorted((share, name) for name, _, share in order if share >= 0.005)[::-1]
+    words = ", ".join(f"{name} {share:.1%}" for share, name in largest)
+    return bar_of(order) + note_of(f"agent-ticks: {words}")

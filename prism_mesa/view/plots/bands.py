@@ -1,0 +1,106 @@
+"""Means over seeds with their intervals, and how they are drawn."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+from matplotlib.axes import Axes
+
+from prism_mesa.errors import DataError, counted
+from prism_mesa.studies.statistics.intervals import interval
+from prism_mesa.view.plots.sources import Group
+from prism_mesa.view.plots.style import BAND
+
+type Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Band:
+    """A curve of one or more seeds.
+
+    Attributes:
+        x: Its places, shape (n,).
+        mean: Means over seeds, shape (n,).
+        low: Where it ends below, shape (n,); NaN where there is none, as of one seed.
+        high: Where it ends above, shape (n,).
+        n_seeds: How many seeds it is of.
+    """
+
+    x: Floats
+    mean: Floats
+    low: Floats
+    high: Floats
+    n_seeds: int
+
+
+def interval_band(frame: pd.DataFrame, column: str, by: str = "round") -> Band:
+    """Return the mean over seeds with its 95 % interval, at the places that all seeds have.
+
+    Args:
+        frame: Columns `seed`, `by` and `column`; each place of a seed once.
+        column: What is averaged.
+        by: The places.
+
+    Raises:
+        DataError: If a place of a seed is there twice.
+    """
+    if frame.duplicated(["seed", by]).any():
+        raise DataError(f"the same {by} stands twice in a table of one run: it is damaged")
+    values = frame.pivot(index="seed", columns=by, values=column).dropna(axis="columns")
+    numbers = values.to_numpy(np.float64)
+    low, high = np.full((2, numbers.shape[1]), np.nan)
+    if len(numbers) > 1 and numbers.shape[1]:
+        low, high = interval((numbers,))
+    return Band(values.columns.to_numpy(np.float64), numbers.mean(axis=0), low, high, len(numbers))
+
+
+def range_band(x: npt.ArrayLike, curves: Sequence[npt.ArrayLike]) -> Band:
+    """Return the mean of curves at the same places, from the lowest of them to the highest; one has no band."""
+    numbers = np.array(curves, np.float64)
+    low, high = (
+        (numbers.min(axis=0), numbers.max(axis=0)) if len(numbers) > 1 else np.full((2, numbers.shape[1]), np.nan)
+    )
+    return Band(np.asarray(x, np.float64), numbers.mean(axis=0), low, high, len(numbers))
+
+
+def draw_band(axes: Axes, band: Band, *, color: str, label: str = "", **line: Any) -> None:
+    """Draw the mean as a line, and the band around it where there is one."""
+    if np.isfinite(band.low).any():
+        axes.fill_between(band.x, band.low, band.high, color=color, alpha=BAND, lw=0)
+    axes.plot(band.x, band.mean, color=color, label=label, **({"lw": 1.2} | line))
+
+
+def seeds_in_words(groups: Sequence[Group], *, band: str = "95 % interval of the mean") -> str:
+    """Return of how many seeds lines and bands are; nothing where each line is of one run.
+
+    Args:
+        groups: What is drawn.
+        band: What a band is.
+    """
+    numbers = sorted({group.n_seeds for group in groups})
+    if numbers == [1]:
+        return ""
+    n = f"{numbers[0]:,}" if len(numbers) == 1 else f"{numbers[0]:,} to {numbers[-1]:,}"
+    return f" Lines: means of n = {n} seeds; bands: {band}."
+
+
+def agents_in_words(groups: Sequence[Group]) -> str:
+    """Return of how many agents runs are; nothing where that is not known.
+
+    >>> agents_in_words([])
+    ''
+    """
+    numbers = sorted({group.n_agents for group in groups})
+    if not numbers or not numbers[0]:
+        return ""
+    return (
+        f" of {counted(numbers[0], 'agent')}" if len(numbers) == 1 else f" of {numbers[0]:,} to {numbers[-1]:,} agents"
+    )
+
+
+def named(groups: Sequence[Group], name: Callable[[Group], str]) -> list[str]:
+    """Return a name for each group; a single one that has no label is nameless."""
+    return [name(group) if group.label or len(groups) > 1 else "" for group in groups]

@@ -1,0 +1,36 @@
+"""The pictures that a run of a platform leaves in its folder."""
+
+from pathlib import Path
+
+from matplotlib.figure import Figure
+
+from prism_mesa.runs.run_files import folder_of
+from prism_mesa.view.plots.cascades import cascades_figure
+from prism_mesa.view.plots.engagement import engagement_figure
+from prism_mesa.view.plots.files import save_figures
+from prism_mesa.view.plots.network import network_figure
+from prism_mesa.view.plots.opinions import draw_opinions
+from prism_mesa.view.plots.states import states_figure
+
+
+def draw_run(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
+    """Draw states, cascades, engagement, and opinions if they move, as PNG files into a run's folder; return the paths.
+
+    network.png is drawn too where the network moves, and it can be made again.
+
+    Args:
+        run_dir: A result, or the run's folder.
+        partly: Whether a picture is left out for which the folder has no table or no rows.
+
+    Raises:
+        DataError: If the folder lacks a table, or no round was completed; not with `partly`.
+    """
+    folder = folder_of(run_dir)
+
+    def engagement() -> Figure:
+        return engagement_figure(folder, per="round")
+
+    figures = {"states": lambda: states_figure(folder), "cascades": lambda: cascades_figure(folder)}
+    drawn = save_figures(folder, figures | {"engagement": engagement}, partly=partly)
+    drawn += draw_opinions(folder, partly=partly)
+    return drawn + save_figures(folder, {"network": lambda: network_figure(folder)}, partly=True)

@@ -1,0 +1,80 @@
+"""What agents hold: how stances are spread, round by round."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+
+from prism_mesa.errors import DataError
+from prism_mesa.runs.run_files import has_table
+from prism_mesa.view.plots.files import save_figures
+from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots.sources import Drawable, Group, RunTables, interventions_of, one_run
+from prism_mesa.view.plots.style import INK, SMALL, TEXT, WIDE, open_panel
+
+
+def opinions_figure(of: Drawable, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
+    """Return the share of agents at each stance per round, the darker the more, and their mean.
+
+    Args:
+        of: A run whose opinions move.
+        ax: Axes to draw into; None: a new figure.
+        width: Of a new figure, in centimetres.
+
+    Raises:
+        DataError: If its opinions do not move, or a table is damaged.
+    """
+    run = one_run(of)
+    group = Group("", (run,))
+    means, stances = group.table("opinions", ["round", "mean"]), group.table("stances", ["round", "stance", "agents"])
+    if stances.duplicated(["round", "stance"]).any() or stances["stance"].nunique() < 2:
+        raise DataError(f"{run.name}: table 'stances' does not have each part of the range once (it is damaged)")
+    panel = open_panel(ax, width)
+    axes = panel.axes
+    axes.grid(visible=False)
+    counts = stances.pivot(index="stance", columns="round", values="agents")
+    share = counts.to_numpy(np.float64) / np.maximum(counts.sum().to_numpy(np.float64), 1)
+    middles, rounds = counts.index.to_numpy(), counts.columns.to_numpy()
+    half = (middles[1] - middles[0]) / 2
+    edges = [*(rounds - 0.5), rounds[-1] + 0.5], [*(middles - half), middles[-1] + half]
+    norm = PowerNorm(0.5, 0, max(float(np.nanmax(share)), 1e-9))
+    image = axes.pcolormesh(*edges, share, cmap="Blues", norm=norm, rasterized=True)
+    axes.plot(means["round"], means["mean"], color=INK, lw=1, label="mean")
+    axes.set(ylim=(edges[1][0], edges[1][-1]))
+    axes.set_ylabel(_moving(run), parse_math=False, fontsize=TEXT)
+    rounds_axis(axes, interventions_of([group]))
+    bar = panel.figure.colorbar(image, ax=axes)
+    bar.set_label("share of agents", fontsize=TEXT)
+    bar.ax.tick_params(labelsize=SMALL)
+    panel.title("What agents hold")
+    panel.legend(loc="lower right", bbox_to_anchor=(1, 1), borderaxespad=0.2)
+    n = int(counts.iloc[:, -1].sum())
+    panel.caption(
+        f"Shares of agents (n = {n:,} in the last round) in {len(middles)} equal parts of the range; round -1 is "
+        "before the first."
+    )
+    return panel.figure
+
+
+def draw_opinions(folder: Path, *, partly: bool = False) -> list[Path]:
+    """Draw opinions.png into a run's folder, and return its path; nothing where nobody's opinions move.
+
+    Args:
+        folder: The folder.
+        partly: Whether it is left out where there are no rows.
+
+    Raises:
+        DataError: If a table has no rows, or is damaged; not with `partly`.
+    """
+    if not has_table(folder, "opinions"):
+        return []
+    return save_figures(folder, {"opinions": lambda: opinions_figure(folder)}, partly=partly)
+
+
+def _moving(run: RunTables) -> str:
+    """Return the attribute that moves, as the configuration says; it may say anything, and is only shown."""
+    opinions = run.config.get("opinions")
+    return f"{opinions.get('of') if isinstance(opinions, Mapping) else None!s:.60}"

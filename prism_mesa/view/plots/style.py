@@ -1,0 +1,238 @@
+"""How figures look: widths, sizes of letters, colours that all can tell apart, and what stands below them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from textwrap import fill
+from typing import Any, Final
+
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.legend import Legend
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.transforms import ScaledTranslation
+
+from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.params import shown
+
+NARROW: Final = 8.5
+"""Centimetres: a column of a journal's page."""
+WIDE: Final = 17.0
+"""Centimetres: the page."""
+CM: Final = 1 / 2.54
+"""Inches."""
+WIDTH: Final = WIDE * CM
+"""Of a figure as wide as the page, in inches."""
+
+TEXT: Final = 8.0
+"""Points: titles and names of axes. Figures are printed in their size, so letters are as large at any width."""
+SMALL: Final = 7.0
+"""Points: ticks, legends, captions, words within a figure."""
+
+INK: Final = "#010101"
+"""Nearly black: black itself is what SVG has where nothing is said, so it could not be made light."""
+GREY: Final = "#8a8a8a"
+PAPER: Final = "#ffffff"
+PALETTE: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#6f6f6f")
+"""Colours that are told apart with any colour vision (Okabe and Ito; Wong 2011, doi:10.1038/nmeth.1618), and a grey.
+
+States have colours of their own: `statechart.STATE_COLORS`.
+"""
+MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
+BAND: Final = 0.2
+"""How dense a band is, from 0 to 1."""
+
+type Dashes = str | tuple[int, tuple[int, ...]]
+
+_DASHES: Final[tuple[Dashes, ...]] = (
+    "-",
+    (0, (5, 1)),
+    (0, (2, 1)),
+    (0, (5, 1, 1, 1)),
+    (0, (1, 1)),
+    (0, (8, 2)),
+    (0, (3, 1, 1, 1, 1, 1)),
+)
+_MANY: Final = 1500
+_LEAST_CM, _MOST_CM = 5.0, 100.0
+_LETTER: Final = 0.52  # of a letter's height is its width, on the average
+_BELOW: Final = 30.0  # points from an axis to what stands below its ticks and its name
+_LINE_CM: Final = 0.37  # a line of a legend
+
+
+def color_of(place: int) -> str:
+    """Return the colour of the n-th of some things."""
+    return PALETTE[place % len(PALETTE)]
+
+
+def marker_of(place: int) -> str:
+    """Return the sign of the n-th of some things, which with its colour tells 49 apart."""
+    return MARKERS[(place + place // len(PALETTE)) % len(MARKERS)]
+
+
+def dashes_of(place: int) -> Dashes:
+    """Return how the line of the n-th of some things is dashed, which tells it apart without colours."""
+    return _DASHES[place % len(_DASHES)]
+
+
+def labels_of(names: Sequence[str], width: int, lines: int = 1) -> list[str]:
+    """Return names that fit into some lines of `width` letters; those that would look alike begin with their place.
+
+    >>> labels_of(["ranked", "an arm with a long name, 1", "an arm with a long name, 2"], 16)
+    ['ranked', '2. an a [...]  1', '3. an a [...]  2']
+    """
+    short = [shortened(name, width * lines - 2 * (lines - 1)) for name in names]
+    if any(len(name) > width * lines - 2 * (lines - 1) for name in names):
+        room = width * lines - 2 * (lines - 1) - len(f"{len(names)}. ")
+        short = [
+            name if len(name) <= room else f"{place}. {shortened(name, room)}" for place, name in enumerate(names, 1)
+        ]
+    return [fill(name, width) for name in short]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The axes that one figure function draws into.
+
+    Attributes:
+        figure: Their figure.
+        axes: The axes.
+        own: Whether the figure was made for them; else it is the user's, who gave `ax`.
+        width: Of the axes' figure, or of the user's axes, in centimetres.
+    """
+
+    figure: Figure
+    axes: Axes
+    own: bool
+    width: float
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether it is about as wide as a column of a page."""
+        return self.width < (NARROW + WIDE) / 2
+
+    def title(self, text: str) -> None:
+        """Write a title at the left."""
+        self.axes.set_title(text, loc="left", fontsize=TEXT, parse_math=False)
+
+    def legend(self, **options: Any) -> Legend:
+        """Write a legend within the axes."""
+        return tidy_legend(self.axes.legend(frameon=False, fontsize=SMALL, **options))
+
+    def legend_below(self, ncols: int, **options: Any) -> Legend:
+        """Write a legend below the axes and their name; it has room if `open_panel` was told of its lines."""
+        has_ticks = len(self.axes.get_yticks()) > 0
+        left = -0.35 if self.is_narrow and has_ticks else 0.0  # below the numbers of the axis too
+        down = ScaledTranslation(left, -_BELOW / 72, self.figure.dpi_scale_trans)
+        place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (0, 0), "borderaxespad": 0}
+        place["bbox_transform"] = self.axes.transAxes + down
+        return self.legend(ncols=ncols, columnspacing=1.2, handletextpad=0.5, handlelength=1.6, **place, **options)
+
+    def legend_beside(self, **options: Any) -> Legend:
+        """Write a legend at the right of the axes."""
+        return self.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), **options)
+
+    def caption(self, text: str) -> None:
+        """Say below the figure what it shows, with units and numbers; of a user's axes it is only kept.
+
+        `caption_of` returns it.
+        """
+        self.axes.set_label(text)
+        if self.own:
+            self.figure.set_label(text)
+            unbroken = text.replace(" %", "\u00a0%").replace("n = ", "n\u00a0=\u00a0")
+            wrapped = fill(unbroken, letters(self.width - 0.4), break_on_hyphens=False)
+            self.figure.supxlabel(wrapped, x=0.01, ha="left", fontsize=SMALL, color="#444444", parse_math=False)
+
+
+def open_panel(ax: Axes | None, width: float, *, height: float | None = None, legend_lines: int = 0) -> Panel:
+    """Return axes to draw into.
+
+    Args:
+        ax: Those of the user; None: of a new figure.
+        width: Of a new figure, in centimetres; 8.5 and 17 are those of a page.
+        height: The same; None: what suits the width.
+        legend_lines: Lines of a legend below the axes, for which the new figure is higher.
+
+    Raises:
+        ConfigError: If `ax` is nothing to draw into, or the width is none.
+    """
+    if ax is not None:
+        if not isinstance(ax, Axes):
+            raise ConfigError(f"ax: give a matplotlib Axes, not {shown(ax)}")
+        figure = ax.get_figure(root=True)
+        assert figure is not None  # noqa: S101 - axes always have one
+        own_width = ax.get_position().width * figure.get_figwidth() / CM
+        panel = Panel(figure, ax, False, own_width)
+    else:
+        own_height = max(7.0, 3.4 + 0.34 * min(width, WIDE)) if height is None else height
+        figure = new_figure(width, own_height + _LINE_CM * legend_lines)
+        panel = Panel(figure, figure.add_subplot(), True, width)
+    tidy(panel.axes)
+    return panel
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of so many centimetres.
+
+    Raises:
+        ConfigError: If the width is no number, or not that of a figure.
+    """
+    if not isinstance(width, int | float) or not _LEAST_CM <= width <= _MOST_CM:
+        raise ConfigError(f"width: give centimetres from {_LEAST_CM:g} to {_MOST_CM:g} (8.5, 17), not {shown(width)}")
+    return Figure(figsize=(width * CM, height * CM), layout="constrained")
+
+
+def caption_of(drawn: Figure | Axes) -> str:
+    """Return what a figure shows in words, with units and numbers; of axes that were given what they show."""
+    return str(drawn.get_label() or "")
+
+
+def letters(width: float, size: float = SMALL) -> int:
+    """Return how many letters of a size (points) stand beside each other in so many centimetres."""
+    return max(20, int(width * CM * 72 / (size * _LETTER)))
+
+
+def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
+    """Give axes the style: a title at the left, small letters, no box, a faint grid."""
+    if title:
+        axes.set_title(title, loc="left", fontsize=TEXT, parse_math=False)
+    for name in (axes.xaxis.label, axes.yaxis.label):
+        name.set_fontsize(TEXT)
+    axes.tick_params(labelsize=SMALL)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(visible=True, axis=grid, color=GREY, alpha=0.25, lw=0.5)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+
+
+def tidy_legend(legend: Legend) -> Legend:
+    """Return a legend whose words are shown as they are: a dollar is no formula."""
+    for text in legend.get_texts():
+        text.set_parse_math(False)
+    return legend
+
+
+def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 2) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `n` panels side by side and below each other, `height` inches each."""
+    columns = min(columns, n)
+    rows = -(-n // columns)
+    figure = Figure(figsize=(width, height * rows + 0.35), layout="constrained")
+    grid = [axes for line in figure.subplots(rows, columns, squeeze=False) for axes in line]
+    for empty in grid[n:]:
+        empty.set_visible(False)
+    return figure, grid[:n]
+
+
+def whole_numbers(most: int = 9) -> MaxNLocator:
+    """Return what places ticks at whole numbers, at most so many and one more."""
+    return MaxNLocator(nbins=most, integer=True, min_n_ticks=1)
+
+
+def percent_axis(axis: Axis) -> None:
+    """Write the ticks of an axis of shares in percent."""
+    axis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.3g} %"))
+
+
+def is_many(n: int) -> bool:
+    """Return whether there are so many marks that they are drawn as dots of a picture, which keeps the page small."""
+    return n > _MANY

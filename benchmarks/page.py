@@ -35,8 +35,8 @@ class Page:
         made: list[weakref.ref[PageModel]] = []
 
         class Shown(PageModel):
-            def __init__(self, config: SocialParams, inputs: Any = None, on_begin: Any = lambda _: None) -> None:
-                super().__init__(config, inputs, on_begin)
+            def __init__(self, config: SocialParams, inputs: Any = None, on_work: Any = lambda _: None) -> None:
+                super().__init__(config, inputs, on_work)
                 made.append(weakref.ref(self))
 
         self.made = made
@@ -56,7 +56,9 @@ class Page:
 
     def choose(self, row: int) -> None:
         """Click an agent of the network, and assert that the page shows it."""
-        next(one for one in self.widgets() if one.has_trait("nodes")).vue_pick({"id": row, "node": row})
+        graphs = [one for one in self.widgets() if one.has_trait("nodes")]
+        network = next(one for one in graphs if one.nodes["key"].startswith("network"))
+        network.vue_pick({"id": row, "node": row})
         assert next(one for one in self.widgets() if one.has_trait("suggested")).card["row"] == row
 
     def widgets(self) -> Iterator[Any]:

@@ -1,5 +1,6 @@
 """What the page shows of a model that runs."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
@@ -260,7 +261,7 @@ class LiveSource:
         model, asked = self.model, self.model.reasoner
         if not asks_llm(asked):
             return OracleOnShow(asked.label, dict(model.sources), notes=[asked.note] if asked.note else [])
-        usage, left = asked.usage, _left(asked)
+        usage, left = asked.usage + (model.writer.usage if model.writer is not None else Counter()), _left(asked)
         tokens = usage["prompt_tokens"] + usage["completion_tokens"]
         limits = {what: getattr(asked.params, key) for what, key in _LIMITS.items()}
         seconds = None if limits["seconds"] is None else limits["seconds"] - left

@@ -6,6 +6,7 @@ from copy import deepcopy
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
+from time import monotonic
 from typing import Any, Final
 
 from mesa import DataCollector
@@ -24,6 +25,8 @@ MOST_REPEATED: Final = 20_000
 
 
 _ROUNDS_A_TRIM: Final = 10
+_SLOW_S: Final = 1.0
+"""Seconds of a round from which on the page says that the next one is being run."""
 
 
 def forget(platform: Platform) -> None:
@@ -72,7 +75,7 @@ class PageModel(SocialModel):
     Args:
         config: What the inputs change.
         inputs: What the inputs hold, by key (see `view.page.inputs`).
-        on_begin: Told True before the model is made, which takes a while, and False afterwards.
+        on_work: Told what takes a while as it begins, and nothing as it is done.
 
     Attributes:
         inputs: The same, of all inputs.
@@ -81,6 +84,7 @@ class PageModel(SocialModel):
         kept: The last round, in rows.
         lock: Held while a round runs, and to be held by whoever reads the model from another thread.
         ledger: What an LLM said; None where none is asked.
+        on_work: As it was given; another one can be set.
 
     Raises:
         PrismError: If no model can be made of `config` itself.
@@ -90,13 +94,14 @@ class PageModel(SocialModel):
         self,
         config: SocialParams,
         inputs: Mapping[str, Any] | None = None,
-        on_begin: Callable[[bool], None] = lambda _: None,
+        on_work: Callable[[str], None] = lambda _: None,
     ) -> None:
-        on_begin(True)
+        on_work("a new model is being made ...")
         try:
             self._begin(config, inputs)
         finally:
-            on_begin(False)
+            on_work("")
+        self.on_work, self._round_s = on_work, _SLOW_S if asks_llm(self.reasoner) else 0.0
 
     def _begin(self, config: SocialParams, inputs: Mapping[str, Any] | None) -> None:
         at_first = values_of(config)
@@ -138,6 +143,15 @@ class PageModel(SocialModel):
 
     def step(self) -> None:
         """Run one round; one that fails ends the run, and `fault` says why."""
+        began = monotonic()
+        if self._round_s >= _SLOW_S:
+            self.on_work("a round is being run ...")
+        self._step()
+        if self._round_s >= _SLOW_S:
+            self.on_work("")
+        self._round_s = monotonic() - began
+
+    def _step(self) -> None:
         with self.lock:
             try:
                 self._forget_before()
@@ -166,7 +180,7 @@ class PageModel(SocialModel):
             return None
         before = deepcopy(self._before, {id(one): one for one in (self.reasoner, self.writer) if one is not None})
         collector = DataCollector(tables={name: list(rows) for name, rows in self.datacollector.tables.items()})
-        left_out = (self.kept, self.ledger, self._folder, self._before, self.lock)
+        left_out = (self.kept, self.ledger, self._folder, self._before, self.lock, self.on_work)
         given = {id(self.platform): before, id(self.datacollector): collector}
         twin = deepcopy(self, {id(one): None for one in left_out if one is not None} | given)
         twin.platform = before

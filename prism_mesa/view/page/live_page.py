@@ -52,9 +52,10 @@ def _attempt(config: SocialParams) -> PageModel | str:
 @component
 def _live_page(config: SocialParams, first: PageModel) -> None:
     model: Any = use_reactive(first)
-    busy = use_reactive(False)
+    work = use_reactive("")
+    first.on_work = work.set
     values = use_reactive(values_of(config))
-    parameters = use_reactive({"config": config, "inputs": values.value, "on_begin": busy.set})
+    parameters = use_reactive({"config": config, "inputs": values.value, "on_work": work.set})
     interval, every, threads = use_reactive(100), use_reactive(1), use_reactive(False)
     use_effect(lambda: model.value.close, [id(model.value)])  # the one before is closed as another one is shown
 
@@ -73,7 +74,7 @@ def _live_page(config: SocialParams, first: PageModel) -> None:
     page_frame(
         "a model that runs",
         [
-            _head(model.value, busy=busy.value),
+            _head(model.value, work.value),
             Html(tag="section", class_="prism-card prism-controls", attributes=label, children=controls),
             _views(model.value),
         ],
@@ -82,13 +83,13 @@ def _live_page(config: SocialParams, first: PageModel) -> None:
 
 
 @component
-def _head(model: PageModel, *, busy: bool) -> None:
+def _head(model: PageModel, work: str) -> None:
     update_counter.get()
     source = use_memo(lambda: LiveSource(model), [id(model)])
     faults = [f"Stopped: {model.fault}."] if model.fault else []
     faults += [f"Left out: {said.removeprefix(INPUT)}." for said in dict.fromkeys(model.faults.values())]
     page_head(
-        "a new model is being made ..." if busy else "a model that runs",
+        work or "a model that runs",
         rounds=source.rounds,
         done=source.at + 1,
         facts=source.facts,

@@ -88,8 +88,8 @@ def opened(monkeypatch):
         models = []
 
         class Shown(live_page.PageModel):
-            def __init__(self, config, inputs=None, on_begin=lambda _: None):
-                super().__init__(config, inputs, on_begin)
+            def __init__(self, config, inputs=None, on_work=lambda _: None):
+                super().__init__(config, inputs, on_work)
                 models.append(self)
 
         monkeypatch.setattr(live_page, "PageModel", Shown)

@@ -192,3 +192,14 @@ def test_the_copy_of_a_round_stands_before_it_and_records_nowhere():
     twin = model.as_the_round_opened()
     assert (twin.round, model.round) == (-1, 0)
     assert twin.platform.recorder is None
+
+
+def test_what_takes_a_while_is_told_as_it_begins_and_as_it_is_done(monkeypatch):
+    said = []
+    model = PageModel(CONFIG, on_work=said.append)
+    assert said == ["a new model is being made ...", ""]
+    model.step()
+    assert len(said) == 2
+    monkeypatch.setattr(live_model, "_SLOW_S", 0.0)
+    model.step()
+    assert said[2:] == ["a round is being run ...", ""]

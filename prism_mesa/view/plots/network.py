@@ -97,7 +97,7 @@ def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups) -
         after: The same at the end.
         groups: Of all agents.
     """
-    kind, names = _few(groups)
+    kind, names = largest_groups(groups)
     colors = np.array([*PALETTE[: len(names) - 1], GREY if names[-1] == _OTHERS else PALETTE[len(names) - 1]])
     n = before.n_agents
     agents = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
@@ -144,8 +144,8 @@ def _words(figure: Figure, title: str, caption: str) -> None:
     figure.text(_EDGE / _WIDTH, 0.12 / height, fill(caption, 150), fontsize=8.5, color="#555555", va="bottom")
 
 
-def _few(groups: Groups) -> tuple[Ints, list[str]]:
-    """Return groups of which the smallest are one, and their names."""
+def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
+    """Return groups of which the smallest are one, and their names; who has no group is in the last, too."""
     sizes = np.bincount(groups.of[groups.of >= 0], minlength=len(groups.names))
     many = len(groups.names) > _GROUPS
     kept = np.sort(np.argsort(-sizes, kind="stable")[: _GROUPS - 1 if many else _GROUPS])

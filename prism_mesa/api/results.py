@@ -106,6 +106,12 @@ class RunPlots(Plots):
 
         return homophily_figure(self._of.run_dir, what=what, ax=ax, width=width)
 
+    def network(self, *, by: str | None = None, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return who follows whom, by an attribute; see `view.plots.network.network_by_attribute_figure`."""
+        from prism_mesa.view.plots.network import network_by_attribute_figure
+
+        return network_by_attribute_figure(self._of.run_dir, by=by, ax=ax, width=width)
+
     def oracle(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return how often what an LLM gave a probability came to be; see `view.plots.oracle.oracle_figure`."""
         from prism_mesa.view.plots.oracle import oracle_figure

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn_runs import kept_run, posts_table, rounds_table
-from matplotlib.collections import PolyCollection
+from matplotlib.collections import PathCollection, PolyCollection
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from scipy import stats
@@ -19,6 +19,7 @@ from prism_mesa.runs.social import run
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.plots.feeds import feeds_figure
 from prism_mesa.view.plots.homophily import homophily_figure, mixing, ratios
+from prism_mesa.view.plots.network import network_by_attribute_figure
 from prism_mesa.view.plots.oracle import oracle_figure, wilson
 from prism_mesa.view.plots.style import caption_of
 from prism_mesa.view.plots.timeline import timeline_figure
@@ -68,9 +69,7 @@ def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differe
     likes = {"plain": [10, 20, 40], "ranked": [13, 25, 44]}
     groups = {
         label: [
-            kept_run(
-                tmp_path / f"{label}{seed}", seed=seed, rounds=rounds_table(1).assign(likes=n, replies=0, reshares=0)
-            )
+            kept_run(tmp_path / f"{label}{seed}", seed=seed, rounds=one.assign(likes=n))
             for seed, n in enumerate(numbers)
         ]
         for label, numbers in likes.items()
@@ -110,6 +109,14 @@ def test_homophily_shows_each_pair_of_groups_as_a_multiple_of_chance(tmp_path):
     shown = np.asarray(picture.get_array())
     assert np.diag(shown).min() > 0 > shown[~np.eye(len(shown), dtype=bool)].max()  # blocks keep to themselves
     assert float(axes.texts[0].get_text()) == pytest.approx(2 ** shown[0, 0], rel=0.05)
+    network = network_by_attribute_figure(made, width=8.5)
+    [dots] = [part for part in network.axes[0].collections if isinstance(part, PathCollection)]
+    assert len(dots.get_offsets()) == 40
+    followers = made.table("agents")["followers"]
+    assert dots.get_sizes().argmax() == followers.argmax()
+    assert f"all {follows:,} follows" in caption_of(network)
+    with pytest.raises(ConfigError, match="agents have no attribute 'party'"):
+        network_by_attribute_figure(made, by="party")
     with pytest.raises(ConfigError, match="what='love': is one of follows, impressions, engagements"):
         homophily_figure(made, what="love")
 

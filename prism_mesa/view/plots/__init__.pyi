@@ -10,6 +10,7 @@ from .feeds import feeds_figure as feeds_figure
 from .files import save as save
 from .homophily import homophily_figure as homophily_figure
 from .inequality import lorenz_figure as lorenz_figure
+from .network import network_by_attribute_figure as network_by_attribute_figure
 from .opinions import opinions_figure as opinions_figure
 from .oracle import oracle_figure as oracle_figure
 from .states import states_figure as states_figure

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 from prism_mesa.markup import shown_or_plain
 from prism_mesa.runs.lifecycle import RunResult as KeptRun
-from prism_mesa.studies.result import StudyResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from prism_mesa.statechart import AgentState
+    from prism_mesa.studies.result import StudyResult
     from prism_mesa.view.plots.cascades import Real
     from prism_mesa.view.plots.engagement import Kind, Per
     from prism_mesa.view.plots.homophily import Tied

@@ -3,16 +3,18 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from prism_mesa.markup import shown_or_plain
 from prism_mesa.runs.lifecycle import RunResult as KeptRun
-from prism_mesa.studies.result import StudyResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from prism_mesa.statechart import AgentState
+    from prism_mesa.studies.result import StudyResult
     from prism_mesa.view.plots.cascades import Real
     from prism_mesa.view.plots.engagement import Kind, Per
+    from prism_mesa.view.plots.homophily import Tied
     from prism_mesa.view.plots.inequality import Shared
 
 WIDE = 17.0
@@ -71,6 +73,8 @@ class Plots:
 class RunPlots(Plots):
     """Figures of a run of a platform; see `Plots`."""
 
+    _of: KeptRun
+
     def chart(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return the chart, and how often each transition was taken; see `view.plots.chart.chart_figure`."""
         from prism_mesa.view.plots.chart import chart_figure
@@ -83,11 +87,52 @@ class RunPlots(Plots):
 
         return cascade_tree_figure(self._of, root=root, ax=ax, width=width)
 
+    def timeline(
+        self,
+        agent: int | str,
+        *,
+        rounds: tuple[int, int] | None = None,
+        ax: "Axes | None" = None,
+        width: float = WIDE,
+    ) -> "Figure":
+        """Return what one agent did, tick by tick; see `view.plots.timeline.timeline_figure`."""
+        from prism_mesa.view.plots.timeline import timeline_figure
+
+        return timeline_figure(self._of.run_dir, agent, rounds=rounds, ax=ax, width=width)
+
+    def homophily(self, *, what: "Tied" = "follows", ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return who has to do with whom, by groups of agents; see `view.plots.homophily.homophily_figure`."""
+        from prism_mesa.view.plots.homophily import homophily_figure
+
+        return homophily_figure(self._of.run_dir, what=what, ax=ax, width=width)
+
+    def network(self, *, by: str | None = None, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return who follows whom, by an attribute; see `view.plots.network.network_by_attribute_figure`."""
+        from prism_mesa.view.plots.network import network_by_attribute_figure
+
+        return network_by_attribute_figure(self._of.run_dir, by=by, ax=ax, width=width)
+
+    def oracle(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return how often what an LLM gave a probability came to be; see `view.plots.answers.oracle.oracle_figure`."""
+        from prism_mesa.view.plots.answers.oracle import oracle_figure
+
+        return oracle_figure(self._of.run_dir, ax=ax, width=width)
+
     def opinions(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return how stances are spread, of a run whose opinions move; see `view.plots.opinions.opinions_figure`."""
         from prism_mesa.view.plots.opinions import opinions_figure
 
         return opinions_figure(self._of, ax=ax, width=width)
+
+
+class StudyPlots(Plots):
+    """Figures of the runs of a study; see `Plots`."""
+
+    def feeds(self, *, outcome: str | None = None, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return outcomes by condition, with differences paired by seed; see `view.plots.feeds.feeds_figure`."""
+        from prism_mesa.view.plots.feeds import feeds_figure
+
+        return feeds_figure(self._of, outcome=outcome, ax=ax, width=width)
 
 
 class RunResult(KeptRun):
@@ -100,6 +145,12 @@ class RunResult(KeptRun):
     def plot(self) -> RunPlots:
         """Its figures, by what they show: ``result.plot.cascades()``."""
         return RunPlots(self)
+
+    @shown_or_plain
+    def _repr_html_(self) -> str:
+        from prism_mesa.view.notebook import run_html
+
+        return run_html(self)
 
 
 def with_figures(kept: KeptRun) -> RunResult:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from prism_mesa.api.results import Plots
+from prism_mesa.api.results import StudyPlots
 from prism_mesa.errors import ConfigError, DataError, counted, one_line
 from prism_mesa.params import shown, whole_number
 from prism_mesa.studies.calibration.folder import MANIFEST as CALIBRATION
@@ -25,9 +25,9 @@ class AnsweredStudy(StudyResult):
     """A study with its runs, as notebooks show it."""
 
     @property
-    def plot(self) -> Plots:
+    def plot(self) -> StudyPlots:
         """Its figures, a line with a band over seeds for each condition: ``result.plot.cascades()``."""
-        return Plots(self)
+        return StudyPlots(self)
 
     def _repr_html_(self) -> str:
         from prism_mesa.view.study.notebook import study_html

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from prism_mesa.errors import ConfigError, counted
 from prism_mesa.params import shown
 from prism_mesa.runs.measures import ccdf
-from prism_mesa.studies.validation.real import carried, real_of
 from prism_mesa.view.plots.bands import Band, agents_in_words, draw_band, range_band, seeds_in_words
 from prism_mesa.view.plots.sources import Drawable, Group, groups_of
 from prism_mesa.view.plots.style import (
@@ -90,6 +89,8 @@ def _real(real: Real) -> dict[str, tuple[Floats, Floats]]:
     """Return sizes and shares of what is real, by name."""
     if real is False:
         return {}
+    from prism_mesa.studies.validation.real import carried, real_of  # loads scipy, as long as a small run
+
     if real is True:
         return {f"{CARRIED} (real)": carried().curves["cascade_sizes"]}
     if isinstance(real, str | os.PathLike):

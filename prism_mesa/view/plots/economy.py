@@ -16,6 +16,7 @@ from matplotlib.patches import Patch
 from prism_mesa.errors import DataError
 from prism_mesa.runs.run_files import filled_table
 from prism_mesa.view.plots.files import save_figures
+from prism_mesa.view.plots.style import GREY, NARROW, PALETTE, SMALL, TEXT, WIDE, Panel, labels_of, new_figure
 
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""
@@ -26,7 +27,7 @@ _INDICATORS: Final = {
     "unemployment": "unemployment, %",
     "policy_rate": "policy rate, %",
 }
-_BASELINES: Final = {"taylor": ("#7f7f7f", "--", "Taylor's rule"), "nothing": ("#c7c7c7", ":", "no policy")}
+_BASELINES: Final = {"taylor": (PALETTE[1], "--", "Taylor's rule"), "nothing": (GREY, ":", "no policy")}
 _LEVERS: Final = {
     "policy_rate": "#4c72b0",
     "spending": "#55a868",
@@ -46,16 +47,20 @@ _COLOR: Final = "#1f4e79"
 _REFUSED: Final = "#9a9a9a"
 
 
-def indicators_figure(indicators: pd.DataFrame, baselines: pd.DataFrame, nations: pd.DataFrame) -> Figure:
+def indicators_figure(
+    indicators: pd.DataFrame, baselines: pd.DataFrame, nations: pd.DataFrame, *, width: float = WIDE
+) -> Figure:
     """Return the indicators of each nation over time, beside what they would be under other policies.
 
     Args:
         indicators: The table `indicators` of a run.
         baselines: The table `baselines`: the same shocks under other policies.
         nations: The table `nations`, for targets and natural rates.
+        width: Of the figure, in centimetres; in a column of 8.5 the first two nations are shown.
     """
-    names = nations["name"].tolist()[:MOST_NATIONS]
-    figure = Figure(figsize=(2.7 * max(len(names), 2) + 0.6, 8.2), layout="constrained")
+    narrow = width < (NARROW + WIDE) / 2
+    names = nations["name"].tolist()[: 2 if narrow else MOST_NATIONS]
+    figure = new_figure(width, 14.5)
     grid = figure.subplots(len(_INDICATORS), len(names), sharex=True, sharey="row", squeeze=False)
     quarters = indicators.drop_duplicates("round").set_index("round")["quarter"]
     for column, name in enumerate(names):
@@ -70,13 +75,19 @@ def indicators_figure(indicators: pd.DataFrame, baselines: pd.DataFrame, nations
                 of = baselines[baselines["policy"] == policy]
                 _line(axes, of, name, indicator, color=color, ls=style, lw=1)
             if column == 0:
-                axes.set_ylabel(_INDICATORS[indicator])
-        grid[0, column].set_title(name, loc="left", fontsize=11, parse_math=False)
+                axes.set_ylabel(_INDICATORS[indicator], fontsize=TEXT)
+            axes.tick_params(labelsize=SMALL)
+        title = labels_of(names, 16)[column]
+        grid[0, column].set_title(title, loc="left", fontsize=TEXT, parse_math=False)
         _time_axis(grid[-1, column], quarters)
     _fit_rows(grid, indicators, baselines, names)
     handles = [Line2D([], [], color=_COLOR, lw=1.6, label="this run")]
     handles += [Line2D([], [], color=color, ls=style, lw=1, label=label) for color, style, label in _BASELINES.values()]
-    figure.legend(handles=handles, loc="outside lower center", ncols=3, frameon=False)
+    figure.legend(handles=handles, loc="outside upper left", ncols=3, frameon=False, fontsize=SMALL)
+    shown = f"the first {len(names)} of {len(nations)} nations" if len(names) < len(nations) else "all nations"
+    told = f"Indicators at the end of each of n = {len(quarters):,} quarters, {shown}, under the same shocks. "
+    told += "Grey levels: the target of inflation, natural unemployment, no output gap."
+    Panel(figure, grid[0, 0], True, width).caption(told)
     return figure
 
 
@@ -106,7 +117,9 @@ def _time_axis(axes: Axes, quarters: pd.Series) -> None:
     firsts = [(n, str(name)[:4]) for n, name in quarters.items() if str(name).endswith("Q1")]
     firsts = firsts or [(n, str(name)) for n, name in quarters.items()]
     step = max(1, -(-len(firsts) // 5))
-    axes.set_xticks([n for n, _ in firsts[::step]], [name for _, name in firsts[::step]], fontsize=9, parse_math=False)
+    axes.set_xticks(
+        [n for n, _ in firsts[::step]], [name for _, name in firsts[::step]], fontsize=SMALL, parse_math=False
+    )
 
 
 def policies_figure(decisions: pd.DataFrame, nations: pd.DataFrame) -> Figure:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from prism_mesa.errors import DataError, counted, shortened
-from prism_mesa.runs.run_files import has_table
+from prism_mesa.runs.run_files import folder_of, has_table
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.streams import Streams
 from prism_mesa.studies.measures.by_attribute import sides
@@ -22,7 +22,8 @@ from prism_mesa.studies.measures.columns import communities, main_interests
 from prism_mesa.studies.measures.finished import finished_run, networks_of
 from prism_mesa.studies.measures.homophily import external_internal
 from prism_mesa.studies.measures.measure import FinishedRun
-from prism_mesa.view.plots.style import GREY, INK, PALETTE
+from prism_mesa.view.plots.sources import OneRun
+from prism_mesa.view.plots.style import GREY, INK, PALETTE, WIDE, open_panel
 
 type Ints = npt.NDArray[np.int64]
 type Points = npt.NDArray[np.float64]
@@ -54,11 +55,16 @@ class Groups:
     by: str
 
 
-def groups_of(run: FinishedRun) -> Groups:
-    """Return groups by the first declared attribute of agents, else communities."""
-    for name, own in run.config.attributes.items():
-        if own.of == "agent" and name in run.table("agents"):
-            side = sides(run, name)
+def groups_of(run: FinishedRun, by: str | None = None) -> Groups:
+    """Return groups by an attribute; without one by the first declared attribute of agents, else communities.
+
+    Raises:
+        ConfigError: If the run has no such attribute.
+    """
+    for name in run.config.attributes if by is None else (by,):
+        side = sides(run, name) if by is not None or run.config.attributes[name].of == "agent" else None
+        if side is not None and name in run.table("agents"):
+            own = run.config.attributes[name]
             if own.range is not None:
                 middle = sum(own.range) / 2
                 return Groups(side, [f"{name} up to {middle:g}", f"{name} above {middle:g}"], name)
@@ -89,6 +95,63 @@ def network_figure(folder: Path) -> Figure:
     return follow_figure(before, after, Groups(groups.of[: before.n_agents], groups.names, groups.by))
 
 
+def network_by_attribute_figure(
+    of: OneRun, *, by: str | None = None, ax: Axes | None = None, width: float = WIDE
+) -> Figure:
+    """Return the follow graph of a run, at its end, with its agents in groups and sized by their followers.
+
+    Args:
+        of: A finished run.
+        by: An attribute of agents that the configuration declares; None: the first one, else communities.
+        ax: Axes to draw into; None: a new figure.
+        width: Of a new figure, in centimetres.
+
+    Raises:
+        ConfigError: If the run has no such attribute.
+        DataError: If the network cannot be made again.
+    """
+    run = finished_run(folder_of(of))
+    groups, pairs = groups_of(run, by), run.follows()
+    src, dst = (pairs[end].to_numpy(np.int64) for end in ("src", "dst"))
+    n = len(groups.of)
+    if len(src) and max(src.max(), dst.max()) >= n:
+        raise DataError(f"{folder_of(of)}: table 'agents' has fewer rows than its network has agents: it is damaged")
+    kind, names = largest_groups(groups)
+    colors = _colors(names)
+    agents = _drawn_of(n)
+    followers = np.bincount(src, minlength=n)
+    where = np.full((n, 2), np.nan)
+    where[agents] = _places(kind[agents], len(names), followers[agents])
+    both = np.isfinite(where[src, 0]) & np.isfinite(where[dst, 0])
+    share = min(1.0, _FOLLOWS / max(1, int(both.sum())))
+    shown = _sampled(src[both], dst[both], share)
+    between = int((groups.of[shown[0]] != groups.of[shown[1]]).sum())
+    panel = open_panel(ax, width, height=min(width, 12.0) + 1.6)
+    alpha = float(np.clip(100 / max(1, between), 0.07, 0.2))
+    _follows(panel.axes, where, colors[kind], groups.of, shown, alpha)
+    _agents(panel.axes, where[agents], colors[kind[agents]], followers[agents])
+    style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
+    named = zip(names, colors.tolist(), strict=True)
+    handles = [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
+    panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
+    panel.title(f"Who follows whom, by {shortened(groups.by, 40)}")
+    who = f"{len(agents):,} of {counted(n, 'agent')}, drawn evenly" if len(agents) < n else f"All {counted(n, 'agent')}"
+    lines = f"{100 * share:.0f} % of the follows among them" if share < 1 else f"all {len(shown[0]):,} follows"
+    index = external_internal(groups.of[src], groups.of[dst])
+    told = f"{who}, and {lines}; larger dots have more followers; dark lines lead between groups"
+    panel.caption(f"{told}. E-I index of all follows: {index:.2f} (-1: all inside groups, 1: all between).")
+    return panel.figure
+
+
+def _drawn_of(n: int) -> Ints:
+    """Return which of `n` agents are drawn."""
+    return np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
+
+
+def _colors(names: Sequence[str]) -> Names:
+    return np.array([*PALETTE[: len(names) - 1], GREY if names[-1] == _OTHERS else PALETTE[len(names) - 1]])
+
+
 def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups) -> Figure:
     """Return two networks of the same agents side by side.
 
@@ -97,10 +160,10 @@ def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups) -
         after: The same at the end.
         groups: Of all agents.
     """
-    kind, names = _few(groups)
-    colors = np.array([*PALETTE[: len(names) - 1], GREY if names[-1] == _OTHERS else PALETTE[len(names) - 1]])
+    kind, names = largest_groups(groups)
+    colors = _colors(names)
     n = before.n_agents
-    agents = np.sort(np.argsort(Streams(0).uniform("agents drawn", np.arange(n)), kind="stable")[:_DRAWN])
+    agents = _drawn_of(n)
     is_drawn = np.zeros(n, np.bool_)
     is_drawn[agents] = True
     followers = np.bincount(before.edges()[0], minlength=n)
@@ -144,8 +207,8 @@ def _words(figure: Figure, title: str, caption: str) -> None:
     figure.text(_EDGE / _WIDTH, 0.12 / height, fill(caption, 150), fontsize=8.5, color="#555555", va="bottom")
 
 
-def _few(groups: Groups) -> tuple[Ints, list[str]]:
-    """Return groups of which the smallest are one, and their names."""
+def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
+    """Return groups of which the smallest are one, and their names; who has no group is in the last, too."""
     sizes = np.bincount(groups.of[groups.of >= 0], minlength=len(groups.names))
     many = len(groups.names) > _GROUPS
     kept = np.sort(np.argsort(-sizes, kind="stable")[: _GROUPS - 1 if many else _GROUPS])

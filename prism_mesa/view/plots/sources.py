@@ -8,7 +8,8 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from typing import Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -17,11 +18,11 @@ from prism_mesa.params import shown
 from prism_mesa.runs.run_files import MANIFEST, folder_of
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import InterventionParams
-from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
-from prism_mesa.studies.result import StudyResult
 from prism_mesa.view.plots.live import LiveRun
 from prism_mesa.view.plots.recorded import CollectedRun, RecordedRun, read_collected
-from prism_mesa.view.study.contents import condition_label, conditions, of_condition
+
+if TYPE_CHECKING:
+    from prism_mesa.studies.result import StudyResult
 
 type RunTables = RecordedRun | LiveRun | CollectedRun
 """The tables of one run, wherever they are."""
@@ -29,7 +30,7 @@ type RunTables = RecordedRun | LiveRun | CollectedRun
 type OneRun = str | os.PathLike[str] | SocialModel
 """A run: its result, its folder, or a model that is still going."""
 
-type Drawable = OneRun | StudyResult | Sequence[OneRun] | Mapping[str, OneRun | StudyResult | Sequence[OneRun]]
+type Drawable = "OneRun | StudyResult | Sequence[OneRun] | Mapping[str, OneRun | StudyResult | Sequence[OneRun]]"
 """What figures take: a run; runs that differ in their seed; a study; or several of these by label."""
 
 MOST_GROUPS: Final = 7
@@ -96,16 +97,12 @@ def groups_of(given: Drawable) -> tuple[Group, ...]:
         DataError: If it is none of these, there are too many groups, or runs of a group differ in more than their seed,
             or have the same seed.
     """
+    if isinstance(given, str | os.PathLike | SocialModel):
+        return (Group("", (_run_of(given),)),)
     if isinstance(given, Mapping):
         found = [group for label, one in given.items() for group in _labelled(str(label), groups_of(one))]
-    elif isinstance(given, StudyResult):
-        found = _of_study(given)
-    elif isinstance(given, str | os.PathLike | SocialModel):
-        found = [Group("", (_run_of(given),))]
-    elif isinstance(given, Iterable):
-        found = [_of_seeds([_run_of(one) for one in given])]
     else:
-        raise DataError(f"give a run, a model, a study's result, or several by label, not {shown(given)}")
+        found = _several(given)
     if not found:
         raise DataError("no run was given: there is nothing to draw")
     if len(found) > MOST_GROUPS:
@@ -141,6 +138,17 @@ def _interventions(config: Mapping[str, Any]) -> list[dict[str, Any]]:
         return []
 
 
+def _several(given: object) -> list[Group]:
+    """Return a study, or runs of several seeds, as groups."""
+    from prism_mesa.studies.result import StudyResult  # one that is drawn has loaded its statistics
+
+    if isinstance(given, StudyResult):
+        return _of_study(given)
+    if isinstance(given, Iterable):
+        return [_of_seeds([_run_of(one) for one in given])]
+    raise DataError(f"give a run, a model, a study's result, or several by label, not {shown(given)}")
+
+
 def _labelled(label: str, groups: Iterable[Group]) -> list[Group]:
     return [Group(f"{label}: {group.label}" if group.label else label, group.runs) for group in groups]
 
@@ -149,9 +157,17 @@ def _run_of(given: object) -> RunTables:
     if isinstance(given, SocialModel):
         return LiveRun(given)
     folder = folder_of(given)
-    if not (folder / MANIFEST).exists() and (folder / STUDY_MANIFEST).exists():
-        raise DataError(f"{folder}: is the folder of a study: give its result, Study(...).report(), or its runs")
+    if not (folder / MANIFEST).exists():
+        _refuse_study(folder)
     return RecordedRun(folder)
+
+
+def _refuse_study(folder: Path) -> None:
+    """Say what to draw in the place of a study's folder."""
+    from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
+
+    if (folder / STUDY_MANIFEST).exists():
+        raise DataError(f"{folder}: is the folder of a study: give its result, Study(...).report(), or its runs")
 
 
 def _of_seeds(runs: Sequence[RunTables]) -> Group:
@@ -182,8 +198,10 @@ def _differs(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _of_study(result: StudyResult) -> list[Group]:
+def _of_study(result: "StudyResult") -> list[Group]:
     """Return the conditions of a study, each with the runs that are done."""
+    from prism_mesa.view.study.contents import condition_label, conditions, of_condition
+
     found = []
     read = cache(partial(read_collected, result.study_dir))
     for condition in conditions(result.table):

@@ -1,0 +1,165 @@
+"""Feeds, or other conditions, compared: what came of each, and how runs of the same seed differ."""
+
+from collections.abc import Callable, Mapping, Sequence
+from textwrap import fill
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from prism_mesa.errors import ConfigError, DataError, counted
+from prism_mesa.params import shown
+from prism_mesa.runs.measures import gini
+from prism_mesa.studies.statistics.intervals import interval
+from prism_mesa.view.plots.sources import Drawable, Group, RunTables, groups_of
+from prism_mesa.view.plots.style import (
+    CM,
+    GREY,
+    INK,
+    NARROW,
+    TEXT,
+    WIDE,
+    Panel,
+    color_of,
+    labels_of,
+    marker_of,
+    new_figure,
+    open_panel,
+    tidy,
+)
+
+type Floats = npt.NDArray[np.float64]
+
+_ENGAGEMENTS: Final = ["likes", "replies", "reshares"]
+
+
+def feeds_figure(of: Drawable, *, outcome: str | None = None, ax: Axes | None = None, width: float = WIDE) -> Figure:
+    """Return outcomes under several feeds or other conditions, and the differences of runs of the same seed.
+
+    A row is an outcome: at the left the runs of each condition, those of a seed joined; at the right each condition
+    less the first, run by run of the same seed, with the mean and its paired interval of 95 %.
+
+    Args:
+        of: Several groups of runs by label, such as ``{"chronological": runs, "x_algo": runs}``, or a study's result.
+        outcome: The only outcome that is drawn: a key of `OUTCOMES`.
+        ax: Axes to draw the differences of one outcome into; None: a new figure.
+        width: Of a new figure, in centimetres.
+
+    Raises:
+        DataError: If there is one group only, or no outcome that all runs have.
+        ConfigError: If there is no such outcome, or axes are given without one.
+    """
+    groups = groups_of(of)
+    if outcome is not None and outcome not in OUTCOMES:
+        raise ConfigError(f"feeds: outcome={shown(outcome)}: is one of {', '.join(OUTCOMES)}")
+    if ax is not None and outcome is None:
+        raise ConfigError("feeds: several outcomes have a row each: name one (outcome=...), or give no ax")
+    if len(groups) < 2:
+        raise DataError("feeds: give at least two groups of runs by label, or a study with several conditions")
+    found = _measured(groups, [outcome] if outcome else list(OUTCOMES))
+    if ax is not None:
+        panel, (name, values) = open_panel(ax, width), next(iter(found.items()))
+        _differences(panel.axes, values, labels_of([group.label for group in groups], 22, 2), bare=False)
+        panel.title(f"{name}, less {groups[0].label}")
+        panel.caption(_caption(groups, found))
+        return panel.figure
+    narrow = width < (NARROW + WIDE) / 2
+    figure = new_figure(width, (1.7 + 0.4 * len(groups)) * len(found) + 2.4)
+    grid = figure.subplots(len(found), 2, squeeze=False, sharex=False)
+    names = labels_of([group.label for group in groups], 14 if narrow else 22, 2)
+    for (left, right), (name, values) in zip(grid, found.items(), strict=True):
+        _runs(left, values, names)
+        _differences(right, values, names, bare=True)
+        for axes in (left, right):
+            tidy(axes, grid="x")
+            axes.xaxis.set_major_locator(MaxNLocator(3 if narrow else 5))
+        left.set_title(fill(name, 22 if narrow else 60), loc="left", fontsize=TEXT)
+    grid[0][1].set_title(labels_of([f"less {groups[0].label}"], 20 if narrow else 50)[0], loc="right", fontsize=TEXT)
+    Panel(figure, grid[0][0], True, figure.get_figwidth() / CM).caption(_caption(groups, found))
+    return figure
+
+
+def _measured(groups: Sequence[Group], outcomes: Sequence[str]) -> dict[str, list[dict[int, float]]]:
+    """Return outcomes of all runs, by group and seed, those that all runs have tables for."""
+    found = {}
+    for name in outcomes:
+        table, make = OUTCOMES[name]
+        if all(group.has(table) for group in groups):
+            found[name] = [{run.seed: make(run) for run in group.runs} for group in groups]
+    if not found:
+        raise DataError(f"{groups[0].runs[0].name}: keeps no table that these outcomes need: nothing to compare")
+    return found
+
+
+def _caption(groups: Sequence[Group], found: Mapping[str, Sequence[Mapping[int, float]]]) -> str:
+    """Return what is drawn, and of how many pairs."""
+    least = min(_paired(one[0], other)[0].size for one in found.values() for other in one[1:])
+    seeds = f"n = {counted(least, 'pair')} of runs with the same seed"
+    bars = "bars: the mean and its 95 % interval, paired by seed" if least > 1 else "one pair has no interval"
+    less = f"differences are each condition less {groups[0].label}, {seeds}; {bars}."
+    return f"Each mark is a run, or a difference of two; those of a seed are joined; {less}"
+
+
+def _paired(base: Mapping[int, float], other: Mapping[int, float]) -> tuple[Floats, Floats]:
+    """Return the values of both sides, of the seeds that both have."""
+    both = [seed for seed in base if seed in other and np.isfinite(base[seed]) and np.isfinite(other[seed])]
+    return np.array([base[seed] for seed in both]), np.array([other[seed] for seed in both])
+
+
+def _runs(axes: Axes, values: Sequence[Mapping[int, float]], names: Sequence[str]) -> None:
+    """Draw the runs of each group as a row of marks, and join those of a seed."""
+    for seed in dict.fromkeys(seed for one in values for seed in one):
+        known = [(one[seed], place) for place, one in enumerate(values) if seed in one]
+        axes.plot(*np.array(known).T, color=GREY, lw=0.5, alpha=0.6, zorder=1)
+    for place, one in enumerate(values):
+        own = list(one.values())
+        axes.plot(own, [place] * len(own), marker_of(place), color=color_of(place), ms=3.5, alpha=0.8, ls="", zorder=2)
+    axes.set_yticks(range(len(names)), names, parse_math=False)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _differences(axes: Axes, values: Sequence[Mapping[int, float]], names: Sequence[str], *, bare: bool) -> None:
+    """Draw what each group but the first has beyond the first, seed by seed, with the mean and its interval."""
+    axes.axvline(0, color=GREY, lw=0.8, ls=":")
+    for place, other in enumerate(values[1:], 1):
+        left, right = _paired(values[0], other)
+        beyond = right - left
+        axes.plot(beyond, [place - 0.17] * len(beyond), marker_of(place), color=color_of(place), ms=3, alpha=0.7, ls="")
+        if len(beyond):
+            low, high = interval((beyond[:, None],), np.maximum(np.abs(left), np.abs(right)).max(initial=0.0))
+            axes.plot([low[0], high[0]], [place + 0.17] * 2, color=INK, lw=1.6, solid_capstyle="butt")
+            axes.plot([beyond.mean()], [place + 0.17], "D", color=INK, ms=4)
+    axes.set_yticks(range(1, len(names)), [] if bare else list(names[1:]), parse_math=False)
+    axes.set_ylim(len(names) - 0.5, -0.5)
+
+
+def _share_engaged(run: RunTables) -> float:
+    sums = run.table("rounds", ["impressions", *_ENGAGEMENTS]).sum()
+    return float(sums[_ENGAGEMENTS].sum() / sums["impressions"]) if sums["impressions"] else np.nan
+
+
+def _seen(run: RunTables) -> float:
+    rounds = run.table("rounds", ["impressions"])["impressions"]
+    return float(rounds.sum()) / max(1, run.n_agents * len(rounds)) if run.n_agents else float(rounds.mean())
+
+
+def _mean_cascade(run: RunTables) -> float:
+    trees = run.table("cascades", ["size", "kind"])
+    return float(trees.loc[trees["kind"] == "post", "size"].mean())
+
+
+def _unequal(run: RunTables) -> float:
+    posts = run.table("posts", ["kind", "impressions"])
+    return float(gini(posts.loc[posts["kind"] == "post", "impressions"].to_numpy(np.float64)))
+
+
+OUTCOMES: Final[Mapping[str, tuple[str, Callable[[RunTables], float]]]] = {
+    "impressions per agent and round": ("rounds", _seen),
+    "engagements per impression": ("rounds", _share_engaged),
+    "mean size of cascades, posts": ("cascades", _mean_cascade),
+    "Gini of impressions of posts": ("posts", _unequal),
+}
+"""Outcomes: the table that they need, and what is made of it."""

@@ -1,0 +1,110 @@
+"""One agent, tick by tick: the states that it was in, and where the oracle chose."""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from prism_mesa.errors import DataError, counted, did_you_mean, printable, shortened
+from prism_mesa.params import shown
+from prism_mesa.statechart import STATE_COLORS, AgentState
+from prism_mesa.view.plots.rounds_axis import rounds_axis
+from prism_mesa.view.plots.sources import OneRun, RunTables, one_run
+from prism_mesa.view.plots.style import INK, WIDE, open_panel
+
+_ORDER: Final = (
+    *(AgentState.IDLE, AgentState.RESTING, AgentState.SCROLLING, AgentState.EVALUATING, AgentState.COMPOSING),
+    *(AgentState.ENGAGING_LIKE, AgentState.ENGAGING_REPLY, AgentState.ENGAGING_RESHARE),
+)
+_COLUMNS: Final = ["round", "tick", "agent", "from_state", "to_state", "open"]
+
+
+def timeline_figure(
+    of: OneRun,
+    agent: int | str,
+    *,
+    rounds: tuple[int, int] | None = None,
+    ax: Axes | None = None,
+    width: float = WIDE,
+) -> Figure:
+    """Return the states of one agent over time, a line for each, with a mark where the oracle chose.
+
+    Args:
+        of: A run, or a live model that records transitions.
+        agent: Its row, id or name.
+        rounds: The first and the last round that are shown; None: all.
+        ax: Axes to draw into; None: a new figure.
+        width: Of a new figure, in centimetres.
+
+    Raises:
+        DataError: If there is no such agent, its transitions were not recorded, or there are none in these rounds.
+    """
+    run = one_run(of)
+    row, name = _found(run, agent)
+    moves = _moves(run, row, rounds)
+    ends, n_ticks = _span(run, rounds), max(1, int(run.table("ticks", ["tick"])["tick"].max()))
+    at = (moves["round"] + moves["tick"].clip(upper=n_ticks) / (n_ticks + 1)).to_numpy(np.float64)
+    panel = open_panel(ax, width, height=6.6 if width > 12 else 7.4)
+    axes = panel.axes
+    first = AgentState(moves["from_state"].iloc[0])
+    states = [first, *(AgentState(one) for one in moves["to_state"])]
+    edges = np.concatenate([[ends[0]], at, [ends[1] + 1]])
+    for state in _ORDER:
+        own = [place for place, one in enumerate(states) if one is state]
+        spans = [(edges[place], edges[place + 1] - edges[place]) for place in own]
+        axes.broken_barh(spans, (_ORDER.index(state) - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
+    asked = moves["open"].to_numpy(bool)
+    heights = [_ORDER.index(AgentState(one)) for one in moves.loc[asked, "to_state"]]
+    axes.plot(at[asked], heights, "D", color=INK, ms=3.5, mfc="white", mew=0.9, label="the oracle chose", clip_on=False)
+    axes.set_yticks(range(len(_ORDER)), [state.value.replace("_", " ") for state in _ORDER])
+    axes.set(xlim=(ends[0], ends[1] + 1), ylim=(-0.6, len(_ORDER) - 0.4))
+    axes.grid(visible=False, axis="y")
+    rounds_axis(axes)
+    panel.title(f"{shortened(printable(name), 40)}, agent {row}")
+    if asked.any():
+        panel.legend_below(1)
+    told = f"States of one agent in rounds {ends[0]:,} to {ends[1]:,}, a tick being 1/{n_ticks + 1} of a round: "
+    panel.caption(f"{told}n = {counted(len(moves), 'transition')}, of which the oracle chose {int(asked.sum()):,}.")
+    return panel.figure
+
+
+def _found(run: RunTables, agent: int | str) -> tuple[int, str]:
+    """Return the row and the name of an agent that is given by its row, id or name."""
+    agents = run.table("agents", ["agent", "id", "name", "recorded_transitions"])
+    by_row = agents["agent"].astype(str) == str(agent)
+    for known in (by_row, agents["id"].astype(str) == str(agent), agents["name"].astype(str) == str(agent)):
+        if int(known.sum()) > 1:
+            rows = ", ".join(map(str, agents.loc[known, "agent"].tolist()[:6]))
+            raise DataError(f"{run.name}: several agents are called {shown(agent)}: give the row, one of {rows}")
+        if known.any():
+            one = agents[known].iloc[0]
+            if not one["recorded_transitions"]:
+                raise DataError(
+                    f"{run.name}: transitions of agent {one['agent']} were not recorded (records.transitions)"
+                )
+            return int(one["agent"]), str(one["name"])
+    near = did_you_mean(str(agent), agents["name"].astype(str).tolist())
+    raise DataError(
+        f"{run.name}: no agent {shown(agent)}: give a row from 0 to {len(agents) - 1}, an id or a name.{near}"
+    )
+
+
+def _moves(run: RunTables, row: int, rounds: tuple[int, int] | None) -> pd.DataFrame:
+    """Return the transitions of an agent in some rounds, in their order."""
+    moves = run.table("transitions", _COLUMNS)
+    moves = moves[moves["agent"] == row]
+    if rounds is not None:
+        moves = moves[moves["round"].between(*rounds)]
+    if moves.empty:
+        raise DataError(f"{run.name}: agent {row} did nothing in these rounds: nothing to draw")
+    return moves.sort_values(["round", "tick"], kind="stable")
+
+
+def _span(run: RunTables, rounds: tuple[int, int] | None) -> tuple[int, int]:
+    """Return the first and the last round that are shown."""
+    if rounds is not None:
+        return rounds
+    own = run.table("rounds", ["round"])["round"]
+    return int(own.min()), int(own.max())

@@ -3,8 +3,10 @@
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
+from prism_mesa.errors import DataError
 from prism_mesa.markup import shown_or_plain
 from prism_mesa.runs.lifecycle import RunResult as KeptRun
+from prism_mesa.runs.manifest import read_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
 WIDE = 17.0
 """Centimetres: a page; 8.5 are a column."""
+_OF_NATIONS = ("indicators", "policies", "responses")
 
 # matplotlib takes as long to load as a small run: it is loaded when there is something to draw
 
@@ -71,9 +74,19 @@ class Plots:
 
 
 class RunPlots(Plots):
-    """Figures of a run of a platform; see `Plots`."""
+    """Figures of a run, see `Plots`; those of nations are `indicators`, `policies` and `responses`."""
 
     _of: KeptRun
+
+    def __dir__(self) -> list[str]:
+        return [name for name in super().__dir__() if (name in _OF_NATIONS) is self._is_of_nations or name[0] == "_"]
+
+    @property
+    def _is_of_nations(self) -> bool:
+        try:
+            return read_run(self._of.run_dir).manifest.of_nations
+        except DataError:
+            return False
 
     def chart(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
         """Return the chart, and how often each transition was taken; see `view.plots.chart.chart_figure`."""
@@ -123,6 +136,24 @@ class RunPlots(Plots):
         from prism_mesa.view.plots.opinions import opinions_figure
 
         return opinions_figure(self._of, ax=ax, width=width)
+
+    def indicators(self, *, width: float = WIDE) -> "Figure":
+        """Return the economies of nations over time; see `view.plots.economy.indicators_figure`."""
+        from prism_mesa.view.plots.economy import indicators_figure
+
+        return indicators_figure(self._of, width=width)
+
+    def policies(self, *, ax: "Axes | None" = None, width: float = WIDE) -> "Figure":
+        """Return what nations did, and when; see `view.plots.economy.policies_figure`."""
+        from prism_mesa.view.plots.economy import policies_figure
+
+        return policies_figure(self._of, ax=ax, width=width)
+
+    def responses(self, *, width: float = WIDE) -> "Figure":
+        """Return what a higher policy rate does; see `view.plots.economy.responses_figure`."""
+        from prism_mesa.view.plots.economy import responses_figure
+
+        return responses_figure(self._of, width=width)
 
 
 class StudyPlots(Plots):

@@ -21,7 +21,10 @@ def test_a_run_draws_its_figures_whoever_returned_it(tmp_path):
     made = run(world, out=tmp_path, pictures=False)
     for result in (made, open_run(made)):
         assert isinstance(result, RunResult)
-        assert repr(result.plot) == "<figures: cascade_tree, cascades, chart, engagement, lorenz, opinions, states>"
+        names = (
+            "cascade_tree, cascades, chart, engagement, homophily, lorenz, network, opinions, oracle, states, timeline"
+        )
+        assert repr(result.plot) == f"<figures: {names}>"
     for draw in (made.plot.states, made.plot.chart, made.plot.cascades, made.plot.cascade_tree, made.plot.engagement):
         figure = draw(width=NARROW)
         assert figure.get_figwidth() == pytest.approx(NARROW / 2.54)

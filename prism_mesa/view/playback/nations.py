@@ -20,7 +20,7 @@ from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import has_table, read_table
 from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.playback.transport import transport
-from prism_mesa.view.plots.economy import indicators_figure
+from prism_mesa.view.plots.economy import figure_of_indicators
 
 _INDICATORS: Final = {
     "gdp_growth": ("growth", "%"),
@@ -132,7 +132,7 @@ def _checks(verdicts: pd.DataFrame, name: str, round_: int) -> list[dict[str, An
 def _picture(tables: NationTables) -> str:
     """Return the indicators over time as the address of a picture that holds all of it."""
     made = BytesIO()
-    indicators_figure(tables.indicators, tables.baselines, tables.nations).savefig(made, format="png", dpi=100)
+    figure_of_indicators(tables.indicators, tables.baselines, tables.nations).savefig(made, format="png", dpi=100)
     return "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
 
 

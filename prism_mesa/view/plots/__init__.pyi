@@ -7,6 +7,9 @@ from .cascades import cascades_figure as cascades_figure
 from .chart import chart_figure as chart_figure
 from .drawing import draw_run as draw_run
 from .economy import draw_economy as draw_economy
+from .economy import indicators_figure as indicators_figure
+from .economy import policies_figure as policies_figure
+from .economy import responses_figure as responses_figure
 from .engagement import engagement_figure as engagement_figure
 from .feeds import feeds_figure as feeds_figure
 from .files import save as save

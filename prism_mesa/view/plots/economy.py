@@ -1,6 +1,7 @@
 """Pictures of a run of nations, from its tables."""
 
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,9 +15,25 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from prism_mesa.errors import DataError
-from prism_mesa.runs.run_files import filled_table
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.run_files import filled_table, folder_of
 from prism_mesa.view.plots.files import save_figures
-from prism_mesa.view.plots.style import GREY, NARROW, PALETTE, SMALL, TEXT, WIDE, Panel, labels_of, new_figure
+from prism_mesa.view.plots.style import (
+    CM,
+    GREY,
+    NARROW,
+    PALETTE,
+    SMALL,
+    TEXT,
+    WIDE,
+    Panel,
+    color_of,
+    labels_of,
+    new_figure,
+    open_panel,
+    tidy,
+    tidy_legend,
+)
 
 MOST_NATIONS: Final = 6
 """Nations that a picture shows; of more the first."""
@@ -28,14 +45,8 @@ _INDICATORS: Final = {
     "policy_rate": "policy rate, %",
 }
 _BASELINES: Final = {"taylor": (PALETTE[1], "--", "Taylor's rule"), "nothing": (GREY, ":", "no policy")}
-_LEVERS: Final = {
-    "policy_rate": "#4c72b0",
-    "spending": "#55a868",
-    "taxes": "#c44e52",
-    "debt": "#8172b3",
-    "tariff": "#dd8452",
-    "sanction": "#2b2b2b",
-}
+_LEVERS: Final = ("policy_rate", "spending", "taxes", "debt", "tariff", "sanction")
+_MARKS: Final = {"^": "raised", "v": "lowered", "o": "set to a level", "_": "set to zero", "x": "not carried out"}
 _COLUMNS: Final = {
     "indicators": ["round", "quarter", "nation", *_INDICATORS],
     "baselines": ["round", "nation", "policy", *_INDICATORS],
@@ -43,21 +54,32 @@ _COLUMNS: Final = {
     "decisions": ["round", "quarter", "nation", "outcome", "measures"],
     "responses": ["quarter", "nation", "follows", *_INDICATORS],
 }
-_COLOR: Final = "#1f4e79"
-_REFUSED: Final = "#9a9a9a"
+_COLOR: Final = PALETTE[0]
+
+type NationRun = str | os.PathLike[str]
+"""A run of nations: its result, or its folder."""
 
 
-def indicators_figure(
-    indicators: pd.DataFrame, baselines: pd.DataFrame, nations: pd.DataFrame, *, width: float = WIDE
-) -> Figure:
+def indicators_figure(of: NationRun, *, width: float = WIDE) -> Figure:
     """Return the indicators of each nation over time, beside what they would be under other policies.
 
+    It has a panel for each indicator and nation, so it takes no `ax`.
+
     Args:
-        indicators: The table `indicators` of a run.
-        baselines: The table `baselines`: the same shocks under other policies.
-        nations: The table `nations`, for targets and natural rates.
-        width: Of the figure, in centimetres; in a column of 8.5 the first two nations are shown.
+        of: A run of nations.
+        width: Of the figure, in centimetres; in a column of 8.5 the first two nations are shown, else the first six.
+
+    Raises:
+        DataError: If it is no run of nations, or no quarter was completed.
     """
+    tables = (_table(of, name) for name in ("indicators", "baselines", "nations"))
+    return figure_of_indicators(*tables, width=width)
+
+
+def figure_of_indicators(
+    indicators: pd.DataFrame, baselines: pd.DataFrame, nations: pd.DataFrame, *, width: float = WIDE
+) -> Figure:
+    """Return `indicators_figure` of tables that have been read."""
     narrow = width < (NARROW + WIDE) / 2
     names = nations["name"].tolist()[: 2 if narrow else MOST_NATIONS]
     figure = new_figure(width, 14.5)
@@ -79,7 +101,7 @@ def indicators_figure(
             axes.tick_params(labelsize=SMALL)
         title = labels_of(names, 16)[column]
         grid[0, column].set_title(title, loc="left", fontsize=TEXT, parse_math=False)
-        _time_axis(grid[-1, column], quarters)
+        _time_axis(grid[-1, column], quarters, max(2, int(width / len(names))))
     _fit_rows(grid, indicators, baselines, names)
     handles = [Line2D([], [], color=_COLOR, lw=1.6, label="this run")]
     handles += [Line2D([], [], color=color, ls=style, lw=1, label=label) for color, style, label in _BASELINES.values()]
@@ -112,94 +134,142 @@ def _fit_rows(grid: Any, indicators: pd.DataFrame, baselines: pd.DataFrame, name
         row[0].set_ylim(max(bottom, low - room), min(top, high + room))
 
 
-def _time_axis(axes: Axes, quarters: pd.Series) -> None:
-    """Label the first quarters of years, five at most."""
+def _time_axis(axes: Axes, quarters: pd.Series, most: int = 5) -> None:
+    """Label the first quarters of years, so many at most."""
     firsts = [(n, str(name)[:4]) for n, name in quarters.items() if str(name).endswith("Q1")]
     firsts = firsts or [(n, str(name)) for n, name in quarters.items()]
-    step = max(1, -(-len(firsts) // 5))
+    step = max(1, -(-len(firsts) // min(most, 5)))
     axes.set_xticks(
         [n for n, _ in firsts[::step]], [name for _, name in firsts[::step]], fontsize=SMALL, parse_math=False
     )
 
 
-def policies_figure(decisions: pd.DataFrame, nations: pd.DataFrame) -> Figure:
-    """Return what nations did and when: measures by instrument and direction, and what was rejected or not understood.
+def policies_figure(of: NationRun, *, ax: Axes | None = None, width: float = WIDE) -> Figure:
+    """Return what nations did and when: measures by instrument and direction, and what was not carried out.
+
+    Each instrument has its line in a nation's row, in the order of the legend.
 
     Args:
-        decisions: The table `decisions` of a run.
-        nations: The table `nations`.
+        of: A run of nations, of which the first six are shown.
+        ax: Axes to draw into; None: a new figure.
+        width: Of a new figure, in centimetres.
+
+    Raises:
+        DataError: If it is no run of nations, there are no decisions, or they are damaged.
     """
+    decisions, nations = _table(of, "decisions"), _table(of, "nations")
     names = nations["name"].tolist()[:MOST_NATIONS]
-    figure = Figure(figsize=(9.5, 1.2 + 0.75 * len(names)), layout="constrained")
-    axes = figure.add_subplot()
+    own = decisions[decisions["nation"].isin(names)]
+    lines = 6 if width < (NARROW + WIDE) / 2 else 3
+    panel = open_panel(ax, width, height=2.6 + 1.5 * len(names), legend_lines=lines)
+    axes = panel.axes
+    axes.grid(visible=False)
+    first, last = decisions["round"].min(), decisions["round"].max()
+    size = float(np.clip(0.6 * panel.width * CM * 72 / (last - first + 3), 2.0, 4.5))
     for place, name in enumerate(names):
-        axes.axhline(-place, color="#eeeeee", lw=6, zorder=0)
-        for decision in decisions[decisions["nation"] == name].to_dict("records"):
-            _event(axes, decision, -place)
-    axes.set_yticks([-place for place in range(len(names))], names, parse_math=False)
-    axes.set(ylim=(-len(names) + 0.4, 0.6), xlim=(decisions["round"].min() - 1, decisions["round"].max() + 1))
+        axes.axhspan(-place - 0.42, -place + 0.42, color="#f3f3f3", lw=0, zorder=0)
+        for decision in own[own["nation"] == name].to_dict("records"):
+            _event(axes, decision, -place, size)
+    axes.set_yticks([-place for place in range(len(names))], labels_of(names, 12, 2), parse_math=False)
+    axes.set(ylim=(-len(names) + 0.5, 0.5), xlim=(first - 1, last + 1))
     _time_axis(axes, decisions.drop_duplicates("round").set_index("round")["quarter"])
-    axes.spines[["top", "right", "left"]].set_visible(False)
+    axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
-    axes.set_title("What nations did", loc="left")
-    handles: list[Artist] = [Patch(color=_LEVERS[lever], label=lever.replace("_", " ")) for lever in _LEVERS]
-    marks = {"^": "raised", "v": "lowered", "o": "set to a level", "_": "set to zero", "x": "rejected, not understood"}
-    for mark, label in marks.items():
-        color = _REFUSED if mark == "x" else "#555555"
-        handles.append(Line2D([], [], ls="", marker=mark, color=color, mew=1.5, label=label))
-    figure.legend(handles=handles, loc="outside lower center", ncols=6, frameon=False, fontsize=9)
-    return figure
+    panel.title("What nations did")
+    handles: list[Artist] = [
+        Patch(color=color_of(place), label=lever.replace("_", " ")) for place, lever in enumerate(_LEVERS)
+    ]
+    handles += [
+        Line2D([], [], ls="", marker=mark, color=GREY if mark == "x" else "#555555", ms=4.5, label=label)
+        for mark, label in _MARKS.items()
+    ]
+    panel.legend_below(2 if panel.is_narrow else 4, handles=handles)
+    panel.caption(_decisions_in_words(own, len(names), len(nations)))
+    return panel.figure
 
 
-def _event(axes: Axes, decision: dict[str, Any], height: float) -> None:
+def _decisions_in_words(decisions: pd.DataFrame, shown: int, n: int) -> str:
+    """Return how many decisions there were, and what became of them."""
+    counts = decisions["outcome"].value_counts()
+    words = {
+        "accepted": "carried out",
+        "no_change": "changed nothing",
+        "rejected": "rejected",
+        "not_understood": "not understood",
+    }
+    told = ", ".join(f"{counts[one]:,} {words[one]}" for one in words if counts.get(one, 0))
+    who = f"the first {shown} of {n} nations" if shown < n else "all nations"
+    lines = "lines of a row are instruments, in the legend's order"
+    return f"Decisions of {who}, by quarter (n = {len(decisions):,}: {told}); {lines}."
+
+
+def _event(axes: Axes, decision: dict[str, Any], height: float, size: float) -> None:
     if decision["outcome"] in ("rejected", "not_understood"):
-        axes.plot(decision["round"], height, "x", color=_REFUSED, ms=5)
+        axes.plot(decision["round"], height, "x", color=GREY, ms=size)
     elif decision["outcome"] == "accepted":
-        # one mark for an instrument, whether it is used against one nation or several
-        marks = _marks(decision["measures"])
-        offsets = np.linspace(-0.18, 0.18, len(marks)) if len(marks) > 1 else [0.0]
-        for offset, (color, mark) in zip(offsets, marks, strict=True):
-            axes.plot(decision["round"], height + offset, mark, color=color, ms=6, mew=1.5)
+        for lever, mark in _marks(decision["measures"]):
+            place = _LEVERS.index(lever)
+            own = height + 0.35 - 0.7 * place / (len(_LEVERS) - 1)
+            axes.plot(decision["round"], own, mark, color=color_of(place), ms=size, mew=1.2 if mark == "_" else 0.4)
 
 
 def _marks(cell: str) -> list[tuple[str, str]]:
-    """Return color and mark of each instrument that a policy, in JSON, uses, against however many nations.
+    """Return name and mark of each instrument that a policy, in JSON, uses, against however many nations.
 
     Raises:
         DataError: If that is not what stands there.
     """
     try:
         measures = {m["lever"]: m for m in json.loads(cell)["measures"]}.values()
-        ups = [(m, m["size"] > 0) for m in measures]
-        return [
-            (_LEVERS[m["lever"]], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in ups
-        ]
+        ups = [(m, m["size"] > 0) for m in measures if _LEVERS.index(m["lever"]) >= 0]
+        return [(m["lever"], ("o" if up else "_") if m["how"] == "to" else "^" if up else "v") for m, up in ups]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 
 
-def responses_figure(responses: pd.DataFrame) -> Figure:
+def responses_figure(of: NationRun, *, width: float = WIDE) -> Figure:
     """Return what a rise of the policy rate by one point for a year does, in percent and points.
 
+    It has a panel for each indicator, so it takes no `ax`.
+
     Args:
-        responses: The table `responses` of a run; the first nation in it is the one whose rate rises.
+        of: A run of nations; the first nation in its table `responses` is the one whose rate rises.
+        width: Of the figure, in centimetres.
+
+    Raises:
+        DataError: If it is no run of nations, or has no responses.
     """
+    responses = _table(of, "responses")
     home = responses["nation"].iloc[0]
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
+    columns = 2 if width < (NARROW + WIDE) / 2 else len(_INDICATORS)
+    figure = new_figure(width, 3.6 * len(_INDICATORS) // columns + 2.6)
+    grid = figure.subplots(len(_INDICATORS) // columns, columns, sharex=True, squeeze=False)
     styles = {"held": ("-", "all rates held otherwise"), "taylor": ("--", "on top of Taylor's rule")}
-    panels = figure.subplots(1, len(_INDICATORS))
-    for axes, (indicator, label) in zip(panels, _INDICATORS.items(), strict=True):
-        axes.axhline(0, color="#cccccc", lw=1)
-        for follows, (style, name) in styles.items():
-            own = responses[(responses["nation"] == home) & (responses["follows"] == follows)]
-            axes.plot(own["quarter"], own[indicator], ls=style, color=_COLOR, lw=1.6, label=name)
-        axes.set_title(label.replace(", % a year", ", points").replace(", %", ", points"), loc="left", fontsize=10)
-        axes.set_xlabel("quarters after the rise")
-        axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_title("output gap, %", loc="left", fontsize=10)
-    figure.suptitle(f"{home}: the policy rate one point higher for a year", x=0.01, ha="left", parse_math=False)
-    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
+    own = responses[responses["nation"] == home]
+    for axes, (indicator, label) in zip(grid.flat, _INDICATORS.items(), strict=True):
+        axes.axhline(0, color=GREY, lw=0.8)
+        for place, (follows, (style, name)) in enumerate(styles.items()):
+            rows = own[own["follows"] == follows]
+            axes.plot(rows["quarter"], rows[indicator], ls=style, color=color_of(place), lw=1.4, label=name)
+        unit = "%" if indicator == "output_gap" else "points"
+        tidy(axes, f"{label.partition(',')[0]}, {unit}")
+    for axes in grid[-1]:
+        axes.set_xlabel("quarters after the rise", fontsize=TEXT)
+    handles, labels = grid[0, 0].get_legend_handles_labels()
+    options = {"ncols": 1 if columns == 2 else 2, "frameon": False, "fontsize": SMALL}
+    tidy_legend(figure.legend(handles, labels, loc="outside upper left", **options))
+    n = own["quarter"].nunique()
+    told = f"{home}: what a policy rate that is one point higher for a year changes there, over n = {n:,} quarters"
+    Panel(figure, grid[0, 0], True, width).caption(f"{told}, as the model computes it without shocks.")
     return figure
+
+
+def _table(of: NationRun, name: str) -> pd.DataFrame:
+    """Return a table of a run of nations that has rows."""
+    folder = folder_of(of)
+    if not read_run(folder).manifest.of_nations:
+        raise DataError(f"{folder}: is a run of a platform, not of nations")
+    return filled_table(folder, name, _COLUMNS[name])
 
 
 def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
@@ -213,13 +283,9 @@ def draw_economy(run_dir: str | Path, *, partly: bool = False) -> list[Path]:
         DataError: If the folder lacks a table, or no quarter was completed; not with `partly`.
     """
     folder = Path(run_dir)
-
-    def table(name: str) -> pd.DataFrame:
-        return filled_table(folder, name, _COLUMNS[name])
-
     figures = {
-        "indicators": lambda: indicators_figure(table("indicators"), table("baselines"), table("nations")),
-        "policies": lambda: policies_figure(table("decisions"), table("nations")),
-        "responses": lambda: responses_figure(table("responses")),
+        "indicators": lambda: indicators_figure(folder),
+        "policies": lambda: policies_figure(folder),
+        "responses": lambda: responses_figure(folder),
     }
     return save_figures(folder, figures, partly=partly)

@@ -13,7 +13,7 @@ from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.studies.measures.finished import finished_run
 from prism_mesa.view.plots.drawing import draw_run
 from prism_mesa.view.plots.network import CHANGED, Groups, follow_figure, groups_of, network_figure
-from prism_mesa.view.plots.style import GREY, INK
+from prism_mesa.view.plots.style import GREY, INK, caption_of
 
 
 def small(**more):
@@ -64,6 +64,14 @@ def test_both_panels_have_agents_at_the_same_places_and_tell_follows_inside_from
     ]
 
 
+@pytest.mark.parametrize(("width", "rows"), [(8.5, 2), (17.0, 1)])
+def test_in_a_column_of_a_page_the_panels_stand_below_each_other(width, rows):
+    network = follows(3, (0, 1), (1, 2))
+    figure = follow_figure(network, network, Groups(np.array([0, 0, 1]), ["a", "b"], "x"), width=width)
+    assert figure.axes[0].get_gridspec().nrows == rows
+    assert figure.get_figwidth() == pytest.approx(width / 2.54)
+
+
 def test_of_many_agents_and_follows_some_are_drawn_and_the_caption_says_so():
     n = 1500
     pairs = [(row, (row + step) % n) for row in range(n) for step in range(1, 9)]
@@ -73,8 +81,8 @@ def test_of_many_agents_and_follows_some_are_drawn_and_the_caption_says_so():
     inside, between, agents = drawn(figure.axes[0])
     assert len(agents.get_offsets()) == 1000
     assert 2200 < len(inside.get_segments()) + len(between.get_segments()) < 2800
-    title, caption = (text.get_text().replace("\n", " ") for text in figure.texts)
-    assert title == "Who follows whom, by x"
+    caption = caption_of(figure)
+    assert figure.legends[0].get_title().get_text() == "Who follows whom, by x"
     assert caption.startswith("1,000 of 1,500 agents, drawn evenly, and ")
     assert " % of the follows among them, and 7 % of those that ended or are new, the same in both" in caption
     assert [text.get_text() for text in figure.legends[0].get_texts()][:6] == ["a", "b", "c", "d", "e", "others"]
@@ -89,7 +97,7 @@ def test_a_run_whose_network_moves_has_the_picture_and_another_one_has_not(tmp_p
     live = {"network.dynamics": "live", "network.rates.follow": 0.2, "network.mean_degree": 6}
     folder = run(small(**{"rounds": 2, **live, **party}), out=tmp_path).run_dir
     figure = network_figure(folder)
-    assert figure.texts[0].get_text() == "Who follows whom, by party"
+    assert figure.legends[0].get_title().get_text() == "Who follows whom, by party"
     counts = [int(axes.get_title("left").split(", ")[1].removesuffix(" follows")) for axes in figure.axes]
     assert counts[1] > counts[0]
     for table in ("rounds", "cascades"):

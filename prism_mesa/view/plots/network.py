@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from textwrap import fill
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +22,20 @@ from prism_mesa.studies.measures.finished import finished_run, networks_of
 from prism_mesa.studies.measures.homophily import external_internal
 from prism_mesa.studies.measures.measure import FinishedRun
 from prism_mesa.view.plots.sources import OneRun
-from prism_mesa.view.plots.style import GREY, INK, PALETTE, WIDE, open_panel
+from prism_mesa.view.plots.style import (
+    CM,
+    GREY,
+    INK,
+    NARROW,
+    PALETTE,
+    SMALL,
+    TEXT,
+    WIDE,
+    Panel,
+    new_figure,
+    open_panel,
+    tidy_legend,
+)
 
 type Ints = npt.NDArray[np.int64]
 type Points = npt.NDArray[np.float64]
@@ -37,11 +49,6 @@ _CHANGES: Final = 200
 CHANGED: Final = "#d6006c"
 """Colour of follows that only one panel has."""
 _GROUPS: Final = 6
-_WIDTH: Final = 10.5  # all in inches
-_PANEL: Final = 5.0
-_EDGE: Final = 0.15
-_TOP: Final = 0.75
-_BOTTOM: Final = 1.15
 _GOLDEN: Final = np.pi * (3 - np.sqrt(5))
 _OTHERS: Final = "others"
 
@@ -77,12 +84,17 @@ def groups_of(run: FinishedRun, by: str | None = None) -> Groups:
     return Groups(found.of, [names.get(place, "") for place in range(found.n)], "main interest")
 
 
-def network_figure(folder: Path) -> Figure:
-    """Return the follow graph of a run before and after, side by side, each agent at one place.
+def network_figure(of: str | Path, *, width: float = WIDE) -> Figure:
+    """Return the follow graph of a run before and after, each agent at one place; see `follow_figure`.
+
+    Args:
+        of: A finished run, or its folder.
+        width: Of the figure, in centimetres.
 
     Raises:
         DataError: If the network did not move, is too large, or cannot be made again.
     """
+    folder = folder_of(of)
     if not has_table(folder, "follows"):
         raise DataError(f"{folder}: its network did not move")
     run = finished_run(folder)
@@ -92,7 +104,8 @@ def network_figure(folder: Path) -> Figure:
     groups = groups_of(run)
     if len(groups.of) < before.n_agents:
         raise DataError(f"{folder}: table 'agents' has fewer rows than its network has agents: it is damaged")
-    return follow_figure(before, after, Groups(groups.of[: before.n_agents], groups.names, groups.by))
+    own = Groups(groups.of[: before.n_agents], groups.names, groups.by)
+    return follow_figure(before, after, own, width=width)
 
 
 def network_by_attribute_figure(
@@ -152,13 +165,16 @@ def _colors(names: Sequence[str]) -> Names:
     return np.array([*PALETTE[: len(names) - 1], GREY if names[-1] == _OTHERS else PALETTE[len(names) - 1]])
 
 
-def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups) -> Figure:
-    """Return two networks of the same agents side by side.
+def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *, width: float = WIDE) -> Figure:
+    """Return two networks of the same agents side by side; in a column of a page, below each other.
+
+    It has two panels, so it takes no `ax`.
 
     Args:
         before: Who followed whom at the beginning.
         after: The same at the end.
         groups: Of all agents.
+        width: Of the figure, in centimetres.
     """
     kind, names = largest_groups(groups)
     colors = _colors(names)
@@ -175,36 +191,27 @@ def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups) -
     most = max(int((groups.of[src] != groups.of[dst]).sum()) for src, dst in drawn)
     alpha = float(np.clip(100 / max(1, most), 0.07, 0.2))  # the same in both, so that more lines are darker
     changed, share_changed = _changed(*edges)
-    figure, panels = _panels(where[agents])
+    figure, panels = _panels(where[agents], width)
     titles = ("Before", "After")
     for axes, network, pairs, own, title in zip(panels, (before, after), drawn, changed, titles, strict=True):
         _follows(axes, where, colors[kind], groups.of, pairs, alpha)
         axes.add_collection(LineCollection(list(_lines(where, own)), colors=CHANGED, alpha=0.6, lw=0.7, zorder=2.5))
         _agents(axes, where[agents], colors[kind[agents]], followers[agents])
         index = external_internal(*(groups.of[end] for end in network.edges()))
-        axes.set_title(f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows", loc="left", fontsize=11)
-    _words(figure, f"Who follows whom, by {shortened(groups.by, 40)}", _caption(n, len(agents), share, share_changed))
-    _legend(figure, names, colors.tolist())
+        told = f"{title}: E-I index {index:.3f}, {network.n_edges:,} follows"
+        axes.set_title(told, loc="left", fontsize=TEXT)
+    _legend(figure, f"Who follows whom, by {shortened(groups.by, 40)}", names, colors.tolist())
+    Panel(figure, panels[0], True, width).caption(_caption(n, len(agents), share, share_changed))
     return figure
 
 
-def _panels(where: Points) -> tuple[Figure, list[Axes]]:
+def _panels(where: Points, width: float) -> tuple[Figure, list[Axes]]:
     """Return a figure with two panels that have the shape of what is drawn at some points, and room for words."""
     wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
-    height = float(np.clip(_PANEL * high / wide, 0.35 * _PANEL, _PANEL))
-    total = _TOP + height + _BOTTOM
-    figure = Figure(figsize=(_WIDTH, total))
-    places = (_EDGE, _WIDTH - _EDGE - _PANEL)
-    return figure, [
-        figure.add_axes((left / _WIDTH, _BOTTOM / total, _PANEL / _WIDTH, height / total)) for left in places
-    ]
-
-
-def _words(figure: Figure, title: str, caption: str) -> None:
-    """Write a title above all, and a caption below."""
-    height = figure.get_figheight()
-    figure.text(_EDGE / _WIDTH, 1 - 0.33 / height, title, fontsize=14, parse_math=False)
-    figure.text(_EDGE / _WIDTH, 0.12 / height, fill(caption, 150), fontsize=8.5, color="#555555", va="bottom")
+    columns = 1 if width < (NARROW + WIDE) / 2 else 2
+    height = width / columns * float(np.clip(high / wide, 0.35, 1.0))
+    figure = new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
+    return figure, list(figure.subplots(2 // columns, columns, squeeze=False).flat)
 
 
 def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:
@@ -282,18 +289,17 @@ def _agents(axes: Axes, where: Points, colors: Names, followers: Ints) -> None:
     axes.margins(0.03)
 
 
-def _legend(figure: Figure, names: Sequence[str], colors: Sequence[str]) -> None:
-    style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 8, "mec": "white"}
+def _legend(figure: Figure, title: str, names: Sequence[str], colors: Sequence[str]) -> None:
+    style: dict[str, Any] = {"ls": "", "marker": "o", "ms": 5, "mec": "white"}
     named = zip(names, colors, strict=True)
     handles = [Line2D([], [], color=color, label=shortened(name, 24), **style) for name, color in named]
     handles.append(Line2D([], [], color=colors[0], alpha=0.5, lw=1.6, label="follow inside a group"))
     handles.append(Line2D([], [], color=INK, alpha=0.7, lw=1.6, label="follow between groups"))
     handles.append(Line2D([], [], color=CHANGED, lw=1.6, label="ended, or new"))
-    n_columns = len(handles) if len(handles) <= 5 else (len(handles) + 1) // 2
-    at = (0.0, 0.48 / figure.get_figheight())
-    legend = figure.legend(handles=handles, loc="lower left", bbox_to_anchor=at, ncols=n_columns, frameon=False)
-    for text in legend.get_texts():
-        text.set_parse_math(False)
+    n_columns = 2 if figure.get_figwidth() < (NARROW + WIDE) / 2 * CM else min(len(handles), 4)
+    place: dict[str, Any] = {"loc": "outside upper left", "alignment": "left", "frameon": False, "fontsize": SMALL}
+    legend = tidy_legend(figure.legend(handles=handles, ncols=n_columns, title=title, title_fontsize=TEXT, **place))
+    legend.get_title().set_parse_math(False)
 
 
 def _caption(n: int, drawn: int, share: float, share_changed: float) -> str:

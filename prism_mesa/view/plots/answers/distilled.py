@@ -1,74 +1,130 @@
 """Pictures of distilled models: how well one answers, and how outcomes move with the share of the LLM."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.statechart import STATE_COLORS, AgentState
+from prism_mesa.view.plots.bands import draw_band, interval_band
 from prism_mesa.view.plots.files import save
+from prism_mesa.view.plots.style import (
+    GREY,
+    NARROW,
+    PALETTE,
+    SMALL,
+    TEXT,
+    WIDE,
+    Panel,
+    color_of,
+    dashes_of,
+    marker_of,
+    new_figure,
+    percent_axis,
+    tidy,
+)
 
-_COMPARED = {"llm": "#4d4d4d", "logistic": "#4c72b0", "boosting": "#55a868", "rule": "#c44e52", "majority": "#b8b8b8"}
+_COMPARED: Final = {
+    "llm": "#4d4d4d",
+    "logistic": PALETTE[0],
+    "boosting": PALETTE[2],
+    "rule": PALETTE[1],
+    "majority": "#a8a8a8",
+}
+_SHARE: Final = "share that the LLM answers"
 
 
-def distilled_figure(judged: Mapping[str, Any]) -> Figure:
+def distilled_figure(judged: Mapping[str, Any], *, width: float = WIDE) -> Figure:
     """Return how well a distilled model does on held-out personas and posts: calibration, log loss, and AUC.
+
+    It has a panel for each of these, so it takes no `ax`.
 
     Args:
         judged: One of the `choices` of a report of `prism distill`.
+        width: Of the figure, in centimetres.
     """
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
-    curves, *bars = figure.subplots(1, 3, width_ratios=[1.2, 1, 1])
-    first, second = judged["options"][0], "log loss (nats; lower is better)"
-    curves.plot([0, 1], [0, 1], color="#b8b8b8", lw=1, ls="--")
-    for name, groups in judged["calibration"].items():
+    if width < (NARROW + WIDE) / 2:
+        figure = new_figure(width, 14.0)
+        places = figure.subplot_mosaic("cc;la", height_ratios=[1.7, 1])
+    else:
+        figure = new_figure(width, 8.0)
+        places = figure.subplot_mosaic("cla", width_ratios=[1.5, 1, 1])
+    curves, first = places["c"], judged["options"][0]
+    curves.plot([0, 1], [0, 1], color=GREY, lw=0.8, ls=":")
+    for place, (name, groups) in enumerate(judged["calibration"].items()):
         said, true = ([group[side] for group in groups] for side in ("said", "true"))
-        curves.plot(said, true, "o-", color=_COMPARED[name], ms=4, lw=1.2, label=name)
-    curves.set(xlabel=f"P({first}) as predicted", ylabel="as the LLM gave it", xlim=(0, 1), ylim=(0, 1))
-    curves.set_title(f"Calibration, {judged['rows']:,} decisions", loc="left")
-    curves.legend(frameon=False)
-    for axes, (measure, title) in zip(bars, (("log_loss", second), ("auc", "AUC (higher is better)")), strict=True):
-        names = [name for name in _COMPARED if name in judged["scores"]]
-        values = [judged["scores"][name][measure] for name in names]
-        axes.barh(names[::-1], values[::-1], color=[_COMPARED[name] for name in names[::-1]])
-        for place, value in enumerate(values[::-1]):
-            axes.text(value, place, f" {value:.3f}", va="center")
-        axes.set_title(title, loc="left")
-        axes.set_xlim(0, 1.25 * max(values))
-    for axes in (curves, *bars):
-        axes.spines[["top", "right"]].set_visible(False)
+        curves.plot(said, true, marker_of(place) + "-", color=_COMPARED[name], ms=4, lw=1.2, label=name)
+    curves.set(xlim=(0, 1), ylim=(0, 1))
+    curves.set_xlabel(f"P({first}) as predicted", fontsize=TEXT, parse_math=False)
+    curves.set_ylabel("as the LLM gave it", fontsize=TEXT)
+    tidy(curves, "Calibration")
+    Panel(figure, curves, True, width).legend(loc="upper left")
+    for letter, measure, title in (("l", "log_loss", "Log loss, nats"), ("a", "auc", "AUC")):
+        _scores(places[letter], judged["scores"], measure)
+        tidy(places[letter], title, grid="x")
+    told = (
+        f"n = {judged['rows']:,} decisions on held-out personas and posts, calibration in tenths of what was predicted"
+    )
+    Panel(figure, curves, True, width).caption(f"{told}; of log loss lower is better, of AUC higher.")
     return figure
 
 
-def drift_figure(drift: pd.DataFrame) -> Figure:
+def _scores(axes: Axes, scores: Mapping[str, Any], measure: str) -> None:
+    names = [name for name in _COMPARED if name in scores][::-1]
+    values = [scores[name][measure] for name in names]
+    axes.barh(names, values, color=[_COMPARED[name] for name in names])
+    for place, value in enumerate(values):
+        axes.text(value, place, f" {value:.2f}", va="center", fontsize=SMALL)
+    axes.set_xlim(0, 1.4 * max(values))
+
+
+def drift_figure(drift: pd.DataFrame, *, width: float = WIDE) -> Figure:
     """Return how outcomes move with the share of the LLM: counts against those of the largest share, and states.
+
+    Lines are means over seeds, with 95 % intervals. It has two panels, so it takes no `ax`.
 
     Args:
         drift: Columns `share`, `seed`, `outcome`, `value`, `relative`: the table of `prism distill --drift`.
+        width: Of the figure, in centimetres.
     """
-    figure = Figure(figsize=(11, 4.4), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    narrow = width < (NARROW + WIDE) / 2
+    figure = new_figure(width, 18.0 if narrow else 9.5)
+    left, right = figure.subplots(2, 1) if narrow else figure.subplots(1, 2)
     full = drift["share"].max()
     is_state = drift["outcome"].str.startswith("share ")
-    for name, rows in drift[~is_state].groupby("outcome", sort=False):
-        means = rows.groupby("share")["relative"].mean()
-        left.plot(means.index, means, "o-", ms=4, lw=1.2, label=name)
-    left.axhline(1, color="#b8b8b8", lw=1, ls="--")
-    left.set(xlabel="share of open choices that the LLM answers", ylabel=f"outcome / outcome with share {full:g}")
-    left.set_title("Outcomes", loc="left")
-    for name, rows in drift[is_state].groupby("outcome", sort=False):
-        means = rows.groupby("share")["value"].mean() * 100
+    for place, (name, rows) in enumerate(drift[~is_state].groupby("outcome", sort=False)):
+        _moved(left, rows.assign(moved=rows["relative"]), place, color_of(place), str(name))
+    for place, (name, rows) in enumerate(drift[is_state].groupby("outcome", sort=False)):
         state = AgentState(str(name).removeprefix("share "))
-        right.plot(means.index, means - means[full], "o-", color=STATE_COLORS[state], ms=4, lw=1.2, label=state.value)
-    right.axhline(0, color="#b8b8b8", lw=1, ls="--")
-    right.set(xlabel="share of open choices that the LLM answers", ylabel="percentage points")
-    right.set_title(f"Agent-ticks in each state, against share {full:g}", loc="left")
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.01, 0.5))
+        color = GREY if state is AgentState.IDLE else STATE_COLORS[state]  # its own is too light for a line
+        at_full = rows["seed"].map(rows[rows["share"] == full].groupby("seed")["value"].mean())
+        _moved(right, rows.assign(moved=100 * (rows["value"] - at_full)), place, color, state.value)
+    titles = (f"Outcomes, times those at {100 * full:g} %", f"Agent-ticks in each state, points from {100 * full:g} %")
+    for axes, level, title in zip((left, right), (1, 0), titles, strict=True):
+        axes.axhline(level, color=GREY, lw=0.8, ls=":")
+        axes.set_xlabel(_SHARE, fontsize=TEXT)
+        tidy(axes, title)
+        percent_axis(axes.xaxis)
+        Panel(figure, axes, True, NARROW).legend_below(2)
+    n = drift["seed"].nunique()
+    told = f"Means over n = {n:,} seeds" + ("; bands: 95 % intervals" if n > 1 else "")
+    by = "by the share of open choices that the LLM answers, and not the model distilled from it"
+    Panel(figure, left, True, width).caption(f"{told}; {by}.")
     return figure
+
+
+def _moved(axes: Axes, rows: pd.DataFrame, place: int, color: str, label: str) -> None:
+    """Draw the means over seeds by share, with their intervals."""
+    band = interval_band(rows, "moved", by="share")
+    if band.n_seeds > 1:  # seeds that are all alike have an interval without width
+        low, high = (np.where(np.isfinite(end), end, band.mean) for end in (band.low, band.high))
+        band = replace(band, low=low, high=high)
+    draw_band(axes, band, color=color, label=label, ls=dashes_of(place), marker=marker_of(place), ms=4)
 
 
 def draw_distilled(folder: str | Path, report: Mapping[str, Any], drift: pd.DataFrame | None = None) -> list[Path]:

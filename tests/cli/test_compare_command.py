@@ -11,6 +11,7 @@ from prism_mesa.cli.comparison import sides_of
 from prism_mesa.errors import BadInputError
 from prism_mesa.params import nested
 from prism_mesa.runs.social import run
+from prism_mesa.view.plots import files
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +44,7 @@ def test_two_runs_are_compared_in_words_and_kept(prism, two):
     assert "# feed.mode=chronological and feed.mode=random" in page
     assert "](rounds.png)" in page
     with Image.open(folder / "rounds.png") as picture:
-        assert picture.width == int(17 / 2.54 * 150)
+        assert picture.width == int(17 / 2.54 * files.DPI)
     assert (folder / "rounds.pdf").read_bytes().startswith(b"%PDF")
     assert prism("compare", *two, "--out", "kept")[0] == 0
 

@@ -2,7 +2,7 @@
 
 `front_end.json` pins the npm packages that Solara's page names, and each of their files that a browser asks for, with
 its SHA-512 digest, written as browsers and npm do (Subresource Integrity). The files lie where Solara looks for them
-(`settings.assets.proxy_cache_dir`: ``share/solara/cdn`` of the environment).
+(``share/solara/cdn`` of the environment, unless its settings say otherwise).
 """
 
 import base64
@@ -92,7 +92,7 @@ def digest_of(content: bytes) -> str:
 def fetch_front_end(folder: Path, of: Sequence[Package] | None = None) -> list[str]:
     """Fetch what is missing or damaged in a folder, by default of the front end, and return which files were.
 
-    With npm, if it is there, from its registry; else from where Solara itself is set to (`SOLARA_ASSETS_CDN`).
+    With npm, if it is there, from its registry; else from where Solara itself is set to.
     Nothing is kept that has not the digest it should have.
 
     Raises:

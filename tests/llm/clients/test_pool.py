@@ -290,9 +290,10 @@ def test_questions_wait_for_the_one_that_finds_a_server_back_and_none_is_lost():
 
 
 def test_questions_that_waited_for_one_that_found_it_still_down_are_given_up_together():
-    server = Server(fault="refused")
-    hosts = HostPool([server], failures=1, grace_s=0)
+    clock, server = Clock(), Server(fault="refused")
+    hosts = HostPool([server], failures=1, grace_s=0, clock=clock)
     assert reason_of(hosts) == "refused"
+    clock.now += 100
 
     async def ask_all():
         said = await asyncio.gather(*(hosts.chat("?") for _ in range(8)), return_exceptions=True)

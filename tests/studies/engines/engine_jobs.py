@@ -58,7 +58,7 @@ def good_job(seed, folder, *, keep="measures", **more):
     return Job(f"good-{seed}", SMALL | {"seed": seed}, ("reshares",), keep=keep, folder=str(folder), **more)
 
 
-def pids_in(folder, runs=1, within_s=30):
+def pids_in(folder, runs=1, within_s=120):
     """Return the processes of runs that hang, each before its child, when so many do."""
     end = time.monotonic() + within_s
     while len(files := list(Path(folder).glob("pids-*"))) < runs:

@@ -38,10 +38,8 @@ def differences(titles: Sequence[str], sources: Sequence[Source]) -> None:
     """Two runs up to the round on show: what came of each, and the second less the first."""
     first, second = (counts_of(source) for source in sources)
     heads = ["up to this round", *titles, "difference"]
-    rows = [
-        [told, f"{value:,.0f}", f"{second.get(told, 0.0):,.0f}", _signed(second.get(told, 0.0) - value)]
-        for told, value in first.items()
-    ]
+    both = [told for told in first if told in second]
+    rows = [[told, f"{first[told]:,.0f}", f"{second[told]:,.0f}", _signed(second[told] - first[told])] for told in both]
     head = Html(tag="thead", children=[_row(heads, ["th"] * 4, "col")])
     body = Html(tag="tbody", children=[_row(row, ["th", "td", "td", "td"], "row") for row in rows])
     table = Html(tag="table", class_="prism-differences", children=[head, body])

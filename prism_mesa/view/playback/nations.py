@@ -17,8 +17,9 @@ from solara.core import component
 from prism_mesa.errors import DataError
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.manifest import read_run
-from prism_mesa.runs.run_files import has_table, read_table
+from prism_mesa.runs.run_files import has_table
 from prism_mesa.view.page.frame import page_frame, page_head
+from prism_mesa.view.playback.tables import read_with
 from prism_mesa.view.playback.transport import transport
 from prism_mesa.view.plots.economy import figure_of_indicators
 
@@ -34,6 +35,15 @@ _INDICATORS: Final = {
     "trade_balance": ("trade balance", "% of GDP"),
 }
 """Indicators that stand beside each policy: what they are called, and their unit."""
+_DRAWN: Final = ("output_gap", "inflation", "unemployment", "policy_rate")
+_NEEDED: Final = {
+    "nations": ("name", "inflation_target", "natural_unemployment"),
+    "indicators": ("round", "quarter", "nation", *_DRAWN),
+    "baselines": ("round", "nation", "policy", *_DRAWN),
+    "decisions": ("round", "nation", "action", "outcome"),
+    "verdicts": ("round", "nation", "passed", "check", "of", "reason"),
+}
+"""Columns without which there is no page."""
 _OUTCOMES: Final = {
     "accepted": "carried out",
     "no_change": "nothing was to be changed",
@@ -69,12 +79,14 @@ def read_nations(run_dir: str | Path) -> NationTables:
         raise DataError(f"{run_dir}: is a run of a platform, not of nations")
     if not has_table(run_dir, "indicators"):
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
-    indicators = read_table(run_dir, "indicators")
+    indicators = read_with(run_dir, "indicators", _NEEDED["indicators"])
     quarters = indicators.drop_duplicates("round")["quarter"].astype(str)
     if quarters.empty:
         raise DataError(f"{run_dir}: no quarter of it was completed (status {run.state}){run.way_on}")
     names = ("nations", "baselines", "decisions", "verdicts")
-    nations, baselines, decisions, verdicts = (read_table(run_dir, name) for name in names)
+    nations, baselines, decisions, verdicts = (read_with(run_dir, name, _NEEDED[name]) for name in names)
+    if nations.empty:
+        raise DataError(f"{run_dir}: table 'nations' is damaged: there are none")
     decided_by = plain(run.manifest.decided_by, 200)
     told = tuple(plain(one, 20) for one in quarters)
     return NationTables(
@@ -94,7 +106,7 @@ def policies_of(tables: NationTables, quarter: int) -> list[dict[str, Any]]:
                 "wanted": plain(decision.get("action", "nothing is recorded"), _LONGEST),
                 "because": plain(decision.get("reasoning", ""), _LONGEST),
                 "read": plain(decision.get("policy", ""), _LONGEST),
-                "outcome": decision.get("outcome", ""),
+                "outcome": str(decision.get("outcome", "")),
                 "told": _OUTCOMES.get(str(decision.get("outcome", "")), ""),
                 "reason": plain(decision.get("reason", ""), _LONGEST),
                 "checks": _checks(tables.verdicts, name, quarter),

@@ -13,7 +13,7 @@ from reacton.ipyvuetify import Html
 from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
-from prism_mesa.errors import BadInputError, PrismError, in_command, told
+from prism_mesa.errors import BadInputError, in_command, told
 from prism_mesa.runs.recorded import is_economy
 from prism_mesa.view.page.frame import page_frame, page_head
 from prism_mesa.view.page.views import show_views
@@ -118,7 +118,7 @@ def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> No
 
     try:
         tables.told[key] = source.explain(row, on_round)
-    except (PrismError, OSError, MemoryError) as error:
+    except Exception as error:  # a user's guard or action may raise anything; the page has to live on
         tables.told[key] = (f"Why is not known: {told(error)}",)
     finally:
         tables.telling.pop(key, None)

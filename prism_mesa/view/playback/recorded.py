@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.domain import ACTIONS, POST_KINDS
-from prism_mesa.errors import DataError, counted, in_command, shortened
+from prism_mesa.errors import shortened
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.config import Config
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
@@ -88,6 +88,8 @@ class RecordedSource:
             facts.append(("status", f"{manifest.status} after {tables.rounds} of {planned} rounds"))
         if isinstance(config, str):
             facts.append(("configuration", f"not used: {config}"))
+        elif tables.network_note:
+            facts.append(("network", tables.network_note))
         return tuple(facts)
 
     @property
@@ -333,7 +335,5 @@ def open_recorded(run_dir: Any) -> RecordedSource:
         DataError: If there is no such run, it is of nations, or it is damaged.
     """
     tables = RunTables(run_dir)
-    if (columns := tables.round_columns) and len(columns["round"]) < tables.rounds:
-        rows, rounds = len(columns["round"]), counted(tables.rounds, "completed round")
-        raise DataError(f"{in_command(run_dir)}: table 'rounds' is damaged: {rows} rows of {rounds}")
+    tables.check()
     return RecordedSource(tables, tables.rounds - 1)

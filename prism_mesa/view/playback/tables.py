@@ -1,7 +1,7 @@
 """What is played back of a run: its tables, read when they are first needed, as arrays in which a round is a slice."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -11,13 +11,14 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.errors import PrismError, told
+from prism_mesa.errors import DataError, PrismError, counted, told
 from prism_mesa.llm.ledger.database import Ledger
 from prism_mesa.runs.archive import RunRecords
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.recorded import recorded_config
-from prism_mesa.runs.run_files import LEDGER, has_table, read_table
+from prism_mesa.runs.run_files import LEDGER, columns_of, has_table, read_table
 from prism_mesa.social.behavior import build_chart, chosen_chart
+from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.social.tables import ROUNDS
 from prism_mesa.social.world.build import make_network
 from prism_mesa.statechart import STATES, Statechart
@@ -26,6 +27,8 @@ from prism_mesa.view.page.source import Floats, Follows, Ints, PostColumns
 
 STATE_CODES: Final[Mapping[Any, int]] = {state.value: state.code for state in STATES}
 _KEPT_NETWORKS: Final = 2
+_OF_AGENTS: Final = ("id", "interests", "activity", "post_rate", "engagement_threshold", "followers", "followees")
+_OF_TRANSITIONS: Final = ("round", "tick", "agent", "post", "from_state", "to_state", "trigger", "open")
 
 
 @dataclass(frozen=True)
@@ -55,6 +58,15 @@ class Asked:
     tokens: Ints
 
 
+def read_with(run_dir: str | Path, table: str, needed: Sequence[str]) -> pd.DataFrame:
+    """Return a table with all of its columns.
+
+    Raises:
+        DataError: If it cannot be read, or one of the needed columns is not there.
+    """
+    return read_table(run_dir, table, [*needed, *(name for name in columns_of(run_dir, table) if name not in needed)])
+
+
 class RunTables(RunRecords):
     """The tables of a run of the platform as its playback needs them; see `RunRecords`.
 
@@ -68,9 +80,22 @@ class RunTables(RunRecords):
 
     def __init__(self, run_dir: str | Path) -> None:
         super().__init__(run_dir)
-        self._networks: dict[int, Follows] = {}
+        self._networks: dict[tuple[int, int], Follows] = {}
         self.told: dict[tuple[int, int], tuple[str, ...]] = {}
         self.telling: dict[tuple[int, int], str] = {}
+
+    def check(self) -> None:
+        """Read all that a page shows of the run, so that what is damaged is said before anything is drawn.
+
+        Raises:
+            DataError: If a table is damaged.
+        """
+        columns = self.round_columns["round"]
+        if len(columns) < self.rounds:
+            found = f"{len(columns)} rows of {counted(self.rounds, 'completed round')}"
+            raise DataError(f"{self.run_dir}: table 'rounds' is damaged: {found}")
+        self.agents, self.users, self.post_columns, self.appeared  # noqa: B018 - each is read once, and kept
+        self.transitions, self.impressions, self.engagements, self.comings, self._events  # noqa: B018
 
     @cached_property
     def config(self) -> Config | str:
@@ -91,42 +116,43 @@ class RunTables(RunRecords):
     @cached_property
     def agents(self) -> pd.DataFrame:
         """The table `agents`."""
-        return read_table(self.run_dir, "agents")
+        return read_with(self.run_dir, "agents", _OF_AGENTS)
 
     @cached_property
     def round_columns(self) -> dict[str, Floats]:
         """The columns of the table `rounds`."""
-        rows = read_table(self.run_dir, "rounds")
-        names = [column.name for column in ROUNDS.columns if column.name in rows]
+        have, needed = columns_of(self.run_dir, "rounds"), ("round", "open", "fallback")
+        names = [column.name for column in ROUNDS.columns if column.name in (*have, *needed)]
+        rows = read_table(self.run_dir, "rounds", names)
         return {name: rows[name].to_numpy(np.float64)[: self.rounds] for name in names}
 
     @cached_property
     def transitions(self) -> RoundRows | None:
         """The table `transitions`, states as codes; None: the run recorded none."""
-        return self._by_round("transitions", {"from_state": STATE_CODES, "to_state": STATE_CODES})
+        return self._by_round("transitions", _OF_TRANSITIONS)
 
     @cached_property
     def impressions(self) -> RoundRows | None:
         """The table `impressions`; None: the run recorded none."""
-        return self._by_round("impressions", {})
+        return self._by_round("impressions", ("round", "tick", "agent", "post"))
 
     @cached_property
     def engagements(self) -> RoundRows | None:
         """The table `engagements`; None: the run recorded none."""
-        return self._by_round("engagements", {})
+        return self._by_round("engagements", ("round", "agent", "post", "action"))
 
-    def _by_round(self, table: str, codes: Mapping[str, Mapping[Any, int]]) -> RoundRows | None:
+    def _by_round(self, table: str, columns: Sequence[str]) -> RoundRows | None:
         if not has_table(self.run_dir, table):
             return None
-        rows = read_table(self.run_dir, table)
+        rows = read_table(self.run_dir, table, columns)
         for column, most in (("agent", self.n_agents), ("post", len(self.posts))):
             values = rows[column].to_numpy()
             self._must_be_below(table, column, np.maximum(values, 0) if column == "post" else values, most)
         rows = rows[rows["round"] < self.rounds].sort_values("round", kind="stable")
         made: dict[str, npt.NDArray[Any]] = {}
         for name in rows:
-            if name in codes:
-                made[name] = rows[name].astype(object).map(codes[name]).fillna(0).to_numpy(np.uint8)
+            if name in ("from_state", "to_state"):
+                made[name] = rows[name].astype(object).map(STATE_CODES).fillna(0).to_numpy(np.uint8)
             elif rows[name].dtype == "category":
                 made[name] = np.array(rows[name].cat.categories.astype(str))[rows[name].cat.codes]
             else:
@@ -170,15 +196,34 @@ class RunTables(RunRecords):
         )
 
     @cached_property
-    def _drawn(self) -> "tuple[Any, str]":
+    def _drawn(self) -> tuple[FollowNetwork | None, str]:
         """The network before the first round, or None, and what is to be said of it."""
         config = self.config
         if isinstance(config, str):
             return None, f"who follows whom is not in the tables, and is not made again: {config}"
         try:
-            return make_network(config, Streams(config.seed))[0], ""
-        except (PrismError, OSError) as error:
+            return self._made_network(config)
+        except (PrismError, OSError, MemoryError) as error:
             return None, f"who follows whom is not known: {told(error)}"
+
+    def _made_network(self, config: Config) -> tuple[FollowNetwork, str]:
+        """Return the network of a configuration, and what is to be said of it.
+
+        Raises:
+            PrismError: If there is none, or it is of more agents than the tables.
+        """
+        n, many = self.n_agents, f"the tables have {counted(self.n_agents, 'agent')}, the configuration"
+        if config.network.edges is None and config.agents.n > n:
+            raise DataError(f"{many} {config.agents.n:,}")
+        network = make_network(config, Streams(config.seed))[0]
+        more = n - network.n_agents
+        if more < 0:
+            raise DataError(f"{many} {network.n_agents:,}")
+        if not more:
+            return network, ""
+        indptr, close = (np.append(one, np.full(more, one[-1])) for one in (network.indptr, network.close_indptr))
+        note = f"{many} {network.n_agents:,}: with whom the others began is not in the tables"
+        return replace(network, indptr=indptr, close_indptr=close), note
 
     @property
     def network_note(self) -> str:
@@ -188,16 +233,20 @@ class RunTables(RunRecords):
     def follows(self, round_: int) -> Follows:
         """Return who follows whom in a round; the same object as long as nobody begins or ends to follow."""
         n_events = int(np.searchsorted(self._events["round"], round_, side="left")) if len(self._events["round"]) else 0
-        if n_events not in self._networks:
+        here = self._first_round <= round_
+        key = n_events, int(here.sum())
+        if key not in self._networks:
             while len(self._networks) >= _KEPT_NETWORKS:
                 self._networks.pop(next(iter(self._networks)))
-            self._networks[n_events] = self._follows_after(n_events)
-        return self._networks[n_events]
+            self._networks[key] = self._follows_after(n_events, here)
+        return self._networks[key]
 
-    def _follows_after(self, n_events: int) -> Follows:
+    def _follows_after(self, n_events: int, here: npt.NDArray[np.bool_]) -> Follows:
+        """Return the drawn follows between agents who have come, with the first events."""
         network = self._drawn[0]
         if network is None:
             return Follows(np.zeros(0, np.int32), np.zeros(0, np.int32), self.agents["followers"].to_numpy())
+        network = network if here.all() else network.among(here)
         if n_events:
             keys, begins = (self._events[name][:n_events][::-1] for name in ("key", "begins"))
             keys, last = np.unique(keys, return_index=True)
@@ -229,4 +278,15 @@ class RunTables(RunRecords):
     @cached_property
     def comings(self) -> "pd.DataFrame | None":
         """The table `churn`; None: nobody came or went."""
-        return read_table(self.run_dir, "churn") if has_table(self.run_dir, "churn") else None
+        if not has_table(self.run_dir, "churn"):
+            return None
+        return read_table(self.run_dir, "churn", ["round", "agent", "event"])
+
+    @cached_property
+    def _first_round(self) -> Ints:
+        """From which round on each agent follows and is followed: -1, or, of who waited, the one in which it joined."""
+        first = np.where(self.users, -1, self.rounds)
+        if self.comings is not None:
+            joins = self.comings[self.comings["event"] == "join"]
+            first[joins["agent"].to_numpy()] = joins["round"].to_numpy()
+        return first

@@ -53,7 +53,7 @@ class OwnHostsOnly:
             name = urlsplit(f"//{host}").hostname or ""
         except ValueError:
             return False
-        return name in self._names or _is_address(name)
+        return bool(name) and (name in self._names or _is_address(name))
 
 
 def is_loopback(host: str) -> bool:

@@ -3,6 +3,7 @@
 # mypy: disable-error-code=no-untyped-call
 # (solara's components are only partly annotated)
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -61,7 +62,7 @@ def view_of(opened: Opened) -> Callable[[], Element[Any]] | str:
     """Return the component of what was opened, or what is wrong with it."""
     try:
         return runs_view(opened.paths) if opened.kind == "runs" else _model_view(opened)
-    except (PrismError, OSError) as error:
+    except (PrismError, OSError, MemoryError) as error:
         return told(error)
 
 
@@ -74,5 +75,6 @@ def _model_view(opened: Opened) -> Callable[[], Element[Any]]:
     if not opened.paths and not opened.overrides:
         return lambda: make_page(None)
     config = load_config(opened.paths[0] if opened.paths else None, opened.overrides, defaults=opened.defaults)
-    SocialModel(config)  # what is wrong only with the world it asks for
+    with closing(SocialModel(config)):  # what is wrong only with the world it asks for
+        pass
     return lambda: make_page(config)

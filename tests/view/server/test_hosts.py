@@ -60,6 +60,11 @@ def test_a_page_of_another_site_reaches_neither_the_server_nor_its_web_socket(or
     ]
 
 
+@pytest.mark.parametrize("host", ["", "0.0.0.0", "::"])
+def test_a_server_of_all_addresses_answers_neither_foreign_names_nor_requests_without_one(host):
+    assert [answer({"Host": name}, host=host)[0]["status"] for name in ("rebound.example", "", ":8765")] == [400] * 3
+
+
 def test_its_own_page_opens_the_web_socket():
     headers = {"Host": "localhost:8765", "Origin": "http://localhost:8765"}
     assert answer(headers, kind="websocket")[0]["type"] == "http.response.start"

@@ -1,0 +1,212 @@
+"""A finished run that is played back shows what was on show as it ran, and says what of its folder is damaged."""
+
+import json
+import shutil
+import warnings
+
+import numpy as np
+import pytest
+
+from prism_mesa.errors import DataError, NotedWarning, PrismError
+from prism_mesa.runs import config, social
+from prism_mesa.runs.run_files import read_table
+from prism_mesa.view.page.live import LiveSource
+from prism_mesa.view.page.live_model import PageModel
+from prism_mesa.view.playback import page
+from prism_mesa.view.playback.differences import counts_of
+from prism_mesa.view.playback.recorded import open_recorded
+from prism_mesa.view.server.opened import Opened, view_of
+
+COMES_AND_GOES = {"waiting": 0.2, "join": 0.2, "leave": 0.05, "back": 0.2}
+ROUNDS = 4
+
+
+def config_of(dynamics="fixed", churn=None):
+    agents = {"n": 40, "activity": 0.7, "post_rate": 0.4, "churn": churn or {}}
+    network = {"mean_degree": 6, "dynamics": dynamics}
+    return config.make_config(
+        {"agents": agents, "network": network, "rounds": ROUNDS, "seed": 3, "reasoner": {"kind": "rule"}}
+    )
+
+
+@pytest.fixture(scope="module")
+def churny(tmp_path_factory):
+    """Return the folder of a run in which agents come and go and follows begin; only to be read."""
+    return social.run(config_of("live", COMES_AND_GOES), out=tmp_path_factory.mktemp("runs")).run_dir
+
+
+def pairs_of(follows):
+    return set(zip(follows.src.tolist(), follows.dst.tolist(), strict=True))
+
+
+@pytest.fixture
+def copied(churny, tmp_path):
+    return shutil.copytree(churny, tmp_path / "copy")
+
+
+@pytest.mark.slow
+def test_each_moment_shows_what_the_live_model_showed_also_of_agents_who_come_and_go(tmp_path):
+    settings = config_of(churn=COMES_AND_GOES)
+    recorded, model = open_recorded(social.run(settings, out=tmp_path).run_dir), PageModel(settings)
+    live = LiveSource(model)
+    for at in range(-1, ROUNDS):
+        if at >= 0:
+            model.step()
+        moment = recorded.at_round(at)
+        assert moment.states().tolist() == live.states().tolist()
+        assert pairs_of(moment.follows()) == pairs_of(live.follows())
+        assert moment.follows().followers.tolist() == live.follows().followers.tolist()
+        for name in ("author", "kind", "parent", "root", "round"):
+            assert getattr(moment.posts(), name).tolist() == getattr(live.posts(), name).tolist()
+        assert [moment.agent(row).state for row in (1, 17)] == [live.agent(row).state for row in (1, 17)]
+    model.close()
+
+
+def test_follows_that_begin_hold_from_the_next_round_on(tmp_path):
+    settings = config_of("live", {"waiting": 0.2, "join": 0.2})
+    run_dir = social.run(settings, out=tmp_path).run_dir
+    began = read_table(run_dir, "follows").query("event == 'follow'")
+    assert len(began)
+    source = open_recorded(run_dir)
+    for follow in began.itertuples():
+        pair = (follow.other, follow.agent)
+        assert pair not in pairs_of(source.at_round(follow.round).follows())
+        assert follow.round == ROUNDS - 1 or pair in pairs_of(source.at_round(follow.round + 1).follows())
+
+
+def test_who_waits_to_the_end_is_followed_by_nobody(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotedWarning)
+        run_dir = social.run(config_of(churn={"waiting": 0.5}), out=tmp_path).run_dir
+    waits = ~read_table(run_dir, "agents")["present"].to_numpy()
+    assert waits.any()
+    assert not open_recorded(run_dir).follows().followers[waits].any()
+
+
+def test_an_agent_that_is_not_there_says_so(churny):
+    joins = read_table(churny, "churn").query("event == 'join'").iloc[0]
+    source = open_recorded(churny)
+    before = source.at_round(int(joins["round"]) - 1).agent(int(joins["agent"]))
+    assert before.why_note == "It is not on the platform in this round, or its moves were not recorded."
+    assert (before.moves, before.ask) == ((), "")
+
+
+def test_a_moment_beyond_the_ends_is_the_nearest_one(churny):
+    source = open_recorded(churny)
+    assert (source.at, source.at_round(99).at, source.at_round(-7).at) == (ROUNDS - 1, ROUNDS - 1, -1)
+    assert len(source.at_round(-1).posts()) == 0
+    assert source.at_round(-1).agent(0).why_note == "Nothing has happened yet."
+
+
+def test_what_came_of_a_run_is_counted_up_to_the_round_on_show(churny):
+    source, rounds = open_recorded(churny), read_table(churny, "rounds")
+    cascades = read_table(churny, "posts").query("kind == 'reshare'")
+    assert len(cascades)
+    for at in range(ROUNDS):
+        found = counts_of(source.at_round(at))
+        assert found["likes"] == rounds["likes"][: at + 1].sum()
+        assert found["came online"] == rounds["online"][: at + 1].sum()
+    assert counts_of(source)["largest cascade, posts"] == read_table(churny, "cascades")["size"].max()
+    assert set(counts_of(source.at_round(-1)).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("table", "column"),
+    [
+        ("transitions", "open"),
+        ("impressions", "tick"),
+        ("engagements", "post"),
+        ("churn", "round"),
+        ("agents", "activity"),
+        ("rounds", "fallback"),
+        ("follows", "event"),
+        ("posts", "author"),
+    ],
+)
+def test_a_column_that_is_missing_is_said_before_anything_is_drawn(copied, table, column):
+    read_table(copied, table).drop(columns=column).to_parquet(copied / f"{table}.parquet")
+    with pytest.raises(DataError, match=f"{table}.parquet: there is no column '{column}'"):
+        open_recorded(copied)
+
+
+@pytest.mark.parametrize("table", ["transitions", "impressions", "engagements", "churn", "follows", "agents", "rounds"])
+def test_a_table_that_is_torn_is_said_in_one_line_in_place_of_the_page(copied, table):
+    file = copied / f"{table}.parquet"
+    file.write_bytes(file.read_bytes()[:-9])
+    said = view_of(Opened("runs", (copied,)))
+    assert f"{table}.parquet: cannot be read" in said
+    assert "\n" not in said
+
+
+@pytest.mark.parametrize(("table", "column"), [("transitions", "agent"), ("impressions", "post"), ("churn", "agent")])
+def test_rows_about_what_is_not_there_are_said(copied, table, column):
+    rows = read_table(copied, table)
+    rows.loc[0, column] = 10_000
+    rows.to_parquet(copied / f"{table}.parquet")
+    with pytest.raises(DataError, match=f"'{table}' is damaged: row 0, column '{column}': there is no 10000"):
+        open_recorded(copied)
+
+
+def test_fewer_rows_than_completed_rounds_are_said(copied):
+    read_table(copied, "rounds")[:2].to_parquet(copied / "rounds.parquet")
+    with pytest.raises(DataError, match=f"'rounds' is damaged: 2 rows of {ROUNDS} completed rounds"):
+        open_recorded(copied)
+
+
+@pytest.mark.parametrize("table", ["transitions", "impressions", "engagements", "churn"])
+def test_a_run_that_did_not_record_a_table_is_shown_without_it(copied, table):
+    (copied / f"{table}.parquet").unlink()
+    source = open_recorded(copied)
+    for at in (-1, ROUNDS - 1):
+        assert source.at_round(at).agent(0).name
+        assert len(source.at_round(at).states()) == 40
+
+
+def test_a_configuration_of_more_agents_than_the_tables_makes_no_network_and_the_page_says_so(copied):
+    file = copied / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["config"]["agents"]["n"] = 5_000_000
+    file.write_text(json.dumps(manifest))
+    source = open_recorded(copied)
+    assert len(source.follows().followers) == 40
+    assert any("5,000,000" in value for _, value in source.facts)
+
+
+def test_a_configuration_of_fewer_agents_leaves_the_others_without_follows(copied):
+    file = copied / "manifest.json"
+    manifest = json.loads(file.read_text())
+    manifest["config"]["agents"]["n"] = 30
+    file.write_text(json.dumps(manifest))
+    source = open_recorded(copied).at_round(-1)
+    assert len(source.follows().followers) == 40
+    assert not source.follows().followers[30:].any()
+    assert any("with whom the others began" in value for _, value in source.facts)
+
+
+def test_names_and_texts_of_a_folder_stay_text(copied):
+    agents = read_table(copied, "agents")
+    agents["name"] = "<img src=x onerror=alert(1)>\x1b[31m {{ 7 * 7 }}"
+    agents.to_parquet(copied / "agents.parquet")
+    assert open_recorded(copied).agent_name(3) == "<img src=x onerror=alert(1)>[31m {{ 7 * 7 }}"
+
+
+@pytest.mark.parametrize("error", [PrismError("no ledger"), KeyError("tick"), RuntimeError("a guard of a user's")])
+def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised(churny, monkeypatch, error):
+    def fail(*_, **__):
+        raise error
+
+    source, changes = open_recorded(churny), []
+    monkeypatch.setattr(type(source), "explain", fail)
+    source.tables.telling[0, source.at] = "..."
+    page._tell(source, 0, lambda: changes.append(True))
+    assert source.tables.told[0, source.at][0].startswith("Why is not known: ")
+    assert (source.tables.telling, changes) == ({}, [True])
+
+
+def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):
+    assert "no run there" in view_of(Opened("runs", (tmp_path,)))
+
+
+def test_numbers_are_shown_as_they_stand(churny):
+    attributes = open_recorded(churny).attributes()
+    assert np.array_equal(attributes["activity"].values, read_table(churny, "agents")["activity"])

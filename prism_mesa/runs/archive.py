@@ -108,9 +108,9 @@ class RunRecords:
             raise DataError(f"{run_dir}: is a run of nations: interviews and surveys are with agents of a platform")
         for table in ("agents", "posts"):
             if not has_table(self.run_dir, table):
+                why = "it was removed" if manifest.status == "done" else "it has not come to an end"
                 raise DataError(
-                    f"{run_dir}: no table {table!r} there: it has not come to an end (status {self.run.state})"
-                    f"{self.run.way_on}"
+                    f"{run_dir}: no table {table!r} there: {why} (status {self.run.state}){self.run.way_on}"
                 )
         self.rounds = self._completed()
         if self.rounds == 0:

@@ -22,7 +22,7 @@ from prism_mesa.view.plots.engagement import engagement_figure
 from prism_mesa.view.plots.files import save
 from prism_mesa.view.plots.inequality import lorenz_figure
 from prism_mesa.view.plots.states import states_figure
-from prism_mesa.view.plots.style import NARROW, WIDE, caption_of
+from prism_mesa.view.plots.style import NARROW, SMALL, WIDE, caption_of
 
 
 def drawn(figure):
@@ -107,6 +107,14 @@ def test_cascade_sizes_are_a_ccdf_of_posts_on_two_logarithmic_axes(tmp_path):
     assert "size" in axes.get_xlabel()
     assert "share" in axes.get_ylabel()
     assert "n = 5 posts of 50 agents" in caption_of(figure)
+
+
+def test_sizes_below_ten_stand_at_the_axis_as_they_are_in_small_letters(tmp_path):
+    table = sizes_table([1, 1, 2, 3])
+    axis = drawn(cascades_figure(kept_run(tmp_path / "run", cascades=table))).xaxis
+    ticks = [tick.label1 for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks())]
+    assert {"1", "2", "3"} <= {label.get_text() for label in ticks}
+    assert {label.get_fontsize() for label in ticks} == {SMALL}
 
 
 @pytest.mark.slow

@@ -21,8 +21,8 @@ class Carded:
             "state": chip_of(STATE_COLORS[state], f"{state.value}{at}, for {ticks} tick{'' if ticks == 1 else 's'}"),
             "likes to read of": ", ".join(self.interests),
             "personality": self.personality,
-            "asks within": f"{self.low_threshold:.2f} to {self.high_threshold:.2f} of utility",
-            "each round": f"online with probability {self.activity:.2f}, posts with {self.post_rate:.2f}",
+            "asks within": f"{self.low_threshold:.3f} to {self.high_threshold:.3f} of utility",
+            "each round": f"online with probability {self.activity:.2g}, posts with {self.post_rate:.2g}",
             "engages by": shares,
         }
         feed = self.feed

@@ -39,6 +39,8 @@ _NUMBERS: Final = {
 }
 """Columns of `agents` by which agents can be coloured, and what the numbers are."""
 _LONGEST_TEXT: Final = 2_000
+_ON_SHOW: Final = ("agents", "posts", "transitions", "impressions", "engagements", "comings")
+"""Tables that the views read at once: what is damaged is said when a run is opened, not while it is drawn."""
 _HOW_TOLD: Final = (
     "What it did, as the tables have it. What it weighed is in none: the run can be repeated from its ledger, up to "
     "this round and without an LLM, to tell it."
@@ -336,4 +338,6 @@ def open_recorded(run_dir: Any) -> RecordedSource:
     if (columns := tables.round_columns) and len(columns["round"]) < tables.rounds:
         rows, rounds = len(columns["round"]), counted(tables.rounds, "completed round")
         raise DataError(f"{in_command(run_dir)}: table 'rounds' is damaged: {rows} rows of {rounds}")
+    for name in _ON_SHOW:
+        getattr(tables, name)
     return RecordedSource(tables, tables.rounds - 1)

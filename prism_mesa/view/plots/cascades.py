@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
 
 from prism_mesa.errors import ConfigError, counted
 from prism_mesa.params import shown
@@ -70,6 +71,9 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
     axes.set_ylabel("share of posts with size ≥ s", fontsize=TEXT)
     if is_there:
         axes.set(xscale="log", yscale="log")
+        if axes.get_xlim()[1] < 10:  # small cascades: 2 and 3 rather than 2 x 10^0 and 3 x 10^0, which overlap
+            axes.xaxis.set_major_formatter(LogFormatter())
+            axes.xaxis.set_minor_formatter(LogFormatter())
     else:
         axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=SMALL)
     panel.title("How far posts spread")

@@ -199,7 +199,7 @@ def tidy(axes: Axes, title: str = "", grid: str = "both") -> None:
         axes.set_title(title, loc="left", fontsize=TEXT, parse_math=False)
     for name in (axes.xaxis.label, axes.yaxis.label):
         name.set_fontsize(TEXT)
-    axes.tick_params(labelsize=SMALL)
+    axes.tick_params(which="both", labelsize=SMALL)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(visible=True, axis=grid, color=GREY, alpha=0.25, lw=0.5)  # type: ignore[arg-type]
     axes.set_axisbelow(True)

@@ -10,6 +10,7 @@ from prism_mesa.view.playback.recorded import open_recorded
 QUICK = {"agents": {"n": 30, "activity": 0.8, "post_rate": 0.5}, "network": {"mean_degree": 6}, "rounds": 2}
 
 
+@pytest.mark.slow
 def test_a_table_that_was_cut_off_is_named_when_the_run_is_opened(tmp_path):
     folder = run(make_config({**QUICK, "reasoner": {"kind": "rule"}}), out=tmp_path).run_dir
     assert open_recorded(folder).rounds == 2

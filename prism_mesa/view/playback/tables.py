@@ -162,9 +162,15 @@ class RunTables(RunRecords):
 
     @cached_property
     def appeared(self) -> Ints:
-        """How many posts are there in each round, shape (rounds,): posts are numbered as they appear."""
+        """How many posts are there in each round, shape (rounds,): posts are numbered as they appear.
+
+        In the last one they all are: reshares and replies of it too, which would have appeared in the next, as in all
+        that is told of the run as a whole.
+        """
         first = np.maximum.accumulate(self.posts.round) if len(self.posts) else self.posts.round
-        return np.searchsorted(first, np.arange(self.rounds), side="right")
+        found = np.searchsorted(first, np.arange(self.rounds), side="right")
+        found[-1:] = len(self.posts)
+        return found
 
     @cached_property
     def post_columns(self) -> PostColumns:

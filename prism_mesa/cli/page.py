@@ -1,8 +1,9 @@
 """The command that opens the page in the browser."""
 
+import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -13,6 +14,8 @@ from prism_mesa.terminal import show_line
 
 if TYPE_CHECKING:
     from prism_mesa.view.server.opened import Opened
+
+_OF_CONFIGS: Final = (".yaml", ".yml")
 
 
 def browser_page(
@@ -73,10 +76,12 @@ def _opened(arguments: list[str]) -> "Opened":
     """
     from prism_mesa.view.server.opened import MOST_RUNS, Opened
 
-    named = [one for one in arguments if "=" not in one or is_file(one) or Path(one).is_dir()]
+    named = [one for one in arguments if "=" not in one or is_file(one) or os.path.isdir(one)]
     overrides = tuple(one for one in arguments if one not in named)
     paths = tuple(map(Path, named))
-    configs = [path for path in paths if path.is_file() or (path.suffix in (".yaml", ".yml") and not path.is_dir())]
+    configs = [
+        path for path in paths if os.path.isfile(path) or (path.suffix in _OF_CONFIGS and not os.path.isdir(path))
+    ]
     if not configs and paths:
         if overrides:
             raise BadInputError(f"{overrides[0]}: a finished run is shown as it was: no key can be overridden")

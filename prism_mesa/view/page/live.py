@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
-from prism_mesa.llm.params import STAND_INS
 from prism_mesa.reasoner import Reasoner, asks_llm
 from prism_mesa.runs.archive import row_of
 from prism_mesa.social.platform_agent import PlatformAgent
@@ -290,10 +289,3 @@ def _column(own: Attribute, kept: npt.NDArray[np.float64]) -> AgentAttribute:
     if own.is_truth:
         return AgentAttribute(kept.copy(), ("false", "true"))
     return AgentAttribute(kept.copy())
-
-
-def shortfall_share(oracle: OracleOnShow) -> float:
-    """Return the share of open choices so far that nobody who was to be asked answered, 0..1."""
-    sources: Mapping[str, Any] = oracle.sources or {}
-    total = sum(sources.values())
-    return sum(sources.get(source, 0) for source in STAND_INS) / total if total else 0.0

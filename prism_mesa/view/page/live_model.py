@@ -81,6 +81,7 @@ class PageModel(SocialModel):
         inputs: The same, of all inputs.
         faults: What is wrong with those that were left out, by key.
         fault: Why the run ended, if a round failed; else empty.
+        uncopied: Why the state before a round could not be kept; else empty.
         kept: The last round, in rows.
         lock: Held while a round runs, and to be held by whoever reads the model from another thread.
         ledger: What an LLM said; None where none is asked.
@@ -118,7 +119,7 @@ class PageModel(SocialModel):
                 why = why or told(error)
         self.inputs = {**at_first, **given}
         self.faults = faults | dict.fromkeys(without, why)
-        self.fault = ""
+        self.fault = self.uncopied = ""
         self.lock = RLock()
         self._before: Platform | None = None
         self._keep_answers()
@@ -169,10 +170,14 @@ class PageModel(SocialModel):
         if self.round % _ROUNDS_A_TRIM == 0:
             trim_heap()
 
-    def _copied_platform(self) -> Platform:
-        """Return a copy of the platform, which shares what no round changes."""
+    def _copied_platform(self) -> Platform | None:
+        """Return a copy of the platform, which shares what no round changes; None, and `uncopied`, if there is none."""
         shared = (self.reasoner, self.writer, self.platform.network, self.first_network, self.drawn_network)
-        return deepcopy(self.platform, {id(one): one for one in shared if one is not None})
+        try:
+            return deepcopy(self.platform, {id(one): one for one in shared if one is not None})
+        except Exception as error:  # a user's agent may hold what cannot be copied; the round is run all the same
+            self.uncopied = told(error)
+            return None
 
     def as_the_round_opened(self) -> SocialModel | None:
         """Return a copy of the model as the last round opened, without an LLM or records; None where it is not kept."""

@@ -11,7 +11,7 @@ import numpy as np
 from prism_mesa.analysis.explain.report import round_lines
 from prism_mesa.analysis.explain.trace import RoundOfAgent, Thought, TracedAgent
 from prism_mesa.analysis.explain.why import Explanation
-from prism_mesa.errors import PrismError, told
+from prism_mesa.errors import told
 from prism_mesa.llm import AskedRow
 from prism_mesa.llm.dispatch.pending import PendingQuestion
 from prism_mesa.llm.formats.request import RunPosition
@@ -52,7 +52,10 @@ class _Recalled(Reasoner):
 
 def tell_round(model: PageModel, row: int) -> ToldRound:
     """Return what an agent did in the last round of a model, and why. The model is not changed."""
-    twin = model.as_the_round_opened()
+    try:
+        twin = model.as_the_round_opened()
+    except Exception as error:  # a user's model may hold what cannot be copied
+        return ToldRound(note=f"It cannot be told why: {told(error)}.")
     if twin is None:
         return ToldRound(note=_why_not(model))
     asked, before = model.reasoner, twin.platform
@@ -63,7 +66,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the model has said them
             return _told(model, twin, row)
-    except PrismError as error:
+    except Exception as error:  # a user's guard may raise anything; the page has to live on
         return ToldRound(note=f"It cannot be told why: {told(error)}.")
     finally:
         twin.close()
@@ -93,6 +96,8 @@ def _why_not(model: PageModel) -> str:
         return "No round has been run yet."
     if model.fault:
         return "The round failed; it cannot be told why."
+    if model.uncopied:
+        return f"It cannot be told why: the state before the round could not be kept ({model.uncopied})."
     return f"With {len(model.population):,} agents the state before each round is not kept: run it, and ask prism why."
 
 

@@ -1,5 +1,7 @@
 """What the page shows of a model that runs: it is the model's, round by round, and telling it changes nothing."""
 
+from threading import Lock
+
 import numpy as np
 import pytest
 from worlds import plain
@@ -10,6 +12,7 @@ from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.records.in_memory import RowsInMemory
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
+from prism_mesa.social.round import run_round
 from prism_mesa.social.tables import SOCIAL_TABLES
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState
 from prism_mesa.view.page import live_model
@@ -203,3 +206,32 @@ def test_what_takes_a_while_is_told_as_it_begins_and_as_it_is_done(monkeypatch):
     monkeypatch.setattr(live_model, "_SLOW_S", 0.0)
     model.step()
     assert said[2:] == ["a round is being run ...", ""]
+
+
+def test_a_model_that_holds_what_cannot_be_copied_runs_and_says_why_nothing_is_told():
+    model = PageModel(CONFIG)
+    model.platform.own_lock = Lock()
+    model.step()
+    assert (model.round, model.fault) == (0, "")
+    assert LiveSource(model).agent(0).why_note == (
+        "It cannot be told why: the state before the round could not be kept "
+        "(TypeError: cannot pickle '_thread.lock' object)."
+    )
+
+
+@pytest.mark.parametrize("name", ["run_ticks", "commit", "collect"])
+def test_whatever_a_round_raises_is_kept_as_its_fault_and_all_that_is_shown_can_be_read(monkeypatch, name):
+    def fail(*_):
+        raise KeyError("a guard of a user's")
+
+    model = PageModel(CONFIG)
+    model.step()
+    with monkeypatch.context() as patched:
+        patched.setattr(run_round, name, fail)
+        model.step()
+    source = LiveSource(model)
+    assert (model.fault, model.running) == ('KeyError: "a guard of a user\'s"', False)
+    assert len(source.round_columns()["round"]) == 1
+    assert len(source.states()) == len(source.follows().followers) == 60
+    assert source.agent(0).why_note == "The round failed; it cannot be told why."
+    assert source.oracle().sources is not None

@@ -1,0 +1,51 @@
+"""What `prism app` makes of its arguments: a config and keys, or one run or two."""
+
+from pathlib import Path
+
+import pytest
+
+from prism_mesa.cli.page import _opened
+from prism_mesa.errors import BadInputError
+
+LONG = "attributes=" + "x" * 5000
+"""No file can be called so."""
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own.yaml").write_text("seed: 1\n")
+    Path("a=1").mkdir()
+    Path("results").mkdir()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind", "paths", "overrides"),
+    [
+        ([], "model", (), ()),
+        (["seed=3"], "model", (), ("seed=3",)),
+        ([LONG], "model", (), (LONG,)),
+        (["own.yaml", "seed=3"], "model", ("own.yaml",), ("seed=3",)),
+        (["gone.yaml"], "model", ("gone.yaml",), ()),
+        (["results"], "runs", ("results",), ()),
+        (["nowhere"], "runs", ("nowhere",), ()),
+        (["x" * 5000], "runs", ("x" * 5000,), ()),
+        (["results", "a=1"], "runs", ("results", "a=1"), ()),
+    ],
+)
+def test_arguments_are_a_config_with_keys_or_runs(arguments, kind, paths, overrides):
+    opened = _opened(arguments)
+    assert (opened.kind, tuple(map(str, opened.paths)), opened.overrides) == (kind, paths, overrides)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["results", "seed=3"], "seed=3: a finished run is shown as it was: no key can be overridden"),
+        (["results", "a=1", "b"], "3 runs: the page shows one, or 2 side by side"),
+        (["own.yaml", "results"], "results: beside the config own.yaml the page shows nothing else"),
+    ],
+)
+def test_what_cannot_be_shown_together_is_said(arguments, said):
+    with pytest.raises(BadInputError, match=said):
+        _opened(arguments)

@@ -33,7 +33,7 @@ class Browser:
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         port_file = folder / "DevToolsActivePort"
         try:
-            until(lambda: port_file.exists() and port_file.read_text().count("\n"), "Chromium to listen")
+            until(lambda: port_file.exists() and port_file.read_text().count("\n"), "Chromium to listen", 60)
             port, path = port_file.read_text().split("\n")[:2]
             opened = connect(f"ws://127.0.0.1:{port}{path}", max_size=None, proxy=None)
             self._socket = self._open.enter_context(opened)
@@ -103,28 +103,29 @@ class Browser:
         """Return what the page says."""
         return self.run("document.body ? document.body.innerText : ''")
 
-    def wait_text(self, said, seconds=20):
+    def wait_text(self, said, seconds=60):
         """Wait until the page says something."""
         until(lambda: said in self.text(), f"the page to say {said!r}", seconds, lambda: self.text()[-600:])
 
-    def wait(self, script, seconds=20):
+    def wait(self, script, seconds=60):
         """Wait until a JavaScript expression is true, and return its value."""
         return until(lambda: self.run(script), script, seconds, lambda: self.text()[-600:])
 
     def click(self, script):
-        """Click in the middle of the element that a JavaScript expression finds, as a mouse does."""
+        """Click the element that a JavaScript expression finds, once it stays in its place and nothing covers it.
+
+        Press and release are one step: a page that is drawn anew between them would swallow the click.
+        """
         place = f"(() => {{ const one = {script}; if (!one) return null; one.scrollIntoView({{block: 'center'}});"
         place += "const box = one.getBoundingClientRect(); return [box.x + box.width / 2, box.y + box.height / 2]; })()"
         found, before = self.wait(place), None
         while found != before:  # what stands above may still grow
             time.sleep(0.3)
             found, before = self.wait(place), found
-        self.click_at(*found)
-
-    def click_at(self, x, y):
-        """Click at a place of the window."""
-        for kind in ("mousePressed", "mouseReleased"):
-            self.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+        clicked = f"(() => {{ const one = {script}, place = {place};"
+        clicked += "if (!one || !one.contains(document.elementFromPoint(...place))) return false;"
+        clicked += "one.focus(); one.click(); return true; })()"
+        self.wait(clicked)
 
     def click_text(self, said, among="button, a, [role=tab]"):
         """Click what says something, or is labelled so."""
@@ -137,7 +138,7 @@ class Browser:
         file.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png")["data"]))
 
 
-def until(what, named, seconds=20.0, seen=lambda: ""):
+def until(what, named, seconds=60.0, seen=lambda: ""):
     """Wait until a function returns something true, and return it."""
     end = time.monotonic() + seconds
     while not (found := what()):

@@ -83,9 +83,9 @@ def live_model(tab, served):
         "model", overrides=["agents.n=60", "network.mean_degree=8", "agents.activity=0.6", "reasoner.kind=rule"]
     )
     tab.open(served.url)
-    tab.wait_text("0 of 56 rounds", 40)
+    tab.wait_text("0 of 56 rounds")
     tab.click_text("Step")
-    tab.wait_text("1 of 56 rounds", 30)
+    tab.wait_text("1 of 56 rounds")
     tab.click_text("Step")
     tab.wait_text("2 of 56 rounds")
     tab.run(_SET_SEED)
@@ -126,14 +126,14 @@ def recorded_run(tab, served):
     tab.click_text("liked")
     tab.wait(f"document.querySelector('.prism-who').innerText !== {json.dumps(before)}")
     tab.click("document.querySelector('.prism-ask')")
-    tab.wait_text("Utility is what a post is worth to it", 40)
+    tab.wait_text("Utility is what a post is worth to it")
 
 
 def two_runs(tab, served):
     """Look at two runs side by side."""
     served.show("runs", served.runs["one"], served.runs["other"])
     tab.open(served.url)
-    tab.wait_text("up to this round", 30)
+    tab.wait_text("up to this round")
     tab.wait("document.querySelectorAll('.view-network canvas').length === 2")
     tab.click_text("first")
     tab.wait("[...document.querySelectorAll('.prism-differences tbody td')].every(one => one.innerText.match(/^0$/))")
@@ -162,11 +162,11 @@ def wrong_input(tab, served, folder):
     for (kind, *paths), said in wanted.items():
         served.show(kind, *paths)
         tab.open(served.url)
-        tab.wait_text(said, 20)
+        tab.wait_text(said)
     bad.write_text("agents: {n: 60}\nnetwork: {mean_degree: 8}\n")
     served.show("model", bad)
     tab.open(served.url)
-    tab.wait_text("0 of 56 rounds", 20)
+    tab.wait_text("0 of 56 rounds")
 
 
 @pytest.mark.slow

@@ -227,19 +227,20 @@ def _marks(cell: str) -> list[tuple[str, str]]:
         raise DataError(f"table 'decisions' is damaged: {cell[:80]!r} holds no measures") from None
 
 
-def responses_figure(of: NationRun, *, width: float = WIDE) -> Figure:
+def responses_figure(of: NationRun | pd.DataFrame, *, width: float = WIDE) -> Figure:
     """Return what a rise of the policy rate by one point for a year does, in percent and points.
 
     It has a panel for each indicator, so it takes no `ax`.
 
     Args:
-        of: A run of nations; the first nation in its table `responses` is the one whose rate rises.
+        of: A run of nations, or its table `responses`, as `rate_response` makes it of any nations for each value of
+            its column `follows`. The first nation in it is the one whose rate rises.
         width: Of the figure, in centimetres.
 
     Raises:
         DataError: If it is no run of nations, or has no responses.
     """
-    responses = _table(of, "responses")
+    responses = of if isinstance(of, pd.DataFrame) else _table(of, "responses")
     home = responses["nation"].iloc[0]
     columns = 2 if width < (NARROW + WIDE) / 2 else len(_INDICATORS)
     figure = new_figure(width, 3.6 * len(_INDICATORS) // columns + 2.6)

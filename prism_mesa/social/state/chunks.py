@@ -12,8 +12,6 @@ import numpy.typing as npt
 
 BLOCK: Final = 1 << 14
 """Rows in a block. No row's value depends on it."""
-_MMAP_THRESHOLD: Final = -3
-"""The option M_MMAP_THRESHOLD of glibc's malloc.h."""
 
 
 def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
@@ -54,21 +52,6 @@ def trim_heap() -> None:
         trim(0)
 
 
-def map_large_blocks() -> None:
-    """Let the C library take blocks from 64 KiB on from the system, and give them back, where it can (glibc).
-
-    By itself it takes ever larger ones from its heap, where small ones that stay lie between them: a process that
-    copies a platform in each round then keeps growing.
-    """
-    set_option = _of_c_library("mallopt")
-    if set_option is not None:
-        set_option(_MMAP_THRESHOLD, 1 << 16)
-
-
 @cache
 def _malloc_trim() -> Any:
-    return _of_c_library("malloc_trim")
-
-
-def _of_c_library(name: str) -> Any:
-    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None

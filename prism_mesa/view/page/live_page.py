@@ -17,7 +17,6 @@ from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError, told
 from prism_mesa.social.params import AgentsParams, NetworkParams, SocialParams
-from prism_mesa.social.state.chunks import map_large_blocks
 from prism_mesa.view.page.frame import fault_page, page_frame, page_head
 from prism_mesa.view.page.inputs import INPUT, changed_keys, inputs_of, values_of
 from prism_mesa.view.page.live import LiveSource
@@ -44,7 +43,6 @@ def make_page(config: SocialParams | None = None) -> None:
 
 def _attempt(config: SocialParams) -> PageModel | str:
     """Return a model, or why there is none."""
-    map_large_blocks()  # the page copies a platform in each round
     try:
         return PageModel(config)
     except (PrismError, MemoryError) as error:

@@ -17,7 +17,7 @@ from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
 from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
-from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
+from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.view.page.live_model import PageModel
 from prism_mesa.view.page.retold import ToldRound, tell_round
 from prism_mesa.view.page.source import (
@@ -31,12 +31,12 @@ from prism_mesa.view.page.source import (
     OracleOnShow,
     PostColumns,
     Spent,
+    most_done,
 )
 
 MOST_OF_FEED: Final = 100
 """Posts of a feed that are shown."""
-_RANK: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
-_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
+_NOBODY: Final = np.zeros(0, np.int64)
 _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
 
 
@@ -116,12 +116,12 @@ class LiveSource:
     def states(self) -> npt.NDArray[np.uint8]:
         """Return the code of the most that each agent did in the last round."""
         people = self.model.population
-        most = _RANK[people.state]
+        most = most_done(people.state, _NOBODY, _NOBODY)
         moved = self.model.kept.rows.get("transitions")
         if moved is not None and len(moved["agent"]):
             codes = np.array([AgentState(name).code for name in moved["to_state"].categories], np.uint8)
-            np.maximum.at(most, moved["agent"], _RANK[codes[moved["to_state"].codes]])
-        return np.where(people.present, _BY_RANK[most], np.uint8(NOT_THERE)).astype(np.uint8)
+            most = most_done(people.state, moved["agent"], codes[moved["to_state"].codes])
+        return np.where(people.present, most, np.uint8(NOT_THERE)).astype(np.uint8)
 
     @_while_no_round_runs
     def follows(self) -> Follows:

@@ -5,18 +5,33 @@ All arrays are of a moment: they are not changed afterwards, and views do not ch
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from prism_mesa.statechart import AgentState, Statechart
+from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 
 type Ints = npt.NDArray[np.integer[Any]]
 type Floats = npt.NDArray[np.float64]
 
 NOT_THERE = 255
 """In `Source.states`: not on the platform, or nothing of it was recorded."""
+_RANK: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
+_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
+
+
+def most_done(before: Ints, agents: Ints, entered: Ints) -> npt.NDArray[np.uint8]:
+    """Return the code of the most that each agent did, shape (n,): the last in `STATE_COLORS` of all that it was in.
+
+    Args:
+        before: Codes of states that agents begin with, shape (n,).
+        agents: Who entered another one, by row.
+        entered: Which one that was.
+    """
+    most = _RANK[before]
+    np.maximum.at(most, agents, _RANK[entered])
+    return np.asarray(_BY_RANK[most])
 
 
 @dataclass(frozen=True)

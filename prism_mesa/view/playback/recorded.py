@@ -13,7 +13,7 @@ from prism_mesa.domain import ACTIONS, POST_KINDS
 from prism_mesa.errors import shortened
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.config import Config
-from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
+from prism_mesa.statechart import STATES, AgentState, Statechart
 from prism_mesa.view.page.source import (
     NOT_THERE,
     AgentAttribute,
@@ -25,11 +25,10 @@ from prism_mesa.view.page.source import (
     OracleOnShow,
     PostColumns,
     Spent,
+    most_done,
 )
 from prism_mesa.view.playback.tables import RunTables
 
-_RANKS: Final = np.array([list(STATE_COLORS).index(state) for state in STATES], np.uint8)
-_BY_RANK: Final = np.array([state.code for state in STATE_COLORS], np.uint8)
 _NUMBERS: Final = {
     "followers": "followers",
     "followees": "followed",
@@ -118,12 +117,11 @@ class RecordedSource:
 
     def states(self) -> npt.NDArray[np.uint8]:
         """Return for each agent the code of the most that it did in the round."""
-        rank = np.zeros(self.n_agents, np.uint8)
+        states = np.full(self.n_agents, AgentState.IDLE.code, np.uint8)
         transitions = self.tables.transitions
         if transitions is not None:
             rows = transitions.of(self._at)
-            np.maximum.at(rank, rows["agent"], _RANKS[rows["to_state"]])
-        states = _BY_RANK[rank]
+            states = most_done(states, rows["agent"], rows["to_state"])
         states[~self._known] = NOT_THERE
         return states
 

@@ -17,7 +17,7 @@ from prism_mesa.social.opinions.moving import hold, moved_by
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.collect import record_engagements, record_impressions
 from prism_mesa.social.round.engagements import taken
-from prism_mesa.social.round.follow_rules import NO_DECISIONS, Exposures, by_rules, drawn_exposures
+from prism_mesa.social.round.follow_rules import NO_DECISIONS, Decisions, Exposures, by_rules, drawn_exposures
 from prism_mesa.social.round.follows import commit_follows
 from prism_mesa.social.state.attributes import Floats
 from prism_mesa.social.state.chunks import blocks, in_threads, side_by_side
@@ -106,14 +106,12 @@ def commit(platform: Platform) -> None:
         moved = moved_by(platform, "engaged", *engagements[:3])
     ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
     _count_by_group(platform, *engagements[1:3])
-    platform.posts.make_room(len(engagements[0]))  # counters stay where they are while there come to be more posts
+    # counters stay where they are while there come to be more posts
+    platform.posts.make_room(len(engagements[0]) + len(platform.events.written))
     count = partial(_count, platform, _window(platform), *engagements[2:])
-    _side_by_side(platform, count, partial(_spread, platform, *engagements))
-    _publish_written(platform)
-    platform.outcomes.count_posts(platform.posts)
+    _side_by_side(platform, count, partial(_spread_and_remember, platform, read, ruled, *engagements))
     hold(platform, moved)
     keep_notes(platform)
-    _remember(platform, read, *commit_follows(platform, ruled))
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
 
@@ -187,6 +185,14 @@ def _copies(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: 
     key = spread_keys(platform.streams.key("reshare", platform.round), tick, agent, post, kind, platform.posts.key)
     order = order_by_bits(tick, key, platform.params.ticks_per_round + 2)
     return _Copies(*(column[order] for column in (agent, post, action, kind, key)))
+
+
+def _spread_and_remember(platform: Platform, read: list[Pairs], ruled: Decisions, *engagements: Int32) -> None:
+    """Do what does not ask how often something was engaged with."""
+    _spread(platform, *engagements)
+    _publish_written(platform)
+    platform.outcomes.count_posts(platform.posts)
+    _remember(platform, read, *commit_follows(platform, ruled))
 
 
 def _spread(platform: Platform, *engagements: Int32) -> None:

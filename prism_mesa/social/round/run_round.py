@@ -16,7 +16,6 @@ neither on their order nor on which answer arrives first.
 """
 
 from collections.abc import Callable
-from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -34,11 +33,7 @@ from prism_mesa.social.round.follows import open_follows
 from prism_mesa.social.round.presence import come_and_go, comes_online, shorten_feeds
 from prism_mesa.social.round.publish import commit, publish
 from prism_mesa.social.round.ticks import fire_on_active, run_ticks
-from prism_mesa.social.state.chunks import trim_heap
 from prism_mesa.social.state.population import GONE, MEMBER, Rows
-
-MANY: Final = 300_000
-"""Agents from which on the memory of a round counts."""
 
 
 def run_round(platform: Platform, tell: Callable[[dict[str, float]], object] | None = None) -> dict[str, float]:
@@ -115,5 +110,3 @@ def _close(platform: Platform) -> None:
     fire_on_active(platform, ROUND_ENDS)
     platform.totals.update(platform.counts - before)  # a user's chart may leave a choice open here, after the rows
     record_moves(platform)
-    if len(platform.population) >= MANY:
-        trim_heap()

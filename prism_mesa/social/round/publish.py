@@ -62,7 +62,8 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
         chance = key.copy()
         chance[len(own) :] = np.sort(chance[len(own) :])
     order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
-    platform.posts.add(author[order], text[order], platform.round, POST, NO_PARENT, None, key[order])
+    columns = author[order], text[order], platform.round, POST, NO_PARENT, None, key[order]
+    platform.posts.add(*columns, threads=platform.params.threads if len(order) >= _MANY else 1)
     platform.counts["posts"] = len(author)
 
 

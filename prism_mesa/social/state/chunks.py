@@ -2,7 +2,7 @@
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final
@@ -29,9 +29,12 @@ def fill_in_blocks[T: np.generic](
     return out
 
 
-def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> list[B]:
-    """Return what `work` makes of each part, in their order; kernels let several threads run at a time."""
-    if threads == 1 or len(parts) < 2:
+def in_threads[A, B](work: Callable[[A], B], parts: Iterable[A], threads: int) -> list[B]:
+    """Return what `work` makes of each part, in their order; kernels let several threads run at a time.
+
+    Work on a part begins as soon as `parts` yields it.
+    """
+    if threads == 1 or (isinstance(parts, Sized) and len(parts) < 2):
         return [work(part) for part in parts]
     with ThreadPoolExecutor(threads) as pool:
         return list(pool.map(work, parts))

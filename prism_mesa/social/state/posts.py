@@ -15,6 +15,7 @@ from prism_mesa.kernels.commit.posts import add, shown_texts
 from prism_mesa.kernels.walking import arrays
 from prism_mesa.kernels.walking.arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
+from prism_mesa.social.state.chunks import in_threads
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
@@ -162,12 +163,13 @@ class Posts(Restorable):
         words: Ids | int = NO_TEXT,
         *,
         written: int | None = None,
+        threads: int = 1,
     ) -> Ids:
         """Append posts and return their ids.
 
         A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that
         draws about it do not depend on how many posts there are. They appear in `round_`, and were `written` then
-        too, unless told otherwise.
+        too, unless told otherwise. Threads share the columns: memory that is used for the first time costs most of it.
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
@@ -185,8 +187,11 @@ class Posts(Restorable):
             "root": own_root,
             "key": key,
         }
-        for name, values in given.items():
-            self._columns[name][rows] = values
+
+        def fill(name: str) -> None:
+            self._columns[name][rows] = given[name]
+
+        in_threads(fill, list(given), threads)
         if self.draw_appeal is not None:
             self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
         if self.draw_attributes is not None:

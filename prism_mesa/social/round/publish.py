@@ -1,8 +1,7 @@
 """What enters the table of posts, and when: the first and the fifth step of a round."""
 
-from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -62,8 +61,7 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
         chance = key.copy()
         chance[len(own) :] = np.sort(chance[len(own) :])
     order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
-    columns = author[order], text[order], platform.round, POST, NO_PARENT, None, key[order]
-    platform.posts.add(*columns, threads=platform.params.threads if len(order) >= _MANY else 1)
+    platform.posts.add(author[order], text[order], platform.round, POST, NO_PARENT, None, key[order])
     platform.counts["posts"] = len(author)
 
 
@@ -100,27 +98,22 @@ def commit(platform: Platform) -> None:
 
     Replies and reshares become posts, which appear in the next round.
     """
-    read, engagements = _side_by_side(platform, partial(_read, platform), partial(taken, platform))
+    threads = platform.params.threads if len(platform.population) >= _MANY else 1
+    # counters stay where they are while there come to be more posts
+    platform.posts.make_room(platform.events.n_engaged + len(platform.events.written), threads)
+    read, engagements = side_by_side([partial(_read, platform), partial(taken, platform)], threads)
     record_impressions(platform, platform.events.impressions)  # a recorder may belong to this thread
     exposures, moved = _of_reading(platform)
     if moved is None:
         moved = moved_by(platform, "engaged", *engagements[:3])
     ruled = NO_DECISIONS if exposures is None else by_rules(platform, exposures, engagements[1:3])
     _count_by_group(platform, *engagements[1:3])
-    # counters stay where they are while there come to be more posts
-    platform.posts.make_room(len(engagements[0]) + len(platform.events.written))
     count = partial(_count, platform, _window(platform), *engagements[2:])
-    _side_by_side(platform, count, partial(_spread_and_remember, platform, read, ruled, *engagements))
+    side_by_side([count, partial(_spread_and_remember, platform, read, ruled, *engagements)], threads)
     hold(platform, moved)
     keep_notes(platform)
     record_engagements(platform, *engagements)
     platform.events = Events(moves=platform.events.moves)
-
-
-def _side_by_side(platform: Platform, *steps: Callable[[], Any]) -> list[Any]:
-    """Return what steps return of which none needs another one; threads share them where there is much to do."""
-    threads = platform.params.threads if len(platform.population) >= _MANY else 1
-    return side_by_side(steps, threads)
 
 
 def _read(platform: Platform) -> list[Pairs]:

@@ -26,7 +26,7 @@ MOST_EVENTS: Final = 1 << 20
 
 PART: Final = 1 << 13
 """Agents from which on several threads share them."""
-_PARTS: Final = 4
+_PARTS: Final = 8
 """Parts of the agents for each thread, as one part takes longer than another."""
 
 

@@ -2,7 +2,7 @@
 
 import ctypes
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, Final
@@ -29,15 +29,18 @@ def fill_in_blocks[T: np.generic](
     return out
 
 
-def in_threads[A, B](work: Callable[[A], B], parts: Iterable[A], threads: int) -> list[B]:
-    """Return what `work` makes of each part, in their order; kernels let several threads run at a time.
+def in_threads[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> list[B]:
+    """Return what `work` makes of each part, in their order; kernels let several threads run at a time."""
+    return list(results_of(work, parts, threads))
 
-    Work on a part begins as soon as `parts` yields it.
-    """
-    if threads == 1 or (isinstance(parts, Sized) and len(parts) < 2):
-        return [work(part) for part in parts]
+
+def results_of[A, B](work: Callable[[A], B], parts: Sequence[A], threads: int) -> Iterator[B]:
+    """Yield the same, each result as soon as it and those before it are there."""
+    if threads == 1 or len(parts) < 2:
+        yield from map(work, parts)
+        return
     with ThreadPoolExecutor(threads) as pool:
-        return list(pool.map(work, parts))
+        yield from pool.map(work, parts)
 
 
 def side_by_side(steps: Sequence[Callable[[], Any]], threads: int) -> list[Any]:

@@ -72,6 +72,11 @@ class Events(Restorable):
                 return
             last = agent[-1]
 
+    @property
+    def n_engaged(self) -> int:
+        """How many engagements were noted; fewer may count."""
+        return len(self.beside) + sum(len(part[0]) for part in self.engagements)
+
     def engaged(self) -> tuple[Int32, ...]:
         """Return all engagements: tick, agent, post, action; `social.round.engagements` says which of them count."""
         if not self.beside:

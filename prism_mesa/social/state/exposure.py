@@ -1,6 +1,6 @@
 """What agents have read or written: pairs of an agent and a root. Feeds leave these out."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from prism_mesa.kernels.commit.orders import order_by_agent
 from prism_mesa.kernels.commit.seen import Lists, Pairs, Part, close_gap, move_up, remember
 from prism_mesa.snapshot import Plain, Restorable
-from prism_mesa.social.state.chunks import in_threads
+from prism_mesa.social.state.chunks import results_of
 
 type Rows = npt.NDArray[np.integer[Any]]
 
@@ -69,15 +69,11 @@ class Exposure(Restorable):
         more = [Pairs(*(column[slice(*cut)] for column in beside)) for cut in pairwise(cuts)]
         parts = self._parts(lasts, [len(a.agents) + len(b.agents) for a, b in zip(read, more, strict=True)])
         lists, to = Lists(self.start, self.roots), 0
-
-        def moved() -> Iterator[int]:
-            for i in reversed(range(len(parts))):
-                move_up(parts[i], lists)
-                yield i
-
         try:
-            ends = in_threads(lambda i: remember(parts[i], lists, read[i], more[i], shown), moved(), threads)
-            for part, end in zip(parts, reversed(ends), strict=True):
+            for part in reversed(parts):
+                move_up(part, lists)
+            ends = results_of(lambda i: remember(parts[i], lists, read[i], more[i], shown), range(len(parts)), threads)
+            for part, end in zip(parts, ends, strict=True):
                 if part.to > to:
                     close_gap(self.start, self.roots, part, end, to)
                 to += end - part.to

@@ -163,13 +163,12 @@ class Posts(Restorable):
         words: Ids | int = NO_TEXT,
         *,
         written: int | None = None,
-        threads: int = 1,
     ) -> Ids:
         """Append posts and return their ids.
 
         A `root` of None or -1 means the post is its own root. `key` names a post by what it is, so that
         draws about it do not depend on how many posts there are. They appear in `round_`, and were `written` then
-        too, unless told otherwise. Threads share the columns: memory that is used for the first time costs most of it.
+        too, unless told otherwise.
         """
         first, self.n = self.n, self.n + len(author)
         ids = np.arange(first, self.n)
@@ -187,20 +186,25 @@ class Posts(Restorable):
             "root": own_root,
             "key": key,
         }
-
-        def fill(name: str) -> None:
-            self._columns[name][rows] = given[name]
-
-        in_threads(fill, list(given), threads)
+        for name, values in given.items():
+            self._columns[name][rows] = values
         if self.draw_appeal is not None:
             self._columns["appeal"][rows] = self.draw_appeal(self._columns["key"][rows])
         if self.draw_attributes is not None:
             self._columns["attributes"][rows] = self.draw_attributes(ids)
         return ids
 
-    def make_room(self, more: int) -> None:
-        """Make room for `more` posts; as long as there are no more than that, columns stay where they are."""
+    def make_room(self, more: int, threads: int = 1) -> None:
+        """Make room for `more` posts; as long as there are no more than that, columns stay where they are.
+
+        The memory is used here for the first time, which is slow, and which threads share.
+        """
         self._columns_for(self.n + more, self.n)
+
+        def use(column: npt.NDArray[Any]) -> None:
+            column[self.n : self.n + more] = 0
+
+        in_threads(use, list(self._columns.values()), threads)
 
     def _columns_for(self, n: int, used: int) -> None:
         """Let columns that are too short for `n` posts grow, seldom."""

@@ -21,7 +21,7 @@ from prism_mesa.social.state.topics import UNIT_LENGTH
 
 type Int32 = npt.NDArray[np.int32]
 
-MOST_EVENTS: Final = 1 << 20
+MOST_EVENTS: Final = 1 << 18
 """Most events of one kind in a block of agents: bounds the memory for events, not the result."""
 
 PART: Final = 1 << 13

@@ -52,13 +52,17 @@ def count_copies(root: Int32, least: int, copies: npt.NDArray[np.uint8]) -> None
 
 
 @lean_kernel
-def note_writers(author: Int32, first: int, last: int, wrote: Keys) -> Any:
-    """Set the bits of the authors from `first` up to `last`, which lie in words of their own; return their posts."""
+def note_writers(author: Int32, first: int, last: int, wrote: Keys, own: Int32) -> Any:
+    """List in `own` the posts of the authors from `first` up to `last`, and return how many these are.
+
+    The bits of their authors, which lie in words of their own, are set.
+    """
     n = np.int64(0)
-    for i in range(len(author)):
-        if first <= author[i] < last:
-            wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
-            n += 1
+    for i in range(len(author)):  # every place is written, the last one again and again: no branch to be guessed wrong
+        own[n] = i
+        n += first <= author[i] < last
+    for i in own[:n]:
+        wrote[author[i] >> 6] |= np.uint64(1) << np.uint64(author[i] & 63)
     return n
 
 
@@ -68,42 +72,39 @@ def fill_outbox(
     root: Int32,
     least: int,
     copies: npt.NDArray[np.uint8],
-    first: int,
-    last: int,
+    own: tuple[Int32, Int32],
     items_before: int,
     outbox: Outbox,
 ) -> None:
-    """Fill in the posts of the authors from `first` up to `last`, whose bits are set.
+    """Fill in some authors' posts, whose bits are set.
 
     Args:
         author: Of each visible post.
         root: Of each visible post.
         least: The least root; `copies` is what `count_copies` counted.
         copies: See `least`.
-        first: The first author, a multiple of 64.
-        last: The first author that is not filled in any more.
-        items_before: Posts of authors before the first one.
+        own: All posts of these authors, as `note_writers` lists them, and room for the place of each one's author.
+        items_before: Posts of authors before the first of them.
         outbox: Where to; `writers` says already how many there are before each word.
     """
     wrote, writers, start, item = outbox.wrote, outbox.writers, outbox.start, outbox.item
-    before = np.int64(writers[first >> 6])
-    n_writers = before
-    for word in range(first >> 6, (last + 63) >> 6):
-        n_writers += ones(wrote[word])
-    for i in range(len(author)):
-        if first <= author[i] < last:
-            start[writer_of(wrote, writers, author[i]) + 1] += 1
+    post, writer = own
+    lowest, highest = np.int64(len(start)), np.int64(-1)
+    for k in range(len(post)):
+        w = writer_of(wrote, writers, author[post[k]])
+        start[w + 1] += 1
+        writer[k] = w
+        lowest, highest = min(lowest, w), max(highest, w)
     here = np.int64(items_before)
-    for w in range(before, n_writers):  # where each one's posts begin; while they are put there, where the next goes
+    for w in range(lowest, highest + 1):  # where each one's posts begin; while they are put there, where the next goes
         count = start[w + 1]
         start[w + 1] = here
         here += count
-    for i in range(len(author)):
-        if first <= author[i] < last:
-            w = writer_of(wrote, writers, author[i])
-            copied = np.uint64(copies[root[i] - least] >> 1)
-            item[start[w + 1]] = np.uint64(i) << BITS_33 | copied << BITS_32 | np.uint64(root[i])
-            start[w + 1] += 1
+    for k in range(len(post)):
+        w, i = writer[k], post[k]
+        copied = np.uint64(copies[root[i] - least] >> 1)
+        item[start[w + 1]] = np.uint64(i) << BITS_33 | copied << BITS_32 | np.uint64(root[i])
+        start[w + 1] += 1
 
 
 @lean_kernel

@@ -130,13 +130,15 @@ def outbox_of(posts: Posts, params: FeedParams, n_agents: int, now: int, threads
     least, parts = int(root.min()), threads if n_agents > BLOCK else 1
     copies = np.zeros(int(root.max()) - least + 1, np.uint8)
     cuts = [words * part // parts * 64 for part in range(parts + 1)]
-    ranges = list(pairwise(cuts))
-    noted = [partial(note_writers, author, *own, outbox.wrote) for own in ranges]
+    room = [np.empty((2, n), np.int32) for _ in range(parts)]
+    ranges = zip(pairwise(cuts), room, strict=True)
+    noted = [partial(note_writers, author, *authors, outbox.wrote, rows[0]) for authors, rows in ranges]
     _, *counts = side_by_side([partial(count_copies, root, least, copies), *noted], parts)
     number_writers(outbox.wrote, outbox.writers)
     of_all = author, root, least, copies
+    own = [(own_posts[:k], writers[:k]) for (own_posts, writers), k in zip(room, counts, strict=True)]
     before = accumulate(counts[:-1], initial=0)
-    filled = [partial(fill_outbox, *of_all, *own, n, outbox) for own, n in zip(ranges, before, strict=True)]
+    filled = [partial(fill_outbox, *of_all, rows, n, outbox) for rows, n in zip(own, before, strict=True)]
     side_by_side(filled, parts)
     return outbox
 

@@ -200,11 +200,8 @@ class Posts(Restorable):
         The memory is used here for the first time, which is slow, and which threads share.
         """
         self._columns_for(self.n + more, self.n)
-
-        def use(column: npt.NDArray[Any]) -> None:
-            column[self.n : self.n + more] = 0
-
-        in_threads(use, list(self._columns.values()), threads)
+        rows = slice(self.n, self.n + more)
+        in_threads(lambda column: column[rows].fill(0), list(self._columns.values()), threads)
 
     def _columns_for(self, n: int, used: int) -> None:
         """Let columns that are too short for `n` posts grow, seldom."""

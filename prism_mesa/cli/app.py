@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from prism_mesa.cli import analysis, archive, calibration, comparison, listing, page, runs, studies, validation
+from prism_mesa.cli import analysis, archive, calibration, comparison, doctor, listing, page, runs, studies, validation
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
@@ -38,6 +38,7 @@ app.command()(studies.sweep)
 app.command()(validation.validate)
 app.command()(calibration.calibrate)
 app.command()(archive.archive)
+app.command()(doctor.doctor)
 app.add_typer(studies.study, name="study")
 app.add_typer(ledger, name="ledger")
 

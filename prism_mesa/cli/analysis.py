@@ -49,7 +49,10 @@ def why(
     ] = None,
     trust: Trust = False,
 ) -> None:
-    """Tell what an agent or nation did, and why: what it saw, who was asked, the answer, and what was made of it."""
+    """Tell what an agent or nation did in a round, and why.
+
+    It says what it saw, each guard with its values, who was asked, the prompt, the answer, and what was made of it.
+    """
     from prism_mesa.api.runs import why as explained
     from prism_mesa.params import whole_number
     from prism_mesa.runs.manifest import read_run
@@ -79,7 +82,10 @@ def survey(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Ask agents of a run the same questions before and after it; tables and a picture go to OUT/survey-<time>."""
+    """Ask agents of a run the same questions before and after it.
+
+    Tables and a picture go to OUT/survey-<time>.
+    """
     from prism_mesa.analysis.survey.survey import survey as asked_of
 
     said = 0
@@ -126,7 +132,10 @@ def distill(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Fit a small model of an LLM's choices to its ledgers; judge it on personas and posts that it never saw."""
+    """Fit a small model of an LLM's choices to its ledgers.
+
+    It is judged on personas and posts that it never saw.
+    """
     from prism_mesa.analysis.distill.dataset import rounds_of
     from prism_mesa.analysis.distill.distill import distill as distilled_from
     from prism_mesa.analysis.distill.fit import check_installed
@@ -204,7 +213,10 @@ def interview(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Talk with an agent as its run left it; the talk is kept in OUT/interview-<time>, the run is not changed."""
+    """Talk with an agent as its run left it.
+
+    The talk is kept in OUT/interview-<time>; the run is not changed.
+    """
     from prism_mesa.analysis.interview.interview import Interview
     from prism_mesa.deliberation.deliberation import check_text
     from prism_mesa.view.interview_terminal import Interrupts

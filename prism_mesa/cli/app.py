@@ -7,38 +7,34 @@ from typing import Any
 
 import typer
 
-from prism_mesa.cli import analysis, calibration, comparison, listing, page, runs, studies, validation
+from prism_mesa.cli import analysis, archive, calibration, comparison, doctor, listing, page, runs, studies, validation
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
+from prism_mesa.cli.grouped import GroupedCommands
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
 
 app = typer.Typer(
+    cls=GroupedCommands,
     help="Simulate a social platform whose agents are statecharts, or nations; an LLM decides only what is left open.",
-    add_completion=False,
+    epilog="prism COMMAND --help tells more of each.",
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-for command in (
-    runs.run,
-    runs.economy,
-    listing.runs,
-    runs.resume,
-    runs.branch,
-    runs.replay,
-    analysis.why,
-    analysis.survey,
-    analysis.distill,
-    analysis.interview,
+# in the order in which --help shows them, by what one wants
+_SIMULATE, _LOOK, _ASK, _SHARE = "Simulate", "Look at runs", "Answer questions with many runs", "Set up and share"
+for panel, commands in (
+    (_SIMULATE, (runs.run, runs.economy, runs.resume, runs.branch, runs.chart)),
+    (_LOOK, (listing.runs, analysis.why, analysis.interview, analysis.survey, runs.replay)),
+    (_ASK, (studies.sweep, validation.validate, calibration.calibrate, analysis.distill)),
+    (_SHARE, (doctor.doctor, archive.archive)),
 ):
-    app.command()(command)  # in the order in which --help shows them
-app.command(context_settings={"ignore_unknown_options": True})(comparison.compare)  # --with stands among the runs
-app.command()(runs.chart)
-app.command(name="app")(page.browser_page)
-app.command()(studies.sweep)
-app.command()(validation.validate)
-app.command()(calibration.calibrate)
-app.add_typer(studies.study, name="study")
-app.add_typer(ledger, name="ledger")
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.command(name="app", rich_help_panel=_SIMULATE)(page.browser_page)
+# --with stands among the runs
+app.command(rich_help_panel=_LOOK, context_settings={"ignore_unknown_options": True})(comparison.compare)
+app.add_typer(ledger, name="ledger", rich_help_panel=_LOOK)
+app.add_typer(studies.study, name="study", rich_help_panel=_ASK)
 
 # typer brings its own copy of click, whose names are private: this is its click.UsageError
 _UsageError: Any = typer.BadParameter.__base__

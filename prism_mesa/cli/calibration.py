@@ -27,7 +27,9 @@ def calibrate(
     report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Fit parameters to targets by simulation, and hold the fitted world against data that the fit did not see.
+    """Fit parameters to data by simulation.
+
+    The fitted world is held against data that the fit did not see.
 
     The same command continues after whatever ended it, and runs nothing twice.
     """

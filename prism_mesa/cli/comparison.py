@@ -36,7 +36,10 @@ def compare(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Compare runs: settings, what diverged first and why, measures and rounds; report in OUT/compare-<names>."""
+    """Compare runs: what differs, what diverged first, and why.
+
+    Settings, measures and rounds are compared; the report goes to OUT/compare-<names>.
+    """
     base, other = sides_of(arguments)
 
     from prism_mesa.api.comparison import compare as compared

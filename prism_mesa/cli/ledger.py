@@ -8,7 +8,7 @@ import typer
 from prism_mesa.cli.arguments import AsJson
 from prism_mesa.terminal import show_json, show_line
 
-ledger = typer.Typer(help="Look into a ledger: what was asked of an LLM, and what it answered.")
+ledger = typer.Typer(help="Look into a ledger: what an LLM was asked, and answered.")
 LedgerFile = Annotated[Path, typer.Argument(metavar="LEDGER", help="a decisions.sqlite, or the folder of a run")]
 
 
@@ -34,7 +34,7 @@ def export(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write both tables of a ledger as answers.parquet and asked.parquet."""
+    """Write a ledger as answers.parquet and asked.parquet."""
     from prism_mesa.runs.ledgers import export_ledger
 
     files = export_ledger(file, out)

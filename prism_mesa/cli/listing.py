@@ -24,7 +24,10 @@ def runs(
         bool, typer.Option("--json", help="print one JSON list on stdout, and nothing else there")
     ] = False,
 ) -> None:
-    """List runs, newest first: what each is, how it stands, its age, and its size on disk."""
+    """List runs, newest first, and how each stands.
+
+    Each has a line: what it is, its configuration and seed, how it stands, its age, and its size on disk.
+    """
     from dataclasses import asdict
 
     from prism_mesa.studies.listing import listed

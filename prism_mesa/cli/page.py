@@ -36,7 +36,10 @@ def browser_page(
     port: Annotated[int, typer.Option(min=1, max=65_535, help="port of the page")] = 8765,
     open_browser: Annotated[bool, typer.Option("--open/--no-open", help="open the page in the browser")] = True,
 ) -> None:
-    """Open the page in the browser: on a model, or on finished runs; ends with Ctrl-C."""
+    """Open the page in the browser, on a model or on finished runs.
+
+    It ends with Ctrl-C.
+    """
     from prism_mesa.view.server.front_end import fetch_front_end, find_faults, front_end_folder
 
     if fetch:

@@ -35,7 +35,10 @@ _BIG = 100_000  # agents; it takes seconds to make so many
 
 
 def run(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
-    """Run a simulation; keep its tables and pictures in OUT/<run-id>."""
+    """Simulate a platform: one run, with its tables and pictures.
+
+    They are kept in OUT/<run-id>.
+    """
     from prism_mesa.api.runs import run as run_config
 
     config = configured(arguments)
@@ -55,7 +58,10 @@ def say_building(config: "Config") -> None:
 
 
 def economy(arguments: ConfiguredNations = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
-    """Let nations set policy in words, in an economy that answers; keep tables and pictures in OUT/<run-id>."""
+    """Simulate nations whose policy an LLM proposes in words.
+
+    An economy answers. Tables and pictures are kept in OUT/<run-id>.
+    """
     from prism_mesa.api.runs import run_economy
     from prism_mesa.runs.config import EconomyConfig, load
 
@@ -79,7 +85,10 @@ def resume(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Go on with a run that was stopped or died; its tables are those of a run that was never stopped."""
+    """Go on with a run that was stopped, or died.
+
+    Its tables are those of a run that was never stopped.
+    """
     from prism_mesa.api.runs import resume as go_on
 
     _go_on(run_dir, partial(go_on, run_dir, overrides or (), trust=trust, from_start=from_start), as_json=as_json)
@@ -95,7 +104,10 @@ def branch(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run a counterfactual: a run that is the same before a round, and goes on from it under other settings."""
+    """Run a counterfactual: the same run up to a round, then another.
+
+    From that round on it goes on under other settings, with the same random numbers.
+    """
     from prism_mesa.api.runs import branch as branch_run
 
     _go_on(run_dir, partial(branch_run, run_dir, at, overrides or [], out=out, trust=trust), as_json=as_json)
@@ -132,7 +144,10 @@ def replay(
     trust: Trust = False,
     as_json: AsJson = False,
 ) -> None:
-    """Repeat a run from its ledger, without any LLM, and prove that every table is the same."""
+    """Repeat a run without any LLM, and compare every table.
+
+    Answers come from its ledger.
+    """
     from prism_mesa.api.runs import replay as repeat
     from prism_mesa.runs.recorded import recorded_rounds
 
@@ -155,7 +170,10 @@ def replay(
 
 
 def chart(arguments: Configured = None, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
-    """Check the statechart without running it, and draw it: OUT/<name>-chart.png and .mmd (Mermaid)."""
+    """Check a statechart without running it, and draw it.
+
+    The pictures are OUT/<name>-chart.png and .mmd (Mermaid).
+    """
     from prism_mesa.social.behavior import FIRED, chosen_chart
     from prism_mesa.social.chart_checks import READABLE
     from prism_mesa.social.state.attributes import Attributes

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from prism_mesa.studies.result import StudyResult
 
 study = typer.Typer(
-    help="Answer a question by many runs under several conditions, from one file, with intervals and a report.",
+    help="Answer a question by many runs, with intervals and a report.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -49,7 +49,10 @@ def plan(
     scheduler: Scheduler = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check a study, run two seeds of it, and tell what all of it will take: runs, hours, LLM calls, intervals."""
+    """Check a study, and tell what all of it will take.
+
+    Two seeds of it are run, from which runs, hours, LLM calls and widths of intervals follow.
+    """
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import plan_lines
 
@@ -83,7 +86,10 @@ def run(
     report: Annotated[bool, typer.Option(help="write report.html and report.md at the end")] = True,
     as_json: AsJson = False,
 ) -> None:
-    """Run what is missing of a study, and answer its question; the same command continues after whatever ended it."""
+    """Run what is missing of a study, and answer its question.
+
+    The same command continues after whatever ended it.
+    """
     from prism_mesa.api.studies import Study
 
     values = {name: value for name, value in (("keep", keep), ("seeds", seeds)) if value is not None}
@@ -97,7 +103,10 @@ def run(
 
 @study.command()
 def status(file: StudyFile, out: OutOption = Path("results"), as_json: AsJson = False) -> None:
-    """Tell how far a study is: runs done, failed with their reasons, missing, stale. Nothing is run."""
+    """Tell how far a study is. Nothing is run.
+
+    It counts runs that are done, failed with their reasons, missing, and stale.
+    """
     from prism_mesa.api.studies import Study
     from prism_mesa.view.study.summary import status_lines
 
@@ -139,7 +148,10 @@ def sweep(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Run a configuration at many values of some keys: a study with a design and no arms."""
+    """Run a configuration at many values of some keys.
+
+    It is a study with a design and no arms.
+    """
     from prism_mesa.api.studies import Study
     from prism_mesa.runs.config import load_config, parse_override
 

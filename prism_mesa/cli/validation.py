@@ -43,7 +43,10 @@ def validate(
     out: OutOption = Path("results"),
     as_json: AsList = False,
 ) -> None:
-    """Hold a configuration against real data: measures, intervals, figures; ends with 1 if a target is missed."""
+    """Hold a configuration against real data.
+
+    It takes measures, intervals and figures, and ends with 1 if a target is missed.
+    """
     from prism_mesa.api.validation import validate as validated
     from prism_mesa.runs.config import load_config
     from prism_mesa.studies.validation.rows import as_json as row_as_json

@@ -93,15 +93,26 @@ def module_digest(module: str) -> str:
 
     Of a module in a package it is all of the package. What it imports from elsewhere does not count.
     """
+    files = source_files(module)
+    return "" if files is None else digest(*(file.read_bytes() for file in files.values()))
+
+
+def source_files(module: str) -> dict[str, Path] | None:
+    """Return the files of a module, or of the package that it is in, by where they lie below what is imported from.
+
+    None if there is no such module; nothing is imported.
+    """
+    name = module.partition(".")[0]
     try:
-        spec = find_spec(module.partition(".")[0])
+        spec = find_spec(name)
     except (ImportError, ValueError):
-        return ""
+        return None
     if spec is None:
-        return ""
+        return None
     within = [Path(folder) for folder in spec.submodule_search_locations or ()]
-    files = [file for folder in within for file in sorted(folder.rglob("*.py"))] or [Path(spec.origin or "")]
-    return digest(*(file.read_bytes() for file in files if file.is_file()))
+    files = {f"{name}/{file.relative_to(top).as_posix()}": file for top in within for file in sorted(top.rglob("*.py"))}
+    alone = Path(spec.origin or "")
+    return {where: file for where, file in (files or {alone.name: alone}).items() if file.is_file()}
 
 
 _read: dict[tuple[str, int, int], str] = {}

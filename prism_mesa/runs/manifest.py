@@ -110,6 +110,14 @@ class RecordedRun:
     whose: Origin
 
     @property
+    def started_in(self) -> Path:
+        """Where it was started: files that its configuration names are looked for from there.
+
+        Of a run that was packed as an archive it is the run's own folder, or one above it.
+        """
+        return self.folder / self.manifest.working_directory
+
+    @property
     def state(self) -> RunState:
         """How it stands now."""
         return state_of(self.folder, self.manifest.status, self.manifest.planned)

@@ -100,7 +100,7 @@ def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
             f"from there, with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
         )
     whole = as_config(Config, manifest_values(run_dir, manifest), run_dir)
-    values = _with_paths_of(manifest_values(run_dir, manifest), Path(manifest.working_directory))
+    values = _with_paths_of(manifest_values(run_dir, manifest), run.started_in)
     require_trust(run_dir, run.whose, _code_and_files(run, whole), trust=trust)
     if whole.content == "llm" and manifest.llm is None:  # auto found no LLM that could write
         values = merged(values, {"content": "template"})
@@ -146,7 +146,7 @@ def config_to_go_on(run: RecordedRun, *, overrides: Sequence[str] = (), trust: b
     if not manifest.says_who_was_asked:
         raise DataError(f"{folder}: manifest.json does not say who was asked: another version wrote it")
     whole = as_config(Config, manifest_values(folder, manifest), folder)
-    values = _with_paths_of(manifest_values(folder, manifest), Path(manifest.working_directory))
+    values = _with_paths_of(manifest_values(folder, manifest), run.started_in)
     if whole.content == "llm" and manifest.llm is None and not any(manifest.made_in_python):
         values = merged(values, {"content": "template"})
     config = as_config(Config, merged(values, {"reasoner": _as_asked(run, whole.reasoner)}), folder)
@@ -198,7 +198,7 @@ def _as_asked(run: RecordedRun, before: LLMParams) -> dict[str, Any]:
     folder, llm, distilled = run.folder, run.manifest.llm, run.manifest.distilled
     own: dict[str, Any] = {}
     if before.ledger_path is not None:
-        own["ledger_path"] = str(Path(run.manifest.working_directory) / before.ledger_path)
+        own["ledger_path"] = str(run.started_in / before.ledger_path)
     if distilled is not None:
         if (folder / FILE).exists():
             check_within(folder, folder / FILE)
@@ -286,8 +286,8 @@ def _code_and_files(run: RecordedRun, config: Config) -> list[Named]:
             named.append(Named(key, where, _RUNS))
     for group, key in INPUT_FILES:
         path = getattr(getattr(config, group), key)
-        if path is not None and not is_inside(run.folder, Path(run.manifest.working_directory) / path):
-            named.append(Named(f"{group}.{key}", str(Path(run.manifest.working_directory) / path), _READS))
+        if path is not None and not is_inside(run.folder, run.started_in / path):
+            named.append(Named(f"{group}.{key}", str(run.started_in / path), _READS))
     return named
 
 

@@ -1,7 +1,7 @@
 """A report as Markdown: the same words and numbers as the page, figures as files beside it."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from prism_mesa.view.study.blocks import (
@@ -49,6 +49,11 @@ def markdown_of(report: Report, files: Mapping[str, str], numbers: Mapping[str, 
     head.append(f"**{report.status}**: {_text(report.summary)}")
     lines = [*head, *(text for section in report.sections for text in _section(section, 2, files, numbers))]
     return "\n\n".join([*lines, "---", _line(report.footer)]) + "\n"
+
+
+def sections_as_markdown(sections: Iterable[Section]) -> str:
+    """Return sections that hold no picture as Markdown."""
+    return "\n\n".join(text for section in sections for text in _section(section, 2, {}, {})) + "\n"
 
 
 def _section(section: Section, depth: int, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:

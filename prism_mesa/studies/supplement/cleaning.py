@@ -1,0 +1,122 @@
+"""Takes paths of this machine, passwords and keys out of what is packed, or finds that they are in it."""
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path, PurePosixPath, PureWindowsPath
+from typing import Any, Final
+
+from prism_mesa.errors import said_openly
+
+REMOVED: Final = "[removed]"
+"""What stands where a secret, or the folders of a path, stood."""
+
+_NAMED_SECRET: Final = re.compile(r"key|token|secret|passw(?:or)?d|pwd|credential", re.IGNORECASE)
+_SHORTEST: Final = 8
+"""Characters of a secret; what is shorter, as ``KEYBOARD=us``, would be found anywhere."""
+_KEYS: Final = re.compile(
+    r"\b(?:sk-[\w-]{16,}|hf_\w{20,}|gh[opsu]_\w{20,}|github_pat_\w{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[\w-]{10,}"
+    r"|AIza[\w-]{30,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,})"
+    r"|-----BEGIN [A-Z ]*PRIVATE KEY-----(?:[\s\S]{0,8000}?-----END [A-Z ]*PRIVATE KEY-----)?"
+)
+"""Keys by the forms in which well-known services hand them out."""
+_PATH: Final = re.compile(
+    r"(?<![\w:/.~+=\]-])(?:file://)?(?:[A-Za-z]:[\\/]|~?/)(?:[^\s/\\'\",;:()\[\]{}<>|]+[\\/])+[^\s/\\'\",;:()\[\]{}<>|]*"
+)
+"""A path from the root on, of two names or more."""
+_HOME: Final = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[\\/][^\s/\\'\"<>:;,)]+")
+
+
+class Cleaner:
+    """Takes what is of this machine out of texts and values, and remembers the paths that it met.
+
+    Args:
+        folders: Folders whose paths are of this machine, besides the home, the working directory, the folder of
+            temporary files, and that of Python.
+        environment: Variables, of which those with the name of a secret hold one.
+    """
+
+    def __init__(self, folders: Iterable[str | Path] = (), environment: Mapping[str, str] = os.environ) -> None:
+        ours = [os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir(), sys.prefix, *map(str, folders)]
+        self._paths = {_plain(path) for path in ours if _is_absolute(path) and len(_plain(path)) > 1}
+        self._watched = set(filter(_is_deep, map(_plain, (os.path.expanduser("~"), os.getcwd(), *folders))))
+        self._met: set[str] = set()
+        self._hidden: set[str] = set()
+        self._secrets = sorted(
+            {
+                value
+                for name, value in environment.items()
+                if _NAMED_SECRET.search(name) and len(value) >= _SHORTEST and not _is_absolute(value)
+            },
+            key=len,
+            reverse=True,
+        )
+
+    def hide(self, *words: str) -> None:
+        """Count words, such as the address of a server, as secrets in texts and values, but not where they may stay."""
+        self._hidden.update(words)
+
+    def text(self, text: str) -> str:
+        """Return a text without what is of this machine: paths that are known, and secrets."""
+        return self._without_secrets(_HOME.sub(REMOVED, _without(_without(text, self._met), self._paths)))
+
+    def value(self, value: Any) -> Any:
+        """Return values, nested as in JSON, without secrets and without the folders of paths; of a path its last name.
+
+        Paths that are met count as known from then on.
+        """
+        if isinstance(value, Mapping):
+            return {str(key): self.value(one) for key, one in value.items()}
+        if isinstance(value, list | tuple):
+            return [self.value(one) for one in value]
+        return self._words(value) if isinstance(value, str) else value
+
+    def found_in(self, text: str) -> str:
+        """Return what of this machine a text holds, in words that do not repeat it; empty if nothing."""
+        if any(secret in text for secret in self._secrets) or _KEYS.search(text):
+            return "a key or password"
+        return "a path of this machine" if any(path in text for path in self._watched) else ""
+
+    @property
+    def needles(self) -> tuple[list[str], list[str]]:
+        """Texts that nothing packed may hold: secrets, and paths."""
+        return self._secrets, sorted(self._watched)
+
+    def _words(self, text: str) -> str:
+        if _is_absolute(text) and "\n" not in text:
+            return self._last_name(text)
+        return self.text(_PATH.sub(lambda found: self._last_name(found[0]), _without(text, self._met)))
+
+    def _last_name(self, path: str) -> str:
+        """Return a path without its folders."""
+        self._met.add(_plain(path))
+        parts = [part for part in re.split(r"[\\/]", path) if part]
+        return self._without_secrets(f"{REMOVED}/{parts[-1]}" if len(parts) > 2 else REMOVED)
+
+    def _without_secrets(self, text: str) -> str:
+        for secret in (*self._secrets, *self._hidden):
+            text = text.replace(secret, REMOVED)
+        return _KEYS.sub(REMOVED, said_openly(text))
+
+
+def _is_absolute(path: str) -> bool:
+    return PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+
+
+def _without(text: str, paths: Iterable[str]) -> str:
+    """Return a text without paths, the longest first, where they end as a path does."""
+    for path in sorted(paths, key=len, reverse=True):
+        if path in text:
+            text = re.sub(rf"(?<![\w/]){re.escape(path)}(?=$|[^\w.-]|\.(?:\W|$))", REMOVED, text)
+    return text
+
+
+def _plain(path: str | Path) -> str:
+    return str(path).rstrip("/\\")
+
+
+def _is_deep(path: str) -> bool:
+    """Return whether a path has two names or more, so that it stands for nothing else in a text."""
+    return _is_absolute(path) and len([part for part in re.split(r"[\\/]", path) if part]) > 1

@@ -1,0 +1,234 @@
+"""What of a run's folder is packed."""
+
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from prism_mesa.errors import DataError
+from prism_mesa.llm import Ledger, LLMParams
+from prism_mesa.reasoner.distilled import FILE as DISTILLED
+from prism_mesa.runs.config import INPUT_FILES, Config, EconomyConfig
+from prism_mesa.runs.identity import inputs_version, source_files
+from prism_mesa.runs.manifest import RecordedRun, read_run
+from prism_mesa.runs.recorded import as_config, manifest_values
+from prism_mesa.runs.records.table_checks import RUN_TABLES
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, file_of, files_of, has_table, read_manifest
+from prism_mesa.runs.trust import is_inside
+from prism_mesa.social.own.objects import objects_named
+from prism_mesa.studies.supplement.cleaning import Cleaner
+from prism_mesa.studies.supplement.packing import Action, Contents
+
+ENDED: Final = ("done", "failed", "interrupted")
+"""How runs stand that can be packed."""
+CONFIG: Final = "config.yaml"
+INPUTS: Final = "inputs"
+MODULES: Final = "modules"
+_STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
+_OWN_PACKAGE: Final = "prism_mesa."
+
+
+def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "", shared: str = "") -> RecordedRun:
+    """Put the files of a run among contents, and return the run.
+
+    Args:
+        run_dir: Its folder.
+        contents: What is packed.
+        data: Whether its input files, if it read any, are packed.
+        within: Where in the archive: empty, or a folder with a slash at its end.
+        shared: The way from there to where input files and modules are, which several runs share: empty, or ``../``.
+
+    Raises:
+        DataError: If there is no run, it has not come to its end, or holds a secret where none can be taken out.
+    """
+    run = read_run(run_dir)
+    if run.state.status not in ENDED:
+        raise DataError(f"{run_dir}: has not come to its end (status {run.state}){run.way_on}: nothing is packed")
+    files = contents.files
+    for table in RUN_TABLES:
+        for part in files_of(file_of(run_dir, table)) if has_table(run_dir, table) else ():
+            check_within(run_dir, part)
+            check_table(part, contents.cleaner)
+            files[within + part.relative_to(run_dir).as_posix()] = part
+    for name in (LEDGER, DISTILLED, *sorted(file.name for file in run_dir.glob("*.png"))):
+        if (run_dir / name).is_file():
+            check_within(run_dir, run_dir / name)
+            files[within + name] = run_dir / name
+    if (run_dir / LEDGER).is_file():
+        check_ledger(run_dir / LEDGER, contents.cleaner)
+    read = _put_config(run, contents, within, shared, data=data)
+    made = tuple(name for name in files if name.startswith(within) and name not in read)
+    contents.actions.append(_action(run, contents, within, read, made))
+    return run
+
+
+def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, *, data: bool) -> tuple[str, ...]:
+    """Put a run's configuration, what it names, and its manifest; return the names of what the run read."""
+    facts, read = read_manifest(run.folder), list[str]()
+    values = manifest_values(run.folder, run.manifest)
+    config: Config | EconomyConfig
+    if run.manifest.of_nations:
+        config = as_config(EconomyConfig, values, run.folder)
+    else:
+        config = as_config(Config, values, run.folder)
+    own: dict[str, Any] = contents.cleaner.value(values)
+    hide_host(config.reasoner, own, contents)
+    beside = "" if shared else within
+    if isinstance(config, Config):
+        for group, key in INPUT_FILES:
+            if name := _put_input(run, config, contents, (group, key), beside, data=data):
+                own[group][key] = name.removeprefix(beside)
+                read += [name] if name in contents.files else []
+        read += _put_modules(run, config, contents, beside)
+    cleaned = contents.cleaner.value({key: value for key, value in facts.items() if key != "config"})
+    contents.put_values(within + MANIFEST, {**cleaned, "working_directory": shared or ".", "config": own})
+    contents.put_yaml(within + CONFIG, own)
+    return (within + CONFIG, *dict.fromkeys(read))
+
+
+def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
+    """Take the servers out of a configuration's values: they are of whoever asks, and no replay needs them."""
+    given = params.host or []
+    contents.cleaner.hide(*([given] if isinstance(given, str) else given))
+    values.setdefault("reasoner", {})["host"] = None
+
+
+def _put_input(
+    run: RecordedRun, config: Config, contents: Contents, key: tuple[str, str], beside: str, *, data: bool
+) -> str:
+    """Put a file that a run read, if it may be packed; return where it is, or would be; empty if it read none.
+
+    Raises:
+        DataError: If the file is not what the run read.
+    """
+    given = getattr(getattr(config, key[0]), key[1])
+    if given is None:
+        return ""
+    file, told = run.started_in / given, ".".join(key)
+    name = f"{beside}{INPUTS}/{key[0]}-{file.name}"
+    if not data:
+        why = "own data were to be left out"
+    elif not (run.whose == "own" or is_inside(run.folder, file)):
+        why = "the run was not made here, and the file is not in its folder"
+    elif not file.is_file():
+        why = "it is not there any more"
+    else:
+        if _changed(run, config):
+            raise DataError(
+                f"{run.folder}: {told} or a module of its own is not what it was: put it back, or --no-data"
+            )
+        contents.files[name] = file
+        return name
+    contents.leave_out(f"{told}: {file.name}: {why}; a replay needs it as {name}")
+    return name
+
+
+def _changed(run: RecordedRun, config: Config) -> bool:
+    """Return whether what a run read is not what it was, as far as its manifest says."""
+    was = read_manifest(run.folder).get("inputs")
+    if was is None or config.reasoner.distilled is not None:  # the model has a checksum of its own
+        return False
+    there: dict[str, Any] = {}
+    for group, key in INPUT_FILES:
+        given = getattr(getattr(config, group), key)
+        if given is not None:
+            there[group] = getattr(config, group).model_copy(update={key: str(run.started_in / given)})
+    return bool(inputs_version(config.model_copy(update=there)) != was)
+
+
+def _put_modules(run: RecordedRun, config: Config, contents: Contents, beside: str) -> list[str]:
+    """Put the sources of the modules that a configuration names; return their names."""
+    named = {key: where for key, where in objects_named(config).items() if not where.startswith(_OWN_PACKAGE)}
+    put = (put_module(key, where, contents, beside, own=run.whose == "own") for key, where in named.items())
+    return [name for names in put for name in names]
+
+
+def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bool) -> list[str]:
+    """Put the source of a module of a user's own; nothing is imported.
+
+    Args:
+        key: What names it.
+        where: ``module:object``.
+        contents: What is packed.
+        beside: Where in the archive.
+        own: Whether the user made the run; else the name is somebody else's, and means nothing here.
+
+    Returns:
+        The names of its files in the archive; none if it is left out.
+    """
+    files = (source_files(where.partition(":")[0]) if own else None) or {}
+    files = {name: file for name, file in files.items() if not is_inside(Path(sys.prefix), file)}
+    held = next((found for file in files.values() if (found := contents.cleaner.found_in(_text(file)))), "")
+    if not files or held:
+        why = f"its source holds {held}" if held else "its source is not here, or in an installed package"
+        contents.leave_out(f"{key}: {where}: {why}; a replay needs it")
+        return []
+    contents.files |= {f"{beside}{MODULES}/{name}": file for name, file in files.items()}
+    return [f"{beside}{MODULES}/{name}" for name in files]
+
+
+def _text(file: Path) -> str:
+    return file.read_text("utf-8", errors="replace")
+
+
+def _action(run: RecordedRun, contents: Contents, within: str, read: tuple[str, ...], made: tuple[str, ...]) -> Action:
+    facts = read_manifest(run.folder)
+    command = "economy" if run.manifest.of_nations else "run"
+    failed = run.manifest.error if run.state.status == "failed" else ""
+    return Action(
+        id=f"#run-{run.folder.name}",
+        name=f"A run of {'nations' if run.manifest.of_nations else 'a platform'} with seed {run.manifest.seed}",
+        description=f"prism {command} {within}{CONFIG}; decided by {contents.cleaner.value(run.manifest.decided_by)}",
+        started=facts.get("started"),
+        ended=facts.get("ended"),
+        failed=contents.cleaner.value(failed),
+        read=read,
+        made=(*made, within + MANIFEST),
+    )
+
+
+def check_table(file: Path, cleaner: Cleaner) -> None:
+    """Make sure that no text of a table holds a secret, or a path of this machine.
+
+    Raises:
+        DataError: If one does.
+    """
+    with pq.ParquetFile(file) as opened:
+        texts = [one.name for one in opened.schema_arrow if _is_text(one.type)]
+        for batch in opened.iter_batches(columns=texts) if texts else ():
+            for name in texts:
+                _check_column(batch.column(name), f"{file.name}: column {name!r}", cleaner)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    of = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(of) or pa.types.is_large_string(of))
+
+
+def _check_column(values: pa.Array, where: str, cleaner: Cleaner) -> None:
+    secrets, paths = cleaner.needles
+    values = values.dictionary if pa.types.is_dictionary(values.type) else values
+    for what, needles in (("a key or password", secrets), ("a path of this machine", paths)):
+        if any(pc.any(pc.match_substring(values, needle)).as_py() for needle in needles):
+            raise DataError(f"{where}: holds {what}, which {_STAYS}")
+
+
+def check_ledger(file: Path, cleaner: Cleaner) -> None:
+    """Make sure that no prompt and no answer of a ledger holds a secret, or a path of this machine.
+
+    Raises:
+        DataError: If one does, or the ledger cannot be read.
+    """
+    if any(file.with_name(f"{file.name}{log}").exists() for log in ("-wal", "-journal")):
+        raise DataError(f"{file}: is still written to, or was left open: open it once with prism ledger stats")
+    with Ledger(file, read_only=True) as ledger:
+        for answer in ledger.answers():
+            texts = (answer.prompt, answer.raw, answer.llm, answer.decoding)
+            if found := next((found for text in texts if (found := cleaner.found_in(text))), ""):
+                raise DataError(f"{file}: an answer holds {found}, which {_STAYS}")
+        for reason in {row.reason for row in ledger.asked()}:
+            if found := cleaner.found_in(reason):
+                raise DataError(f"{file}: the reason of a fallback holds {found}, which {_STAYS}")

@@ -1,0 +1,173 @@
+"""What of a study's folder is packed."""
+
+import io
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import yaml
+
+from prism_mesa.errors import ConfigError, DataError, counted
+from prism_mesa.runs.config import INPUT_FILES, Config, load_config
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
+from prism_mesa.runs.run_files import check_within
+from prism_mesa.studies.collect import FACTS, RUNS
+from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
+from prism_mesa.studies.params import flat
+from prism_mesa.studies.supplement.of_run import (
+    ENDED,
+    INPUTS,
+    check_ledger,
+    check_table,
+    hide_host,
+    pack_run,
+    put_module,
+)
+from prism_mesa.studies.supplement.packing import Action, Contents
+
+_VALUES: Final = ("calibration.json", "trials.json", "validation.json")
+_TEXTS: Final = ("study.yaml", "calibration.yaml", "fitted.yaml")
+_REPORTS: Final = ("report.html", "report.md")
+_LARGEST: Final = 50 * 2**20
+UP: Final = "../.."
+"""The way from a run's folder in an archive to its top."""
+
+
+def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict[str, Any], Config, list[str]]:
+    """Put the files of a study among contents.
+
+    Returns:
+        What the study says of itself, its base configuration, and the keys that its conditions change.
+
+    Raises:
+        DataError: If it has no results yet, or holds a secret where none can be taken out.
+    """
+    folder = StudyFolder(study_dir)
+    folder.check()
+    for name in (MANIFEST, "study.yaml", "base.yaml", f"{RUNS}.parquet", f"{FACTS}.parquet"):
+        if not (study_dir / name).is_file():
+            raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
+    facts: dict[str, Any] = json.loads(_read(study_dir / MANIFEST))
+    base = _base(folder)
+    own = _pack_runs(folder, contents, data=data)
+    contents.put_values(MANIFEST, facts)
+    for name in filter(lambda one: (study_dir / one).is_file(), _VALUES):
+        contents.put_values(name, json.loads(_read(study_dir / name)))
+    for name in filter(lambda one: (study_dir / one).is_file(), _TEXTS):
+        contents.files[name] = str(contents.cleaner.value(_read(study_dir / name))).encode()
+    varied, measures = _varied(study_dir)
+    for measure in measures:
+        put_module("measures", measure, contents, "", own=own)
+    _put_base(base, contents)
+    _pack_tables(folder, contents)
+    for name in filter(lambda one: (study_dir / one).is_file(), _REPORTS):
+        contents.put_text(name, _read(study_dir / name))
+    for figure in sorted((study_dir / "figures").glob("*.png")):
+        check_within(study_dir, figure)
+        contents.files[f"figures/{figure.name}"] = figure
+    contents.actions.insert(0, _action(facts, contents))
+    return facts, base, varied
+
+
+def _base(folder: StudyFolder) -> Config:
+    try:
+        return load_config(folder.base)
+    except ConfigError as error:
+        raise DataError(f"{error} (another version wrote it)") from None
+
+
+def _read(file: Path) -> str:
+    if file.stat().st_size > _LARGEST:
+        raise DataError(f"{file}: has more than {_LARGEST // 2**20} MB")
+    return file.read_text("utf-8", errors="replace")
+
+
+def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
+    """Put the runs that have folders of their own; return whether one of them was made here."""
+    own, unfinished, runs = False, 0, folder.runs
+    for run_dir in sorted(runs.iterdir()) if runs.is_dir() else ():
+        if run_dir.is_symlink() or not (run_dir / RUN_MANIFEST).is_file():
+            continue
+        if read_run(run_dir).state.status not in ENDED:
+            unfinished += 1
+            continue
+        run = pack_run(run_dir, contents, data=data, within=f"runs/{run_dir.name}/", shared=UP)
+        own = own or run.whose == "own"
+    if unfinished:
+        contents.leave_out(f"{counted(unfinished, 'run')} that did not come to an end")
+    return own
+
+
+def _put_base(base: Config, contents: Contents) -> None:
+    """Put the configuration that all runs start from; files that it names were put with the runs, or are not here."""
+    values = contents.cleaner.value(base.model_dump(mode="json"))
+    hide_host(base.reasoner, values, contents)
+    for group, key in INPUT_FILES:
+        given = getattr(getattr(base, group), key)
+        if given is None:
+            continue
+        name = f"{INPUTS}/{group}-{Path(given).name}"
+        values[group][key] = name
+        if name not in contents.files:
+            contents.leave_out(f"{group}.{key}: {Path(given).name}: is not packed; a run needs it as {name}")
+    contents.put_yaml("base.yaml", values)
+
+
+def _varied(study_dir: Path) -> tuple[list[str], list[str]]:
+    """Return the keys that conditions change, and the measures of a user's own."""
+    try:
+        values = yaml.safe_load(_read(study_dir / "study.yaml"))
+        arms = [key for arm in (values.get("arms") or {}).values() for key, _ in flat(arm or {})]
+        own = [str(one) for one in values.get("measures") or () if ":" in str(one)]
+        return list(dict.fromkeys([*arms, *(values.get("vary") or {})])), own
+    except (yaml.YAMLError, AttributeError, TypeError, RecursionError):
+        raise DataError(f"{study_dir / 'study.yaml'}: cannot be read as a study") from None
+
+
+def _pack_tables(folder: StudyFolder, contents: Contents) -> None:
+    for file in sorted(folder.path.glob("*.parquet")):
+        if file.stem in (RUNS, FACTS):
+            contents.files[file.name] = _cleaned(file, contents)
+        else:
+            check_table(file, contents.cleaner)
+            contents.files[file.name] = file
+    if folder.ledger.is_file():
+        check_ledger(folder.ledger, contents.cleaner)
+        contents.files[LEDGER] = folder.ledger
+
+
+def _cleaned(file: Path, contents: Contents) -> bytes:
+    """Return a table of a study with texts, such as commands and reasons, without what is of this machine."""
+    table = pq.read_table(file)
+    for place, column in enumerate(table.schema):
+        if pa.types.is_string(column.type):
+            texts = [contents.cleaner.value(text) for text in table.column(place).to_pylist()]
+            table = table.set_column(place, column, pa.array(texts, column.type))
+    written = io.BytesIO()
+    pq.write_table(table, written, compression="zstd", compression_level=1)
+    return written.getvalue()
+
+
+def _action(facts: Mapping[str, Any], contents: Contents) -> Action:
+    read: list[str] = [name for name in ("study.yaml", "base.yaml") if name in contents.files]
+    read += [name for name in contents.files if name.startswith((INPUTS, "modules/"))]
+    return Action(
+        id="#study",
+        name=f"The study {contents.name}",
+        description="prism study run study.yaml",
+        started=(facts.get("made") or {}).get("started"),
+        ended=None,
+        failed="",
+        read=tuple(read),
+        made=tuple(_made(contents, read)),
+    )
+
+
+def _made(contents: Contents, read: list[str]) -> Iterator[str]:
+    """Yield what the study made, a run's folder as a whole."""
+    yield from (name for name in contents.files if not name.startswith("runs/") and name not in read)
+    yield from dict.fromkeys(f"runs/{name.split('/')[1]}/" for name in contents.files if name.startswith("runs/"))

@@ -1,0 +1,222 @@
+"""Packing a run or a study as one archive."""
+
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Final
+
+from prism_mesa.errors import DataError, PrismError
+from prism_mesa.runs.config import Config
+from prism_mesa.runs.manifest import read_run
+from prism_mesa.runs.recorded import as_config, manifest_values
+from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
+from prism_mesa.runs.run_files import read_manifest, run_around
+from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
+from prism_mesa.studies.supplement.cleaning import Cleaner
+from prism_mesa.studies.supplement.crate import crate_of
+from prism_mesa.studies.supplement.of_run import pack_run
+from prism_mesa.studies.supplement.of_study import pack_study
+from prism_mesa.studies.supplement.packing import (
+    CHECKSUMS,
+    CRATE,
+    FACTS,
+    FORMAT,
+    ODD,
+    README,
+    VERSIONS,
+    Contents,
+    checksums,
+)
+from prism_mesa.studies.supplement.zip_files import open_archive, write_zip
+
+_VERSIONS: Final = ("packages", "python", "machine", "git", "code")
+
+type OddText = Callable[[Config, list[str], str, bool], str]
+"""Writes the ODD protocol of a configuration: the keys that vary, a question, whether its own chart may be loaded."""
+
+
+@dataclass(frozen=True)
+class Packed:
+    """An archive that was written.
+
+    Attributes:
+        file: Where it is.
+        files: How many files are in it.
+        size_bytes: Its size.
+        left_out: What is not in it that one might look for, a line each.
+    """
+
+    file: Path
+    files: int
+    size_bytes: int
+    left_out: tuple[str, ...]
+
+
+def pack(
+    folder: Path,
+    odd: OddText,
+    *,
+    out: Path | None = None,
+    data: bool = True,
+    license: str | None = None,
+    author: str | None = None,
+) -> Packed:
+    """Write the archive of a run or a study; the same content has the same bytes.
+
+    Args:
+        folder: The folder of the run, or of the study; it is only read.
+        odd: What writes the ODD protocol.
+        out: The file; by default the folder's name with ``.zip``, beside it.
+        data: Whether files that runs read (a network, posts, profiles) are packed.
+        license: Under which the content may be used: its address or SPDX name.
+        author: Who made it.
+
+    Raises:
+        DataError: If there is no run and no study, it has not come to an end, holds a secret that cannot be taken out,
+            or something else has the name of the file.
+        RunError: If the file cannot be written.
+    """
+    file = folder.absolute().with_name(f"{folder.absolute().name}.zip") if out is None else out
+    _check_out(file)
+    if (folder / STUDY_MANIFEST).is_file():
+        contents, facts = _study(folder, odd, data=data)
+    elif (folder / RUN_MANIFEST).is_file() or not folder.is_dir():
+        contents, facts = _run(folder, odd, data=data)
+    else:
+        raise DataError(f"{folder}: holds neither a run ({RUN_MANIFEST}) nor a study ({STUDY_MANIFEST})")
+    facts |= {"version": version("prism-mesa"), "license": license, "author": author}
+    own = {"format": FORMAT, "kind": contents.kind, "name": contents.name, "left_out": contents.left_out}
+    contents.files[FACTS] = (json.dumps(own, indent=2) + "\n").encode()
+    contents.files[README] = _readme(contents).encode()
+    contents.check()
+    contents.files[CRATE] = crate_of(contents, facts)
+    contents.files[CHECKSUMS] = checksums(contents.files)
+    write_zip(file, contents.files)
+    return Packed(file, len(contents.files), file.stat().st_size, tuple(contents.left_out))
+
+
+def _check_out(file: Path) -> None:
+    """Check that nothing is lost where the archive is written: only an archive is replaced.
+
+    Raises:
+        DataError: If something else is there, or the file would lie in a run's folder.
+    """
+    if (run := run_around(file.parent)) is not None:
+        raise DataError(f"--out: {file}: lies in the folder of a run, {run}, which is only read: name another")
+    if not os.path.lexists(file):
+        return
+    try:
+        with open_archive(file) as there:
+            ours = not file.is_symlink() and file.is_file() and FACTS in there.sizes
+    except PrismError:
+        ours = False
+    if not ours:
+        raise DataError(f"{file}: is there, and is no archive of PRISM: name another file with --out")
+
+
+def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str, Any]]:
+    run, facts = read_run(folder), read_manifest(folder)
+    working = facts.get("working_directory")
+    cleaner = Cleaner([str(folder.absolute()), *([working] if isinstance(working, str) else [])])
+    contents = Contents("run", folder.absolute().name, cleaner)
+    pack_run(folder, contents, data=data)
+    _put_versions(contents, facts)
+    if run.manifest.of_nations:
+        contents.leave_out("odd.md: the ODD protocol is written of platforms, not of nations")
+    else:
+        config = as_config(Config, manifest_values(folder, run.manifest), folder)
+        contents.put_text(ODD, cleaner.value(odd(config, [], "", run.whose == "own")))
+    return contents, {
+        "title": f"PRISM run {contents.name}",
+        "published": _day(facts.get("ended"), facts.get("started")),
+    }
+
+
+def _study(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str, Any]]:
+    working = _working_directory(folder)
+    cleaner = Cleaner([str(folder.absolute()), *working])
+    contents = Contents("study", folder.absolute().name, cleaner)
+    facts, base, varied = pack_study(folder, contents, data=data)
+    made = facts.get("made") or {}
+    _put_versions(contents, made)
+    question = str(facts.get("question", ""))
+    contents.put_text(ODD, cleaner.value(odd(base, varied, question, False)))
+    ended = [action.ended for action in contents.actions if action.ended]
+    title = f"PRISM study {contents.name}: {question}"
+    return contents, {"title": cleaner.value(title), "published": _day(max(ended, default=None), made.get("started"))}
+
+
+def _working_directory(folder: Path) -> Iterator[str]:
+    try:
+        found = json.loads((folder / STUDY_MANIFEST).read_text("utf-8"))["made"]["working_directory"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return
+    if isinstance(found, str):
+        yield found
+
+
+def _put_versions(contents: Contents, facts: Mapping[str, Any]) -> None:
+    contents.put_values(VERSIONS, {key: facts[key] for key in _VERSIONS if key in facts})
+
+
+def _day(*times: Any) -> str:
+    """Return the day of the first time that is one; a crate has to have one."""
+    return next((time[:10] for time in times if isinstance(time, str) and len(time) >= 10), "1980-01-01")
+
+
+def _readme(contents: Contents) -> str:
+    """Return what whoever opens the archive reads first."""
+    study = contents.kind == "study"
+    what = [
+        f"# {contents.kind.capitalize()} {contents.name}",
+        "Made with PRISM on Mesa. Nothing in here is code that runs by itself; paths of the machine and keys were "
+        f"taken out, and {'`[removed]`'} stands for them.",
+        "| file | holds |\n|---|---|\n" + "\n".join(f"| `{name}` | {text} |" for name, text in _told(contents)),
+        "Checked with `sha256sum -c manifest-sha256.txt`, or, unpacked or not, with `prism archive --check`.",
+    ]
+    if study:
+        kept = any(name.startswith("runs/") for name in contents.files)
+        shared = any(name.startswith(("inputs/", "modules/")) for name in contents.files)
+        how = " --trust" if shared else ""
+        what.append(
+            f"Each run in `runs/` is repeated, and its tables compared, with `prism replay{how} runs/<run>`."
+            if kept
+            else "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
+            "`again` of `facts.parquet`."
+        )
+    else:
+        modules = any(name.startswith("modules/") for name in contents.files)
+        path, how = ("PYTHONPATH=modules ", " --trust") if modules else ("", "")
+        what.append(f"The run is repeated, and its tables compared, with `{path}prism replay{how} .` in this folder.")
+    if contents.left_out:
+        what.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
+    return "\n\n".join(what) + "\n"
+
+
+_HOLDS: Final = {
+    "study.yaml": "question, arms, factors, seeds, measures, expectations",
+    "base.yaml": "the configuration that all runs start from, with every key",
+    "config.yaml": "the configuration, with every key",
+    "manifest.json": "the manifest: configuration, versions, who decided, the summary",
+    "runs.parquet": "a row for each run: arm, seed, factors, measures",
+    "facts.parquet": "a row for each run: how it ended, who decided, what makes it again",
+    "report.html": "the report",
+    "decisions.sqlite": "the ledger: every prompt, answer and fallback of an LLM",
+    "answers.sqlite": "the ledger that runs share: every prompt and answer of an LLM",
+    "odd.md": "the model by the ODD protocol",
+    "versions.json": "versions of PRISM, Python and packages",
+    "manifest-sha256.txt": "checksums of all files",
+    "ro-crate-metadata.json": "all this for machines, as a Process Run Crate",
+}
+
+
+def _told(contents: Contents) -> Iterator[tuple[str, str]]:
+    names = {*contents.files, CRATE, CHECKSUMS}
+    yield from ((name, told) for name, told in _HOLDS.items() if name in names)
+    folders = {"inputs/": "data that runs read", "modules/": "code of the user's own that runs used", "runs/": "runs"}
+    yield from ((name, told) for name, told in folders.items() if any(one.startswith(name) for one in names))
+    if contents.kind == "run":
+        yield "*.parquet", "the tables"

@@ -1,0 +1,60 @@
+"""`prism archive`, as a user types it."""
+
+import json
+import zipfile
+
+import pytest
+from command_lines import folders
+from worlds import plain
+
+from prism_mesa import run
+from prism_mesa.params import nested
+
+SMALL = plain({"agents.n": 20, "network.mean_degree": 4, "rounds": 1, "ticks_per_round": 4})
+
+
+@pytest.fixture
+def made(prism):  # in the empty folder that the command is called in
+    return run(nested(SMALL), pictures=False).run_dir
+
+
+def test_a_run_is_packed_checked_and_unpacked(prism, made):
+    code, out, err = prism("archive", made)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[0].startswith(f"packed: {made.absolute()}.zip (")
+    file = folders()[-1]
+    code, out, err = prism("archive", file, "--check")
+    assert (code, err) == (0, "")
+    assert out.startswith(f"whole: run {made.name}, ")
+    code, out, err = prism("archive", file, "--unpack", "there", "--json")
+    told = json.loads(out)
+    assert (code, err, told["whole"], told["unpacked"], told["faults"]) == (0, "", True, "there", [])
+    assert "manifest.json" in [path.name for path in folders("there")]
+
+
+def test_a_fault_is_a_line_and_the_command_fails(prism, made, tmp_path):
+    prism("archive", made, "--out", "a.zip")
+    with zipfile.ZipFile("a.zip", "a") as packed:
+        packed.writestr("more.txt", "?")
+    code, out, err = prism("archive", "--check", "a.zip", "--unpack", "there")
+    assert (code, out.splitlines()) == (
+        1,
+        ["more.txt: was added (not in manifest-sha256.txt)", "ro-crate-metadata.json: does not describe more.txt"],
+    )
+    assert err == "prism: a.zip: is not whole: 2 faults; nothing was unpacked\n"
+    assert not (tmp_path / "there").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("nowhere",), "nowhere: no run there: there is no such folder"),
+        (("nowhere.zip", "--check"), "nowhere.zip: no such file"),
+        (("a.zip", "--check", "--out", "b.zip"), "--check and --unpack look at an archive: the other options are for"),
+    ],
+)
+def test_bad_input_is_one_line(prism, arguments, said):
+    code, out, err = prism("archive", *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(f"prism: {said}")
+    assert len(err.splitlines()) == 1

@@ -1,0 +1,101 @@
+"""`prism doctor`, as a user types it; nothing outside of the machine is asked."""
+
+import json
+import os
+import time
+
+import pytest
+from ollama_server import as_json, models, serving
+
+from prism_mesa.api import installation
+from prism_mesa.api.caches import OLD_DAYS
+
+
+@pytest.fixture(autouse=True)
+def caches(monkeypatch, tmp_path):
+    """A cache of its own, with what is old, what is not, and what is not ours."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    folder = tmp_path / "cache" / "prism-mesa"
+    names = ("kernels-0123456789abcdef", "kernels-fedcba9876543210", "kernels-of-mine", "embeddings")
+    for name in names:
+        (folder / name).mkdir(parents=True)
+    (tmp_path / "temporary" / "prism-replay-abcdefgh").mkdir(parents=True)
+    files = [folder / name / "kernel.nbc" for name in names]
+    files += [folder / "embeddings" / f"wordllama-{'0' * 32}.npy", tmp_path / "temporary/prism-replay-abcdefgh/a"]
+    for file in files:
+        file.write_bytes(bytes(1000))
+    old = time.time() - (OLD_DAYS + 1) * 86_400
+    for file in (files[0], files[2], files[4], files[5], *(one.parent for one in files)):
+        os.utime(file, (old, old))
+    (folder / "kernels-aaaaaaaaaaaaaaaa").symlink_to(tmp_path)
+    return folder
+
+
+@pytest.fixture
+def nobody():
+    """The address of a server that is not there."""
+    with serving() as server:
+        return server.url
+
+
+def test_what_is_missing_is_followed_by_what_to_do_and_the_exit_code_is_0(prism, nobody):
+    code, out, err = prism("doctor", "--ollama", nobody)
+    lines = out.splitlines()
+    assert (code, err) == (0, "")
+    place = next(i for i, line in enumerate(lines) if line.startswith("Ollama "))
+    assert f"missing: does not answer at {nobody} (" in lines[place]
+    assert lines[place + 1].strip().startswith("-> start it with ollama serve")
+    assert any(line.startswith("prism ") and "Python 3." in line for line in lines)
+    assert lines[-1].strip() == f"-> prism doctor --clean frees 3 kB that nobody has used for {OLD_DAYS} days"
+
+
+def test_ollama_is_found_with_its_models(prism):
+    with serving() as server:
+        code, out, err = prism("doctor", "--ollama", server.url, "--json")
+        server.gets["/api/tags"] = models("mistral:latest")
+        _, other, _ = prism("doctor", "--ollama", server.url)
+        server.gets["/api/tags"] = as_json(200, [])
+        _, wrong, _ = prism("doctor", "--ollama", server.url)
+    told = json.loads(out)
+    found = {one["what"]: one for one in told["findings"]}
+    assert (code, err, told["broken"], told["removed"]) == (0, "", 0, [])
+    assert found["Ollama"]["told"] == f"answers at {server.url}; models: llama3.2:latest"
+    assert {"prism", "packages", "kernels", "embedded LLM", "page", "threads", "results"} <= set(found)
+    assert "models: mistral:latest" in other
+    assert "-> ollama pull llama3.2" in other
+    assert f"does not answer at {server.url}" in wrong
+
+
+def test_clean_removes_what_is_old_and_ours_and_nothing_else(prism, nobody, caches, tmp_path):
+    code, out, _ = prism("doctor", "--clean", "--ollama", nobody)
+    assert code == 0
+    removed = {line.split()[-1] for line in out.splitlines() if line.startswith("removed ")}
+    assert removed == {
+        str(caches / "kernels-0123456789abcdef"),
+        str(caches / "embeddings" / f"wordllama-{'0' * 32}.npy"),
+        str(tmp_path / "temporary" / "prism-replay-abcdefgh"),
+    }
+    assert not any(os.path.lexists(path) for path in removed)
+    left = {path.name for path in caches.iterdir()}
+    assert {"kernels-fedcba9876543210", "kernels-of-mine", "kernels-aaaaaaaaaaaaaaaa", "embeddings"} <= left
+    assert (caches / "embeddings" / "kernel.nbc").is_file()
+    assert out.splitlines()[-1].split() == ["freed", "3", "kB"]
+
+
+def test_something_broken_that_every_run_needs_ends_the_command_as_failed(prism, nobody, monkeypatch):
+    monkeypatch.setattr(installation, "requires", lambda package: ["numpy>=2", "no-such-package-of-a-test>=1"])
+    code, out, err = prism("doctor", "--ollama", nobody)
+    assert code == 1
+    assert "packages          broken: no-such-package-of-a-test not installed" in out
+    assert "-> uv sync in a clone of PRISM, else pip install no-such-package-of-a-test" in out
+    assert err == "prism: broken, and needed by every run: packages\n"
+
+
+def test_an_extra_that_is_not_installed_names_the_command_that_installs_it(prism, nobody, monkeypatch):
+    version = installation._version
+    monkeypatch.setattr(installation, "_version", lambda name: None if name == "optuna" else version(name))
+    _, out, _ = prism("doctor", "--ollama", nobody)
+    assert "extra calibrate   missing: not installed (fitting parameters to data: prism calibrate)" in out
+    assert "-> uv sync --extra calibrate in a clone of PRISM, else pip install 'optuna>=5'" in out

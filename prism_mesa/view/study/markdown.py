@@ -47,15 +47,14 @@ def markdown_of(report: Report, files: Mapping[str, str], numbers: Mapping[str, 
     """
     head = [f"*{_text(report.kicker)}*", f"# {_text(report.question)}"]
     head.append(f"**{report.status}**: {_text(report.summary)}")
-    lines = [*head, *(text for section in report.sections for text in _section(section, 2, files, numbers))]
+    lines = [*head, *(section_markdown(section, 2, files, numbers) for section in report.sections)]
     return "\n\n".join([*lines, "---", _line(report.footer)]) + "\n"
 
 
-def _section(section: Section, depth: int, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:
-    found = [f"{'#' * depth} {_text(section.title)}", *_blocks(section.blocks, files, numbers)]
-    for part in section.parts:
-        found += _section(part, depth + 1, files, numbers)
-    return found
+def section_markdown(section: Section, depth: int, files: Mapping[str, str], numbers: Mapping[str, int]) -> str:
+    """Return a section as Markdown, its heading `depth` deep; figures as in `markdown_of`."""
+    own = [f"{'#' * depth} {_text(section.title)}", *_blocks(section.blocks, files, numbers)]
+    return "\n\n".join([*own, *(section_markdown(part, depth + 1, files, numbers) for part in section.parts)])
 
 
 def _blocks(blocks: Sequence[Block], files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:

@@ -47,13 +47,15 @@ def markdown_of(report: Report, files: Mapping[str, str], numbers: Mapping[str, 
     """
     head = [f"*{_text(report.kicker)}*", f"# {_text(report.question)}"]
     head.append(f"**{report.status}**: {_text(report.summary)}")
-    lines = [*head, *(text for section in report.sections for text in _section(section, 2, files, numbers))]
-    return "\n\n".join([*lines, "---", _line(report.footer)]) + "\n"
+    said = sections_as_markdown(report.sections, files, numbers)
+    return "\n\n".join([*head, said, "---", _line(report.footer)]) + "\n"
 
 
-def sections_as_markdown(sections: Iterable[Section]) -> str:
-    """Return sections that hold no picture as Markdown."""
-    return "\n\n".join(text for section in sections for text in _section(section, 2, {}, {})) + "\n"
+def sections_as_markdown(
+    sections: Iterable[Section], files: Mapping[str, str] | None = None, numbers: Mapping[str, int] | None = None
+) -> str:
+    """Return sections as Markdown; figures as in `markdown_of`, none if they have none."""
+    return "\n\n".join(text for section in sections for text in _section(section, 2, files or {}, numbers or {}))
 
 
 def _section(section: Section, depth: int, files: Mapping[str, str], numbers: Mapping[str, int]) -> list[str]:

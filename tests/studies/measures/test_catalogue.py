@@ -1,9 +1,7 @@
 """The catalogue of measures: what it says holds of runs, a user's own measures, and what goes wrong with them."""
 
-import runpy
 import sys
 from math import inf, isnan, nan
-from pathlib import Path
 from types import ModuleType
 
 import numpy as np
@@ -21,7 +19,6 @@ from prism_mesa.runs.trust import unsigned
 from prism_mesa.studies.measures.catalogue import MEASURES, SUBJECTS, FinishedRun, Measure, find_measure, measured
 from prism_mesa.studies.measures.finished import finished_run
 
-DOCS = Path(__file__).parents[3] / "docs"
 ROUND_TABLES = {"transitions", "impressions", "engagements", "rounds", "ticks", "churn"}
 
 
@@ -52,13 +49,6 @@ def own(monkeypatch):
 
 
 # -- what the catalogue says ------------------------------------------------------------------------------
-
-
-def test_the_page_of_measures_says_what_the_catalogue_says():
-    made = runpy.run_path(str(DOCS / "write_measures.py"))["page"]()
-    page = (DOCS / "measures.md").read_text(encoding="utf-8")
-    assert page == made, "make it again: uv run python docs/write_measures.py"
-    assert all(f"| `{name}` |" in page for name in MEASURES)
 
 
 def test_every_measure_has_a_name_of_its_own_and_says_what_it_is():

@@ -28,7 +28,7 @@ def odd_text(config: Config, varied: Collection[str] = (), question: str = "", *
     sections = (purpose, *odd_sections(config, _chart(config, load_chart=load_chart), varied))
     said = "The model as it is configured, by the ODD protocol (Grimm et al. 2020, doi:10.18564/jasss.4259)."
     plain = (replace(one, blocks=tuple(b for b in one.blocks if not isinstance(b, Picture))) for one in sections)
-    return f"# The model (ODD protocol)\n\n{said}\n\n{sections_as_markdown(plain)}"
+    return f"# The model (ODD protocol)\n\n{said}\n\n{sections_as_markdown(plain)}\n"
 
 
 def _chart(config: Config, *, load_chart: bool) -> Statechart | str:

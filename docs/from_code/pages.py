@@ -20,12 +20,14 @@ _AGENTS_AND_NETWORK: Final = ("", "agents", "network", "posts")
 _FEEDS: Final = ("feed", "utility")
 _OF_RUNS: Final = ("runs", "listing", "page", "analysis")
 """Modules of the commands that make a run, list runs, and look into one."""
+_OF_STUDIES: Final = ("studies", "calibration", "validation")
 _PACKAGES: Final = ("statechart", "reasoner", "llm", "deliberation", "view.plots")
 _PER_RUN: Final = tuple(SUBJECTS)[:6]
 
 MADE: Final[Mapping[str, Callable[[], str]]] = {
-    "commands of runs": lambda: commands.sections(lambda module: module in _OF_RUNS),
-    "other commands": lambda: commands.sections(lambda module: module not in _OF_RUNS),
+    "commands of runs": lambda: commands.sections(_OF_RUNS.__contains__),
+    "commands of studies": lambda: commands.sections(_OF_STUDIES.__contains__),
+    "other commands": lambda: commands.sections(lambda module: module not in (*_OF_RUNS, *_OF_STUDIES)),
     "configuration of agents and network": lambda: configuration.sections(Config, _AGENTS_AND_NETWORK.__contains__),
     "configuration of feeds": lambda: configuration.sections(Config, _FEEDS.__contains__),
     "configuration of all else": lambda: configuration.sections(

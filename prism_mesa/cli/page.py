@@ -63,12 +63,11 @@ def browser_page(
             fetch_front_end(front_end_folder())
         except PrismError as error:
             say(f"prism: {told(error)}; the page says so too")
-    serve(
-        host,
-        port,
-        on_open=lambda url: show_line(f"the page is at {url} (end with Ctrl-C)", to=sys.stderr),
-        browse=open_browser,
-    )
+    serve(host, port, on_open=_tell_address, browse=open_browser)
+
+
+def _tell_address(url: str) -> None:
+    show_line(f"the page is at {url} (end with Ctrl-C)", to=sys.stderr)
 
 
 def _opened(arguments: list[str]) -> "Opened":

@@ -55,9 +55,8 @@ def validate(
 
     file, given = file_and_overrides(arguments, CALIBRATED_FILE)
     config = load_config(file, given)
-    name = config.name if file is None else Path(file).stem
-    arms = 1 + len(chosen_variants(variant or ()))
-    with matching_bar() as on_match, runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
+    n_runs = seeds * (1 + len(chosen_variants(variant or ())))
+    with matching_bar() as on_match, runs_bar(n_runs, "runs", then="tables and figures") as on_run:
         found = validated(
             config,
             data=data,
@@ -66,14 +65,11 @@ def validate(
             fitted=fitted,
             workers=workers,
             out=out,
-            name=name,
+            name=config.name if file is None else Path(file).stem,
             on_run=on_run,
             on_match=on_match,
         )
-    if as_json:
-        show_json([row_as_json(row) for row in found.rows])
-    else:
-        show("\n".join(validation_lines(found)))
+    show_json([row_as_json(row) for row in found.rows]) if as_json else show("\n".join(validation_lines(found)))
     if not found.passed:
         raise RunError(f"{found.path}: {joint(found)}")
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from prism_mesa.errors import DataError, PrismError
+from prism_mesa.params import Params
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.recorded import as_config, manifest_values
@@ -128,7 +129,7 @@ def _run(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[str,
         contents.leave_out("odd.md: the ODD protocol is written of platforms, not of nations")
     else:
         config = as_config(Config, manifest_values(folder, run.manifest), folder)
-        contents.put_text(ODD, cleaner.value(odd(config, [], "", run.whose == "own")))
+        _put_odd(contents, odd, config, [], "", run.whose == "own")
     return contents, {
         "title": f"PRISM run {contents.name}",
         "published": _day(facts.get("ended"), facts.get("started")),
@@ -143,10 +144,30 @@ def _study(folder: Path, odd: OddText, *, data: bool) -> tuple[Contents, dict[st
     made = facts.get("made") or {}
     _put_versions(contents, made)
     question = str(facts.get("question", ""))
-    contents.put_text(ODD, cleaner.value(odd(base, varied, question, False)))
+    _put_odd(contents, odd, base, varied, question, False)
     ended = [action.ended for action in contents.actions if action.ended]
     title = f"PRISM study {contents.name}: {question}"
     return contents, {"title": cleaner.value(title), "published": _day(max(ended, default=None), made.get("started"))}
+
+
+def _put_odd(
+    contents: Contents, odd: OddText, config: Config, varied: list[str], question: str, may_load: bool
+) -> None:
+    """Put in the ODD protocol: it shortens long values, and a shortened path is none that the cleaner knows."""
+    written = odd(_without_paths(config, contents.cleaner), varied, question, may_load)
+    contents.put_text(ODD, contents.cleaner.value(written))
+
+
+def _without_paths[P: Params](params: P, cleaner: Cleaner) -> P:
+    """Return parameters with cleaned texts, which need not be valid any more."""
+    changed: dict[str, Any] = {}
+    for name in type(params).model_fields:
+        value = getattr(params, name)
+        if isinstance(value, Params):
+            changed[name] = _without_paths(value, cleaner)
+        elif isinstance(value, str) and (cleaned := cleaner.value(value)) != value:
+            changed[name] = cleaned
+    return params.model_copy(update=changed)
 
 
 def _working_directory(folder: Path) -> Iterator[str]:

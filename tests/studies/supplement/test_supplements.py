@@ -15,6 +15,7 @@ from prism_mesa.api.archives import archive, check_archive
 from prism_mesa.api.studies import Study
 from prism_mesa.params import nested
 
+LONG = "a folder whose paths are shortened where they are told"
 SECRET = "s3cr3t-of-a-test-4711"
 SMALL = plain({"agents.n": 24, "agents.activity": 0.9, "network.mean_degree": 5, "rounds": 2, "ticks_per_round": 6})
 
@@ -36,8 +37,8 @@ def _here(tmp_path, monkeypatch):
 @pytest.fixture
 def with_data(tmp_path):
     """A run whose configuration names a file by its absolute path."""
-    edges = tmp_path / "at home" / "edges.csv"
-    edges.parent.mkdir()
+    edges = tmp_path / LONG / "at home" / "edges.csv"
+    edges.parent.mkdir(parents=True)
     edges.write_text("src,dst\n" + "".join(f"a{i},a{(i + k) % 20}\n" for i in range(20) for k in (1, 2, 3)))
     values = plain({"network.edges": str(edges), "rounds": 2, "ticks_per_round": 6})
     return run(nested(values), out=tmp_path / "runs", pictures=False)
@@ -60,7 +61,7 @@ def test_a_run_by_rule_is_repeated_elsewhere_from_its_archive_with_its_own_data(
     elsewhere = tmp_path / "elsewhere" / "unpacked"
     checked = check_archive(packed.file, unpack_to=elsewhere)
     assert (checked.faults, checked.kind, checked.files) == ((), "run", packed.files)
-    (tmp_path / "at home" / "edges.csv").unlink()
+    (tmp_path / LONG / "at home" / "edges.csv").unlink()
     again = replay(elsewhere)  # without trust: all that it names lies in its folder
     assert again.equal
     assert set(again.rows) >= {"rounds", "posts", "transitions"}
@@ -117,7 +118,7 @@ def test_what_a_folder_from_elsewhere_names_outside_of_itself_is_not_packed(with
 
 
 def test_data_that_were_changed_after_the_run_are_not_packed_as_its_own(with_data, tmp_path):
-    (tmp_path / "at home" / "edges.csv").write_text("src,dst\na,b\n")
+    (tmp_path / LONG / "at home" / "edges.csv").write_text("src,dst\na,b\n")
     with pytest.raises(Exception, match="is not what it was: put it back"):
         archive(with_data)
 

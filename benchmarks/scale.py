@@ -3,8 +3,13 @@
 Each function measures, asserts what must be equal, prints a table and returns the targets.
 """
 
-from collections.abc import Callable
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
@@ -38,18 +43,57 @@ def assert_equal(one: SocialModel, other: SocialModel) -> None:
 
 
 def report_threads(n: int, rounds: int) -> list[Target]:
-    """Measure rounds on the wall with one thread and with two, turn by turn, and print them."""
+    """Measure rounds on the wall with one thread and with two, turn by turn, and print them.
+
+    Beside them stands what the machine gives at all: a round of one thread while another process, which shares nothing
+    with it, computes such rounds too. Were two threads without any work one after the other, they would come near it.
+    """
     one, two = columns_model(n), columns_model(n, threads=2)
-    alone, shared = rounds_of(), rounds_of()
-    for i in range(rounds):
-        alone.all.append(wall_s(one.step))
-        shared.all.append(wall_s(two.step))
-        say(f"{n:,} agents, round {i}: one thread {alone.all[-1]:.4f} s on the wall, two {shared.all[-1]:.4f} s")
-    assert_equal(one, two)
-    print(f"\n| threads, {n:,} agents | round, wall s, median (min) | times faster, medians (minima) |\n|--:|--:|--:|")
+    alone, beside, shared = rounds_of(), rounds_of(), rounds_of()
+    with _other_process(n) as other:
+        for i in range(rounds):
+            alone.all.append(wall_s(one.step))
+            shared.all.append(wall_s(two.step))
+            if i == rounds - 1:
+                assert_equal(one, two)
+            other(signal.SIGCONT)
+            beside.all.append(wall_s(one.step))
+            other(signal.SIGSTOP)
+            two.step()
+            times = f"alone {alone.all[-1]:.4f} s, beside another {beside.all[-1]:.4f} s, two {shared.all[-1]:.4f} s"
+            say(f"{n:,} agents, round {i}, on the wall: one thread {times}")
+    print(f"\n| {n:,} agents | round, wall s, median (min) | times faster, medians (minima) |\n|--:|--:|--:|")
     times = alone.median / shared.median
-    print(f"| 1 | {alone} | |\n| 2 | {shared} | {times:.2f} ({alone.minimum / shared.minimum:.2f}) |")
+    most, of_minima = 2 * alone.median / beside.median, 2 * alone.minimum / beside.minimum
+    print(
+        f"| one thread | {alone} | |\n| two threads | {shared} | {times:.2f} ({alone.minimum / shared.minimum:.2f}) |"
+    )
+    print(f"| two processes of one thread, both at work | {beside} | {most:.2f} ({of_minima:.2f}) |")
     return [at_least("1 M agents, two threads, times faster", 1.7, times if n == TARGET_AGENTS else None)]
+
+
+@contextmanager
+def _other_process(n: int) -> Iterator[Callable[[signal.Signals], None]]:
+    """Start a process that computes rounds of `n` agents, and stop it; yields what sends it a signal."""
+    context = get_context("spawn")
+    begun = context.Event()
+    process = context.Process(target=_step_for_ever, args=(n, begun), daemon=True)
+    process.start()
+    try:
+        assert begun.wait(600), "the other process did not begin"
+        os.kill(process.pid or 0, signal.SIGSTOP)
+        yield lambda what: os.kill(process.pid or 0, what)
+    finally:
+        process.kill()
+        process.join()
+
+
+def _step_for_ever(n: int, begun: Event) -> None:
+    while True:
+        model = columns_model(n)
+        for _ in range(16):
+            model.step()
+            begun.set()
 
 
 @dataclass

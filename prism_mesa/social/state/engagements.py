@@ -19,6 +19,7 @@ REPLY: Final = ACTIONS.index("reply")
 
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 _LONG: Final = 1 << 20
+_SHORT: Final = 1 << 16
 
 
 class Engagements(Restorable):
@@ -57,20 +58,21 @@ class Engagements(Restorable):
 
     def holds(self, keys: Keys) -> Mask:
         """Return which of `keys` have been added."""
-        self._join()
+        self._join(max(len(keys), _SHORT))
         found = np.zeros(len(keys), np.bool_)
         for part in self._parts:
             found |= part[np.minimum(np.searchsorted(part, keys), len(part) - 1)] == keys
         return found
 
-    def _join(self) -> None:
+    def _join(self, most: int) -> None:
         """Join the last parts with those before them that are not much longer, so that there are few to search.
 
-        Rounds only add parts: it costs nothing while nobody asks. Long parts stay, as joining takes their memory twice.
+        Rounds only add parts: it costs nothing while nobody asks. Parts of more than `most` entries stay: to join them
+        takes longer than to search them for so many. Very long ones stay too, as joining takes their memory twice.
         """
         first = max(len(self._parts) - 1, 0)
         size = sum(map(len, self._parts[first:]))
-        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, _LONG):
+        while first > 0 and len(self._parts[first - 1]) <= min(2 * size, most, _LONG):
             first -= 1
             size += len(self._parts[first])
         if len(self._parts) - first > 1:

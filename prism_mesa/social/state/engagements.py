@@ -19,7 +19,7 @@ REPLY: Final = ACTIONS.index("reply")
 
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 _LONG: Final = 1 << 20
-_SHORT: Final = 1 << 16
+_SHORT: Final = 1 << 13
 
 
 class Engagements(Restorable):

@@ -220,6 +220,8 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+    from prism_mesa.figure import NotebookFigure
+
     choices = open_choices(chart)
     arrows = _arrows(chart, choices)
     scratch = Figure(dpi=100)
@@ -230,7 +232,7 @@ def draw_chart(chart: Statechart, figure: "Figure | None" = None) -> "Figure":
     _route(arrows, nodes)
     legend = _legend(chart, {c.asks for c in choices.values()}, has_timeouts=any(a.color == _GREY for a in arrows))
     low, high = _frame(arrows, nodes, "\n".join(legend).count("\n") + 1)
-    figure = Figure(figsize=tuple(high - low)) if figure is None else figure
+    figure = NotebookFigure(figsize=tuple(high - low)) if figure is None else figure
     figure.clear()
     scale = float(min(figure.get_size_inches() / (high - low)))
     axes = figure.add_axes((0, 0, 1, 1), xlim=(low[0], high[0]), ylim=(low[1], high[1]), aspect="equal")

@@ -5,6 +5,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from prism_mesa.errors import shortened
+from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.calibration.profiles import Profiles
 from prism_mesa.studies.calibration.result import CalibrationResult
 from prism_mesa.view.plots.style import GREY, INK, SMALL, WIDTH, color_of, marker_of, panels, tidy, tidy_legend
@@ -39,7 +40,7 @@ def profile_figure(result: CalibrationResult, profiles: Profiles) -> Figure:
 def distance_figure(result: CalibrationResult) -> Figure:
     """Return how many tolerances each measure of the fitted world is from its target, with its interval."""
     rows = result.measures
-    figure = Figure(figsize=(WIDTH, 0.9 + 0.3 * len(rows)), layout="constrained")
+    figure = NotebookFigure(figsize=(WIDTH, 0.9 + 0.3 * len(rows)), layout="constrained")
     panel: Axes = figure.subplots()
     panel.axvspan(-1, 1, color=GREY, alpha=0.2, linewidth=0)
     panel.axvline(0, color=GREY, linewidth=0.8)

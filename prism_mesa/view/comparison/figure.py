@@ -11,6 +11,7 @@ from matplotlib.ticker import MaxNLocator
 
 from prism_mesa.economy.tables import SHOWN
 from prism_mesa.errors import counted
+from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.comparison.comparison import RunComparison
 from prism_mesa.view.comparison.words import side_labels
 from prism_mesa.view.plots.style import GREY, INK, SMALL, color_of, tidy, tidy_legend
@@ -48,7 +49,7 @@ def comparison_figure(found: RunComparison) -> Figure:
     """Return per-round curves of both sides, each with the difference below it; bands where there are several pairs."""
     panels, columns = _panels(found), _columns(found)
     rows = -(-len(panels) // columns)
-    figure = Figure(
+    figure = NotebookFigure(
         figsize=(WIDTH, _HEIGHT * max(rows, 1) + 0.55), layout=ConstrainedLayoutEngine(h_pad=0.02, hspace=0.0)
     )
     grid = figure.add_gridspec(max(rows, 1), columns)

@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from prism_mesa.errors import ConfigError, shortened
+from prism_mesa.figure import NotebookFigure
 from prism_mesa.params import shown
 
 NARROW: Final = 8.5
@@ -180,7 +181,7 @@ def new_figure(width: float, height: float) -> Figure:
     """
     if not isinstance(width, int | float) or not _LEAST_CM <= width <= _MOST_CM:
         raise ConfigError(f"width: give centimetres from {_LEAST_CM:g} to {_MOST_CM:g} (8.5, 17), not {shown(width)}")
-    return Figure(figsize=(width * CM, height * CM), layout="constrained")
+    return NotebookFigure(figsize=(width * CM, height * CM), layout="constrained")
 
 
 def caption_of(drawn: Figure | Axes) -> str:
@@ -216,7 +217,7 @@ def panels(n: int, *, width: float = WIDTH, height: float = 2.9, columns: int = 
     """Return a figure with `n` panels side by side and below each other, `height` inches each."""
     columns = min(columns, n)
     rows = -(-n // columns)
-    figure = Figure(figsize=(width, height * rows + 0.35), layout="constrained")
+    figure = NotebookFigure(figsize=(width, height * rows + 0.35), layout="constrained")
     grid = [axes for line in figure.subplots(rows, columns, squeeze=False) for axes in line]
     for empty in grid[n:]:
         empty.set_visible(False)

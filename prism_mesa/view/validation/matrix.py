@@ -7,6 +7,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from prism_mesa.figure import NotebookFigure
 from prism_mesa.studies.validation.rows import Row
 from prism_mesa.studies.validation.validation import Validation
 from prism_mesa.studies.validation.variants import FULL
@@ -43,7 +44,7 @@ def matrix_figure(found: Validation) -> Figure:
     """
     places = [place for place, row in enumerate(found.rows) if row.inside is not None]
     tables = {FULL: found.rows, **found.variants}
-    figure = Figure(figsize=(WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
+    figure = NotebookFigure(figsize=(WIDTH, 2.6 + 0.27 * len(tables)), layout="constrained")
     axes = figure.subplots()
     signs = [(x, y, beyond(rows[place])) for y, rows in enumerate(tables.values()) for x, place in enumerate(places)]
     for (told, marker, color), at in zip(_SIGNS, _sorted(signs), strict=True):

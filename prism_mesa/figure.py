@@ -1,0 +1,17 @@
+"""Figures that notebooks show."""
+
+from io import BytesIO
+
+from matplotlib.figure import Figure
+
+
+class NotebookFigure(Figure):
+    """A figure that a notebook shows as a picture, whether or not pyplot was imported.
+
+    IPython learns how matplotlib's own figures are shown as pyplot is imported, and shows them in words until then.
+    """
+
+    def _repr_png_(self) -> bytes:
+        file = BytesIO()
+        self.savefig(file, format="png", facecolor="white", metadata={"Software": None})
+        return file.getvalue()

@@ -90,6 +90,16 @@ def test_feeds_are_compared_seed_by_seed_with_the_interval_of_the_paired_differe
         feeds_figure(groups, outcome="likes")
 
 
+def test_impressions_per_agent_are_not_drawn_where_the_number_of_agents_is_not_known(tmp_path):
+    groups = {
+        label: [kept_run(tmp_path / label, n_agents=None, rounds=rounds_table(3))] for label in ("plain", "ranked")
+    }
+    figure = feeds_figure(groups)
+    assert [axes.get_title("left") for axes in figure.axes if axes.get_title("left")] == ["engagements per impression"]
+    with pytest.raises(DataError, match="does not tell impressions per agent and round: nothing to compare"):
+        feeds_figure(groups, outcome="impressions per agent and round")
+
+
 def test_mixing_is_counted_from_row_to_column_and_held_against_the_sums():
     counts = mixing(np.array([0, 0, 0, 1, 1, 1]), np.array([0, 0, 1, 1, 1, 0]), 2)
     assert counts.tolist() == [[2, 1], [1, 2]]

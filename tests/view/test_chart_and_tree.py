@@ -9,6 +9,7 @@ from drawn_runs import kept_run, rounds_table
 from matplotlib.collections import LineCollection, PathCollection
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
+from matplotlib.patches import FancyBboxPatch
 from worlds import small
 
 from prism_mesa.errors import DataError
@@ -46,6 +47,14 @@ def test_the_chart_says_how_often_each_transition_was_taken_and_how_often_it_was
     assert f"composing\n{share:.2g} %" in words
     assert next(text for text in axes.texts if text.get_text() == "2 open").get_color() == OPEN
     assert "n = 22" in caption_of(figure)
+
+
+def test_the_way_from_scrolling_to_composing_leads_around_the_box_between_them(tmp_path):
+    moves = moves_table([*MOVES, *[("sees_post", "scrolling", "composing", False)] * 7])
+    [axes] = chart_figure(kept_run(tmp_path / "run", transitions=moves)).axes
+    place = {text.get_text(): text.get_position() for text in axes.texts}
+    widest = max(patch.get_width() for patch in axes.patches if isinstance(patch, FancyBboxPatch))
+    assert place["7"][0] > place["evaluating"][0] + widest / 2
 
 
 def test_arrows_are_thicker_the_more_often_they_were_taken_and_dotted_where_never(tmp_path):

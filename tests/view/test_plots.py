@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn_runs import STATES, kept_run, posts_table, rounds_table
+from IPython.core.formatters import PlainTextFormatter, PNGFormatter
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from scipy import stats
@@ -14,6 +15,8 @@ from worlds import plain, small
 from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.runs.measures import gini
 from prism_mesa.runs.social import run
+from prism_mesa.social.behavior import social_chart
+from prism_mesa.statechart import draw_chart
 from prism_mesa.view import plots
 from prism_mesa.view.plots.cascade_tree import cascade_tree_figure
 from prism_mesa.view.plots.cascades import cascades_figure
@@ -45,6 +48,14 @@ def two_seeds(tmp_path):
     table = rounds_table(4)
     more = table.assign(likes=table["likes"] + 2)
     return [kept_run(tmp_path / "1", seed=1, rounds=table), kept_run(tmp_path / "2", seed=2, rounds=more)]
+
+
+def test_a_figure_is_a_picture_in_a_notebook_that_never_imported_pyplot(tmp_path):
+    figures = [states_figure(kept_run(tmp_path / "run", rounds=rounds_table(4))), draw_chart(social_chart)]
+    for figure in figures:
+        drawn = PlainTextFormatter(), PNGFormatter()
+        assert [type(formatter(figure)) for formatter in drawn] == [str, bytes]
+        assert drawn[1](figure).startswith(b"\x89PNG")
 
 
 def test_states_are_eight_layers_that_fill_the_height_with_idle_on_top(tmp_path):

@@ -41,6 +41,7 @@ _REST, _REPLY, _RESHARE = AgentState.RESTING, AgentState.ENGAGING_REPLY, AgentSt
 _ROUTES: Final[Mapping[Pair, tuple[float, float, float, float, float]]] = {
     (_SCROLL, _EVALUATE): (0.55, 0, 0.55, 0, 0),
     (_EVALUATE, _SCROLL): (-0.55, 0, -0.55, 0, 0),
+    (_SCROLL, _COMPOSE): (_HALF[0], -0.25, _HALF[0], 0.2, -0.36),
     (_COMPOSE, _SCROLL): (-_HALF[0], 0, -_HALF[0], 0, -0.36),
     (_SCROLL, _REST): (0, 0.1, 0, 0.1, 0),
     (_REST, _SCROLL): (0, -0.1, 0, -0.1, 0),

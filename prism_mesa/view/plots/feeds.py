@@ -83,14 +83,17 @@ def feeds_figure(of: Drawable, *, outcome: str | None = None, ax: Axes | None = 
 
 
 def _measured(groups: Sequence[Group], outcomes: Sequence[str]) -> dict[str, list[dict[int, float]]]:
-    """Return outcomes of all runs, by group and seed, those that all runs have tables for."""
+    """Return outcomes of all runs, by group and seed, those that what all runs keep can tell."""
     found = {}
     for name in outcomes:
         table, make = OUTCOMES[name]
         if all(group.has(table) for group in groups):
-            found[name] = [{run.seed: make(run) for run in group.runs} for group in groups]
+            values = [{run.seed: make(run) for run in group.runs} for group in groups]
+            if np.isfinite([value for one in values for value in one.values()]).any():
+                found[name] = values
     if not found:
-        raise DataError(f"{groups[0].runs[0].name}: keeps no table that these outcomes need: nothing to compare")
+        missing = f"what it keeps does not tell {' or '.join(outcomes)}"
+        raise DataError(f"{groups[0].runs[0].name}: {missing}: nothing to compare")
     return found
 
 
@@ -143,7 +146,8 @@ def _share_engaged(run: RunTables) -> float:
 
 def _seen(run: RunTables) -> float:
     rounds = run.table("rounds", ["impressions"])["impressions"]
-    return float(rounds.sum()) / max(1, run.n_agents * len(rounds)) if run.n_agents else float(rounds.mean())
+    n = run.n_agents * len(rounds)  # 0 of a run of a study that keeps measures only
+    return float(rounds.sum()) / n if n else np.nan
 
 
 def _mean_cascade(run: RunTables) -> float:

@@ -139,7 +139,7 @@ def network_by_attribute_figure(
     share = min(1.0, _FOLLOWS / max(1, int(both.sum())))
     shown = _sampled(src[both], dst[both], share)
     between = int((groups.of[shown[0]] != groups.of[shown[1]]).sum())
-    panel = open_panel(ax, width, height=min(width, 12.0) + 1.6)
+    panel = open_panel(ax, width, height=min(width * _height_by_width(where[agents]), 12.0) + 1.9)
     alpha = float(np.clip(100 / max(1, between), 0.07, 0.2))
     _follows(panel.axes, where, colors[kind], groups.of, shown, alpha)
     _agents(panel.axes, where[agents], colors[kind[agents]], followers[agents])
@@ -207,11 +207,16 @@ def follow_figure(before: FollowNetwork, after: FollowNetwork, groups: Groups, *
 
 def _panels(where: Points, width: float) -> tuple[Figure, list[Axes]]:
     """Return a figure with two panels that have the shape of what is drawn at some points, and room for words."""
-    wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
     columns = 1 if width < (NARROW + WIDE) / 2 else 2
-    height = width / columns * float(np.clip(high / wide, 0.35, 1.0))
+    height = width / columns * _height_by_width(where)
     figure = new_figure(width, (height + 0.6) * (2 // columns) + (3.9 if columns == 1 else 2.5))
     return figure, list(figure.subplots(2 // columns, columns, squeeze=False).flat)
+
+
+def _height_by_width(where: Points) -> float:
+    """Return the shape of what is drawn at some points."""
+    wide, high = np.maximum(np.ptp(where, axis=0), 1e-6) if len(where) else (1.0, 1.0)
+    return float(np.clip(high / wide, 0.35, 1.0))
 
 
 def largest_groups(groups: Groups) -> tuple[Ints, list[str]]:

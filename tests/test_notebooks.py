@@ -10,8 +10,8 @@ from execute import executed
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-OF_A_MACHINE = re.compile(r"/(?:tmp|home|root|Users|var/folders|private)/|[A-Z]:\\\\|ipykernel_\d")
-"""Where temporary folders, homes and kernels lie."""
+OF_A_MACHINE = re.compile(r"/(?:tmp|home|root|Users|var/folders|private)/|[A-Z]:\\\\|ipykernel_\d|\brun-\d{8}-")
+"""Where temporary folders, homes and kernels lie, and folders of runs, which are named by the time."""
 
 each_notebook = pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 
@@ -85,4 +85,5 @@ def test_an_assertion_of_a_constant_is_none():
 
 
 def test_paths_of_a_machine_are_found():
-    assert [bool(OF_A_MACHINE.search(said)) for said in ("/tmp/x1/results", "/home/me/a", "results/feeds")] == [1, 1, 0]
+    said = ("/tmp/x1/results", "/home/me/a", "Name: run-20260131-235959", "results/feeds", "run-time")
+    assert [bool(OF_A_MACHINE.search(one)) for one in said] == [1, 1, 1, 0, 0]

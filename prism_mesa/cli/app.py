@@ -7,7 +7,19 @@ from typing import Any
 
 import typer
 
-from prism_mesa.cli import analysis, archive, calibration, comparison, doctor, listing, page, runs, studies, validation
+from prism_mesa.cli import (
+    analysis,
+    archive,
+    calibration,
+    comparison,
+    doctor,
+    listing,
+    new,
+    page,
+    runs,
+    studies,
+    validation,
+)
 from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.grouped import GroupedCommands
 from prism_mesa.cli.ledger import ledger
@@ -26,7 +38,7 @@ for panel, commands in (
     (_SIMULATE, (runs.run, runs.economy, runs.resume, runs.branch, runs.chart)),
     (_LOOK, (listing.runs, analysis.why, analysis.interview, analysis.survey, runs.replay)),
     (_ASK, (studies.sweep, validation.validate, calibration.calibrate, analysis.distill)),
-    (_SHARE, (doctor.doctor, archive.archive)),
+    (_SHARE, (new.new, doctor.doctor, archive.archive)),
 ):
     for command in commands:
         app.command(rich_help_panel=panel)(command)

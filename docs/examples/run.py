@@ -1,0 +1,26 @@
+"""What a configuration file cannot name: agents and a reasoner of one's own, which are given to `run` as objects."""
+
+import pandas as pd
+from agents import add_spreaders
+from reasoners import sceptics
+
+from prism_mesa import load_config, measure, run
+
+MEASURES = ["measures:untrue_read", "measures:untrue_reshares"]
+
+
+def main() -> None:
+    """Run the configuration three times: as it stands, with spreaders, and decided by sceptics; print the measures."""
+    config = load_config("config.yaml")
+    told = load_config("config.yaml", ["attributes.labelled.told=true", "name=sceptics"])  # prompts tell of labels
+    runs = {
+        "as it stands": run(config),
+        "with spreaders": run(load_config("config.yaml", ["name=spreaders"]), prepare=add_spreaders),
+    }
+    with sceptics() as reasoner:
+        runs["decided by sceptics"] = run(told, reasoner=reasoner)
+    print(pd.DataFrame({name: measure(result, MEASURES) for name, result in runs.items()}).T.round(3))
+
+
+if __name__ == "__main__":
+    main()

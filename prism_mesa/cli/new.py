@@ -1,0 +1,83 @@
+"""The command that writes a small project to start from."""
+
+import os
+import sys
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from prism_mesa.cli.arguments import AsJson
+from prism_mesa.errors import BadInputError, in_command, shortened
+from prism_mesa.terminal import show_json, show_line
+
+FILES: Final = {
+    "README.md": "the commands",
+    "config.yaml": "what is simulated",
+    "my_chart.py": "how agents behave: a chart of your own",
+    "study.yaml": "a question with two arms",
+    "first.ipynb": "a notebook: a run, looked at",
+}
+"""What is written, each as it lies in the package `prism_mesa.cli.new_project`, and what it holds."""
+
+_WIDTH: Final = 1 + max(map(len, FILES))
+
+
+def new(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder of the project: a new one, or an empty one")],
+    as_json: AsJson = False,
+) -> None:
+    """Write a small project to start from.
+
+    It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder that is
+    not empty is left as it is.
+    """
+    _make_empty(folder)
+    texts = files("prism_mesa.cli.new_project")
+    for name in FILES:
+        with (folder / name).open("x", encoding="utf-8", newline="\n") as file:
+            file.write(texts.joinpath(name).read_text(encoding="utf-8"))
+    prism = _called_from(folder)
+    cd = [] if folder.resolve() == Path.cwd() else [f"cd {in_command(_no_option(folder))}"]
+    then = [*cd, f"{prism} run config.yaml", f"{prism} study run study.yaml --seeds 2"]
+    if as_json:
+        show_json({"dir": str(folder), "files": list(FILES), "next": then})
+        return
+    show_line(f"made: {folder}")
+    for name, holds in FILES.items():
+        show_line(f"  {name:<{_WIDTH}} {holds}")
+    show_line("next:")
+    for line in then:
+        show_line(f"  {line}")
+
+
+def _make_empty(folder: Path) -> None:
+    """Make a folder and its parents, if they are missing.
+
+    Raises:
+        BadInputError: If it is there and not empty, or cannot be made.
+    """
+    if not str(folder).isprintable():
+        raise BadInputError(f"DIR: {str(folder)!r}: holds a character that cannot be shown; choose another name")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        held = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise BadInputError(f"DIR: {folder}: cannot make that folder: {error.strerror}") from None
+    if held:
+        some = shortened(", ".join(held), 60)
+        raise BadInputError(f"DIR: {folder}: is not empty ({some}): name a folder that is empty, or not there yet")
+
+
+def _no_option(folder: Path) -> Path | str:
+    return f"./{folder}" if str(folder).startswith("-") else folder
+
+
+def _called_from(folder: Path) -> str:
+    """Return how `prism` is called from within a folder: where uv runs it now, by uv, with its project if need be."""
+    project = Path(sys.prefix).parent
+    if "UV_RUN_RECURSION_DEPTH" not in os.environ or not (project / "pyproject.toml").is_file():
+        return "prism"
+    is_inside = folder.resolve().is_relative_to(project.resolve())
+    return "uv run prism" if is_inside else f"uv run --project {in_command(project)} prism"

@@ -17,7 +17,7 @@ from prism_mesa.studies.calibration.params import CalibrationParams
 from prism_mesa.studies.params import StudyParams
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.parts)]
 BLOCK = re.compile(r"^(?:```(?:bash|sh)\n(.*?)^```|((?:^    .*\n)+))", re.DOTALL | re.MULTILINE)
 CALL = re.compile(r"^(?:.*&& )?(?:uv run (?:--no-dev |--extra \w+ )*)?prism (?!\S*:)(.+?)\\?$")
 INLINE = re.compile(r"(?<!`)`(?:uv run (?:--extra \w+ )?)?prism ([^`\n]+)`(?!`)")

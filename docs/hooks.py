@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 PROMPTED = re.compile(r"^```python\n(?=>>> )", re.MULTILINE)
 _HEADING = re.compile(r"^(##+) (.+)$")
 _ROW = re.compile(r"^\| \[([^\]]+)\]\(([^)#]+)\)")
+_CELL = re.compile(r"<td[^>]*>.*?</td>", re.DOTALL)
+_CODE = re.compile(r"<code>[^<]*</code>")
 _paths: dict[str, str] = {}
 """Paths in the repository of the pages of the site that do not lie in docs/."""
 
@@ -70,7 +72,14 @@ def on_page_markdown(markdown: str, page: "Page", **_: Any) -> str:
     """Put in what is made from the code, and turn links of the repository into those of the site."""
     uri = page.file.src_uri
     path = _paths.get(uri, f"docs/{uri}")
+    if uri.startswith("repository/"):
+        page.meta["search"] = {"boost": 0.5}  # a page that explains a key is found before a file that has it
     text = with_made_parts(markdown)
     if path.endswith((".md", ".ipynb")):
         text = with_links_of_the_site(text, path)
     return PROMPTED.sub("```pycon\n", text)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    r"""Show `|` in code in tables, written `\|`, as such: GitHub drops the backslash, and Markdown does not."""
+    return _CELL.sub(lambda cell: _CODE.sub(lambda code: code[0].replace(r"\|", "|"), cell[0]), html)

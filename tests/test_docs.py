@@ -9,7 +9,7 @@ import pytest
 from from_code.commands import every_command
 from from_code.pages import MADE, MARKER, with_made_parts
 from from_code.repository import page_of, uri_of, with_links_of_the_site
-from hooks import nav_of
+from hooks import nav_of, on_page_content
 
 import prism_mesa
 from prism_mesa.economy.tables import ECONOMY_TABLES
@@ -91,6 +91,11 @@ def test_links_of_the_repository_are_turned_into_those_of_the_site():
     back = with_links_of_the_site("[a](../docs/validity.md) [b](RESULTS.md)", "benchmarks/VALIDITY.md")
     assert back == "[a](../../validity.md) [b](RESULTS.md)"
     assert uri_of("docs/pictures/map.png") == "pictures/map.png"
+
+
+def test_bars_in_code_within_tables_are_shown_without_the_backslash_that_tables_need():
+    html = r"<p><code>a \| b</code></p><td>c \| <code>d \| e</code></td>"
+    assert on_page_content(html) == r"<p><code>a \| b</code></p><td>c \| <code>d | e</code></td>"
 
 
 def test_notebooks_are_pages_with_their_output():

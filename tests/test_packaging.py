@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
 import pytest
+import yaml
 
 from prism_mesa.extras import how_to_install, requirements_of
 from prism_mesa.llm.clients.llamacpp import embedded_fault
@@ -68,3 +69,14 @@ def test_the_error_gives_a_command_for_uv_and_one_for_pip_with_what_is_missing_o
     )
     assert f"needs xllamacpp: {uv}, else pip install xllamacpp==" in embedded_fault("my.gguf")
     assert how_to_install("openai", "openai").endswith("else pip install 'openai>=2'")
+
+
+def test_the_citation_is_of_this_version_and_has_what_its_format_asks_for():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["cff-version"] == "1.2.0"
+    assert {"message", "title", "authors"} <= set(cited)
+    assert all(author.get("name") or author.get("family-names") for author in cited["authors"])
+    assert cited["license"] == PROJECT["project"]["license"]
+    assert cited["version"] == PROJECT["project"]["version"] == metadata("prism-mesa")["Version"]
+    released = f"## {cited['version']} ({cited['date-released'].isoformat()})"
+    assert released in (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()

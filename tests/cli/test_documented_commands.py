@@ -18,8 +18,8 @@ from prism_mesa.studies.params import StudyParams
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted(page for page in (ROOT / "docs").rglob("*.md") if "results" not in page.parts)]
-BLOCK = re.compile(r"^(?:```(?:bash|sh)\n(.*?)^```|((?:^    .*\n)+))", re.DOTALL | re.MULTILINE)
-CALL = re.compile(r"^(?:.*&& )?(?:uv run (?:--no-dev |--extra \w+ )*)?prism (?!\S*:)(.+?)\\?$")
+BLOCK = re.compile(r"^(?:```(?:bash|sh)\n(.*?)^```|((?:^    [^\n]*\n)+))", re.DOTALL | re.MULTILINE)
+CALL = re.compile(r"^(?:.*&& |\w+=\S* )?(?:uv run (?:--no-dev |--extra \w+ )*)?prism (?!\S*:)(.+?)\\?$")
 INLINE = re.compile(r"(?<!`)`(?:uv run (?:--extra \w+ )?)?prism ([^`\n]+)`(?!`)")
 FILE = re.compile(r"`(\w+\.\w+)`:\n\n```(?:python|yaml|text)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 YAML = re.compile(r"^```yaml\n(.*?)^```$", re.DOTALL | re.MULTILINE)

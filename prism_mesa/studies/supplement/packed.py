@@ -18,7 +18,7 @@ from prism_mesa.runs.run_files import read_manifest, run_around
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.crate import crate_of
-from prism_mesa.studies.supplement.of_run import pack_run
+from prism_mesa.studies.supplement.of_run import INPUTS, MODULES, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (
     CHECKSUMS,
@@ -190,7 +190,6 @@ def _day(*times: Any) -> str:
 
 def _readme(contents: Contents) -> str:
     """Return what whoever opens the archive reads first."""
-    study = contents.kind == "study"
     what = [
         f"# {contents.kind.capitalize()} {contents.name}",
         "Made with PRISM on Mesa. Nothing in here is code that runs by itself; paths of the machine and keys were "
@@ -198,20 +197,21 @@ def _readme(contents: Contents) -> str:
         "| file | holds |\n|---|---|\n" + "\n".join(f"| `{name}` | {text} |" for name, text in _told(contents)),
         "Checked with `sha256sum -c manifest-sha256.txt`, or, unpacked or not, with `prism archive --check`.",
     ]
-    if study:
-        kept = any(name.startswith("runs/") for name in contents.files)
-        shared = any(name.startswith(("inputs/", "modules/")) for name in contents.files)
-        how = " --trust" if shared else ""
+    modules, inputs = (any(name.startswith(f"{folder}/") for name in contents.files) for folder in (MODULES, INPUTS))
+    path = f"PYTHONPATH={MODULES} " if modules else ""
+    how = " --trust" if modules or (contents.kind == "study" and inputs) else ""
+    if contents.kind == "run":
+        what.append(f"The run is repeated, and its tables compared, with `{path}prism replay{how} .` in this folder.")
+    elif any(name.startswith("runs/") for name in contents.files):
         what.append(
-            f"Each run in `runs/` is repeated, and its tables compared, with `prism replay{how} runs/<run>`."
-            if kept
-            else "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
-            "`again` of `facts.parquet`."
+            f"Each run in `runs/` is repeated, and its tables compared, with `{path}prism replay{how} runs/<run>` in "
+            "this folder."
         )
     else:
-        modules = any(name.startswith("modules/") for name in contents.files)
-        path, how = ("PYTHONPATH=modules ", " --trust") if modules else ("", "")
-        what.append(f"The run is repeated, and its tables compared, with `{path}prism replay{how} .` in this folder.")
+        what.append(
+            "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
+            "`again` of `facts.parquet`."
+        )
     if contents.left_out:
         what.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
     return "\n\n".join(what) + "\n"

@@ -2,8 +2,10 @@
 
 import json
 import sqlite3
+import sys
 import zipfile
 from hashlib import sha256
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -189,6 +191,28 @@ def test_a_study_is_packed_with_its_runs_measures_and_report(jobs, tmp_path):
     actions = [one for one in crate["@graph"] if one["@type"] == "CreateAction"]
     assert [one["@id"] for one in actions] == ["#study", *(f"#run-{folder.name}" for folder in runs)]
     assert {"@id": f"runs/{runs[0].name}/config.yaml"} in actions[1]["object"]
+
+
+@pytest.mark.slow
+def test_runs_of_a_study_with_a_feed_of_ones_own_are_repeated_elsewhere_as_its_readme_says(jobs, tmp_path, monkeypatch):
+    (tmp_path / "own_feed_of_a_test.py").write_text("from prism_mesa import F\n\nnewest = 0 - F.post.age\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    own = {"feed.mode": "own_feed_of_a_test:newest"}
+    study = Study(
+        question="Does it?", base=nested(SMALL), arms={"own": own}, seeds=1, measures=["reshares"], name="own"
+    )
+    study.run(report=False)
+    there = tmp_path / "there"
+    check_archive(archive(study.study_dir).file, unpack_to=there)
+    assert "`PYTHONPATH=modules prism replay --trust runs/<run>` in this folder" in (there / "README.md").read_text()
+    (tmp_path / "own_feed_of_a_test.py").unlink()
+    monkeypatch.delitem(sys.modules, "own_feed_of_a_test")
+    monkeypatch.syspath_prepend(there / "modules")
+    [run_dir] = (there / "runs").iterdir()
+    with pytest.raises(Exception, match="a module, which would be imported and run"):
+        replay(run_dir)
+    assert replay(run_dir, trust=True).equal
+    assert Path(sys.modules["own_feed_of_a_test"].__file__).parent == there / "modules"
 
 
 def test_what_is_no_run_and_no_study_or_has_no_end_is_refused_in_one_line(with_data, tmp_path):

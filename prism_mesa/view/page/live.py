@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
+from threading import Timer
 from typing import Any, Concatenate, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.retold import ToldRound, tell_round
+from prism_mesa.view.page.retold import ToldRound, tell_round, why_untold
 from prism_mesa.view.page.source import (
     NOT_THERE,
     AgentAttribute,
@@ -32,10 +33,12 @@ from prism_mesa.view.page.source import (
     PostColumns,
     Spent,
     most_done,
+    told_moves,
 )
 
 MOST_OF_FEED: Final = 100
 """Posts of a feed that are shown."""
+_TOLD_LATER: Final = "Why it did so is told as soon as no new round comes."
 _NOBODY: Final = np.zeros(0, np.int64)
 _LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
 
@@ -172,12 +175,10 @@ class LiveSource:
     def agent(self, row: int) -> AgentOnShow:
         """Return one agent in the last round."""
         agent = PlatformAgent(self.model.platform, row)
-        if self._told is None or self._told[:2] != (self.at, row):
-            self._told = self.at, row, tell_round(self.model, row)
-        told = self._told[2]
         moves = self._moves(row)
+        told = self._told_of(row, moves)
         last = [move for move in moves if move.trigger != "round_ends"]
-        feed, note = self._feed(row, told)
+        feed, note = self._feed(row, told, moves)
         return AgentOnShow(
             row=row,
             name=self.agent_name(row),
@@ -190,6 +191,35 @@ class LiveSource:
             why=told.lines,
             why_note=told.note,
         )
+
+    def _told_of(self, row: int, moves: Sequence[AgentMove]) -> ToldRound:
+        """Return what has been told of an agent's last round; what it did, as long as nothing has."""
+        if self._told is not None and self._told[:2] == (self.at, row):
+            return self._told[2]
+        if why_not := why_untold(self.model):
+            return ToldRound(note=why_not)
+        return ToldRound(tuple(told_moves(moves, self.post_text)), note=_TOLD_LATER)
+
+    @_while_no_round_runs
+    def tell(self, row: int) -> None:
+        """Find out why an agent did what it did in the last round, for `agent` to show."""
+        if self._told is None or self._told[:2] != (self.at, row):
+            self._told = self.at, row, tell_round(self.model, row)
+
+    def tell_soon(self, row: int, on_told: Callable[[], None]) -> Callable[[], None]:
+        """Do so in another thread, once no new round comes; return what calls it off."""
+        if why_untold(self.model):
+            return lambda: None
+
+        def tell() -> None:
+            self.tell(row)
+            if not timer.finished.is_set():
+                on_told()
+
+        timer = Timer(self.model.rest_s, tell)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
 
     def _profile(self, agent: PlatformAgent) -> tuple[tuple[str, str], ...]:
         row, network, posts = agent.row, self.model.network, self.model.posts
@@ -227,15 +257,15 @@ class LiveSource:
             )
         )
 
-    def _feed(self, row: int, told: ToldRound) -> tuple[tuple[FeedPost, ...], str]:
+    def _feed(self, row: int, told: ToldRound, moves: Sequence[AgentMove]) -> tuple[tuple[FeedPost, ...], str]:
         """Return the posts of an agent's feed in the last round, and what of it is not shown."""
         people, posts, shown = self.model.population, self.model.posts, told.shown
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
         ids = people.feed[row, : min(n, MOST_OF_FEED)].tolist() if self.at >= 0 else []
         did: dict[int, list[str]] = {}
-        for move in shown.moves if shown is not None else ():
-            if move.target is not None and move.post is not None and move.target.value.startswith("engaging_"):
-                did.setdefault(move.post.post_id, []).append(move.target.value.removeprefix("engaging_"))
+        for move in moves:
+            if move.post >= 0 and move.target.value.startswith("engaging_"):
+                did.setdefault(move.post, []).append(move.target.value.removeprefix("engaging_"))
         why = {} if shown is None or shown.told is None else shown.told.posts
         feed = tuple(
             FeedPost(

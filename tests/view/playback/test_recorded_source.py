@@ -191,16 +191,25 @@ def test_names_and_texts_of_a_folder_stay_text(copied):
 
 
 @pytest.mark.parametrize("error", [PrismError("no ledger"), KeyError("tick"), RuntimeError("a guard of a user's")])
-def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised(churny, monkeypatch, error):
+def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised_and_can_be_asked_again(churny, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
     source, changes = open_recorded(churny), []
-    monkeypatch.setattr(type(source), "explain", fail)
-    source.tables.telling[0, source.at] = "..."
-    page._tell(source, 0, lambda: changes.append(True))
-    assert source.tables.told[0, source.at][0].startswith("Why is not known: ")
+    row = int(source.tables.transitions.of(source.at)["agent"][0])
+    at_first = source.agent(row)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(source), "explain", fail)
+        source.tables.telling[row, source.at] = "..."
+        page._tell(source, row, lambda: changes.append(True))
+    failed = source.agent(row)
+    assert failed.why_note.startswith("Why is not known: ")
+    assert (failed.why, failed.ask) == (at_first.why, f"{at_first.ask} once more")
     assert (source.tables.telling, changes) == ({}, [True])
+    monkeypatch.setattr(type(source), "explain", lambda *_: ("Round 3: it liked.",))
+    page._tell(source, row, lambda: None)
+    again = source.agent(row)
+    assert (again.why, again.why_note, again.ask) == (("Round 3: it liked.",), "", "")
 
 
 def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):

@@ -76,7 +76,7 @@ class RunTables(RunRecords):
     Attributes:
         told: Why an agent did what it did in a round, by its row and the round, where somebody has asked.
         telling: How far that is where it is being made out.
-        untold: Why it could not be made out; it can be asked for again.
+        untold: Why it could not be made out.
     """
 
     def __init__(self, run_dir: str | Path) -> None:

@@ -4,18 +4,21 @@ import json
 import shutil
 import warnings
 
+import ipyvuetify as v
 import numpy as np
 import pytest
+import solara
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError
 from prism_mesa.runs import config, social
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
+from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.playback import page
 from prism_mesa.view.playback.differences import counts_of
 from prism_mesa.view.playback.recorded import open_recorded
-from prism_mesa.view.server.opened import Opened, view_of
+from prism_mesa.view.server.opened import Opened, fault_of, view_of
 
 COMES_AND_GOES = {"waiting": 0.2, "join": 0.2, "leave": 0.05, "back": 0.2}
 ROUNDS = 4
@@ -212,8 +215,35 @@ def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised_and_can_be_as
     assert (again.why, again.why_note, again.ask) == (("Round 3: it liked.",), "", "")
 
 
+def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_and_takes_them_there(churny):
+    source, went = open_recorded(churny), []
+    _, rendered = solara.render(page.moment_views(source, "run", went.append), handle_error=False)
+    tree = next(one for one in rendered.find(v.VuetifyTemplate).widgets if one.has_trait("curved") and one.curved)
+    card = next(one for one in rendered.find(v.VuetifyTemplate).widgets if one.has_trait("suggested"))
+    assert card.aside == ""
+    root = largest_cascades(source.posts(), 1)[0][0]
+    wrote = int(source.tables.posts.written[root])
+    tree.vue_pick({"id": int(source.posts().author[root]), "node": 0})
+    assert wrote < source.at
+    assert card.aside == (
+        f"This is round {wrote}, in which it wrote the post; all other views are of round {source.at}."
+    )
+    card.vue_follow(None)
+    assert went == [wrote]
+    rendered.close()
+
+
 def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):
     assert "no run there" in view_of(Opened("runs", (tmp_path,)))
+    assert "no run there" in fault_of(Opened("runs", (tmp_path,)))
+
+
+def test_what_is_wrong_only_with_the_world_of_a_config_is_said_before_the_page_opens(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("agents: {n: 20}\nnetwork: {edges: nowhere.csv}\n")
+    assert "nowhere.csv" in fault_of(Opened("model", (file,)))
+    file.write_text("agents: {n: 20}\nnetwork: {mean_degree: 4}\n")
+    assert fault_of(Opened("model", (file,))) == ""
 
 
 def test_numbers_are_shown_as_they_stand(churny):

@@ -28,6 +28,7 @@ from prism_mesa.view.page import live_page
 from prism_mesa.view.page.live_model import PageModel
 
 CLICKS: Final = 20
+LONGEST_S: Final = 60
 ROUNDS_A_REST: Final = 10
 """After so many rounds one follows that is looked at until it is told why."""
 
@@ -59,11 +60,14 @@ class Page:
         next(one for one in self.widgets() if isinstance(one, v.Btn) and one.children == [label]).click()
 
     def choose(self, row: int) -> None:
-        """Click an agent of the network, and assert that the page shows it."""
+        """Click an agent of the network, and wait until the page shows it: another thread may be drawing just now."""
         graphs = [one for one in self.widgets() if one.has_trait("nodes")]
         network = next(one for one in graphs if one.nodes["key"].startswith("network"))
         network.vue_pick({"id": row, "node": row})
-        assert self.card["row"] == row
+        end = time.monotonic() + LONGEST_S
+        while self.card["row"] != row:
+            assert time.monotonic() < end, f"agent {row} is not shown"
+            time.sleep(0.001)
 
     @property
     def card(self) -> Any:

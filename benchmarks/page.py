@@ -11,6 +11,7 @@ resets. Seconds on the wall, one process.
 
 import argparse
 import gc
+import time
 import weakref
 from collections.abc import Iterator
 from typing import Any, Final
@@ -22,11 +23,14 @@ from measuring import at_least, at_most, machine, print_targets, rounds_of, rss_
 
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.params import SocialParams
-from prism_mesa.social.state.chunks import trim_heap
+from prism_mesa.social.state.chunks import map_large_blocks, trim_heap
 from prism_mesa.view.page import live_page
 from prism_mesa.view.page.live_model import PageModel
 
 CLICKS: Final = 20
+LONGEST_S: Final = 60
+ROUNDS_A_REST: Final = 10
+"""After so many rounds one follows that is looked at until it is told why."""
 
 
 class Page:
@@ -56,11 +60,24 @@ class Page:
         next(one for one in self.widgets() if isinstance(one, v.Btn) and one.children == [label]).click()
 
     def choose(self, row: int) -> None:
-        """Click an agent of the network, and assert that the page shows it."""
+        """Click an agent of the network, and wait until the page shows it: another thread may be drawing just now."""
         graphs = [one for one in self.widgets() if one.has_trait("nodes")]
         network = next(one for one in graphs if one.nodes["key"].startswith("network"))
         network.vue_pick({"id": row, "node": row})
-        assert next(one for one in self.widgets() if one.has_trait("suggested")).card["row"] == row
+        end = time.monotonic() + LONGEST_S
+        while self.card["row"] != row:
+            assert time.monotonic() < end, f"agent {row} is not shown"
+            time.sleep(0.001)
+
+    @property
+    def card(self) -> Any:
+        """The agent on show."""
+        return next(one for one in self.widgets() if one.has_trait("suggested")).card
+
+    def wait_told(self) -> None:
+        """Wait until the page tells why the agent on show did what it did, which another thread finds out."""
+        while self.card["whyNote"].startswith("Why it did so is told"):
+            time.sleep(0.005)
 
     def widgets(self) -> Iterator[Any]:
         """Yield all widgets of the page."""
@@ -99,10 +116,12 @@ def measure_models(n: int, rounds: int) -> float:
 def measure_rounds(n: int, rounds: int) -> tuple[float, float, float]:
     """Return seconds of a round with all views, seconds of a click, and the growth of memory in the last half, MB."""
     page, alone = Page(config_of(n, rounds)), SocialModel(config_of(n, rounds))
-    times, own, clicks, half, n_widgets = rounds_of(), rounds_of(), rounds_of(), 0.0, 0
+    times, own, clicks, told, half, n_widgets = rounds_of(), rounds_of(), rounds_of(), rounds_of(), 0.0, 0
     for i in range(rounds):
         times.all.append(wall_s(lambda: page.press("Step")))
         own.all.append(wall_s(alone.step))
+        if i % ROUNDS_A_REST == ROUNDS_A_REST - 1:
+            page.wait_told()
         if i in (rounds // 2, rounds - 1):
             _tidy_up()
             say(f"round {i}: {times.all[-1]:.3f} s, {rss_bytes() / 1e6:.0f} MB, {len(list(page.widgets()))} widgets")
@@ -112,10 +131,13 @@ def measure_rounds(n: int, rounds: int) -> tuple[float, float, float]:
     grown = rss_bytes() / 1e6 - half
     assert len(list(page.widgets())) == n_widgets, "the page makes more and more widgets"
     assert page.model.datacollector.get_model_vars_dataframe().equals(alone.datacollector.get_model_vars_dataframe())
-    clicks.all += [wall_s(lambda row=row: page.choose(row)) for row in range(1, CLICKS + 1)]  # type: ignore[misc]
+    for row in range(1, CLICKS + 1):
+        clicks.all.append(wall_s(lambda row=row: page.choose(row)))  # type: ignore[misc]
+        told.all.append(clicks.all[-1] + wall_s(page.wait_told))
     print(f"| a round with all views, s: median (minimum) | {times} |")
     print(f"| the same model's round without a page | {own} |")
     print(f"| a click on an agent | {clicks} |")
+    print(f"| the same, until it is told why | {told} |")
     more = f"page, and two models, each of which has {len(alone.posts) - alone_posts:,} posts more"
     print(f"| memory from round {rounds // 2} to {rounds}: {more} | {grown:+.1f} MB |", flush=True)
     page.rendered.close()
@@ -148,6 +170,7 @@ def main() -> None:
     options.add_argument("--quick", action="store_true", help="see in seconds that everything runs; times mean nothing")
     given = options.parse_args()
     n, rounds, resets = (100, 10, 4) if given.quick else (given.agents, given.rounds, given.resets)
+    map_large_blocks()  # as `prism app` does
     print(machine("mesa", "solara", "numpy"), "\n\n| what | measured |\n|---|--:|", flush=True)
     models = measure_models(n, rounds)
     round_s, click_s, grown = measure_rounds(n, rounds)

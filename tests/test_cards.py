@@ -89,6 +89,19 @@ def test_an_agent_shows_who_it_is_and_its_unread_feed():
     assert f"row 4, id {agent.agent_id}" in read.text
 
 
+def test_a_model_shows_how_far_it_is_and_what_came_of_it():
+    model = small(agents_n=20, agents_activity=1.0, rng=3, rounds=4)
+    at_first = _Read(model._repr_html_()).text
+    assert at_first.startswith("model 0 of 4 rounds 20 agents, seed 3 feed ")
+    assert at_first.endswith("so far no round has been run")
+    model.step()
+    read = _Read(model._repr_html_())
+    assert read.text.startswith("model 1 of 4 rounds 20 agents, seed 3 agent-ticks of round 0: resting ")
+    assert f"scrolling {model.round_row['share_scrolling']:.1%}, " in read.text
+    assert f"{model.totals['impressions']:,} impressions, {model.totals['likes']:,} likes" in read.text
+    assert f"follows {model.network.n_edges:,}, " in read.text
+
+
 def test_an_agent_that_is_only_half_made_is_shown_as_its_repr():
     agent = small(agents_n=20).agents[0]
     bare = type(agent).__new__(type(agent))

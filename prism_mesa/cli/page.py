@@ -47,12 +47,12 @@ def browser_page(
         done = f"fetched {len(fetched)} files" if fetched else "nothing to fetch"
         show_line(f"the page's front end is there: {done}, all checked, in {front_end_folder()}")
         return
-    from prism_mesa.view.server.opened import open_page, view_of
+    from prism_mesa.view.server.opened import fault_of, open_page
     from prism_mesa.view.server.serving import serve
 
     opened = _opened(arguments or [])
-    wrong = view_of(opened)
-    if isinstance(wrong, str):
+    wrong = fault_of(opened)
+    if wrong:
         if not opened.paths:  # nothing that could be mended while the page is open
             raise BadInputError(wrong)
         say(f"prism: {wrong} (the page says so too: mend it, and reload)")

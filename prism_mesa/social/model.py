@@ -18,6 +18,7 @@ from prism_mesa.social.chart_checks import GuardWarnings, require_agent_fields
 from prism_mesa.social.mesa_agents import PopulationModel
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.protocols import RoundRecorder
+from prism_mesa.social.reading.cards import CardedModel
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS, TICK_FIELDS
 from prism_mesa.social.round.run_round import run_round
 from prism_mesa.social.round.shortfalls import shortfall
@@ -31,7 +32,7 @@ from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
 
 
-class SocialModel(PopulationModel):
+class SocialModel(CardedModel, PopulationModel):
     """A social platform whose agents are statecharts; `social.round.run_round` has the order of a round.
 
     Args:

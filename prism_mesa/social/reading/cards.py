@@ -1,12 +1,18 @@
-"""An agent as a notebook shows it: who it is, what it is doing, what stands in its feed."""
+"""Agents and models as a notebook shows them: who an agent is and what stands in its feed, how far a model is."""
 
 from typing import Any, Final
 
-from prism_mesa.markup import card_of, chip_of, facts_of, fold_of, shown_or_plain, table_of
+from prism_mesa.markup import bar_of, card_of, chip_of, facts_of, fold_of, note_of, shown_or_plain, table_of
 from prism_mesa.statechart import STATE_COLORS
 
 _POSTS: Final = 8
 """Posts of a feed that are shown."""
+_LEAST: Final = 0.005
+"""Shares from which on a state is named."""
+_TOTALS: Final = {
+    **{what: what for what in ("posts", "impressions", "likes", "replies", "reshares")},
+    "open": "open choices",
+}
 
 
 class Carded:
@@ -34,3 +40,24 @@ class Carded:
         unread = fold_of(f"feed: {len(feed)} unread", table) if rows else "nothing unread in its feed"
         away = "" if not self.has_left else ", not there"
         return card_of("agent", self.name, facts_of(facts), unread, about=f"row {self.row}, id {self.agent_id}{away}")
+
+
+class CardedModel:
+    """Any class with the attributes of a `SocialModel`."""
+
+    @shown_or_plain
+    def _repr_html_(self: Any) -> str:
+        params, row, totals = self.params, self.round_row, self.totals
+        shares = [(state.value, color, row.get(f"share_{state.value}", 0.0)) for state, color in STATE_COLORS.items()]
+        active = ", ".join(f"{name} {share:.1%}" for name, _, share in shares if share >= _LEAST)
+        last = (bar_of(shares), note_of(f"agent-ticks of round {self.round}: {active}")) if row else ()
+        facts = {
+            "feed": params.feed.ranking,
+            "follows": f"{self.network.n_edges:,}, {params.network.kind}, {params.network.dynamics}",
+            "decided by": self.reasoner.label,
+            "so far": ", ".join(f"{totals[what]:,} {told}" for what, told in _TOTALS.items())
+            if row
+            else "no round has been run",
+        }
+        about = f"{int(self.population.present.sum()):,} agents, seed {params.seed}"
+        return card_of("model", f"{self.round + 1} of {params.rounds} rounds", *last, facts_of(facts), about=about)

@@ -12,6 +12,8 @@ import numpy.typing as npt
 
 BLOCK: Final = 1 << 14
 """Rows in a block. No row's value depends on it."""
+_MMAP_THRESHOLD: Final = -3
+"""The option M_MMAP_THRESHOLD of glibc's malloc.h."""
 
 
 def blocks(n: int, size: int = BLOCK) -> Iterator[slice]:
@@ -68,6 +70,22 @@ def trim_heap() -> None:
         trim(0)
 
 
+def map_large_blocks() -> None:
+    """Let the C library map blocks from 64 KiB on apart from its heap, where it can (glibc), for the whole process.
+
+    By itself it maps ever larger ones only. A process that copies a platform in each round then keeps what it has
+    freed between blocks that stay, and writes zeros to room for posts that there are not yet. To be called early: room
+    that is free in the heap by then is used all the same. Rounds of very many agents take a little longer.
+    """
+    set_option = _of_c_library("mallopt")
+    if set_option is not None:
+        set_option(_MMAP_THRESHOLD, 1 << 16)
+
+
 @cache
 def _malloc_trim() -> Any:
-    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    return _of_c_library("malloc_trim")
+
+
+def _of_c_library(name: str) -> Any:
+    return getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None

@@ -5,15 +5,19 @@
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from reacton.core import use_memo
+from reacton.core import use_effect, use_memo
 from reacton.ipyvuetify import Html
 from solara.core import component
+from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.statechart import STATE_COLORS, AgentState
 from prism_mesa.view.page.cards import view_card
 from prism_mesa.view.page.chart_picture import chart_svg
 from prism_mesa.view.page.source import NOT_THERE, AgentOnShow, Source
 from prism_mesa.view.page.widgets import Json, show_card
+
+type TellSoon = Callable[[int, Callable[[], None]], Callable[[], None]]
+"""Whose round is to be told, and what is called then -> what calls it off."""
 
 
 def most_followed(source: Source) -> int:
@@ -31,11 +35,21 @@ def agent_view(
     fault: str,
     name: str,
     ask: Callable[[int], None] = lambda row: None,
+    others_at: int | None = None,
+    go: Callable[[int], None] = lambda round_: None,
+    tell_soon: TellSoon = lambda row, on_told: lambda: None,
 ) -> None:
-    """One agent, of those who are there, or a line on how to choose one; `ask` is called if its `ask` is clicked."""
+    """One agent, of those who are there, or a line on how to choose one; `ask` is called if its `ask` is clicked.
+
+    Where all other views are of another round, `others_at`, the card says so, and `go` is called if they are to follow.
+    `tell_soon` is called with whom the card shows, and calls back as the source knows more; it returns what ends that.
+    """
+    told = use_reactive(0)
     chart = use_memo(lambda: chart_svg(source.chart), [id(source.chart)])
     there = 0 <= chosen < source.n_agents
-    card = use_memo(lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen])
+    card = use_memo(lambda: _agent_json(source.agent(chosen)) if there else None, [id(source), at, chosen, told.value])
+    more = lambda: told.set(told.peek() + 1)  # noqa: E731
+    use_effect(lambda: tell_soon(chosen, more) if there else None, [id(source), at, chosen])
     with (
         view_card("One agent" + (f", in round {at}" if at >= 0 else ""), "view-agent"),
         Html(tag="div", class_="prism-grow"),
@@ -46,9 +60,15 @@ def agent_view(
             chart=chart,
             suggested=_suggested(source),
             fault=fault,
+            aside=_aside(at, others_at) if others_at not in (None, at) else "",
             event_find=lambda said: find(str(said)),
             event_ask=lambda row: ask(int(row)),
+            event_follow=lambda _: go(at),
         )
+
+
+def _aside(at: int, others_at: int | None) -> str:
+    return f"This is round {at}, in which it wrote the post; all other views are of round {others_at}."
 
 
 def _agent_json(agent: AgentOnShow) -> Json:

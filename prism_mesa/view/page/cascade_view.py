@@ -30,7 +30,8 @@ def cascade_view(source: Source, at: int, chosen: int, choose: Callable[[int, in
     root = wanted.value if wanted.value in roots else roots[0] if roots else -1
     with view_card("Cascades: who reshared whose post", "view-cascade tall"):
         if root < 0:
-            Html(tag="p", class_="prism-hint", children=["No post has been reshared yet."])
+            said = "No reshare has appeared yet; those of a round appear in the next one."
+            Html(tag="p", class_="prism-hint", children=[said])
             return
         _cascade_choice(best, root if wanted.value in roots else -1, wanted.set, name)
         tree = tree_of(posts, root)

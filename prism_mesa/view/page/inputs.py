@@ -22,6 +22,7 @@ class Input:
         choices: Of a select.
         low: Lower end of a slider; `high` the upper one, `step` between its values.
         is_whole: Whether it takes whole numbers alone.
+        unset: What the choice `null` of a select is called.
     """
 
     group: str
@@ -33,6 +34,7 @@ class Input:
     high: float = 1.0
     step: float = 0.001
     is_whole: bool = False
+    unset: str = "none"
 
 
 INPUT: Final = "input: "
@@ -40,6 +42,7 @@ INPUT: Final = "input: "
 INTERVENTION: Final = ("intervention.at", "intervention.until", "intervention.key", "intervention.value")
 """Inputs that together make one more intervention."""
 NO_KEY: Final = "(none)"
+_BY_ORACLE: Final = "by the oracle"
 _WORLD, _FEED, _WHO, _TIES, _ORACLE, _CHANGE = (
     *("Run", "Feed", "Agents", "Network", "Oracle and content", "Intervention"),
 )
@@ -100,7 +103,9 @@ def inputs_of(config: SocialParams) -> tuple[Input, ...]:
         Input(_TIES, "network.dynamics", "Dynamics", "select", _choices("network.dynamics")),
         Input(_ORACLE, "statechart.oracle_enabled", "Ask about open choices", "check"),
         Input(_ORACLE, "reasoner.kind", "Oracle", "select", _choices("reasoner.kind")),
-        Input(_ORACLE, "reasoner.answer", "Form of its answer", "select", _choices("reasoner.answer")),
+        Input(
+            _ORACLE, "reasoner.answer", "Form of its answer", "select", _choices("reasoner.answer"), unset=_BY_ORACLE
+        ),
         Input(_ORACLE, "reasoner.fallback", "Fallback", "select", _choices("reasoner.fallback")),
         Input(_ORACLE, "reasoner.max_calls", "Most calls (empty: no limit)", "text"),
         Input(_ORACLE, "content", "Words of replies and reshares", "select", _choices("content")),

@@ -1,17 +1,16 @@
 """What the page shows of a model that runs."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from pathlib import Path
-from typing import Any, Concatenate, Final
+from threading import Timer
+from typing import Concatenate, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.domain import POST_KINDS
 from prism_mesa.errors import printable
-from prism_mesa.reasoner import Reasoner, asks_llm
 from prism_mesa.runs.archive import row_of
 from prism_mesa.social.platform_agent import PlatformAgent
 from prism_mesa.social.round.collect import ROUND_FIELDS, SHARE_FIELDS
@@ -19,7 +18,8 @@ from prism_mesa.social.state.attributes import Attribute
 from prism_mesa.social.state.network import FollowNetwork
 from prism_mesa.statechart import AgentState, Statechart
 from prism_mesa.view.page.live_model import PageModel
-from prism_mesa.view.page.retold import ToldRound, tell_round
+from prism_mesa.view.page.live_oracle import oracle_of
+from prism_mesa.view.page.retold import ToldRound, tell_round, why_untold
 from prism_mesa.view.page.source import (
     NOT_THERE,
     AgentAttribute,
@@ -30,14 +30,14 @@ from prism_mesa.view.page.source import (
     Follows,
     OracleOnShow,
     PostColumns,
-    Spent,
     most_done,
+    told_moves,
 )
 
 MOST_OF_FEED: Final = 100
 """Posts of a feed that are shown."""
+_TOLD_LATER: Final = "Why it did so is told as soon as no new round comes."
 _NOBODY: Final = np.zeros(0, np.int64)
-_LIMITS: Final = {"calls": "max_calls", "tokens": "max_tokens", "seconds": "max_seconds"}
 
 
 def _while_no_round_runs[**P, R](
@@ -172,12 +172,10 @@ class LiveSource:
     def agent(self, row: int) -> AgentOnShow:
         """Return one agent in the last round."""
         agent = PlatformAgent(self.model.platform, row)
-        if self._told is None or self._told[:2] != (self.at, row):
-            self._told = self.at, row, tell_round(self.model, row)
-        told = self._told[2]
         moves = self._moves(row)
+        told = self._told_of(row, moves)
         last = [move for move in moves if move.trigger != "round_ends"]
-        feed, note = self._feed(row, told)
+        feed, note = self._feed(row, told, moves)
         return AgentOnShow(
             row=row,
             name=self.agent_name(row),
@@ -190,6 +188,35 @@ class LiveSource:
             why=told.lines,
             why_note=told.note,
         )
+
+    def _told_of(self, row: int, moves: Sequence[AgentMove]) -> ToldRound:
+        """Return what has been told of an agent's last round; what it did, as long as nothing has."""
+        if self._told is not None and self._told[:2] == (self.at, row):
+            return self._told[2]
+        if why_not := why_untold(self.model):
+            return ToldRound(note=why_not)
+        return ToldRound(tuple(told_moves(moves, self.post_text)), note=_TOLD_LATER)
+
+    @_while_no_round_runs
+    def tell(self, row: int) -> None:
+        """Find out why an agent did what it did in the last round, for `agent` to show."""
+        if self._told is None or self._told[:2] != (self.at, row):
+            self._told = self.at, row, tell_round(self.model, row)
+
+    def tell_soon(self, row: int, on_told: Callable[[], None]) -> Callable[[], None]:
+        """Do so in another thread, once no new round comes; return what calls it off."""
+        if why_untold(self.model):
+            return lambda: None
+
+        def tell() -> None:
+            self.tell(row)
+            if not timer.finished.is_set():
+                on_told()
+
+        timer = Timer(self.model.rest_s, tell)
+        timer.daemon = True
+        timer.start()
+        return timer.cancel
 
     def _profile(self, agent: PlatformAgent) -> tuple[tuple[str, str], ...]:
         row, network, posts = agent.row, self.model.network, self.model.posts
@@ -227,15 +254,15 @@ class LiveSource:
             )
         )
 
-    def _feed(self, row: int, told: ToldRound) -> tuple[tuple[FeedPost, ...], str]:
+    def _feed(self, row: int, told: ToldRound, moves: Sequence[AgentMove]) -> tuple[tuple[FeedPost, ...], str]:
         """Return the posts of an agent's feed in the last round, and what of it is not shown."""
         people, posts, shown = self.model.population, self.model.posts, told.shown
         n, n_read = int(people.n_feed[row]), int(people.n_read[row])
         ids = people.feed[row, : min(n, MOST_OF_FEED)].tolist() if self.at >= 0 else []
         did: dict[int, list[str]] = {}
-        for move in shown.moves if shown is not None else ():
-            if move.target is not None and move.post is not None and move.target.value.startswith("engaging_"):
-                did.setdefault(move.post.post_id, []).append(move.target.value.removeprefix("engaging_"))
+        for move in moves:
+            if move.post >= 0 and move.target.value.startswith("engaging_"):
+                did.setdefault(move.post, []).append(move.target.value.removeprefix("engaging_"))
         why = {} if shown is None or shown.told is None else shown.told.posts
         feed = tuple(
             FeedPost(
@@ -257,29 +284,7 @@ class LiveSource:
     @_while_no_round_runs
     def oracle(self) -> OracleOnShow:
         """Return who decided what was left open so far."""
-        model, asked = self.model, self.model.reasoner
-        if not asks_llm(asked):
-            return OracleOnShow(asked.label, dict(model.sources), notes=[asked.note] if asked.note else [])
-        usage, left = asked.usage + (model.writer.usage if model.writer is not None else Counter()), _left(asked)
-        tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-        limits = {what: getattr(asked.params, key) for what, key in _LIMITS.items()}
-        seconds = None if limits["seconds"] is None else limits["seconds"] - left
-        spent = [Spent("calls", usage["calls"], limits["calls"]), Spent("tokens", tokens, limits["tokens"])]
-        spent += [Spent("seconds", seconds, limits["seconds"])] if seconds is not None else []
-        notes = [
-            f"{usage['prompt_tokens']:,} tokens of prompts, {usage['completion_tokens']:,} of answers.",
-            f"If no answer comes: {asked.params.fallback}.",
-            *([asked.note] if asked.note else []),
-        ]
-        if model.written:
-            notes.append("Texts: " + ", ".join(f"{n:,} {what}" for what, n in model.written.items()) + ".")
-        return OracleOnShow(asked.label, dict(model.sources), spent, dict(asked.reasons), notes)
-
-
-def _left(asked: Reasoner) -> float:
-    """Return how many seconds of waiting are left, infinite where there is no limit."""
-    left: Any = asked.budget.snapshot()["run"]
-    return float("inf") if left[2] is None else float(left[2])
+        return oracle_of(self.model)
 
 
 def _column(own: Attribute, kept: npt.NDArray[np.float64]) -> AgentAttribute:

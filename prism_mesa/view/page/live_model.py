@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Mapping
 from copy import deepcopy
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import RLock
@@ -27,6 +28,10 @@ MOST_REPEATED: Final = 20_000
 _ROUNDS_A_TRIM: Final = 10
 _SLOW_S: Final = 1.0
 """Seconds of a round from which on the page says that the next one is being run."""
+_TOGETHER_S: Final = 1.0
+"""Seconds between the ends of two rounds below which a model is played, not stepped."""
+_REST_S: Final = 0.4
+"""Seconds after a round of a model that is played in which the next one is expected."""
 
 
 def forget(platform: Platform) -> None:
@@ -122,6 +127,7 @@ class PageModel(SocialModel):
         self.fault = self.uncopied = ""
         self.lock = RLock()
         self._before: Platform | None = None
+        self._ended = -inf, -inf
         self._keep_answers()
 
     def _start(self, params: SocialParams) -> None:
@@ -150,7 +156,8 @@ class PageModel(SocialModel):
         self._step()
         if self._round_s >= _SLOW_S:
             self.on_work("")
-        self._round_s = monotonic() - began
+        self._ended = self._ended[1], monotonic()
+        self._round_s = self._ended[1] - began
 
     def _step(self) -> None:
         with self.lock:
@@ -178,6 +185,18 @@ class PageModel(SocialModel):
         except Exception as error:  # a user's agent may hold what cannot be copied; the round is run all the same
             self.uncopied = told(error)
             return None
+
+    @property
+    def can_be_told(self) -> bool:
+        """Whether it is known how the last round opened."""
+        return self._before is not None
+
+    @property
+    def rest_s(self) -> float:
+        """Seconds after which no other round is to be expected, if none has come: 0 where rounds come one by one."""
+        before, last = self._ended
+        is_playing = last - before < _TOGETHER_S and monotonic() - last < _REST_S
+        return _REST_S if is_playing else 0.0
 
     def as_the_round_opened(self) -> SocialModel | None:
         """Return a copy of the model as the last round opened, without an LLM or records; None where it is not kept."""

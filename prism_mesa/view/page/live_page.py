@@ -128,4 +128,4 @@ def _pause(interval: int) -> Json:
 def _views(model: PageModel) -> None:
     update_counter.get()
     source = use_memo(lambda: LiveSource(model), [id(model)])
-    show_views(source, source.at)
+    show_views(source, source.at, tell_soon=source.tell_soon)

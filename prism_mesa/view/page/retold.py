@@ -57,7 +57,7 @@ def tell_round(model: PageModel, row: int) -> ToldRound:
     except Exception as error:  # a user's model may hold what cannot be copied
         return ToldRound(note=f"It cannot be told why: {told(error)}.")
     if twin is None:
-        return ToldRound(note=_why_not(model))
+        return ToldRound(note=why_untold(model))
     asked, before = model.reasoner, twin.platform
     if asks_llm(asked):
         before.reasoner = _Recalled(asked, model)
@@ -91,7 +91,10 @@ def _told(model: PageModel, twin: SocialModel, row: int) -> ToldRound:
     return ToldRound(tuple(round_lines(explanation, shown)), shown)
 
 
-def _why_not(model: PageModel) -> str:
+def why_untold(model: PageModel) -> str:
+    """Return why the last round of a model cannot be told; empty if it can."""
+    if model.can_be_told:
+        return ""
     if model.round < 0:
         return "No round has been run yet."
     if model.fault:

@@ -3,13 +3,14 @@
 All arrays are of a moment: they are not changed afterwards, and views do not change them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.errors import shortened
 from prism_mesa.statechart import STATE_COLORS, STATES, AgentState, Statechart
 
 type Ints = npt.NDArray[np.integer[Any]]
@@ -137,6 +138,14 @@ class AgentOnShow:
     why: tuple[str, ...] = ()
     why_note: str = ""
     ask: str = ""
+
+
+def told_moves(moves: Iterable[AgentMove], text_of: Callable[[int], str]) -> Iterator[str]:
+    """Yield what an agent did, as its changes of state tell it; `text_of` says what a post says."""
+    for move in moves:
+        about = f": post {move.post}, “{shortened(text_of(move.post), 100)}”" if move.post >= 0 else ""
+        asked = ", a choice that was left open" if move.is_open else ""
+        yield f"tick {move.tick}: {move.source.value} -> {move.target.value}, on '{move.trigger}'{asked}{about}"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from solara.core import component
 from solara.hooks.use_reactive import use_reactive
 
 from prism_mesa.errors import PrismError
-from prism_mesa.view.page.agent_view import agent_view, most_followed
+from prism_mesa.view.page.agent_view import TellSoon, agent_view, most_followed
 from prism_mesa.view.page.cascade_view import cascade_view
 from prism_mesa.view.page.network_view import network_view
 from prism_mesa.view.page.rounds_views import engagement_view, oracle_view, states_view
@@ -25,6 +25,8 @@ def show_views(
     of_agent: Source | None = None,
     on_choose: Callable[[int], None] = lambda post: None,
     on_ask: Callable[[int], None] = lambda row: None,
+    on_go: Callable[[int], None] = lambda round_: None,
+    tell_soon: TellSoon = lambda row, on_told: lambda: None,
 ) -> None:
     """All views of a source at its round `at`.
 
@@ -35,6 +37,8 @@ def show_views(
         of_agent: The moment at which the chosen agent is shown, if it is another one.
         on_choose: Called as an agent is chosen, with the post in a cascade by which it was, or -1.
         on_ask: Called with the agent of which the user wants to know why (see `AgentOnShow.ask`).
+        on_go: Called with the round of the agent, if all views are to go there.
+        tell_soon: Called with the agent on show; see `agent_view`.
     """
     chosen = use_reactive(most_followed(source))
     fault = use_reactive("")
@@ -56,4 +60,4 @@ def show_views(
         network_view(source, at, chosen.value, choose, name)
         cascade_view(source, at, chosen.value, choose, name)
         shown = of_agent or source
-        agent_view(shown, shown.at, chosen.value, find, fault.value, name, on_ask)
+        agent_view(shown, shown.at, chosen.value, find, fault.value, name, on_ask, at, on_go, tell_soon)

@@ -83,10 +83,15 @@ def show_card(
     chart: str,
     suggested: Sequence[Json],
     fault: str,
+    aside: str,
     event_find: OnEvent,
     event_ask: OnEvent,
+    event_follow: OnEvent,
 ) -> None:
-    """One agent; what is searched for is told as text, and of whom the reasons are asked for by its row."""
+    """One agent; what is searched for is told as text, and of whom the reasons are asked for by its row.
+
+    `aside` says that the card is of another round than all other views; a click on its button is told as `follow`.
+    """
 
 
 @component_vue("oracle.vue")

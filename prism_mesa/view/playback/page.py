@@ -54,7 +54,7 @@ def playback(sources: Sequence[RecordedSource]) -> None:
     if len(shown) == 1:
         [one] = shown
         head = page_head(one.title, rounds=one.rounds, done=one.at + 1, facts=one.facts)
-        page_frame(one.title, [head, bars, moment_views(one, "run")])
+        page_frame(one.title, [head, bars, moment_views(one, "run", at.set)])
         return
     titles = _told_apart([one.title for one in shown])
     head = page_head(" and ".join(titles), rounds=rounds, done=at.value + 1)
@@ -62,7 +62,7 @@ def playback(sources: Sequence[RecordedSource]) -> None:
         Html(
             tag="section",
             attributes={"aria-label": title},
-            children=[_facts(title, one.facts), moment_views(one, f"run{place}")],
+            children=[_facts(title, one.facts), moment_views(one, f"run{place}", at.set)],
         )
         for place, (title, one) in enumerate(zip(titles, shown, strict=True))
     ]
@@ -81,8 +81,11 @@ def _told_apart(titles: Sequence[str]) -> list[str]:
 
 
 @component
-def moment_views(source: RecordedSource, name: str) -> None:
-    """All views of a moment; an agent that is chosen by its post is shown in the round in which it wrote that."""
+def moment_views(source: RecordedSource, name: str, go: Callable[[int], None]) -> None:
+    """All views of a moment; an agent that is chosen by its post is shown in the round in which it wrote that.
+
+    `go` moves the page to another round.
+    """
     tables = source.tables
     wrote, version = use_reactive((source.at, -1)), use_reactive(0)
     looked_at, round_ = wrote.value
@@ -102,7 +105,7 @@ def moment_views(source: RecordedSource, name: str) -> None:
             target=_tell, args=(of_agent, row, lambda: version.set(version.peek() + 1)), daemon=True
         ).start()
 
-    show_views(source, source.at, name, of_agent=of_agent, on_choose=choose, on_ask=ask)
+    show_views(source, source.at, name, of_agent=of_agent, on_choose=choose, on_ask=ask, on_go=go)
 
 
 def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> None:
@@ -118,8 +121,9 @@ def _tell(source: RecordedSource, row: int, on_change: Callable[[], None]) -> No
 
     try:
         tables.told[key] = source.explain(row, on_round)
+        tables.untold.pop(key, None)
     except Exception as error:  # a user's guard or action may raise anything; the page has to live on
-        tables.told[key] = (f"Why is not known: {told(error)}",)
+        tables.untold[key] = f"Why is not known: {told(error)}"
     finally:
         tables.telling.pop(key, None)
         on_change()

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from prism_mesa.analysis.explain.report import report_lines
 from prism_mesa.analysis.explain.why import why
 from prism_mesa.domain import ACTIONS, POST_KINDS
-from prism_mesa.errors import shortened
 from prism_mesa.llm.text import plain
 from prism_mesa.runs.config import Config
 from prism_mesa.statechart import STATES, AgentState, Statechart
@@ -26,6 +25,7 @@ from prism_mesa.view.page.source import (
     PostColumns,
     Spent,
     most_done,
+    told_moves,
 )
 from prism_mesa.view.playback.tables import RunTables
 
@@ -204,7 +204,7 @@ class RecordedSource:
             feed=tuple(self._read(row)),
             feed_note=note or "What it read, in that order; what else its feed held, the reasons below tell.",
             moves=moves,
-            why=self.tables.told.get((row, self._at)) or tuple(self._told(moves)),
+            why=self.tables.told.get((row, self._at)) or tuple(told_moves(moves, self.post_text)),
             why_note=self._why_note(row, moves),
             ask=self._ask(row, moves),
         )
@@ -216,20 +216,16 @@ class RecordedSource:
             return "It is not on the platform in this round, or its moves were not recorded."
         if not moves:
             return f"It did not come online in round {self._at}."
-        known = (row, self._at) in self.tables.told
-        return self.tables.telling.get((row, self._at), "" if known else _HOW_TOLD)
-
-    def _told(self, moves: Sequence[AgentMove]) -> Iterator[str]:
-        """Yield what an agent did, as its moves tell it."""
-        for move in moves:
-            about = f": post {move.post}, “{shortened(self.post_text(move.post), 100)}”" if move.post >= 0 else ""
-            asked = ", a choice that was left open" if move.is_open else ""
-            yield f"tick {move.tick}: {move.source.value} -> {move.target.value}, on '{move.trigger}'{asked}{about}"
+        tables, asked = self.tables, (row, self._at)
+        if asked in tables.telling:
+            return tables.telling[asked]
+        return tables.untold.get(asked, "" if asked in tables.told else _HOW_TOLD)
 
     def _ask(self, row: int, moves: Sequence[AgentMove]) -> str:
         asked = row, self._at
         is_open = bool(moves) and asked not in self.tables.told and asked not in self.tables.telling
-        return f"Why? Repeat the run to round {self._at}" if is_open else ""
+        again = " once more" if asked in self.tables.untold else ""
+        return f"Why? Repeat the run to round {self._at}{again}" if is_open else ""
 
     def explain(self, row: int, on_round: Callable[[int], None] | None = None) -> tuple[str, ...]:
         """Return what an agent did in the round and why, line by line.

@@ -76,6 +76,7 @@ class RunTables(RunRecords):
     Attributes:
         told: Why an agent did what it did in a round, by its row and the round, where somebody has asked.
         telling: How far that is where it is being made out.
+        untold: Why it could not be made out.
     """
 
     def __init__(self, run_dir: str | Path) -> None:
@@ -83,6 +84,7 @@ class RunTables(RunRecords):
         self._networks: dict[tuple[int, int], Follows] = {}
         self.told: dict[tuple[int, int], tuple[str, ...]] = {}
         self.telling: dict[tuple[int, int], str] = {}
+        self.untold: dict[tuple[int, int], str] = {}
 
     def check(self) -> None:
         """Read all that a page shows of the run, so that what is damaged is said before anything is drawn.

@@ -14,6 +14,7 @@ from solara.core import component
 from prism_mesa.errors import PrismError, told
 from prism_mesa.runs.config import load_config
 from prism_mesa.social.model import SocialModel
+from prism_mesa.social.params import SocialParams
 from prism_mesa.view.page.frame import fault_page
 from prism_mesa.view.page.live_page import make_page
 from prism_mesa.view.playback.page import runs_view
@@ -58,8 +59,21 @@ def page() -> None:
         shown()
 
 
+def fault_of(opened: Opened) -> str:
+    """Return what is wrong with what is to be opened, as its page will say it; empty: nothing."""
+    try:
+        config = _config_of(opened) if opened.kind == "model" else None
+        if config is not None:
+            with closing(SocialModel(config)):  # what is wrong only with the world it asks for
+                return ""
+    except (PrismError, OSError, MemoryError) as error:
+        return told(error)
+    shown = view_of(opened)
+    return shown if isinstance(shown, str) else ""
+
+
 def view_of(opened: Opened) -> Callable[[], Element[Any]] | str:
-    """Return the component of what was opened, or what is wrong with it."""
+    """Return the component of what was opened, or what is wrong with it; of a model its page says that itself."""
     try:
         return runs_view(opened.paths) if opened.kind == "runs" else _model_view(opened)
     except (PrismError, OSError, MemoryError) as error:
@@ -70,11 +84,14 @@ def _model_view(opened: Opened) -> Callable[[], Element[Any]]:
     """Return Mesa's page on a model.
 
     Raises:
-        PrismError: If there is none of such a config.
+        PrismError: If the config is wrong.
     """
-    if not opened.paths and not opened.overrides:
-        return lambda: make_page(None)
-    config = load_config(opened.paths[0] if opened.paths else None, opened.overrides, defaults=opened.defaults)
-    with closing(SocialModel(config)):  # what is wrong only with the world it asks for
-        pass
+    config = _config_of(opened)
     return lambda: make_page(config)
+
+
+def _config_of(opened: Opened) -> SocialParams | None:
+    """Return the parameters of the model that was opened; None: the page's own."""
+    if not opened.paths and not opened.overrides:
+        return None
+    return load_config(opened.paths[0] if opened.paths else None, opened.overrides, defaults=opened.defaults)

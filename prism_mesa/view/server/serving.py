@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from prism_mesa.errors import BadInputError
+from prism_mesa.social.state.chunks import map_large_blocks
 from prism_mesa.view.server.front_end import find_faults, front_end_folder
 from prism_mesa.view.server.hosts import OwnHostsOnly
 from prism_mesa.view.server.notices import NO_FRONT_END, plain_page, unknown_files, with_notices
@@ -38,6 +39,7 @@ def serve(host: str, port: int, *, on_open: Callable[[str], None] = lambda url: 
     """
     import uvicorn
 
+    map_large_blocks()  # a page copies its model's platform in each round
     listener = listening(host, port)
     name = "localhost" if host == LOOPBACK else f"[{host}]" if ":" in host else host
     url = f"http://{name}:{listener.getsockname()[1]}"

@@ -1,5 +1,8 @@
 """The live page as a browser tab has it, without the browser: what its buttons, inputs and clicks do."""
 
+import threading
+import time
+
 import ipyvuetify as v
 import ipywidgets
 import pytest
@@ -67,6 +70,12 @@ class Opened:
         for key, value in values.items():
             self.inputs.vue_change({"key": key.replace("__", "."), "value": value})
 
+    def wait_told(self):
+        end = time.monotonic() + 60
+        while self.part("card").card["whyNote"].startswith("Why it did so is told"):
+            assert time.monotonic() < end, "why was not told"
+            time.sleep(0.01)
+
     @property
     def inputs(self):
         return next(one for one in self.parts("inputs") if one.name == "model")
@@ -81,10 +90,10 @@ class Opened:
 
 @pytest.fixture
 def opened(monkeypatch):
-    """Return a function that opens a page."""
+    """Return a function that opens a page; only with a short `rest_s` another thread tells why."""
     pages = []
 
-    def open_page(config=CONFIG):
+    def open_page(config=CONFIG, rest_s=3600.0):
         models = []
 
         class Shown(live_page.PageModel):
@@ -92,6 +101,7 @@ def opened(monkeypatch):
                 super().__init__(config, inputs, on_work)
                 models.append(self)
 
+        Shown.rest_s = rest_s
         monkeypatch.setattr(live_page, "PageModel", Shown)
         pages.append(Opened(live_page.make_page(config), models))
         return pages[-1]
@@ -99,6 +109,9 @@ def opened(monkeypatch):
     yield open_page
     for page in pages:
         page.rendered.close()
+    for one in threading.enumerate():
+        if isinstance(one, threading.Timer):
+            one.join(60)
 
 
 def collected(model):
@@ -116,14 +129,16 @@ def test_a_page_opens_with_all_views_before_the_first_round(opened):
 
 
 def test_a_step_runs_one_round_and_all_views_show_it(opened):
-    page = opened()
+    page = opened(rest_s=0.0)
     page.press("Step")
     assert page.model.round == 0
     assert page.part("head").done == 1
     assert all(one.rounds == [0] for one in page.parts("series"))
     likes = next(s for one in page.parts("series") for s in one.series if s["name"] == "likes")
     assert likes["values"] == [page.model.round_row["likes"]]
-    assert page.part("card").card["why"][0].startswith("Round 0: ")
+    page.wait_told()
+    card = page.part("card").card
+    assert (card["why"][0][:9], card["whyNote"]) == ("Round 0: ", "")
 
 
 def test_changed_inputs_count_from_the_next_reset_on_and_the_page_says_so(opened):

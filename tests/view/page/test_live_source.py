@@ -38,6 +38,12 @@ def shown():
     return LiveSource(model), recorder
 
 
+def told(source, row):
+    """Return an agent whose round has been told."""
+    source.tell(row)
+    return source.agent(row)
+
+
 def last_transitions(recorder):
     table = recorder.table("transitions")
     return table[table["round"] == 3]
@@ -88,7 +94,11 @@ def test_why_tells_what_the_agent_did_in_the_round(shown):
     table = last_transitions(recorder)
     liked = table[table["to_state"] == "engaging_like"]
     row, post = int(liked["agent"].iloc[0]), int(liked["post"].iloc[0])
-    agent = source.agent(row)
+    before, agent = source.agent(row), told(source, row)
+    assert before.why_note == "Why it did so is told as soon as no new round comes."
+    assert before.why[0].startswith("tick 0: idle -> scrolling")
+    assert (before.moves, before.state, agent.why_note) == (agent.moves, agent.state, "")
+    assert [one.did for one in before.feed] == [one.did for one in agent.feed]
     assert agent.why[0].startswith("Round 3: ")
     assert any("engaging_like" in line and f"post {post} by" in line for line in agent.why)
     assert "like" in next(one.did for one in agent.feed if one.post == post)
@@ -102,7 +112,7 @@ def test_telling_why_changes_nothing():
         plain_model.step()
         looked_at.step()
         for row in range(0, 60, 15):
-            source.agent(row)
+            told(source, row)
     assert plain_model.datacollector.get_model_vars_dataframe().equals(
         looked_at.datacollector.get_model_vars_dataframe()
     )
@@ -125,7 +135,7 @@ def test_an_llm_is_not_asked_again_to_tell_why():
     moved = model.kept.rows["transitions"]
     row = int(moved["agent"][moved["open"]][0])
     n = len(asked)
-    agent = source.agent(row)
+    agent = told(source, row)
     assert len(asked) == n > 0
     assert any("The guards leave it open" in line for line in agent.why)
     assert any("It answered: composing" in line for line in agent.why)

@@ -4,18 +4,21 @@ import json
 import shutil
 import warnings
 
+import ipyvuetify as v
 import numpy as np
 import pytest
+import solara
 
 from prism_mesa.errors import DataError, NotedWarning, PrismError
 from prism_mesa.runs import config, social
 from prism_mesa.runs.run_files import read_table
 from prism_mesa.view.page.live import LiveSource
 from prism_mesa.view.page.live_model import PageModel
+from prism_mesa.view.page.trees import largest_cascades
 from prism_mesa.view.playback import page
 from prism_mesa.view.playback.differences import counts_of
 from prism_mesa.view.playback.recorded import open_recorded
-from prism_mesa.view.server.opened import Opened, view_of
+from prism_mesa.view.server.opened import Opened, fault_of, view_of
 
 COMES_AND_GOES = {"waiting": 0.2, "join": 0.2, "leave": 0.05, "back": 0.2}
 ROUNDS = 4
@@ -191,20 +194,56 @@ def test_names_and_texts_of_a_folder_stay_text(copied):
 
 
 @pytest.mark.parametrize("error", [PrismError("no ledger"), KeyError("tick"), RuntimeError("a guard of a user's")])
-def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised(churny, monkeypatch, error):
+def test_a_run_that_cannot_be_repeated_says_so_whatever_was_raised_and_can_be_asked_again(churny, monkeypatch, error):
     def fail(*_, **__):
         raise error
 
     source, changes = open_recorded(churny), []
-    monkeypatch.setattr(type(source), "explain", fail)
-    source.tables.telling[0, source.at] = "..."
-    page._tell(source, 0, lambda: changes.append(True))
-    assert source.tables.told[0, source.at][0].startswith("Why is not known: ")
+    row = int(source.tables.transitions.of(source.at)["agent"][0])
+    at_first = source.agent(row)
+    with monkeypatch.context() as patched:
+        patched.setattr(type(source), "explain", fail)
+        source.tables.telling[row, source.at] = "..."
+        page._tell(source, row, lambda: changes.append(True))
+    failed = source.agent(row)
+    assert failed.why_note.startswith("Why is not known: ")
+    assert (failed.why, failed.ask) == (at_first.why, f"{at_first.ask} once more")
     assert (source.tables.telling, changes) == ({}, [True])
+    monkeypatch.setattr(type(source), "explain", lambda *_: ("Round 3: it liked.",))
+    page._tell(source, row, lambda: None)
+    again = source.agent(row)
+    assert (again.why, again.why_note, again.ask) == (("Round 3: it liked.",), "", "")
+
+
+def test_a_card_of_the_round_of_a_post_says_that_other_views_are_of_another_one_and_takes_them_there(churny):
+    source, went = open_recorded(churny), []
+    _, rendered = solara.render(page.moment_views(source, "run", went.append), handle_error=False)
+    tree = next(one for one in rendered.find(v.VuetifyTemplate).widgets if one.has_trait("curved") and one.curved)
+    card = next(one for one in rendered.find(v.VuetifyTemplate).widgets if one.has_trait("suggested"))
+    assert card.aside == ""
+    root = largest_cascades(source.posts(), 1)[0][0]
+    wrote = int(source.tables.posts.written[root])
+    tree.vue_pick({"id": int(source.posts().author[root]), "node": 0})
+    assert wrote < source.at
+    assert card.aside == (
+        f"This is round {wrote}, in which it wrote the post; all other views are of round {source.at}."
+    )
+    card.vue_follow(None)
+    assert went == [wrote]
+    rendered.close()
 
 
 def test_an_unknown_run_or_one_of_nothing_is_said(tmp_path):
     assert "no run there" in view_of(Opened("runs", (tmp_path,)))
+    assert "no run there" in fault_of(Opened("runs", (tmp_path,)))
+
+
+def test_what_is_wrong_only_with_the_world_of_a_config_is_said_before_the_page_opens(tmp_path):
+    file = tmp_path / "own.yaml"
+    file.write_text("agents: {n: 20}\nnetwork: {edges: nowhere.csv}\n")
+    assert "nowhere.csv" in fault_of(Opened("model", (file,)))
+    file.write_text("agents: {n: 20}\nnetwork: {mean_degree: 4}\n")
+    assert fault_of(Opened("model", (file,))) == ""
 
 
 def test_numbers_are_shown_as_they_stand(churny):

@@ -15,8 +15,8 @@ from typing import Final
 OLD_DAYS: Final = 7
 """Days without use after which what is kept counts as old."""
 _KERNELS: Final = re.compile(r"kernels-[0-9a-f]{16}")
-_LEFT_BEHIND: Final = re.compile(r"prism-(?:ledger|page|replay|interview)-\w{8}")
-"""Folders for temporary files that a process left behind which was killed."""
+_LEFT_BEHIND: Final = re.compile(r"prism-(?:ledger|page|replay|interview)-\w{8}\.temporary")
+"""Folders for temporary files that a process left behind which was killed; nobody calls a folder of results so."""
 _VECTORS: Final = re.compile(r"\.?[\w-]+-[0-9a-f]{32}\.npy")
 
 

@@ -7,13 +7,14 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib.metadata import PackageNotFoundError, metadata, requires, version
 from pathlib import Path
 from typing import Any, Final, Literal
-from urllib.error import URLError
 from urllib.request import ProxyHandler, build_opener
 
 from prism_mesa.api.caches import Kept, front_end_place, kept_here
+from prism_mesa.errors import printable, said_openly
 from prism_mesa.extras import how_to_install, requirements_of
 
 type Standing = Literal["ok", "missing", "broken"]
@@ -145,14 +146,16 @@ def _ollama(host: str | None) -> Finding:
 
     url = (host or "http://127.0.0.1:11434").rstrip("/")
     url = url if "://" in url else f"http://{url}"
+    told_url = printable(said_openly(url))
     try:
         models = [str(one["model"]) for one in _asked(f"{url}/api/tags")["models"]]
-    except (OSError, URLError, ValueError, KeyError, TypeError) as error:
-        why = str(getattr(error, "reason", error))
+    except (OSError, HTTPException, ValueError, KeyError, TypeError, RecursionError) as error:
+        is_other = isinstance(error, HTTPException | KeyError | TypeError | RecursionError | json.JSONDecodeError)
+        why = "what answers there is no Ollama" if is_other else str(getattr(error, "reason", error))
         todo = "start it with ollama serve (https://ollama.com), or use reasoner.kind=embedded or rule"
-        return Finding("Ollama", "missing", f"does not answer at {url} ({why})", todo)
+        return Finding("Ollama", "missing", f"does not answer at {told_url} ({printable(said_openly(why))})", todo)
     shown = ", ".join(models[:_SHOWN]) + (f", and {len(models) - _SHOWN} more" if len(models) > _SHOWN else "")
-    told = f"answers at {url}; models: {shown or 'none'}"
+    told = f"answers at {told_url}; models: {shown or 'none'}"
     if not any(name.partition(":")[0] == OLLAMA_MODEL for name in models):
         return Finding("Ollama", "missing", told, f"ollama pull {OLLAMA_MODEL}, or name one with reasoner.model=...")
     return Finding("Ollama", "ok", told)

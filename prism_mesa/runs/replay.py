@@ -105,7 +105,7 @@ def replay(
     run_dir = folder_of(run_dir)
     with nullcontext() if trust or read_run(run_dir).whose == "own" else unsigned():
         if out is None:
-            with tempfile.TemporaryDirectory(prefix="prism-replay-") as folder:
+            with tempfile.TemporaryDirectory(prefix="prism-replay-", suffix=".temporary") as folder:
                 return _replayed(run_dir, Path(folder), on_round, keep=False, trust=trust)
         return _replayed(run_dir, Path(out), on_round, keep=True, trust=trust)
 

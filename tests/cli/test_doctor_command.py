@@ -2,6 +2,8 @@
 
 import json
 import os
+import socket
+import threading
 import time
 
 import pytest
@@ -21,13 +23,18 @@ def caches(monkeypatch, tmp_path):
     names = ("kernels-0123456789abcdef", "kernels-fedcba9876543210", "kernels-of-mine", "embeddings")
     for name in names:
         (folder / name).mkdir(parents=True)
-    (tmp_path / "temporary" / "prism-replay-abcdefgh").mkdir(parents=True)
+    (tmp_path / "temporary" / "prism-replay-abcdefgh.temporary").mkdir(parents=True)
+    (tmp_path / "temporary" / "prism-replay-baseline").mkdir()
     files = [folder / name / "kernel.nbc" for name in names]
-    files += [folder / "embeddings" / f"wordllama-{'0' * 32}.npy", tmp_path / "temporary/prism-replay-abcdefgh/a"]
+    files += [
+        folder / "embeddings" / f"wordllama-{'0' * 32}.npy",
+        tmp_path / "temporary/prism-replay-abcdefgh.temporary/a",
+    ]
+    files.append(tmp_path / "temporary/prism-replay-baseline/a")
     for file in files:
         file.write_bytes(bytes(1000))
     old = time.time() - (OLD_DAYS + 1) * 86_400
-    for file in (files[0], files[2], files[4], files[5], *(one.parent for one in files)):
+    for file in (files[0], files[2], files[4], files[5], files[6], *(one.parent for one in files)):
         os.utime(file, (old, old))
     (folder / "kernels-aaaaaaaaaaaaaaaa").symlink_to(tmp_path)
     return folder
@@ -68,6 +75,30 @@ def test_ollama_is_found_with_its_models(prism):
     assert f"does not answer at {server.url}" in wrong
 
 
+@pytest.mark.parametrize("raw", [b"SSH-2.0-OpenSSH_9\r\n", b"HTTP/1.1 200 OK\r\n\r\n" + b"[" * 100_000])
+def test_what_answers_and_is_no_ollama_is_a_line_and_never_a_traceback(raw):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            with server.accept()[0] as asked:
+                asked.recv(4096)
+                asked.sendall(raw)
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"127.0.0.1:{server.getsockname()[1]}"
+        found = installation._ollama(url)
+        thread.join()
+    assert found.told == f"does not answer at http://{url} (what answers there is no Ollama)"
+
+
+def test_an_address_that_is_none_is_a_line_and_its_password_is_not_shown():
+    assert installation._ollama("http://a b:1").standing == "missing"
+    told = installation._ollama("http://me:s3cret@127.0.0.1:1").told
+    assert "http://127.0.0.1:1 (" in told
+    assert "s3cret" not in told
+
+
 def test_clean_removes_what_is_old_and_ours_and_nothing_else(prism, nobody, caches, tmp_path):
     code, out, _ = prism("doctor", "--clean", "--ollama", nobody)
     assert code == 0
@@ -75,12 +106,13 @@ def test_clean_removes_what_is_old_and_ours_and_nothing_else(prism, nobody, cach
     assert removed == {
         str(caches / "kernels-0123456789abcdef"),
         str(caches / "embeddings" / f"wordllama-{'0' * 32}.npy"),
-        str(tmp_path / "temporary" / "prism-replay-abcdefgh"),
+        str(tmp_path / "temporary" / "prism-replay-abcdefgh.temporary"),
     }
     assert not any(os.path.lexists(path) for path in removed)
     left = {path.name for path in caches.iterdir()}
     assert {"kernels-fedcba9876543210", "kernels-of-mine", "kernels-aaaaaaaaaaaaaaaa", "embeddings"} <= left
     assert (caches / "embeddings" / "kernel.nbc").is_file()
+    assert (tmp_path / "temporary" / "prism-replay-baseline" / "a").is_file()  # somebody's folder, by a name like ours
     assert out.splitlines()[-1].split() == ["freed", "3", "kB"]
 
 

@@ -142,7 +142,7 @@ class Interview(Deliberation):
 
     def _begin_ledger(self) -> None:
         """Record what is asked in a ledger beside everything, until it is known whether any of it is kept."""
-        self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-")
+        self._folder = tempfile.TemporaryDirectory(prefix="prism-interview-", suffix=".temporary")
         self.ledger = Ledger(Path(self._folder.name) / LEDGER)
         if self.llm.store.own is None:  # else somebody keeps it elsewhere already
             whose = digest64(f"{self.snapshot.run_dir.name} {self.snapshot.row} {self.snapshot.at}")

@@ -101,7 +101,7 @@ class ReadOnlyFile:
 
     def _read_copies(self) -> None:
         self._db.close()
-        self._copies = TemporaryDirectory(prefix="prism-ledger-")
+        self._copies = TemporaryDirectory(prefix="prism-ledger-", suffix=".temporary")
         for file in (self._path, _wal_of(self._path)):
             shutil.copyfile(file, Path(self._copies.name) / file.name)
         self._db = _connected(Path(self._copies.name) / self._path.name, "")

@@ -143,7 +143,7 @@ class PageModel(SocialModel):
         self.ledger: Ledger | None = None
         self._folder: TemporaryDirectory[str] | None = None
         if asks_llm(self.reasoner):
-            self._folder = TemporaryDirectory(prefix="prism-page-")
+            self._folder = TemporaryDirectory(prefix="prism-page-", suffix=".temporary")
             self.ledger = Ledger(Path(self._folder.name) / "ledger.sqlite")
             self.reasoner.record(self.ledger, "page/page")
             self.reasoner.heard = self.kept.hear

@@ -1,5 +1,7 @@
 """Takes paths of this machine, passwords and keys out of what is packed, or finds that they are in it."""
 
+import html
+import json
 import os
 import re
 import sys
@@ -23,9 +25,11 @@ _KEYS: Final = re.compile(
 )
 """Keys by the forms in which well-known services hand them out."""
 _PATH: Final = re.compile(
-    r"(?<![\w:/.~+=\]-])(?:file://)?(?:[A-Za-z]:[\\/]|~?/)(?:[^\s/\\'\",;:()\[\]{}<>|]+[\\/])+[^\s/\\'\",;:()\[\]{}<>|]*"
+    r"(?<![\w/.~+\]-])(?:file://)?(?:[A-Za-z]:[\\/]|~?/)(?:[^\s/\\'\",;:()\[\]{}<>|]+[\\/])+[^\s/\\'\",;:()\[\]{}<>|]*"
 )
 """A path from the root on, of two names or more."""
+_QUOTED: Final = re.compile(r"""(['"])((?:[A-Za-z]:[\\/]|/)[^'"\n]+)\1""")
+"""What may be a path with blanks in it."""
 _HOME: Final = re.compile(r"(?:/home|/Users|[A-Za-z]:\\Users)[\\/][^\s/\\'\"<>:;,)]+")
 
 
@@ -42,7 +46,7 @@ class Cleaner:
         ours = [os.path.expanduser("~"), os.getcwd(), tempfile.gettempdir(), sys.prefix, *map(str, folders)]
         self._paths = {_plain(path) for path in ours if _is_absolute(path) and len(_plain(path)) > 1}
         self._watched = set(filter(_is_deep, map(_plain, (os.path.expanduser("~"), os.getcwd(), *folders))))
-        self._met: set[str] = set()
+        self._met: dict[str, str] = {}
         self._hidden: set[str] = set()
         self._secrets = sorted(
             {
@@ -54,13 +58,20 @@ class Cleaner:
             reverse=True,
         )
 
+    def call(self, path: str | Path, name: str) -> None:
+        """Let a name, such as that in an archive, stand for a path wherever the path is told from now on."""
+        if _plain(path) not in ("", "."):
+            self._met[_plain(path)] = name
+
     def hide(self, *words: str) -> None:
         """Count words, such as the address of a server, as secrets in texts and values, but not where they may stay."""
         self._hidden.update(words)
 
     def text(self, text: str) -> str:
         """Return a text without what is of this machine: paths that are known, and secrets."""
-        return self._without_secrets(_HOME.sub(REMOVED, _without(_without(text, self._met), self._paths)))
+        return self._without_secrets(
+            _HOME.sub(REMOVED, _without(_without(text, self._met), dict.fromkeys(self._paths, REMOVED)))
+        )
 
     def value(self, value: Any) -> Any:
         """Return values, nested as in JSON, without secrets and without the folders of paths; of a path its last name.
@@ -75,9 +86,9 @@ class Cleaner:
 
     def found_in(self, text: str) -> str:
         """Return what of this machine a text holds, in words that do not repeat it; empty if nothing."""
-        if any(secret in text for secret in self._secrets) or _KEYS.search(text):
+        if any(one in text for secret in self._secrets for one in _written(secret)) or _KEYS.search(text):
             return "a key or password"
-        return "a path of this machine" if any(path in text for path in self._watched) else ""
+        return "a path of this machine" if any(one in text for path in self._watched for one in _written(path)) else ""
 
     @property
     def needles(self) -> tuple[list[str], list[str]]:
@@ -85,19 +96,28 @@ class Cleaner:
         return self._secrets, sorted(self._watched)
 
     def _words(self, text: str) -> str:
-        if _is_absolute(text) and "\n" not in text:
+        if _plain(text) in self._met or (_is_deep(text) and "\n" not in text):
             return self._last_name(text)
-        return self.text(_PATH.sub(lambda found: self._last_name(found[0]), _without(text, self._met)))
+        text = _QUOTED.sub(self._quoted, _without(text, self._met))
+        return self.text(_PATH.sub(lambda found: self._last_name(found[0]), text))
+
+    def _quoted(self, found: re.Match[str]) -> str:
+        """Return what was found between quotes, without its folders if it is a path."""
+        quote, words = found.groups()
+        return f"{quote}{self._last_name(words)}{quote}" if _is_deep(words) else found[0]
 
     def _last_name(self, path: str) -> str:
         """Return a path without its folders."""
-        self._met.add(_plain(path))
+        named = self._met.setdefault(_plain(path), REMOVED)
+        if named != REMOVED:
+            return named
         parts = [part for part in re.split(r"[\\/]", path) if part]
         return self._without_secrets(f"{REMOVED}/{parts[-1]}" if len(parts) > 2 else REMOVED)
 
     def _without_secrets(self, text: str) -> str:
-        for secret in (*self._secrets, *self._hidden):
-            text = text.replace(secret, REMOVED)
+        for secret in (*self._secrets, *sorted(self._hidden, key=lambda word: (-len(word), word))):
+            for one in _written(secret):
+                text = text.replace(one, REMOVED)
         return _KEYS.sub(REMOVED, said_openly(text))
 
 
@@ -105,12 +125,20 @@ def _is_absolute(path: str) -> bool:
     return PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
 
 
-def _without(text: str, paths: Iterable[str]) -> str:
-    """Return a text without paths, the longest first, where they end as a path does."""
-    for path in sorted(paths, key=len, reverse=True):
-        if path in text:
-            text = re.sub(rf"(?<![\w/]){re.escape(path)}(?=$|[^\w.-]|\.(?:\W|$))", REMOVED, text)
+def _without(text: str, paths: Mapping[str, str]) -> str:
+    """Return a text with what stands for paths, the longest first, where they end as a path does."""
+    for path in sorted(paths, key=lambda path: (-len(path), path)):
+        for one in _written(path):
+            if one in text:
+                pattern = rf"(?<![\w/]){re.escape(one)}(?=$|[^\w.-]|\.(?:\W|$))"
+                text = re.sub(pattern, paths[path].replace("\\", r"\\"), text)
     return text
+
+
+def _written(text: str) -> list[str]:
+    """Return a text as it stands in plain texts, in HTML, and in JSON."""
+    forms = (text, html.escape(text), html.escape(text, quote=False), json.dumps(text)[1:-1])
+    return list(dict.fromkeys(forms))
 
 
 def _plain(path: str | Path) -> str:

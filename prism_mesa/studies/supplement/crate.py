@@ -130,7 +130,9 @@ def faults_of(raw: bytes, names: Iterable[str]) -> list[str]:
     told += [f"{CRATE}: does not describe {unquote(name)}" for name in sorted(known - {*files, CRATE})]
     parts, seen = ["./"], set[str]()
     while parts:
-        seen.add(part := parts.pop())
+        if (part := parts.pop()) in seen:
+            continue
+        seen.add(part)
         parts += [one for one in _ids(entities.get(part, {}).get("hasPart")) if one not in seen]
     told += [f"{CRATE}: {unquote(name)} is no part of ./" for name in files if name not in seen]
     actions = [one for one in entities.values() if one.get("@type") == "CreateAction"]

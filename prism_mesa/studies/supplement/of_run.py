@@ -19,6 +19,7 @@ from prism_mesa.runs.records.table_checks import RUN_TABLES
 from prism_mesa.runs.run_files import LEDGER, MANIFEST, check_within, file_of, files_of, has_table, read_manifest
 from prism_mesa.runs.trust import is_inside
 from prism_mesa.social.own.objects import objects_named
+from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.packing import Action, Contents
 
@@ -27,8 +28,14 @@ ENDED: Final = ("done", "failed", "interrupted")
 CONFIG: Final = "config.yaml"
 INPUTS: Final = "inputs"
 MODULES: Final = "modules"
+GIVEN: Final = "a chart, agents or a reasoner that were given in Python"
 _STAYS: Final = "cannot be taken out without changing the run: nothing was packed"
-_OWN_PACKAGE: Final = "prism_mesa."
+OWN_PACKAGE: Final = "prism_mesa."
+_NOT_NEEDED: Final = {
+    *(f"{group}.{key}" for group, key in INPUT_FILES),
+    *(f"reasoner.{key}" for key in ("host", "ledger_path", "distilled")),
+}
+"""Keys whose values are others in an archive: a replay finds what they name in it, or does not ask for it."""
 
 
 def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "", shared: str = "") -> RecordedRun:
@@ -62,6 +69,8 @@ def pack_run(run_dir: Path, contents: Contents, *, data: bool, within: str = "",
     read = _put_config(run, contents, within, shared, data=data)
     made = tuple(name for name in files if name.startswith(within) and name not in read)
     contents.actions.append(_action(run, contents, within, read, made))
+    if any(run.manifest.made_in_python):
+        contents.leave_out(f"{GIVEN}; no folder holds them, and prism replay needs them")
     return run
 
 
@@ -74,19 +83,31 @@ def _put_config(run: RecordedRun, contents: Contents, within: str, shared: str, 
         config = as_config(EconomyConfig, values, run.folder)
     else:
         config = as_config(Config, values, run.folder)
-    own: dict[str, Any] = contents.cleaner.value(values)
-    hide_host(config.reasoner, own, contents)
-    beside = "" if shared else within
+    beside, named = "" if shared else within, dict[str, str]()
     if isinstance(config, Config):
         for group, key in INPUT_FILES:
             if name := _put_input(run, config, contents, (group, key), beside, data=data):
-                own[group][key] = name.removeprefix(beside)
+                named[f"{group}.{key}"] = name.removeprefix(beside)
                 read += [name] if name in contents.files else []
         read += _put_modules(run, config, contents, beside)
+    own: dict[str, Any] = contents.cleaner.value(values)
+    for dotted, name in named.items():
+        group, key = dotted.split(".")
+        own[group][key] = name
+    _tell_changed(values, own, contents)
+    hide_host(config.reasoner, own, contents)
     cleaned = contents.cleaner.value({key: value for key, value in facts.items() if key != "config"})
     contents.put_values(within + MANIFEST, {**cleaned, "working_directory": shared or ".", "config": own})
     contents.put_yaml(within + CONFIG, own)
     return (within + CONFIG, *dict.fromkeys(read))
+
+
+def _tell_changed(values: dict[str, Any], own: dict[str, Any], contents: Contents) -> None:
+    """Note which values of a configuration are not what they were, besides those that a replay does not need."""
+    before = dict(flat(values))
+    for key, value in flat(own):
+        if key not in _NOT_NEEDED and value != before.get(key):
+            contents.leave_out(f"{key}: what looks like a path or a key was taken out of it; a replay needs it")
 
 
 def hide_host(params: LLMParams, values: dict[str, Any], contents: Contents) -> None:
@@ -108,7 +129,7 @@ def _put_input(
     if given is None:
         return ""
     file, told = run.started_in / given, ".".join(key)
-    name = f"{beside}{INPUTS}/{key[0]}-{file.name}"
+    name = input_name(file, key[0], contents, beside)
     if not data:
         why = "own data were to be left out"
     elif not (run.whose == "own" or is_inside(run.folder, file)):
@@ -120,9 +141,22 @@ def _put_input(
             raise DataError(
                 f"{run.folder}: {told} or a module of its own is not what it was: put it back, or --no-data"
             )
+        if file.suffix == ".parquet":
+            check_table(file, contents.cleaner)
         contents.files[name] = file
         return name
     contents.leave_out(f"{told}: {file.name}: {why}; a replay needs it as {name}")
+    return name
+
+
+def input_name(file: Path, group: str, contents: Contents, beside: str) -> str:
+    """Return what a file that runs read is called in an archive; others of its name, from elsewhere, are numbered."""
+    where, taken = str(file.absolute()), contents.inputs
+    name, number = f"{beside}{INPUTS}/{group}-{file.name}", 1
+    while taken.setdefault(name, where) != where:
+        number += 1
+        name = f"{beside}{INPUTS}/{group}-{number}-{file.name}"
+    contents.cleaner.call(where, name.removeprefix(beside))
     return name
 
 
@@ -141,7 +175,7 @@ def _changed(run: RecordedRun, config: Config) -> bool:
 
 def _put_modules(run: RecordedRun, config: Config, contents: Contents, beside: str) -> list[str]:
     """Put the sources of the modules that a configuration names; return their names."""
-    named = {key: where for key, where in objects_named(config).items() if not where.startswith(_OWN_PACKAGE)}
+    named = {key: where for key, where in objects_named(config).items() if not where.startswith(OWN_PACKAGE)}
     put = (put_module(key, where, contents, beside, own=run.whose == "own") for key, where in named.items())
     return [name for names in put for name in names]
 
@@ -163,7 +197,8 @@ def put_module(key: str, where: str, contents: Contents, beside: str, *, own: bo
     files = {name: file for name, file in files.items() if not is_inside(Path(sys.prefix), file)}
     held = next((found for file in files.values() if (found := contents.cleaner.found_in(_text(file)))), "")
     if not files or held:
-        why = f"its source holds {held}" if held else "its source is not here, or in an installed package"
+        why = "its source is not here, or in an installed package" if own else "no run in here is known to be your own"
+        why = f"its source holds {held}" if held else why
         contents.leave_out(f"{key}: {where}: {why}; a replay needs it")
         return []
     contents.files |= {f"{beside}{MODULES}/{name}": file for name, file in files.items()}

@@ -15,15 +15,18 @@ from prism_mesa.runs.config import INPUT_FILES, Config, load_config
 from prism_mesa.runs.manifest import read_run
 from prism_mesa.runs.run_files import MANIFEST as RUN_MANIFEST
 from prism_mesa.runs.run_files import check_within
+from prism_mesa.social.own.objects import objects_named
 from prism_mesa.studies.collect import FACTS, RUNS
 from prism_mesa.studies.folder import LEDGER, MANIFEST, StudyFolder
 from prism_mesa.studies.params import flat
 from prism_mesa.studies.supplement.of_run import (
     ENDED,
     INPUTS,
+    OWN_PACKAGE,
     check_ledger,
     check_table,
     hide_host,
+    input_name,
     pack_run,
     put_module,
 )
@@ -53,15 +56,20 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
             raise DataError(f"{study_dir}: {name} is missing: prism study run writes it")
     facts: dict[str, Any] = json.loads(_read(study_dir / MANIFEST))
     base = _base(folder)
+    varied, measures = _varied(study_dir)
+    inputs = _inputs(study_dir, facts, base, contents)
     own = _pack_runs(folder, contents, data=data)
+    for key, name in inputs.items():
+        if name not in contents.files:
+            contents.leave_out(f"{key[0]}: {Path(key[1]).name}: is not packed; a run needs it as {name}")
     contents.put_values(MANIFEST, facts)
     for name in filter(lambda one: (study_dir / one).is_file(), _VALUES):
         contents.put_values(name, json.loads(_read(study_dir / name)))
     for name in filter(lambda one: (study_dir / one).is_file(), _TEXTS):
-        contents.files[name] = str(contents.cleaner.value(_read(study_dir / name))).encode()
-    varied, measures = _varied(study_dir)
-    for measure in measures:
-        put_module("measures", measure, contents, "", own=own)
+        _put_yaml_text(name, _read(study_dir / name), contents)
+    for key, where in (*objects_named(base).items(), *(("measures", one) for one in measures)):
+        if not where.startswith(OWN_PACKAGE):
+            put_module(key, where, contents, "", own=own)
     _put_base(base, contents)
     _pack_tables(folder, contents)
     for name in filter(lambda one: (study_dir / one).is_file(), _REPORTS):
@@ -71,6 +79,38 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
         contents.files[f"figures/{figure.name}"] = figure
     contents.actions.insert(0, _action(facts, contents))
     return facts, base, varied
+
+
+def _inputs(study_dir: Path, facts: Mapping[str, Any], base: Config, contents: Contents) -> dict[tuple[str, str], str]:
+    """Return what files that the base and the conditions name are called in an archive, by key and path."""
+    working = Path(str((facts.get("made") or {}).get("working_directory", ".")))
+    study, named = yaml.safe_load(_read(study_dir / "study.yaml")), dict[str, list[Any]]()
+    for arm in (study.get("arms") or {}).values():
+        for key, value in flat(arm or {}):
+            named.setdefault(key, []).append(value)
+    for key, value in (study.get("vary") or {}).items():
+        named.setdefault(key, []).extend(value if isinstance(value, list) else [])
+    names = dict[tuple[str, str], str]()
+    for group, key in INPUT_FILES:
+        for given in (getattr(getattr(base, group), key), *named.get(f"{group}.{key}", ())):
+            if isinstance(given, str):
+                names[f"{group}.{key}", given] = input_name(working / given, group, contents, "")
+                contents.cleaner.call(given, names[f"{group}.{key}", given])
+    return names
+
+
+def _put_yaml_text(name: str, text: str, contents: Contents) -> None:
+    """Put a YAML file as it was written, if it still says the same without what is of this machine."""
+    values = contents.cleaner.value(yaml.safe_load(text))
+    cleaned = str(contents.cleaner.value(text))
+    try:
+        same = yaml.safe_load(cleaned) == values
+    except yaml.YAMLError:
+        same = False
+    if same:
+        contents.files[name] = cleaned.encode()
+    else:
+        contents.put_yaml(name, values)
 
 
 def _base(folder: StudyFolder) -> Config:
@@ -103,17 +143,13 @@ def _pack_runs(folder: StudyFolder, contents: Contents, *, data: bool) -> bool:
 
 
 def _put_base(base: Config, contents: Contents) -> None:
-    """Put the configuration that all runs start from; files that it names were put with the runs, or are not here."""
+    """Put the configuration that all runs start from."""
     values = contents.cleaner.value(base.model_dump(mode="json"))
     hide_host(base.reasoner, values, contents)
     for group, key in INPUT_FILES:
         given = getattr(getattr(base, group), key)
-        if given is None:
-            continue
-        name = f"{INPUTS}/{group}-{Path(given).name}"
-        values[group][key] = name
-        if name not in contents.files:
-            contents.leave_out(f"{group}.{key}: {Path(given).name}: is not packed; a run needs it as {name}")
+        if given is not None:
+            values[group][key] = contents.cleaner.value(given)
     contents.put_yaml("base.yaml", values)
 
 

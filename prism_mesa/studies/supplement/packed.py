@@ -18,7 +18,7 @@ from prism_mesa.runs.run_files import read_manifest, run_around
 from prism_mesa.studies.folder import MANIFEST as STUDY_MANIFEST
 from prism_mesa.studies.supplement.cleaning import Cleaner
 from prism_mesa.studies.supplement.crate import crate_of
-from prism_mesa.studies.supplement.of_run import INPUTS, MODULES, pack_run
+from prism_mesa.studies.supplement.of_run import GIVEN, INPUTS, MODULES, pack_run
 from prism_mesa.studies.supplement.of_study import pack_study
 from prism_mesa.studies.supplement.packing import (
     CHECKSUMS,
@@ -200,7 +200,9 @@ def _readme(contents: Contents) -> str:
     modules, inputs = (any(name.startswith(f"{folder}/") for name in contents.files) for folder in (MODULES, INPUTS))
     path = f"PYTHONPATH={MODULES} " if modules else ""
     how = " --trust" if modules or (contents.kind == "study" and inputs) else ""
-    if contents.kind == "run":
+    if any(line.startswith(GIVEN) for line in contents.left_out):
+        what.append("What was given in Python is not in here, so `prism replay` repeats nothing of it.")
+    elif contents.kind == "run":
         what.append(f"The run is repeated, and its tables compared, with `{path}prism replay{how} .` in this folder.")
     elif any(name.startswith("runs/") for name in contents.files):
         what.append(

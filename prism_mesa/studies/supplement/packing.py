@@ -33,6 +33,7 @@ class Contents:
         name: Of the run or study.
         cleaner: What takes out what is of this machine.
         files: Content of each file by its name in the archive.
+        inputs: Where each file that runs read lies, by its name in the archive, packed or not.
         left_out: What is not in it that a reader might look for, a line each.
         actions: Of each run what the crate says of it.
     """
@@ -41,6 +42,7 @@ class Contents:
     name: str
     cleaner: Cleaner
     files: dict[str, Content] = field(default_factory=dict)
+    inputs: dict[str, str] = field(default_factory=dict)
     left_out: list[str] = field(default_factory=list)
     actions: list["Action"] = field(default_factory=list)
 

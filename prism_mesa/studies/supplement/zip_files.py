@@ -160,13 +160,23 @@ def _checked(path: Path, entries: list[zipfile.ZipInfo]) -> dict[str, int]:
             raise DataError(f"{told}: is in it twice")
         sizes[name] = entry.file_size
     _check_sizes(path, sizes, MOST_TIMES * path.stat().st_size + _FREE)
-    if len({_folded(name) for name in sizes}) < len(sizes):
+    folded = {_folded(name) for name in sizes}
+    if len(folded) < len(sizes):
         raise DataError(f"{path}: two names in it are one on some systems")
+    if within := next((one for one in folded for above in _folders_of(one) if above in folded), ""):
+        raise DataError(f"{path}: {printable(shortened(within, 80))}: lies in what is a file itself")
     return sizes
 
 
 def _folded(name: str) -> str:
     return unicodedata.normalize("NFC", name).casefold()
+
+
+def _folders_of(name: str) -> Iterator[str]:
+    """Yield all folders that a file lies in, if its name is one of an archive."""
+    for end, letter in enumerate(name):
+        if letter == "/":
+            yield name[:end]
 
 
 def _check_sizes(path: Path, sizes: Mapping[str, int], most: int) -> None:

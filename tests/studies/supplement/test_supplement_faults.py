@@ -111,6 +111,14 @@ def test_links_and_names_that_stand_twice_are_refused(tmp_path):
         check(file)
 
 
+def test_a_file_that_lies_in_a_file_is_refused_before_anything_is_written(tmp_path):
+    file = tmp_path / "a.zip"
+    zip_files.write_zip(file, {"a": b"1", "A/b/c": b"2"})
+    with pytest.raises(DataError, match="a/b/c: lies in what is a file itself"):
+        check(file, out=tmp_path / "there")
+    assert not (tmp_path / "there").exists()
+
+
 def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(zip_files, "_FREE", 10_000)
     file = tmp_path / "bomb.zip"
@@ -176,12 +184,31 @@ CLEANED = [
     ("http://me:pass@host:1/v1", "http://host:1/v1"),
     ("token ghp_abcdefghijklmnopqrstuvwxyz", "token [removed]"),
     ("prism_mesa.social.behavior:social_chart", "prism_mesa.social.behavior:social_chart"),
+    ("prism run base.yaml network.edges=/srv/data/x.csv", "prism run base.yaml network.edges=[removed]/x.csv"),
+    ("ann@host:/srv/data/x.csv", "ann@host:[removed]/x.csv"),
+    ("no file '/srv/data of mine/x.csv'", "no file '[removed]/x.csv'"),
+    ("/s just kidding", "/s just kidding"),
 ]
 
 
 @pytest.mark.parametrize(("text", "cleaned"), CLEANED)
 def test_paths_and_keys_are_taken_out_of_values_and_nothing_else_is(text, cleaned):
     assert Cleaner(environment={}).value({"a": [text]}) == {"a": [cleaned]}
+
+
+def test_a_text_that_is_but_a_slash_takes_nothing_out_of_other_texts():
+    cleaner = Cleaner(environment={})
+    assert cleaner.value(["/", "a, b"]) == ["/", "a, b"]
+    assert cleaner.text("a, b") == "a, b"
+
+
+def test_paths_and_keys_are_found_as_pages_and_json_write_them():
+    cleaner = Cleaner(["/data/R&D/ä ann"], environment={"MY_TOKEN": 'a<b"01234'})
+    for written in ("/data/R&amp;D/ä ann/x", r"/data/R&D/\u00e4 ann/x"):
+        assert cleaner.text(f"<td>{written}</td>") == "<td>[removed]/x</td>"
+        assert cleaner.found_in(written) == "a path of this machine"
+    assert cleaner.text("<td>a&lt;b&quot;01234</td>") == "<td>[removed]</td>"
+    assert cleaner.found_in(r'{"a": "a<b\"01234"}') == "a key or password"
 
 
 def test_a_path_that_was_met_is_taken_out_of_pages_too_and_keys_of_the_environment_are():

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from ollama_server import chat_answer, serving
 from worlds import plain
 
@@ -16,6 +17,7 @@ from prism_mesa import replay, run, run_economy
 from prism_mesa.api.archives import archive, check_archive
 from prism_mesa.api.studies import Study
 from prism_mesa.params import nested
+from prism_mesa.social.behavior import social_chart
 
 LONG = "a folder whose paths are shortened where they are told"
 SECRET = "s3cr3t-of-a-test-4711"
@@ -213,6 +215,58 @@ def test_runs_of_a_study_with_a_feed_of_ones_own_are_repeated_elsewhere_as_its_r
         replay(run_dir)
     assert replay(run_dir, trust=True).equal
     assert Path(sys.modules["own_feed_of_a_test"].__file__).parent == there / "modules"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep", ["tables", "measures"])
+def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, keep):
+    outside = tmp_path / "My Data"
+    arms = {}
+    for name, step in (("a", 1), ("b", 3)):
+        (outside / name).mkdir(parents=True)
+        pairs = {(i, (i * step + k) % 20) for i in range(20) for k in (1, 2, 3)}
+        file = outside / name / "edges.csv"
+        file.write_text("src,dst\n" + "".join(f"a{i},a{k}\n" for i, k in sorted(pairs) if i != k))
+        arms[name] = {"network.edges": str(file)}
+    (tmp_path / "here").mkdir()
+    base = nested({key: value for key, value in SMALL.items() if key not in ("agents.n", "network.mean_degree")})
+    study = Study(question="?", base=base, arms=arms, seeds=1, measures=["reshares"], name="two", keep=keep)
+    study.run(report=False)
+    packed, there = archive(study.study_dir), tmp_path / "there"
+    check_archive(packed.file, unpack_to=there)
+    assert holding(packed.file, "My Data") == []
+    asked = yaml.safe_load((there / "study.yaml").read_text())["arms"]
+    assert asked == {
+        "a": {"network.edges": "inputs/network-edges.csv"},
+        "b": {"network.edges": "inputs/network-2-edges.csv"},
+    }
+    if keep == "tables":
+        assert packed.left_out == ()
+        assert [replay(folder, trust=True).equal for folder in (there / "runs").iterdir()] == [True, True]
+    else:
+        assert [line.split(": a run needs it as ")[0] for line in packed.left_out] == [
+            f"network.edges: edges.csv: is not packed; a run needs it as inputs/network-{number}edges.csv"
+            for number in ("", "2-")
+        ]
+        again = pd.read_parquet(there / "facts.parquet")["again"]
+        assert sorted(text.partition("network.edges=")[2].split()[0].strip("'") for text in again) == [
+            "inputs/network-2-edges.csv",
+            "inputs/network-edges.csv",
+        ]
+
+
+def test_what_was_given_in_python_is_told_and_no_replay_is_promised(tmp_path):
+    made = run(nested(SMALL), out=tmp_path / "runs", pictures=False, chart=social_chart)
+    packed = archive(made)
+    assert packed.left_out[0].startswith("a chart, agents or a reasoner that were given in Python")
+    assert "prism replay ." not in texts(packed.file)["README.md"]
+
+
+def test_a_word_of_a_configuration_that_had_to_go_is_told(with_data, tmp_path, monkeypatch):
+    monkeypatch.setenv("SOME_TOKEN", "dst_follows_src")
+    assert archive(with_data).left_out == (
+        "network.direction: what looks like a path or a key was taken out of it; a replay needs it",
+    )
 
 
 def test_what_is_no_run_and_no_study_or_has_no_end_is_refused_in_one_line(with_data, tmp_path):

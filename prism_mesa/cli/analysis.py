@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 Overrides = Annotated[
     list[str] | None, typer.Argument(metavar="KEY=VALUE", help="reasoner.* and deliberation.*: reasoner.kind=ollama")
 ]
-Runs = Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders of runs in which an LLM was asked")]
+Runs = Annotated[list[Path], typer.Argument(metavar="RUN", help="folders of runs in which an LLM was asked")]
 
 
 def why(

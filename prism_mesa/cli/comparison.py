@@ -16,7 +16,7 @@ _OPTIONS: Final = (WITH, "--out", "--all", "--why", "--no-why", "--trust", "--js
 Sides = Annotated[
     list[str],
     typer.Argument(
-        metavar="BASE... [--with OTHER...]",
+        metavar="BASE|--with OTHER",
         help="two runs, or runs of several seeds on either side of --with, or folders that hold them",
     ),
 ]

@@ -19,7 +19,7 @@ _AGES: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def runs(
-    out: Annotated[Path, typer.Argument(metavar="[DIR]", help="the folder in which runs lie")] = Path("results"),
+    out: Annotated[Path, typer.Argument(metavar="DIR", help="the folder in which runs lie")] = Path("results"),
     as_json: Annotated[
         bool, typer.Option("--json", help="print one JSON list on stdout, and nothing else there")
     ] = False,

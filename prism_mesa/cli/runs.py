@@ -97,7 +97,7 @@ def resume(
 def branch(
     run_dir: Run,
     at: Annotated[int, typer.Option("--at", metavar="ROUND", help="first round under the new settings, from 0")],
-    overrides: Annotated[list[str] | None, typer.Argument(metavar="[KEY=VALUE]...", help="what changes")] = None,
+    overrides: Annotated[list[str] | None, typer.Argument(metavar="KEY=VALUE", help="what changes")] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="parent folder of the branch; by default that of the run")
     ] = None,

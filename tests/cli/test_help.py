@@ -43,6 +43,14 @@ def test_commands_of_a_group_fit_on_a_line_each(prism, group):
     assert [text for text in told.values() if not text.endswith(".")] == []
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_brackets_of_a_usage_stand_once(prism, command):
+    code, out, _ = prism(command, "--help")
+    usage = " ".join(out.partition("\n\n")[0].split())
+    assert code == 0
+    assert re.findall(r"\[\[|\.\.\.[\]}]|\]\]", usage.replace("RUN...|", "")) == []
+
+
 @pytest.mark.parametrize(
     ("words", "completed"),
     [("prism re", {"resume", "replay"}), ("prism study st", {"status"}), ("prism archive --ch", {"--check"})],

@@ -47,6 +47,7 @@ class Cleaner:
         self._paths = {_plain(path) for path in ours if _is_absolute(path) and len(_plain(path)) > 1}
         self._watched = set(filter(_is_deep, map(_plain, (os.path.expanduser("~"), os.getcwd(), *folders))))
         self._met: dict[str, str] = {}
+        self._called: dict[str, str] = {}
         self._hidden: set[str] = set()
         self._secrets = sorted(
             {
@@ -59,9 +60,11 @@ class Cleaner:
         )
 
     def call(self, path: str | Path, name: str) -> None:
-        """Let a name, such as that in an archive, stand for a path wherever the path is told from now on."""
-        if _plain(path) not in ("", "."):
-            self._met[_plain(path)] = name
+        """Let a name, such as that in an archive, stand for a path from now on.
+
+        A path from the root on is replaced wherever it is told; another one only where it is the whole of a value.
+        """
+        (self._met if _is_deep(str(path)) else self._called)[_plain(path)] = name
 
     def hide(self, *words: str) -> None:
         """Count words, such as the address of a server, as secrets in texts and values, but not where they may stay."""
@@ -96,6 +99,8 @@ class Cleaner:
         return self._secrets, sorted(self._watched)
 
     def _words(self, text: str) -> str:
+        if text and _plain(text) in self._called:
+            return self._called[_plain(text)]
         if _plain(text) in self._met or (_is_deep(text) and "\n" not in text):
             return self._last_name(text)
         text = _QUOTED.sub(self._quoted, _without(text, self._met))

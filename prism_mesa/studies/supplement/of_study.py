@@ -67,9 +67,9 @@ def pack_study(study_dir: Path, contents: Contents, *, data: bool) -> tuple[dict
         contents.put_values(name, json.loads(_read(study_dir / name)))
     for name in filter(lambda one: (study_dir / one).is_file(), _TEXTS):
         _put_yaml_text(name, _read(study_dir / name), contents)
-    for key, where in (*objects_named(base).items(), *(("measures", one) for one in measures)):
+    for named, where in (*objects_named(base).items(), *(("measures", one) for one in measures)):
         if not where.startswith(OWN_PACKAGE):
-            put_module(key, where, contents, "", own=own)
+            put_module(named, where, contents, "", own=own)
     _put_base(base, contents)
     _pack_tables(folder, contents)
     for name in filter(lambda one: (study_dir / one).is_file(), _REPORTS):

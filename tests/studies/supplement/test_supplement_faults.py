@@ -202,6 +202,17 @@ def test_a_text_that_is_but_a_slash_takes_nothing_out_of_other_texts():
     assert cleaner.text("a, b") == "a, b"
 
 
+def test_a_path_that_has_a_name_is_told_by_it_however_often_a_text_is_cleaned():
+    cleaner = Cleaner(environment={})
+    cleaner.call("/data of mine/edges.csv", "inputs/network-edges.csv")
+    cleaner.call("edges.csv", "inputs/network-edges.csv")
+    values = ["edges.csv", "/data of mine/edges.csv", "run network.edges='/data of mine/edges.csv'", "edges.csv: no"]
+    cleaned = cleaner.value(values)
+    name = "inputs/network-edges.csv"
+    assert cleaned == [name, name, f"run network.edges='{name}'", "edges.csv: no"]
+    assert cleaner.value(cleaned) == cleaned
+
+
 def test_paths_and_keys_are_found_as_pages_and_json_write_them():
     cleaner = Cleaner(["/data/R&D/ä ann"], environment={"MY_TOKEN": 'a<b"01234'})
     for written in ("/data/R&amp;D/ä ann/x", r"/data/R&D/\u00e4 ann/x"):

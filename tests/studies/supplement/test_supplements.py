@@ -255,6 +255,24 @@ def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, ke
         ]
 
 
+@pytest.mark.slow
+def test_a_study_tells_how_its_own_modules_are_found_or_that_they_are_not_packed(jobs, tmp_path, monkeypatch):
+    (tmp_path / "own_of_study.py").write_text("from prism_mesa.social.behavior import social_chart as own_chart\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    base = nested(SMALL | {"statechart.chart": "own_of_study:own_chart"})
+    arms = {"a": {"feed.mode": "random"}, "b": {"feed.mode": "chronological"}}
+    made = {}
+    for keep in ("tables", "measures"):
+        study = Study(question="?", base=base, arms=arms, seeds=1, measures=["reshares"], name=keep, keep=keep)
+        study.run(report=False)
+        made[keep] = archive(study.study_dir)
+    assert holding(made["tables"].file, "modules/own_of_study.py")
+    assert "`PYTHONPATH=modules prism replay --trust runs/<run>`" in texts(made["tables"].file)["README.md"]
+    assert made["measures"].left_out == (
+        "statechart.chart: own_of_study:own_chart: no run in here is known to be your own; a replay needs it",
+    )
+
+
 def test_what_was_given_in_python_is_told_and_no_replay_is_promised(tmp_path):
     made = run(nested(SMALL), out=tmp_path / "runs", pictures=False, chart=social_chart)
     packed = archive(made)

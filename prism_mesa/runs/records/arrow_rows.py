@@ -221,7 +221,7 @@ def _arrow(cells: Any, type_: ColumnType | None) -> pa.Array:
     What has no type of its own (a list, or nothing but blanks) gets that of the column.
     """
     if isinstance(cells, pd.Categorical):
-        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(cells.dtype))
+        return pa.DictionaryArray.from_arrays(_codes(cells.codes), _texts_of(tuple(cells.categories)))
     if isinstance(cells, np.ndarray) and cells.dtype.kind in "iu" and cells.dtype != np.int32:
         fits = cells.dtype.itemsize < 4 or not len(cells) or (cells.min() >= -(2**31) and cells.max() < 2**31)
         cells = cells.astype(np.int32 if fits else np.int64)
@@ -241,6 +241,9 @@ def _codes(codes: npt.NDArray[np.signedinteger[Any]]) -> pa.Array:
 
 
 @lru_cache(maxsize=64)
-def _texts_of(categories: pd.CategoricalDtype) -> pa.Array:
-    """Return the texts of a type of columns; a run has few, and writes them every round."""
-    return pa.array(list(categories.categories), pa.string())
+def _texts_of(categories: tuple[str, ...]) -> pa.Array:
+    """Return texts in this order; a run has few, and writes them every round.
+
+    Their pandas type would not do as a key: types of the same texts are equal in whatever order these stand.
+    """
+    return pa.array(categories, pa.string())

@@ -1,6 +1,7 @@
 """Rows that wait to be written: few or many at a time, the same table, and each checked when it comes in."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 
@@ -25,6 +26,12 @@ def test_rows_that_come_few_at_a_time_are_those_that_come_at_once():
     assert waiting.table().equals(joined(made))
     waiting.add(columns(first, 1))
     assert waiting.table()["round"].to_pylist() == list(range(first + 1))
+
+
+def test_codes_mean_the_texts_of_their_own_column_though_another_had_the_same_in_another_order():
+    for names in (["ignores", "decides"], ["decides", "ignores"]):
+        cells = pd.Categorical.from_codes([0, 1, 1], dtype=pd.CategoricalDtype(names))
+        assert arrow_table({"trigger": cells}, None)["trigger"].to_pylist() == [names[0], names[1], names[1]]
 
 
 def test_whole_numbers_are_wide_only_if_one_has_to_be():

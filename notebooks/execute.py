@@ -22,7 +22,7 @@ TIMEOUT_S = 300
 def executed(path: Path) -> nbformat.NotebookNode:
     """Return a notebook as it is after all its cells were executed, from top to bottom, in a new kernel.
 
-    It holds nothing that another execution would not have: no times, no versions.
+    It holds nothing that another execution would not have, but for times that a cell itself shows.
 
     Raises:
         CellExecutionError: If a cell raises.

@@ -26,8 +26,13 @@ def outputs_of(notebook):
 
 def words_of(output):
     """Return what an output says, but for its pictures."""
-    data = {kind: said for kind, said in output.get("data", {}).items() if not kind.startswith("image/")}
-    return "\n".join([output.get("text", ""), *map(str, data.values()), *output.get("traceback", ())])
+    data = [str(said) for kind, said in sorted(output.get("data", {}).items()) if not kind.startswith("image/")]
+    return "\n".join([output.get("text", ""), *data, *output.get("traceback", ())])
+
+
+def lasting(notebook):
+    """Return what the outputs of a notebook say, but for those that tell of seconds."""
+    return [said for said in map(words_of, outputs_of(notebook)) if "CPU s" not in said]
 
 
 def asserts(source):
@@ -44,10 +49,13 @@ def shows_a_picture(notebook):
 @each_notebook
 # the Jupyter client and zmq warn about their own future; nothing of ours runs in this process
 @pytest.mark.filterwarnings("ignore")
-def test_a_notebook_runs_and_shows_a_picture(path):
+def test_a_notebook_runs_and_says_what_it_is_kept_with(path):
     notebook = executed(path)
     assert shows_a_picture(notebook)
     assert not any(output.get("name") == "stderr" for output in outputs_of(notebook))
+    assert lasting(notebook) == lasting(nbformat.read(path, as_version=4)), (
+        f"uv run python notebooks/execute.py {path.stem}"
+    )
 
 
 @each_notebook
@@ -76,6 +84,11 @@ def test_a_notebook_tells_nothing_of_the_machine_it_was_executed_on(path):
 def test_the_index_lists_each_notebook():
     listed = re.findall(r"\]\(\.\./notebooks/([\w.]+)\)", (ROOT / "docs" / "index.md").read_text(encoding="utf-8"))
     assert sorted(listed) == [path.name for path in NOTEBOOKS]
+
+
+def test_the_outputs_of_few_cells_are_of_seconds():
+    said = [words_of(output) for path in NOTEBOOKS for output in outputs_of(nbformat.read(path, as_version=4))]
+    assert sum("CPU s" in one for one in said) <= 2 < len(said)
 
 
 def test_an_assertion_of_a_constant_is_none():

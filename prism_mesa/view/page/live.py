@@ -207,9 +207,13 @@ class LiveSource:
         """Do so in another thread, once no new round comes; return what calls it off."""
         if why_untold(self.model):
             return lambda: None
+        at = self.at
 
         def tell() -> None:
-            self.tell(row)
+            with self.model.lock:  # while it waits another round may come, or another agent be chosen
+                if timer.finished.is_set() or self.at != at:
+                    return
+                self.tell(row)
             if not timer.finished.is_set():
                 on_told()
 
@@ -278,7 +282,8 @@ class LiveSource:
             for place, post in enumerate(ids, 1)
         )
         if not n:
-            return feed, "No feed in this round: it did not come online, or there was nothing new for it."
+            none = "No feed in this round: it did not come online, or there was nothing new for it."
+            return feed, "The round failed: what it was shown is not known." if self.model.fault else none
         return feed, f"{n_read:,} of {n:,} posts were read." + (f" The first {len(feed)} are shown." * (n > len(feed)))
 
     @_while_no_round_runs
@@ -289,8 +294,4 @@ class LiveSource:
 
 def _column(own: Attribute, kept: npt.NDArray[np.float64]) -> AgentAttribute:
     """Return a declared attribute as agents are coloured by it."""
-    if own.texts:
-        return AgentAttribute(kept.copy(), own.texts)
-    if own.is_truth:
-        return AgentAttribute(kept.copy(), ("false", "true"))
-    return AgentAttribute(kept.copy())
+    return AgentAttribute(kept.copy(), own.texts or (("false", "true") if own.is_truth else ()))

@@ -1,6 +1,6 @@
 """What the page shows of a model that runs: it is the model's, round by round, and telling it changes nothing."""
 
-from threading import Lock
+import threading
 
 import numpy as np
 import pytest
@@ -103,6 +103,24 @@ def test_why_tells_what_the_agent_did_in_the_round(shown):
     assert any("engaging_like" in line and f"post {post} by" in line for line in agent.why)
     assert "like" in next(one.did for one in agent.feed if one.post == post)
     assert all(one.told for one in agent.feed)
+
+
+@pytest.mark.parametrize("comes", ["another round", "another agent", "nothing"])
+def test_why_is_not_told_of_what_is_no_longer_on_show(monkeypatch, comes):
+    monkeypatch.setattr(PageModel, "rest_s", 0.0)
+    model = PageModel(CONFIG)
+    model.step()
+    source, heard = LiveSource(model), []
+    with model.lock:  # as while a round runs; the timer's thread waits for it
+        call_off = source.tell_soon(3, lambda: heard.append(source.at))
+        [timer] = [one for one in threading.enumerate() if isinstance(one, threading.Timer)]
+        if comes == "another round":
+            model.step()
+        elif comes == "another agent":
+            call_off()
+    timer.join(60)
+    is_told = source.agent(3).why_note != "Why it did so is told as soon as no new round comes."
+    assert (heard, is_told) == (([0], True) if comes == "nothing" else ([], False))
 
 
 def test_telling_why_changes_nothing():
@@ -220,7 +238,7 @@ def test_what_takes_a_while_is_told_as_it_begins_and_as_it_is_done(monkeypatch):
 
 def test_a_model_that_holds_what_cannot_be_copied_runs_and_says_why_nothing_is_told():
     model = PageModel(CONFIG)
-    model.platform.own_lock = Lock()
+    model.platform.own_lock = threading.Lock()
     model.step()
     assert (model.round, model.fault) == (0, "")
     assert LiveSource(model).agent(0).why_note == (
@@ -243,5 +261,7 @@ def test_whatever_a_round_raises_is_kept_as_its_fault_and_all_that_is_shown_can_
     assert (model.fault, model.running) == ('KeyError: "a guard of a user\'s"', False)
     assert len(source.round_columns()["round"]) == 1
     assert len(source.states()) == len(source.follows().followers) == 60
-    assert source.agent(0).why_note == "The round failed; it cannot be told why."
+    agent = source.agent(0)
+    assert agent.why_note == "The round failed; it cannot be told why."
+    assert agent.feed_note == "The round failed: what it was shown is not known."
     assert source.oracle().sources is not None

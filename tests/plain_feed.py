@@ -4,6 +4,7 @@ No kernel helps it, but for the keyed draws; it is slow, and meant to be read.
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -18,8 +19,9 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now, h
         seen: The roots that it has read; `hidden`: authors that it mutes.
         groups: The group of each agent, and how often each has read, and engaged with, each root.
     """
+    posts = _listed(posts)
     follows = set(network.followees(reader).tolist())
-    visible = [i for i in range(len(posts)) if now - params.window < posts.round[i] <= now]
+    visible = [i for i in range(posts.n) if now - params.window < posts.round[i] <= now]
     inside = [i for i in visible if int(posts.author[i]) in follows - hidden]
     inside = set(
         inside[max(0, len(inside) - params.candidates.followed) :] if params.candidates.followed is not None else inside
@@ -49,10 +51,18 @@ def plain_feed(reader, population, posts, seen, network, params, streams, now, h
         if groups is not None:
             of = [int(groups.of[posts.author[_root(posts, i)]]) for i in best]
             best = _best_first(_divided(best, lowered, of))
-    beside = _trending(visible, posts)[: params.slots.trending]
-    beside += _found(reader, visible, population, posts, streams, now)[: params.slots.search]
+    beside = _trending(visible, posts)[: params.slots.trending] if params.slots.trending else []
+    if params.slots.search:
+        beside += _found(reader, visible, population, posts, streams, now)[: params.slots.search]
     beside = [i for i in beside if is_new(i) and int(posts.author[i]) not in hidden]
     return _with_slots(best[: params.size], beside, posts, params)
+
+
+def _listed(posts):
+    """Return posts with the columns that are read as lists: one cell of an array takes long to read."""
+    columns = ("author", "root", "round", "kind", "velocity", "likes", "replies", "reshares", "impressions", "key")
+    lists = {name: getattr(posts, name).tolist() for name in columns}
+    return SimpleNamespace(n=len(posts), topics=posts.topics, vectors=posts.vectors, **lists)
 
 
 def _with_slots(best, beside, posts, params):
@@ -99,7 +109,7 @@ def _consensus(candidates, visible, posts, groups):
 
 
 def _root(posts, post):
-    return int(posts.root[post])
+    return posts.root[post]
 
 
 def _best_first(scored):
@@ -123,7 +133,8 @@ def _found(reader, visible, population, posts, streams, now):
     topic = topics.name_vectors[nearest[int(streams.uniform("search", reader, round_=now)[0] * len(nearest))]].astype(
         int
     )
-    scored = {i: int(posts.vectors(np.array([i]))[0].astype(int) @ topic) for i in visible if _root(posts, i) == i}
+    roots = [i for i in visible if _root(posts, i) == i]
+    scored = dict(zip(roots, (posts.vectors(np.array(roots, int)).astype(int) @ topic).tolist(), strict=True))
     return sorted((i for i in scored if scored[i] > 0), key=lambda i: (scored[i], i), reverse=True)
 
 
@@ -138,8 +149,10 @@ def _drawn(reader, visible, population, posts, network, follows, params, streams
         found |= {visible[k] for k in places}
     for draw in range(also.two_hops):
         found |= _of_two_hops(draw, reader, visible, posts, network, streams, now)
-    found |= set(_trending(visible, posts)[: also.trending])
-    found |= set(_found(reader, visible, population, posts, streams, now)[: also.search])
+    if also.trending:
+        found |= set(_trending(visible, posts)[: also.trending])
+    if also.search:
+        found |= set(_found(reader, visible, population, posts, streams, now)[: also.search])
     return {i for i in found if int(posts.author[i]) not in follows | {reader}}
 
 
@@ -162,7 +175,7 @@ def _place(draw, reader, step, n, streams, now):
 
 def _scores(reader, candidates, inside, population, posts, params, streams, now):
     if params.mode == "random":
-        return [streams.uniform("feed order", reader, round_=now, index=posts.key[i])[0] for i in candidates]
+        return [streams.uniform("feed order", reader, round_=now, index=np.uint64(posts.key[i]))[0] for i in candidates]
     if params.mode == "chronological":
         return [0.0] * len(candidates)
     ids = np.array(candidates, np.int64)

@@ -95,7 +95,7 @@ def test_every_block_of_yaml_is_taken_by_what_reads_such_files(monkeypatch):
 def test_the_tutorial_can_be_typed_from_top_to_bottom(prism, jobs, tmp_path):
     text = (ROOT / "docs" / "tutorial.md").read_text("utf-8")
     written = dict(FILE.findall(text))
-    assert {"my_charts.py", "my_feeds.py", "follows.csv", "attention.yaml"} == set(written)
+    assert {"my_charts.py", "my_feeds.py", "follows.csv", "own_posts.csv", "attention.yaml"} == set(written)
     for name, body in written.items():
         (tmp_path / name).write_text(body)
     typed = [line for line in lines_of(text) if line != "--help"]

@@ -162,3 +162,11 @@ def test_an_oracle_that_was_never_asked_for_probabilities_cannot_be_drawn(tmp_pa
         ledger.write([], [])
     with pytest.raises(DataError, match=r"no LLM gave probabilities \(reasoner.answer=probabilities\)"):
         oracle_figure(folder)
+
+
+def test_a_run_on_a_network_from_a_file_has_the_agents_of_that_file(tmp_path):
+    edges = tmp_path / "follows.csv"
+    edges.write_text("src,dst\nada,ben\nben,cy\ncy,ada\n")
+    result = run({"network.edges": str(edges), "rounds": 2, "ticks_per_round": 3}, out=tmp_path, pictures=False)
+    assert result.config.agents.n != 3
+    assert RecordedRun(result.run_dir).n_agents == 3

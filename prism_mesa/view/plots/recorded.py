@@ -19,7 +19,7 @@ class RecordedRun:
         name: The folder's name.
         config: The configuration, as its manifest holds it: it may hold anything.
         seed: Its seed; -1 where the manifest names none.
-        n_agents: How many agents its configuration says; 0 where it says none.
+        n_agents: How many agents its summary says, or before there is one its configuration; 0 where neither does.
 
     Raises:
         DataError: If there is no run.
@@ -32,7 +32,7 @@ class RecordedRun:
         self.name = folder.resolve().name
         self.config: Mapping[str, Any] = config if isinstance(config, dict) else {}
         self.seed = seed if isinstance(seed, int) else -1
-        self.n_agents = n_agents_of(self.config)
+        self.n_agents = n_agents_of(manifest)
 
     def has(self, table: str) -> bool:
         """Return whether it has a table."""
@@ -79,7 +79,7 @@ class CollectedRun:
         self.folder = kept if self._recorded is not None else None
         self.name, self.seed = run, seed
         self.config: Mapping[str, Any] = {} if self._recorded is None else self._recorded.config
-        self.n_agents = n_agents_of(self.config)
+        self.n_agents = 0 if self._recorded is None else self._recorded.n_agents
 
     def has(self, table: str) -> bool:
         """Return whether it has a table, or the study has collected it."""
@@ -135,8 +135,13 @@ def added_up(parts: Sequence["pd.Series[int]"], by: Sequence[str]) -> pd.DataFra
     return pd.concat(frames).groupby(list(by), as_index=False)["n"].sum()
 
 
-def n_agents_of(config: Mapping[str, Any]) -> int:
-    """Return how many agents a configuration says; 0 where it says none."""
-    agents = config.get("agents")
-    n = agents.get("n") if isinstance(agents, Mapping) else None
+def n_agents_of(manifest: Mapping[str, Any]) -> int:
+    """Return how many agents a run has, as its manifest says; 0 where it does not.
+
+    A network that is read from a file has its own number, whatever `agents.n` says: the summary tells it.
+    """
+    summary, config = (manifest.get(name) for name in ("summary", "config"))
+    told = summary.get("agents") if isinstance(summary, Mapping) else None
+    agents = config.get("agents") if isinstance(config, Mapping) else None
+    n = told if isinstance(told, int) else agents.get("n") if isinstance(agents, Mapping) else None
     return n if isinstance(n, int) else 0

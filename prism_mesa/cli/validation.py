@@ -54,9 +54,8 @@ def validate(
     from prism_mesa.view.validation.words import joint, validation_lines
 
     file, given = file_and_overrides(arguments, CALIBRATED_FILE)
-    config = load_config(file, given)
-    n_runs = seeds * (1 + len(chosen_variants(variant or ())))
-    with matching_bar() as on_match, runs_bar(n_runs, "runs", then="tables and figures") as on_run:
+    config, arms = load_config(file, given), 1 + len(chosen_variants(variant or ()))
+    with matching_bar() as on_match, runs_bar(seeds * arms, "runs", then="tables and figures") as on_run:
         found = validated(
             config,
             data=data,
@@ -69,7 +68,10 @@ def validate(
             on_run=on_run,
             on_match=on_match,
         )
-    show_json([row_as_json(row) for row in found.rows]) if as_json else show("\n".join(validation_lines(found)))
+    if as_json:
+        show_json(list(map(row_as_json, found.rows)))
+    else:
+        show("\n".join(validation_lines(found)))
     if not found.passed:
         raise RunError(f"{found.path}: {joint(found)}")
 

@@ -20,6 +20,7 @@ REPLY: Final = ACTIONS.index("reply")
 _NO_KEYS: Final[Keys] = np.zeros(0, np.int64)
 _LONG: Final = 1 << 20
 _SHORT: Final = 1 << 13
+"""Keys in a part that is joined for however few are sought, and (`_LONG`) in one that never is."""
 
 
 class Engagements(Restorable):

@@ -14,7 +14,7 @@ from numba.extending import intrinsic
 
 LANES: Final = 16
 _tools: Any = cgutils
-_I64, _BITS = ir.IntType(64), ir.VectorType(ir.IntType(1), LANES)
+_I64 = ir.IntType(64)
 
 
 def _written_by(function: Callable[..., Any]) -> Any:
@@ -32,13 +32,27 @@ def among(typing: Any, values: Any, at: Any, wanted: Any, first: Any, last: Any)
     def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         lanes, begin, of, start, end = arguments
         here = _lanes(context, builder, signature.args[0], lanes, begin)
-        found = _tools.alloca_once_value(builder, ir.Constant(_BITS, None))
+        nothing = ir.Constant(here.type, None)
+        found = _tools.alloca_once_value(builder, nothing)  # as wide as entries: bits would be packed at each step
         with _tools.for_range_slice(builder, start, end, ir.Constant(_I64, 1)) as (i, _):
             one = _everywhere(builder, _entry(context, builder, signature.args[2], of, i))
-            builder.store(builder.or_(builder.load(found), builder.icmp_signed("==", here, one)), found)
-        return builder.zext(builder.bitcast(builder.load(found), ir.IntType(LANES)), _I64)
+            is_one = builder.sext(builder.icmp_signed("==", here, one), here.type)
+            builder.store(builder.or_(builder.load(found), is_one), found)
+        return _bits(builder, builder.icmp_signed("!=", builder.load(found), nothing))
 
     return types.int64(values, types.int64, wanted, types.int64, types.int64), written
+
+
+@_written_by
+def below(typing: Any, values: Any, at: Any, limit: Any) -> Any:
+    """Return a number whose bit i says whether ``values[at + i]`` is below a limit."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lanes, begin, most = arguments
+        here = builder.sext(_lanes(context, builder, signature.args[0], lanes, begin), ir.VectorType(_I64, LANES))
+        return _bits(builder, builder.icmp_signed("<", here, _everywhere(builder, most)))
+
+    return types.int64(values, types.int64, types.int64), written
 
 
 @_written_by
@@ -99,6 +113,21 @@ def last_one(typing: Any, word: Any) -> Any:
         return builder.sub(ir.Constant(_I64, 63), zeros)
 
     return types.int64(types.uint64), written
+
+
+@_written_by
+def first_one(typing: Any, word: Any) -> Any:
+    """Return the number of the lowest bit that is set in a word of 64, which is not 0."""
+
+    def written(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 1))
+
+    return types.int64(types.uint64), written
+
+
+def _bits(builder: Any, holds: Any) -> Any:
+    """Return a truth value of each lane as a number."""
+    return builder.zext(builder.bitcast(holds, ir.IntType(LANES)), _I64)
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:

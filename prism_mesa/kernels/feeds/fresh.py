@@ -11,7 +11,7 @@ from prism_mesa.kernels.feeds.extras import NOBODY, is_hidden
 from prism_mesa.kernels.feeds.outbox import Outbox, place_of_root
 from prism_mesa.kernels.feeds.room import Room
 from prism_mesa.kernels.feeds.scoring import Scoring
-from prism_mesa.kernels.lanes import LANES, among
+from prism_mesa.kernels.lanes import LANES, among, below, first_one
 from prism_mesa.kernels.ordering import is_among
 
 type Keys = npt.NDArray[np.uint64]
@@ -33,8 +33,7 @@ def find_fresh(
 ) -> Any:
     """Write which of the candidates ``first`` .. ``last - 1`` a reader can be shown into `Room.fresh`; return how many.
 
-    Those that drop out are written over by the next one: what happens does not hang on what is found, so the processor
-    need not guess.
+    A bit of a word stands for a candidate. Few need a look of their own, once what is known has dropped out.
     """
     begin, end, n = audience.known_start[reader], audience.known_start[reader + 1], np.int64(0)
     is_long, old_end = end - begin > MANY, end
@@ -42,18 +41,54 @@ def find_fresh(
         old_end = note_known(begin, end, outbox, audience, room)
     for at in range(first, last, LANES):
         known = _noted(at, outbox, room) if is_long else among(room.root, np.int64(at), audience.known, begin, end)
-        for one in range(at, min(at + LANES, last)):
-            root, drops = room.root[one], known & 1
-            known >>= 1
-            if root < outbox.first:
-                drops |= root == NOBODY or scoring.author[root] == reader  # which its author may have forgotten
-                drops |= is_long and is_among(audience.known, begin, old_end, root)
-            if one >= inside_end and len(audience.hidden_start) > 0:
-                author = scoring.author[outbox.first + np.int64(room.tag[one] >> np.uint32(1))]
-                drops |= is_hidden(author, reader, audience)
-            room.fresh[n] = one
-            n += 1 - drops
+        fresh = np.uint64(~known & _up_to(last - at))
+        looked_at = below(room.root, np.int64(at), np.int64(outbox.first))
+        if len(audience.hidden_start) > 0:
+            looked_at |= ~_up_to(inside_end - at)
+        rest = fresh & np.uint64(looked_at)
+        while rest:
+            one, lowest = at + first_one(rest), rest & (~rest + np.uint64(1))
+            if _drops(one, reader, one >= inside_end, begin, old_end, is_long, outbox, scoring, audience, room):
+                fresh ^= lowest
+            rest ^= lowest
+        while fresh:
+            room.fresh[np.uint64(n)] = at + first_one(fresh)
+            fresh &= fresh - np.uint64(1)
+            n += 1
     return n
+
+
+@part_of_kernels
+def _up_to(n: Any) -> Any:
+    """Return a number whose first `n` bits of `LANES` are set."""
+    return (np.int64(1) << min(max(n, 0), LANES)) - 1
+
+
+@part_of_kernels
+def _drops(
+    one: Any,
+    reader: Any,
+    is_outsider: Any,
+    begin: Any,
+    old_end: Any,
+    is_long: Any,
+    outbox: Outbox,
+    scoring: Scoring,
+    audience: Audience,
+    room: Room,
+) -> Any:
+    """Return whether a reader cannot be shown a candidate whose root is old, or that somebody it does not follow wrote.
+
+    What is known of a long list, ``known[begin:old_end]``, has not been compared yet.
+    """
+    root = room.root[one]
+    drops = root == NOBODY
+    if not drops and root < outbox.first:
+        drops = scoring.author[root] == reader  # which its author may have forgotten
+        drops |= is_long and is_among(audience.known, begin, old_end, root)
+    if not drops and is_outsider and len(audience.hidden_start) > 0:
+        drops = is_hidden(scoring.author[outbox.first + np.int64(room.tag[one] >> np.uint32(1))], reader, audience)
+    return drops
 
 
 @step_of_kernels

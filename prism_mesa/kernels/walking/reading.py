@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.compiling import early_part_of_kernels
+from prism_mesa.kernels.lanes import prefetch
 from prism_mesa.kernels.utility import utility_at
 from prism_mesa.kernels.walking.arrays import (
     NO_POST,
@@ -36,18 +37,14 @@ N_TRAITS: Final = 5
 
 
 @early_part_of_kernels
-def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> Any:
-    """Read of the posts that a group of agents will read, so that they are under way before the first is needed.
-
-    Returned is a number of no use, which keeps it from being left out.
-    """
-    people, text_id, touched = world.people, world.posts.text_id, np.int64(0)
+def fetch_posts(starts: Starts, first: Any, last: Any, until: Any, world: World) -> None:
+    """Have that read of the posts that a group of agents may read which is needed first."""
+    people, text_id = world.people, world.posts.text_id
     for j in range(first, last):
         row = np.int64(np.uint32(starts.rows[j]))
         ahead = people.n_read[row] + (until - starts.at[j] + 1) // 2
         for place in range(people.n_read[row], min(people.n_feed[row], ahead)):
-            touched += text_id[np.uint32(people.feed[row, place])]
-    return touched
+            prefetch(text_id, np.int64(people.feed[row, place]))
 
 
 @early_part_of_kernels

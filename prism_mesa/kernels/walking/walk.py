@@ -31,7 +31,7 @@ GROUP: Final = 64
 
 
 @lean_kernel
-def walk(starts: Starts, first: int, last: int, until: int, keeps: UInt8, world: World, out: WalkOutput) -> Any:
+def walk(starts: Starts, first: int, last: int, until: int, keeps: UInt8, world: World, out: WalkOutput) -> None:
     """Let agents do their ticks from where they start up to `until`, or up to where one stops.
 
     Args:
@@ -42,16 +42,12 @@ def walk(starts: Starts, first: int, last: int, until: int, keeps: UInt8, world:
         keeps: Whose moves are noted, one for each agent of the population, or one for all.
         world: The chart, the population, which is changed, and what is read.
         out: What came about; it has room for one more of each per row and tick.
-
-    Returns:
-        A number of no use.
     """
-    touched, keeps_step = np.int64(0), min(1, len(keeps) - 1)
+    keeps_step = min(1, len(keeps) - 1)
     for i in range(first, last):
         if (i - first) % GROUP == 0:
-            touched += fetch_posts(starts, i, min(i + GROUP, last), until, world)
+            fetch_posts(starts, i, min(i + GROUP, last), until, world)
         _walk_one(starts, i, until, keeps[starts.rows[i] * keeps_step], world, out)
-    return touched
 
 
 @early_part_of_kernels

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
+from itertools import accumulate
 from typing import Any, Final, Self
 
 import numpy as np
@@ -67,6 +68,23 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
     return np.asarray(np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)), np.int16)
 
 
+def _empty_columns(n: int, n_attributes: int = 0) -> dict[str, npt.NDArray[Any]]:
+    """Return columns of 0 for `n` posts.
+
+    They lie side by side in one piece of memory, which is large sooner: of large ones systems have it in large pages,
+    and pages that are used for the first time are what new posts take longest for.
+    """
+    sizes = {name: n * (n_attributes if name == "attributes" else 1) for name in _COLUMNS}
+    lengths = [-(-size * np.dtype(_COLUMNS[name]).itemsize // 64) * 64 for name, size in sizes.items()]
+    piece = np.zeros(sum(lengths), np.uint8)
+    starts = accumulate(lengths[:-1], initial=0)
+    columns = {
+        name: piece[first : first + size * np.dtype(_COLUMNS[name]).itemsize].view(_COLUMNS[name])
+        for (name, size), first in zip(sizes.items(), starts, strict=True)
+    }
+    return columns | {"attributes": columns["attributes"].reshape(n, n_attributes)}
+
+
 @dataclass(repr=False)
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
@@ -96,16 +114,13 @@ class Posts(Restorable):
     _all_texts: Texts = field(init=False)
 
     def __post_init__(self, room: int) -> None:
-        size = max(room, 1024)
-        self._columns = {
-            name: np.zeros((size, 0) if name == "attributes" else size, kind) for name, kind in _COLUMNS.items()
-        }
+        self._columns = _empty_columns(max(room, 1024))
         self._recent = deque()
         self._all_texts = Texts(self.corpus, self.topics)
 
     def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
         """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
-        self._columns["attributes"] = np.zeros((len(self._columns["attributes"]), n_attributes))
+        self._columns = _empty_columns(len(self._columns["attributes"]), n_attributes)
         self.draw_attributes = draw
 
     def __len__(self) -> int:
@@ -122,7 +137,7 @@ class Posts(Restorable):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with room of its own, of which nothing is taken."""
         other = memo[id(self)] = type(self).__new__(type(self))
-        columns = {name: np.zeros(column.shape, column.dtype) for name, column in self._columns.items()}
+        columns = _empty_columns(*self._columns["attributes"].shape)
         for name, column in columns.items():
             column[: self.n] = self._columns[name][: self.n]
         own = vars(self) | {"_columns": None}
@@ -209,8 +224,8 @@ class Posts(Restorable):
         while size < n:
             size *= 4
         if size > len(self._columns["author"]):
-            for name, column in self._columns.items():
-                self._columns[name] = np.zeros((size, *column.shape[1:]), column.dtype)
+            before, self._columns = self._columns, _empty_columns(size, self._columns["attributes"].shape[1])
+            for name, column in before.items():
                 self._columns[name][:used] = column[:used]
 
     @property

@@ -79,8 +79,8 @@ def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) 
         end = start[agent + 1] if agent + 1 < part.last else part.end
         start[agent] = first = at
         for known in range(begin + part.up, end + part.up):
-            root = roots[known]
-            roots[at] = root
+            root = roots[np.uint64(known)]
+            roots[np.uint64(at)] = root
             at += _is_shown(shown, root)
         begin, own = end, i
         while i < len(read.agents) and read.agents[i] == agent:
@@ -95,7 +95,8 @@ def remember(part: Part, lists: Lists, read: Pairs, beside: Pairs, shown: Bits) 
 
 @part_of_kernels
 def _is_shown(shown: Bits, root: Any) -> Any:
-    return np.int64(shown[root >> 3] >> (root & 7) & 1)
+    place = np.uint64(root)
+    return np.int64(shown[place >> np.uint64(3)] >> (place & np.uint64(7)) & np.uint64(1))
 
 
 @part_of_kernels

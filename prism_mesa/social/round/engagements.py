@@ -70,7 +70,7 @@ def _counted(platform: Platform) -> tuple[Columns, Keys, int]:
     order = order_of_engagements(keys, tick, agent, ticks, len(platform.population))
     if len(order) < len(keys):
         order = np.lexsort((np.where(tick > ticks, 0, tick), keys)).astype(np.int32)
-    keys = keys[order]
+    keys = keys.take(order)
     counts = np.ones(len(keys), np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=counts[1:])
     _drop_known(platform, keys, counts)
@@ -79,8 +79,8 @@ def _counted(platform: Platform) -> tuple[Columns, Keys, int]:
         order, keys = order[counts], keys[counts]
     else:
         n_in_vain = 0
-    order = order[counted_order(tick[order], ticks + 2)]
-    return (tick[order], agent[order], post[order], action[order]), keys, n_in_vain
+    order = order.take(counted_order(tick.take(order), ticks + 2))
+    return (tick.take(order), agent.take(order), post.take(order), action.take(order)), keys, n_in_vain
 
 
 def _keys(platform: Platform, agent: Int32, post: Int32, action: Int32) -> Keys:

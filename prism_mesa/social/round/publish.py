@@ -61,7 +61,7 @@ def publish(platform: Platform, comes: npt.NDArray[np.bool_]) -> None:
         chance = key.copy()
         chance[len(own) :] = np.sort(chance[len(own) :])
     order = order_by_bits(np.zeros(len(chance), np.int32), chance, 1)
-    platform.posts.add(author[order], text[order], platform.round, POST, NO_PARENT, None, key[order])
+    platform.posts.add(author.take(order), text.take(order), platform.round, POST, NO_PARENT, None, key.take(order))
     platform.counts["posts"] = len(author)
 
 
@@ -174,11 +174,11 @@ class _Copies(NamedTuple):
 def _copies(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: Int32) -> _Copies:
     """Return the replies and reshares among engagements, by tick and by a key."""
     spreads = np.flatnonzero(action != LIKE)
-    tick, agent, post, action = (column[spreads] for column in (tick, agent, post, action))
+    tick, agent, post, action = (column.take(spreads) for column in (tick, agent, post, action))
     kind = _KIND_OF_ACTION[action]
     key = spread_keys(platform.streams.key("reshare", platform.round), tick, agent, post, kind, platform.posts.key)
     order = order_by_bits(tick, key, platform.params.ticks_per_round + 2)
-    return _Copies(*(column[order] for column in (agent, post, action, kind, key)))
+    return _Copies(*(column.take(order) for column in (agent, post, action, kind, key)))
 
 
 def _spread_and_remember(platform: Platform, read: list[Pairs], ruled: Decisions, *engagements: Int32) -> None:

@@ -104,4 +104,4 @@ def in_order(agents: Rows, roots: Rows, n: int) -> Pairs:
     """Return pairs of an agent below `n` and a root by agent."""
     agents, roots = (np.ascontiguousarray(column, np.int32) for column in (agents, roots))
     order = order_by_agent(agents, n)
-    return Pairs(agents[order], roots[order])
+    return Pairs(agents.take(order), roots.take(order))

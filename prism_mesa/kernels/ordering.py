@@ -48,7 +48,7 @@ def put_in_order(keys: Keys, n: Any, order: Int64, scratch: Int64, counts: Int64
     for i in range(n):
         order[i] = -1
     for i in range(n):
-        order[scratch[i]] = i
+        order[np.uint64(scratch[i])] = i
 
 
 @step_of_kernels

@@ -149,7 +149,7 @@ def keep_best_copies(n: Any, most: Any, is_many: Any, outbox: Outbox, room: Room
             break
         if room.order[i] < 0:  # the same post as the one before it
             continue
-        one = room.fresh[room.order[i]]
+        one = np.uint64(room.fresh[np.uint64(room.order[i])])
         root, is_copied = room.root[one], np.uint64(room.tag[one] & np.uint32(1))
         room.best[kept] = one
         if is_many:

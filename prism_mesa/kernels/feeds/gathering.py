@@ -74,9 +74,9 @@ def find_authors(readers: Int32, first: Any, n: Any, audience: Audience, outbox:
     for j in range(n):
         reader, begin = readers[first + j], k
         for edge in range(audience.indptr[reader], audience.indptr[reader + 1]):
-            author = audience.indices[edge]
-            room.author[k] = author
-            k += np.int64(outbox.wrote[author >> 6] >> np.uint64(author & 63) & np.uint64(1))
+            author = np.uint64(audience.indices[np.uint64(edge)])
+            room.author[np.uint64(k)] = author
+            k += np.int64(outbox.wrote[author >> np.uint64(6)] >> (author & np.uint64(63)) & np.uint64(1))
         if has_hidden:
             k = _without_hidden(reader, begin, k, audience, room)
         room.author_ends[j] = k
@@ -100,22 +100,25 @@ def _without_hidden(reader: Any, first: Any, last: Any, audience: Audience, room
 @step_of_kernels
 def find_items(n: Any, outbox: Outbox, room: Room) -> None:
     """Write where the items of the first `n` authors lie."""
-    for i in range(n):
+    for place in range(n):
+        i = np.uint64(place)
         writer = writer_of(outbox.wrote, outbox.writers, room.author[i])
         room.n_items[i] = writer
         prefetch(outbox.start, writer)
-    for i in range(n):
-        writer = room.n_items[i]
-        room.begin[i] = outbox.start[writer]
-        room.n_items[i] = outbox.start[writer + 1] - outbox.start[writer]
-        prefetch(outbox.item, np.int64(room.begin[i]))
+    for place in range(n):
+        i = np.uint64(place)
+        writer = np.uint64(room.n_items[i])
+        begin = outbox.start[writer]
+        room.begin[i] = begin
+        room.n_items[i] = outbox.start[writer + np.uint64(1)] - begin
+        prefetch(outbox.item, np.int64(begin))
 
 
 @part_of_kernels
 def _n_items(first: Any, last: Any, room: Room) -> Any:
     n = np.int64(0)
     for i in range(first, last):
-        n += room.n_items[i]
+        n += room.n_items[np.uint64(i)]
     return n
 
 
@@ -155,16 +158,15 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, room: Room) -> A
     Most have one or two, which are written without asking how many there are.
     """
     for i in range(first, last):
-        begin, n = np.int64(room.begin[i]), np.int64(room.n_items[i])
+        begin, n = np.int64(room.begin[np.uint64(i)]), np.int64(room.n_items[np.uint64(i)])
         for k in range(2):
-            place: Any = min(begin + k, outbox.n)
-            item = outbox.item[place]
-            room.root[end + k] = item & LOWER
-            room.tag[end + k] = item >> BITS_32
+            item, to = outbox.item[np.uint64(min(begin + k, outbox.n))], np.uint64(end + k)
+            room.root[to] = item & LOWER
+            room.tag[to] = item >> BITS_32
         for k in range(2, n):
-            item = outbox.item[begin + k]
-            room.root[end + k] = item & LOWER
-            room.tag[end + k] = item >> BITS_32
+            item, to = outbox.item[np.uint64(begin + k)], np.uint64(end + k)
+            room.root[to] = item & LOWER
+            room.tag[to] = item >> BITS_32
         end += n
     return end
 

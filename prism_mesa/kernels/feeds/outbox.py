@@ -119,8 +119,9 @@ def number_writers(wrote: Keys, writers: Int32) -> None:
 @part_of_kernels
 def writer_of(wrote: Keys, writers: Int32, author: Any) -> Any:
     """Return the place of an agent among those who have a visible post."""
-    below = (np.uint64(1) << np.uint64(author & 63)) - np.uint64(1)
-    return np.int64(writers[author >> 6]) + ones(wrote[author >> 6] & below)
+    at = np.uint64(author)
+    word, below = at >> np.uint64(6), (np.uint64(1) << (at & np.uint64(63))) - np.uint64(1)
+    return np.int64(writers[word]) + ones(wrote[word] & below)
 
 
 @part_of_kernels

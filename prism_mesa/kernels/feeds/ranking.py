@@ -85,5 +85,5 @@ def _show_best(
     shown = min(kept, feed.shape[1])
     for place in range(shown):
         one = room.best[room.order[place]] if is_diverse else room.best[place]
-        feed[reader, place] = outbox.first + np.int64(room.tag[one] >> np.uint32(1))
+        feed[reader, place] = outbox.first + np.int64(room.tag[np.uint64(one)] >> np.uint32(1))
     return shown

@@ -121,7 +121,7 @@ def score_fresh(reader: Any, n: Any, inside_end: Any, given_at: Any, first: Any,
     """
     for i in range(n):
         one = room.fresh[i]
-        tag = room.tag[one]
+        tag = room.tag[np.uint64(one)]
         if scoring.mode == CHRONOLOGICAL:
             room.key[i] = tag
             continue

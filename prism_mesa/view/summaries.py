@@ -5,6 +5,7 @@ from pathlib import PurePath
 from typing import Any
 
 from prism_mesa.errors import in_command, printable
+from prism_mesa.runs.summary import NOTHING
 
 _SOURCES = {
     "llm": "answered by the LLM",
@@ -105,7 +106,7 @@ def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for fault, n in summary["guard_errors"].items():
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
-        yield "input", note
+        yield "note" if note.startswith(NOTHING) else "input", note
     sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}
     if sampled:
         told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())

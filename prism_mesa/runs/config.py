@@ -97,7 +97,7 @@ def load[C: Params](
     return overridden(kind, values, overrides) if overrides else validated(kind, nested(values), where)
 
 
-def _require_texts(overrides: object) -> None:
+def _require_texts(overrides: Any) -> None:
     """Check that overrides are a list of texts.
 
     Raises:

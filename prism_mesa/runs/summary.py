@@ -108,7 +108,7 @@ def _unwritten(model: SocialModel) -> list[str]:
 def _unseen(model: SocialModel, rounds: int) -> list[str]:
     """Return in words why no post was seen in a run, if none was: then nothing else can have happened."""
     totals, feed = model.totals, model.params.feed
-    if totals["impressions"] or not rounds:
+    if not rounds or any(totals[name] for name in ("impressions", "likes", "replies", "reshares")):
         return []
     if not len(model.posts):
         why = "no post appeared (agents.post_rate, posts.*)"

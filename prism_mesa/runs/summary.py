@@ -2,13 +2,13 @@
 
 from collections import Counter
 from math import isfinite
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS
+from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED
 from prism_mesa.errors import counted
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
@@ -16,9 +16,6 @@ from prism_mesa.social.model import SocialModel
 from prism_mesa.social.state.opinions import spread_of
 from prism_mesa.social.state.posts import POST, REPLY, RESHARE
 from prism_mesa.statechart import STATES
-
-NOTHING: Final = "nothing happened"
-"""How the note of a run begins in which no post was seen."""
 
 
 def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str, Any]:
@@ -118,7 +115,7 @@ def _unseen(model: SocialModel, rounds: int) -> list[str]:
         why = f"nobody follows anybody (network.*), and feed.mode={feed.mode} brought nothing from outside"
     else:
         why = "nothing had come into the feed of an agent by the time it came online (rounds, feed.*)"
-    return [f"{NOTHING}: no post was seen in {counted(rounds, 'round')}, as {why}"]
+    return [f"{NOTHING_HAPPENED}: no post was seen in {counted(rounds, 'round')}, as {why}"]
 
 
 def _opinions(model: SocialModel) -> dict[str, Any]:

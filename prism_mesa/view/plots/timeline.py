@@ -66,12 +66,17 @@ def timeline_figure(
     panel.title(f"{shortened(printable(name), 40)}, agent {row}")
     if asked.any():
         panel.legend_below(1)
+    panel.caption(_caption(ends, n_ticks, len(moves), int(asked.sum()), by))
+    return panel.figure
+
+
+def _caption(ends: tuple[int, int], n_ticks: int, n_moves: int, n_open: int, by: str) -> str:
+    """Return what is drawn: in which rounds, of how many ticks each, and how many choices were open."""
     one = ends[0] == ends[1]
     when = f"round {ends[0]:,}, of" if one else f"rounds {ends[0]:,} to {ends[1]:,}, each of"
-    n, opened = counted(len(moves), "transition"), int(asked.sum())
-    told = f"{opened:,} of them {'an open choice' if opened == 1 else 'open choices'}{f', {by}' if opened else ''}"
-    panel.caption(f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {n}, {told}.")
-    return panel.figure
+    told = f"{n_open:,} of them {'an open choice' if n_open == 1 else 'open choices'}{f', {by}' if n_open else ''}"
+    moves = counted(n_moves, "transition")
+    return f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {moves}, {told}."
 
 
 def _found(run: RunTables, agent: int | str) -> tuple[int, str]:

@@ -22,6 +22,8 @@ FOLLOW_REASONS: tuple[str, ...] = (
 """Why: rules, of several of which the first is told; what somebody has decided; and what a block ends."""
 CHURN_EVENTS: tuple[str, ...] = ("join", "leave", "back", "removed")
 """How agents come and go; who is removed, by a script or an action, is gone for good."""
+NOTHING_HAPPENED = "nothing happened"
+"""How the note of a run begins in which no post was seen."""
 BIG_FIVE: tuple[str, ...] = ("extraversion", "agreeableness", "conscientiousness", "neuroticism", "openness")
 
 # Of 252 US Twitter users, on 1..5, in the order of BIG_FIVE: Oldemburgo de Mello, Cheung, Inzlicht 2024,

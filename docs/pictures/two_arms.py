@@ -1,4 +1,4 @@
-"""The figure of the README: one experiment with two arms, whose seeds are paired. It takes a few seconds.
+"""The figure of the README: the runs of its study with two arms, whose seeds are paired. It takes a few seconds.
 
 uv run python docs/pictures/two_arms.py
 """
@@ -11,11 +11,10 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from prism_mesa import SocialModel, cascades
+from prism_mesa.studies.statistics.intervals import interval
 
 AGENTS, ROUNDS, SEEDS = 500, 16, range(1, 11)
 COLORS = {"chronological": "#4f8fc0", "x_algo": "#ec8f1c"}
-T_975 = 2.262
-"""The .975 quantile of Student's t with 9 degrees of freedom: ten pairs."""
 
 
 def cascades_of(mode: str, seed: int) -> pd.DataFrame:
@@ -49,9 +48,9 @@ def two_arms_figure(trees: pd.DataFrame) -> Figure:
     for place, (mode, color) in enumerate(COLORS.items()):
         right.plot(place, means[mode].mean(), "_", ms=34, mew=3, color=color)
     difference = means["x_algo"] - means["chronological"]
-    half = T_975 * difference.std() / np.sqrt(len(difference))
-    told = f"mean difference {difference.mean():.2f} posts, 95 % interval {difference.mean() - half:.2f} to "
-    right.set_title(f"{told}{difference.mean() + half:.2f}", loc="left", fontsize=9.5)
+    [low], [high] = interval((difference.to_numpy()[:, None],), means.to_numpy().max())  # as `prism study run` has it
+    told = f"mean difference {difference.mean():.2f} posts, 95 % interval {low:.2f} to {high:.2f}"
+    right.set_title(told, loc="left", fontsize=9.5)
     right.set(xticks=[0, 1], xticklabels=list(COLORS), xlim=(-0.4, 1.4), ylim=(0, None))
     right.set(
         ylabel="mean size of a cascade (posts)", xlabel=f"feed; one line per seed (n = {len(SEEDS)}), bars: means"

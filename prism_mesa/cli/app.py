@@ -2,8 +2,9 @@
 
 import sys
 import warnings
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -24,6 +25,7 @@ from prism_mesa.cli.console import InterruptedByUserError, say, warning_line
 from prism_mesa.cli.grouped import GroupedCommands
 from prism_mesa.cli.ledger import ledger
 from prism_mesa.errors import BadInputError, NotedWarning, PrismError, told
+from prism_mesa.terminal import show_line
 
 app = typer.Typer(
     cls=GroupedCommands,
@@ -32,6 +34,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        show_line(f"prism {version('prism-mesa')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _main(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")] = False,
+) -> None:
+    """Do nothing but take the options that stand before a command."""
+
+
 # in the order in which --help shows them, by what one wants
 _SIMULATE, _LOOK, _ASK, _SHARE = "Simulate", "Look at runs", "Answer questions with many runs", "Set up and share"
 for panel, commands in (

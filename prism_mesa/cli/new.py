@@ -25,14 +25,17 @@ _WIDTH: Final = 1 + max(map(len, FILES))
 
 
 def new(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="folder of the project: a new one, or an empty one")],
+    given: Annotated[str, typer.Argument(metavar="DIR", help="folder of the project: a new one, or an empty one")],
     as_json: AsJson = False,
 ) -> None:
     """Write a small project to start from.
 
-    It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder that is
-    not empty is left as it is.
+    It has a configuration, a chart of your own, a study, a notebook, and a README with the commands. A folder that
+    holds more than a .git is left as it is.
     """
+    if not given:
+        raise BadInputError("DIR: is empty: name a folder (. is the one you are in)")
+    folder = Path(given)
     _make_empty(folder)
     texts = files("prism_mesa.cli.new_project")
     for name in FILES:
@@ -53,7 +56,7 @@ def new(
 
 
 def _make_empty(folder: Path) -> None:
-    """Make a folder and its parents, if they are missing.
+    """Make a folder and its parents, if they are missing; a repository that has nothing in it counts as empty.
 
     Raises:
         BadInputError: If it is there and not empty, or cannot be made.
@@ -62,7 +65,7 @@ def _make_empty(folder: Path) -> None:
         raise BadInputError(f"DIR: {str(folder)!r}: holds a character that cannot be shown; choose another name")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        held = sorted(path.name for path in folder.iterdir())
+        held = sorted(path.name for path in folder.iterdir() if path.name != ".git")
     except OSError as error:
         raise BadInputError(f"DIR: {folder}: cannot make that folder: {error.strerror}") from None
     if held:

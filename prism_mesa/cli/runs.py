@@ -187,10 +187,12 @@ def chart(arguments: Configured = None, out: OutOption = Path("results"), as_jso
         found = [{"level": f.level, "kind": f.kind, "where": f.where, "message": f.message} for f in findings]
         show_json({"chart": drawn.name, "findings": found, "picture": str(picture), "mermaid": str(text)})
     else:
-        show(text.read_text(encoding="utf-8"))
+        show_line(f"chart {drawn.name}: drawn in {picture}; the same as a text of Mermaid in {text}, and below.")
+        show_line("What the check found (error: must be mended; warning: may be a mistake; note: good to know):")
         for finding in findings:
-            show_line(finding)
-        show_line(f"drawn: {picture}, {text}")
+            show_line(f"  {finding}")
+        show_line("As Mermaid, which Markdown on GitHub, GitLab and mermaid.live draw:")
+        show(text.read_text(encoding="utf-8"))
     if errors:
         raise BadInputError(f"chart {drawn.name}: {errors[0].where}: {errors[0].message}")
 

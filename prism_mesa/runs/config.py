@@ -87,6 +87,7 @@ def load[C: Params](
     Raises:
         ConfigError: If the file is missing or no YAML, or a key or value is not allowed.
     """
+    _require_texts(overrides)
     given = {} if path is None else read_yaml(Path(path))
     where = str(path or "config")
     if hint := _of_another_command(kind, given, where):
@@ -94,6 +95,17 @@ def load[C: Params](
     values = merged(defaults or {}, given)
     validated(kind, nested(values), where)  # so that a fault of the file is not put down to an override
     return overridden(kind, values, overrides) if overrides else validated(kind, nested(values), where)
+
+
+def _require_texts(overrides: Any) -> None:
+    """Check that overrides are a list of texts.
+
+    Raises:
+        ConfigError: If not.
+    """
+    listed = isinstance(overrides, Sequence) and not isinstance(overrides, str)
+    if not listed or not all(isinstance(one, str) for one in overrides):
+        raise ConfigError(f"overrides: give a list of texts, such as ['agents.n=200'], not {shown(overrides)}")
 
 
 _OF_COMMANDS: Final = (

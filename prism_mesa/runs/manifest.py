@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from pydantic import ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
@@ -10,7 +10,7 @@ from prism_mesa.errors import ConfigError, DataError
 from prism_mesa.params import Params, shown, validated
 from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.process.state import RunState, state_of
-from prism_mesa.runs.run_files import MANIFEST, manifest_and_origin
+from prism_mesa.runs.run_files import LEDGER, MANIFEST, manifest_and_origin
 from prism_mesa.runs.trust import Origin
 
 
@@ -101,6 +101,10 @@ class Manifest(_Facts):
         return rounds if isinstance(rounds, int) and not isinstance(rounds, bool) else None
 
 
+OBJECTS: Final = ("chart", "prepare", "reasoner")
+"""What a run of a platform can be given in Python, in the order of `made_in_python`."""
+
+
 @dataclass(frozen=True)
 class RecordedRun:
     """A run's folder, its manifest, and whose it is."""
@@ -139,6 +143,20 @@ class RecordedRun:
         python = any(self.manifest.made_in_python)
         way_on = self.state.way_on(self.folder, from_python=python, from_start=self.is_over)
         return f"; {way_on}" if way_on else ""
+
+    @property
+    def again_in_python(self) -> str:
+        """That a run cannot be repeated from its folder, and how it is repeated with what it was given in Python."""
+        given = [name for name, was in zip(OBJECTS, self.manifest.made_in_python, strict=False) if was]
+        told = f"was given {' and '.join(given)} in Python, which its folder does not hold: repeat it in Python, with "
+        told += f"run(config, {', '.join(f'{name}=...' for name in given)})"
+        ledger = self.folder / LEDGER
+        if self.manifest.llm is None or not ledger.is_file():
+            return told
+        if "reasoner" in given:
+            store = f"store=AnswerStore('replay', Ledger({str(ledger)!r}))"
+            return f"{told}, where Reasoner(..., {store}) takes the answers from its ledger"
+        return f"{told} and, in config, reasoner.ledger=replay and reasoner.ledger_path={ledger}"
 
 
 def read_run(run_dir: str | Path) -> RecordedRun:

@@ -95,10 +95,7 @@ def recorded_config(run_dir: Path, *, trust: bool = False) -> Config:
     if not manifest.says_who_was_asked:
         raise DataError(f"{run_dir}: manifest.json does not say who was asked: another version wrote it")
     if any(manifest.made_in_python):
-        raise DataError(
-            f"{run_dir}: was given a chart, agents or a reasoner in Python, which its folder does not hold: run it "
-            f"from there, with reasoner.ledger=replay and reasoner.ledger_path={run_dir / LEDGER}"
-        )
+        raise DataError(f"{run_dir}: {run.again_in_python}")
     whole = as_config(Config, manifest_values(run_dir, manifest), run_dir)
     values = _with_paths_of(manifest_values(run_dir, manifest), run.started_in)
     require_trust(run_dir, run.whose, _code_and_files(run, whole), trust=trust)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from prism_mesa.economy.model import EconomyModel
 from prism_mesa.economy.tables import ECONOMY_TABLES
@@ -28,7 +28,7 @@ from prism_mesa.runs.checkpoints.names import last_round
 from prism_mesa.runs.config import Config
 from prism_mesa.runs.economy import NationsRun
 from prism_mesa.runs.lifecycle import RunResult, go_on_to_completion
-from prism_mesa.runs.manifest import RecordedRun, read_run
+from prism_mesa.runs.manifest import OBJECTS, RecordedRun, read_run
 from prism_mesa.runs.process.lock import RunLock, lock_run
 from prism_mesa.runs.process.machine import package_versions, provenance, wall_clock
 from prism_mesa.runs.recorded import config_to_go_on, economy_to_go_on
@@ -41,9 +41,6 @@ from prism_mesa.runs.trust import unsigned
 from prism_mesa.social.model import SocialModel
 from prism_mesa.social.world.kept import KeptWorld
 from prism_mesa.statechart import Statechart
-
-_OBJECTS: Final = ("chart", "prepare", "reasoner")
-"""What a run of a platform can be given in Python, in the order of `made_in_python`."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +115,7 @@ def _is_left(run: RecordedRun, given: Given) -> bool:
 
 
 def _platform(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
-    check_given(run, {name: getattr(given, name) for name in _OBJECTS}, {"llm": given.llm})
+    check_given(run, {name: getattr(given, name) for name in OBJECTS}, {"llm": given.llm})
     config = config_to_go_on(run, overrides=given.overrides, trust=given.trust)
     own: dict[str, Any] = {"chart": given.chart, "reasoner": given.reasoner, "prepare": given.prepare}
 
@@ -189,7 +186,7 @@ def _go_on(run: RecordedRun, work: PlatformRun, stood: Stood, lock: RunLock) -> 
 
 def _nations(run: RecordedRun, given: Given, lock: RunLock) -> RunResult:
     was = run.manifest.llm is not None and run.manifest.llm.kind == "python"
-    check_given(run, {"llm": given.llm}, {name: getattr(given, name) for name in _OBJECTS}, was=[was])
+    check_given(run, {"llm": given.llm}, {name: getattr(given, name) for name in OBJECTS}, was=[was])
     config = economy_to_go_on(run, overrides=given.overrides, trust=given.trust)
     with as_before():
         model = EconomyModel(config, llm=given.llm)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS
+from prism_mesa.domain import CHURN_EVENTS, FOLLOW_EVENTS, NOTHING_HAPPENED
 from prism_mesa.errors import counted
 from prism_mesa.reasoner import Reasoner
 from prism_mesa.runs.measures import activity_summary, attention_summary, cascade_summary
@@ -62,7 +62,7 @@ def summarised(model: SocialModel, trees: pd.DataFrame, rounds: int) -> dict[str
         "writing": _writing(model),
         "guard_errors": dict(model.chart.guard_errors),
         "guards_by_row": sorted(model.row_by_row_guards),
-        "notes": [*model.notes, *_repeated(model), *_unwritten(model)],
+        "notes": [*model.notes, *_repeated(model), *_unwritten(model), *_unseen(model, rounds)],
         "recorded": model.recorded.as_facts(),
     }
 
@@ -100,6 +100,22 @@ def _unwritten(model: SocialModel) -> list[str]:
     """Return in words how many posts of a file, or placed ones, did not appear, if any."""
     n = model.totals["unwritten"]
     return [f"{counted(n, 'post')} of posts.file or posts.seeded did not appear: the author was not there"] if n else []
+
+
+def _unseen(model: SocialModel, rounds: int) -> list[str]:
+    """Return in words why no post was seen in a run, if none was: then nothing else can have happened."""
+    totals, feed = model.totals, model.params.feed
+    if not rounds or any(totals[name] for name in ("impressions", "likes", "replies", "reshares")):
+        return []
+    if not len(model.posts):
+        why = "no post appeared (agents.post_rate, posts.*)"
+    elif not totals["online"]:
+        why = "no agent came online (agents.activity, agents.hours)"
+    elif not model.network.n_edges:
+        why = f"nobody follows anybody (network.*), and feed.mode={feed.mode} brought nothing from outside"
+    else:
+        why = "nothing had come into the feed of an agent by the time it came online (rounds, feed.*)"
+    return [f"{NOTHING_HAPPENED}: no post was seen in {counted(rounds, 'round')}, as {why}"]
 
 
 def _opinions(model: SocialModel) -> dict[str, Any]:

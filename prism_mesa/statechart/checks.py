@@ -243,7 +243,7 @@ def _cell_findings(cell: Cell, outcomes: list[_Possible]) -> Iterator[Finding]:
     said: dict[tuple[str, str], _Possible] = {}
     for possible in outcomes:
         if possible.outcome is None and not possible.left:
-            said.setdefault(("gap", "the trigger is dropped"), possible)
+            said.setdefault(("gap", "where no guard is true nothing happens: the trigger is dropped"), possible)
         elif isinstance(possible.outcome, tuple):
             names = ", ".join(state.value for state in possible.outcome)
             kind, why = _openness(possible.left)

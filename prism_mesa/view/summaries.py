@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any
 
+from prism_mesa.domain import NOTHING_HAPPENED
 from prism_mesa.errors import in_command, printable
 
 _SOURCES = {
@@ -105,7 +106,7 @@ def _note_lines(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     for fault, n in summary["guard_errors"].items():
         yield "guard error", f"{n:,} times: {fault}"
     for note in summary["notes"]:
-        yield "input", note
+        yield "note" if note.startswith(NOTHING_HAPPENED) else "input", note
     sampled = {table: of for table, of in summary["recorded"].items() if of["share"] < 1}
     if sampled:
         told = ", ".join(f"{table} of {of['agents']:,} agents" for table, of in sampled.items())

@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,28 @@ def test_help_is_on_stdout(prism, arguments):
     assert (code, err) == (0, "")
     assert out.startswith("Usage: prism")
     assert out.count("\n") > 5
+
+
+def test_the_version_is_that_of_the_package(prism):
+    assert prism("--version") == (0, f"prism {version('prism-mesa')}\n", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("keys", "why"),
+    [
+        (["agents.post_rate=0"], "no post appeared (agents.post_rate, posts.*)"),
+        (["agents.activity=0", "agents.posting=always"], "no agent came online (agents.activity, agents.hours)"),
+        (
+            ["network.kind=erdos_renyi", "network.mean_degree=0.0001"],
+            "nobody follows anybody (network.*), and feed.mode=",
+        ),
+    ],
+)
+def test_a_run_in_which_nothing_happens_says_so_and_why(prism, keys, why):
+    code, out, _ = prism("run", *SMALL, *keys)
+    assert code == 0
+    assert f"note        nothing happened: no post was seen in 2 rounds, as {why}" in out
 
 
 @pytest.mark.slow
@@ -156,6 +179,17 @@ def test_what_the_system_refuses_is_one_line_and_ends_with_1(prism):
     assert (code, out) == (1, "")
     assert err.startswith("prism: [Errno 21] Is a directory: ")
     assert err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_what_is_told_of_a_chart_begins_with_where_it_is_drawn_and_what_follows(prism):
+    code, out, err = prism("chart")
+    first, second, *findings = out.partition("\nAs Mermaid, ")[0].splitlines()
+    assert (code, err) == (0, "")
+    assert first.startswith("chart social: drawn in results/social-chart.png; ")
+    assert second.startswith("What the check found (error: must be mended; ")
+    assert findings
+    assert all(line.startswith("  note: ") for line in findings)
 
 
 @pytest.mark.slow

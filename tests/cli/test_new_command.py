@@ -74,6 +74,18 @@ def test_a_folder_that_is_not_empty_is_left_as_it_is(prism):
     assert names("mine") == {"notes.txt"}
 
 
+def test_a_repository_that_holds_nothing_yet_becomes_a_project(prism):
+    Path("mine/.git").mkdir(parents=True)
+    assert prism("new", "mine")[0] == 0
+    assert names("mine") == {".git", *FILES}
+
+
+def test_a_folder_without_a_name_is_not_the_one_that_one_is_in(prism):
+    code, out, err = prism("new", "")
+    assert (code, out, err) == (2, "", "prism: DIR: is empty: name a folder (. is the one you are in)\n")
+    assert names(".") == set()
+
+
 @pytest.mark.parametrize(
     ("name", "said"), [("file/mine", "file/mine: cannot make that folder"), ("a\nb", "cannot be shown")]
 )

@@ -341,3 +341,14 @@ def test_a_file_of_another_command_says_which_one(file, told):
 def test_a_file_of_a_platform_is_none_of_nations():
     with pytest.raises(ConfigError, match=r"holds a configuration of a platform: use 'prism run .*plain\.yaml'"):
         load(EconomyConfig, Path(__file__).parents[2] / "configs" / "plain.yaml")
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [({"agents.n": 5}, r"\{'agents.n': 5\}"), ("agents.n=5", "'agents.n=5'"), ([5], r"\[5\]"), (5, "5")],
+)
+def test_overrides_that_are_no_list_of_texts_are_refused_in_one_line(given, shown):
+    with pytest.raises(
+        ConfigError, match=rf"^overrides: give a list of texts, such as \['agents.n=200'\], not {shown}$"
+    ):
+        load_config(None, given)

@@ -42,7 +42,7 @@ def agent_run(tmp_path):
 
 
 @pytest.mark.parametrize("agent", [1, "b", "Ben $x$"])
-def test_a_timeline_has_a_bar_for_each_stay_in_a_state_and_a_mark_where_the_oracle_chose(agent_run, agent):
+def test_a_timeline_has_a_bar_for_each_stay_in_a_state_and_a_mark_at_each_open_choice(agent_run, agent):
     figure = timeline_figure(agent_run, agent, width=8.5)
     [axes] = figure.axes
     bars = {}
@@ -51,11 +51,21 @@ def test_a_timeline_has_a_bar_for_each_stay_in_a_state_and_a_mark_where_the_orac
             bars[to_hex(part.get_facecolor()[0])] = [tuple(path.get_extents().intervalx) for path in part.get_paths()]
     expected = {"idle": (0, 0.25), "scrolling": (0.25, 0.5), "evaluating": (0.5, 1), "composing": (1, 2)}
     assert bars == {STATE_COLORS[AgentState(name)]: [span] for name, span in expected.items()}
-    [asked] = [line for line in axes.lines if line.get_label() == "the oracle chose"]
+    [asked] = [line for line in axes.lines if line.get_label() == "open choice, decided by the oracle"]
     assert asked.get_xdata().tolist() == [1.0]
     assert axes.get_yticklabels()[int(asked.get_ydata()[0])].get_text() == "composing"
-    assert "n = 3 transitions, of which the oracle chose 1." in caption_of(figure)
+    caption = "States of one agent in rounds 0 to 1, each of 3 ticks: n = 3 transitions, 1 of them an open choice, "
+    assert f"{caption}decided by the oracle." in caption_of(figure)
     assert axes.get_title(loc="left") == "Ben $x$, agent 1"
+
+
+def test_a_timeline_of_one_round_names_who_decided(agent_run):
+    manifest = json.loads((agent_run / "manifest.json").read_text())
+    (agent_run / "manifest.json").write_text(json.dumps(manifest | {"decided_by": "rule-based reasoner"}))
+    caption = caption_of(timeline_figure(agent_run, 1, rounds=(1, 1)))
+    assert "States of one agent in round 1, of 3 ticks: n = 1 transition, " in caption
+    assert "1 of them an open choice, decided by rule-based reasoner." in caption
+    assert "0 of them open choices." in caption_of(timeline_figure(agent_run, 1, rounds=(0, 0)))
 
 
 def test_a_timeline_of_nobody_says_who_there_is(agent_run):

@@ -228,8 +228,11 @@ def test_a_run_of_one_round_has_whole_rounds_on_its_axes(tmp_path):
 def test_a_platform_without_posts_or_engagement_is_drawn_without_fractions_of_a_like(tmp_path):
     quiet = rounds_table(3).assign(likes=0, replies=0, reshares=0)
     folder = kept_run(tmp_path / "run", rounds=quiet, cascades=sizes_table([]))
-    axes = drawn(cascades_figure(folder))
+    figure = cascades_figure(folder)
+    axes = drawn(figure)
     assert [text.get_text() for text in axes.texts] == ["nobody posted"]
+    assert (axes.get_xticks().tolist(), axes.get_yticks().tolist()) == ([], [])
+    assert caption_of(figure) == "There are no cascades: no post appeared."
     assert drawn(engagement_figure(folder, per="round")).get_yticks().tolist() == [0, 1]
 
 

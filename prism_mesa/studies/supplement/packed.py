@@ -2,7 +2,8 @@
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -28,6 +29,7 @@ from prism_mesa.studies.supplement.packing import (
     ODD,
     README,
     VERSIONS,
+    Action,
     Contents,
     checksums,
 )
@@ -197,18 +199,13 @@ def _readme(contents: Contents) -> str:
         "| file | holds |\n|---|---|\n" + "\n".join(f"| `{name}` | {text} |" for name, text in _told(contents)),
         "Checked with `sha256sum -c manifest-sha256.txt`, or, unpacked or not, with `prism archive --check`.",
     ]
-    modules, inputs = (any(name.startswith(f"{folder}/") for name in contents.files) for folder in (MODULES, INPUTS))
-    path = f"PYTHONPATH={MODULES} " if modules else ""
-    how = " --trust" if modules or (contents.kind == "study" and inputs) else ""
     if any(line.startswith(GIVEN) for line in contents.left_out):
         what.append("What was given in Python is not in here, so `prism replay` repeats nothing of it.")
     elif contents.kind == "run":
-        what.append(f"The run is repeated, and its tables compared, with `{path}prism replay{how} .` in this folder.")
+        command = _replay(".", contents.actions[0])
+        what.append(f"The run is repeated, and its tables compared, with `{command}` in this folder.")
     elif any(name.startswith("runs/") for name in contents.files):
-        what.append(
-            f"Each run in `runs/` is repeated, and its tables compared, with `{path}prism replay{how} runs/<run>` in "
-            "this folder."
-        )
+        what.append(_repeated_runs(contents.actions[1:]))
     else:
         what.append(
             "Runs left no tables: a run is made again with `prism run base.yaml` and the settings in the column "
@@ -217,6 +214,26 @@ def _readme(contents: Contents) -> str:
     if contents.left_out:
         what.append("Not in here:\n\n" + "\n".join(f"- {line}" for line in contents.left_out))
     return "\n\n".join(what) + "\n"
+
+
+def _repeated_runs(runs: Sequence[Action]) -> str:
+    """Return how the runs of a study are repeated: those with code or data of the user's own otherwise than others."""
+    names = defaultdict[str, list[str]](list)
+    for run in runs:
+        shares = any(name.startswith(f"{INPUTS}/") for name in run.read)
+        names[_replay("runs/<run>", run, trust=shares)].append(run.id.removeprefix("#run-"))
+    told = "is repeated, and its tables compared, with"
+    if len(names) == 1:
+        return f"Each run in `runs/` {told} `{next(iter(names))}` in this folder."
+    lines = [f"- `{command}`: {', '.join(f'`{name}`' for name in names[command])}" for command in sorted(names)]
+    return f"Each run in `runs/` {told} its command in this folder:\n\n" + "\n".join(lines)
+
+
+def _replay(where: str, run: Action, *, trust: bool = False) -> str:
+    """Return the command that repeats a run: only one with code of the user's own needs to be told where that is."""
+    own = any(name.startswith(f"{MODULES}/") for name in run.read)
+    path, how = f"PYTHONPATH={MODULES} " if own else "", " --trust" if own or trust else ""
+    return f"{path}prism replay{how} {where}"
 
 
 _HOLDS: Final = {

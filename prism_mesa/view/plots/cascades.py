@@ -76,12 +76,14 @@ def cascades_figure(of: Drawable, *, real: Real = False, ax: Axes | None = None,
             axes.xaxis.set_minor_formatter(LogFormatter())
     else:
         axes.text(0.5, 0.5, "nobody posted", transform=axes.transAxes, ha="center", fontsize=SMALL)
+        axes.set(xticks=[], yticks=[])
     panel.title("How far posts spread")
     if len(groups) > 1 or others:
         panel.legend(loc="lower left" if not panel.is_narrow else "upper right")
     seeds = seeds_in_words(groups, band="from the lowest to the highest seed")
-    whose = f"n = {counted(total, 'post')}{agents_in_words(groups)}" if total else "posts, as the study collects them"
-    panel.caption(f"Sizes of the cascades of {whose}.{seeds}{_source(real)}")
+    whose = f"n = {counted(total, 'post')}" if total else "posts, as the study collects them"
+    told = f"Sizes of the cascades of {whose}{agents_in_words(groups) if total else ''}.{seeds}"
+    panel.caption(f"{told if is_there else 'There are no cascades: no post appeared.'}{_source(real)}")
     return panel.figure
 
 

@@ -164,6 +164,6 @@ OUTCOMES: Final[Mapping[str, tuple[str, Callable[[RunTables], float]]]] = {
     "impressions per agent and round": ("rounds", _seen),
     "engagements per impression": ("rounds", _share_engaged),
     "mean size of cascades, posts": ("cascades", _mean_cascade),
-    "Gini of impressions of posts": ("posts", _unequal),
+    "Gini between posts, of their impressions": ("posts", _unequal),
 }
 """Outcomes: the table that they need, and what is made of it."""

@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from prism_mesa.domain import POST_KINDS
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, printable
 from prism_mesa.runs.records.arrow_rows import WaitingRows
 from prism_mesa.runs.records.final_tables import agent_blocks, cascade_blocks, post_blocks
 from prism_mesa.social.cascades import cascades
@@ -41,6 +41,7 @@ class LiveRun:
         seed: Its seed.
         config: Its parameters.
         n_agents: Its agents.
+        decided_by: Who answers its open choices.
     """
 
     folder = None
@@ -51,6 +52,7 @@ class LiveRun:
         self.seed = model.params.seed
         self.config: Mapping[str, Any] = model.params.model_dump()
         self.n_agents = len(model.population)
+        self.decided_by = printable(model.reasoner.label)
 
     def has(self, table: str) -> bool:
         """Return whether it has a table."""

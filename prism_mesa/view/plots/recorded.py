@@ -2,13 +2,16 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
 
-from prism_mesa.errors import DataError
+from prism_mesa.errors import DataError, printable
 from prism_mesa.runs.run_files import batches_of, has_table, read_manifest, read_table
+
+ORACLE: Final = "the oracle"
+"""Who decided, of a run that does not say."""
 
 
 class RecordedRun:
@@ -20,6 +23,7 @@ class RecordedRun:
         config: The configuration, as its manifest holds it: it may hold anything.
         seed: Its seed; -1 where the manifest names none.
         n_agents: How many agents its summary says, or before there is one its configuration; 0 where neither does.
+        decided_by: Who answered its open choices, as a summary calls it.
 
     Raises:
         DataError: If there is no run.
@@ -33,6 +37,8 @@ class RecordedRun:
         self.config: Mapping[str, Any] = config if isinstance(config, dict) else {}
         self.seed = seed if isinstance(seed, int) else -1
         self.n_agents = n_agents_of(manifest)
+        by = manifest.get("decided_by")
+        self.decided_by = printable(by) if isinstance(by, str) and by else ORACLE
 
     def has(self, table: str) -> bool:
         """Return whether it has a table."""
@@ -70,6 +76,7 @@ class CollectedRun:
         seed: Its seed.
         config: Its configuration where its folder is kept, else nothing.
         n_agents: As for `RecordedRun`.
+        decided_by: As for `RecordedRun`.
     """
 
     def __init__(self, study_dir: Path, run: str, seed: int, read: Callable[[str], pd.DataFrame | None]) -> None:
@@ -80,6 +87,7 @@ class CollectedRun:
         self.name, self.seed = run, seed
         self.config: Mapping[str, Any] = {} if self._recorded is None else self._recorded.config
         self.n_agents = 0 if self._recorded is None else self._recorded.n_agents
+        self.decided_by = ORACLE if self._recorded is None else self._recorded.decided_by
 
     def has(self, table: str) -> bool:
         """Return whether it has a table, or the study has collected it."""

@@ -1,6 +1,6 @@
-"""One agent, tick by tick: the states that it was in, and where the oracle chose."""
+"""One agent, tick by tick: the states that it was in, and where a choice was open."""
 
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ def timeline_figure(
     ax: Axes | None = None,
     width: float = WIDE,
 ) -> Figure:
-    """Return the states of one agent over time, a line for each, with a mark where the oracle chose.
+    """Return the states of one agent over time, a line for each, with a mark at each open choice.
 
     Args:
         of: A run, or a live model that records transitions.
@@ -55,9 +55,10 @@ def timeline_figure(
         own = [place for place, one in enumerate(states) if one is state]
         spans = [(edges[place], edges[place + 1] - edges[place]) for place in own]
         axes.broken_barh(spans, (_ORDER.index(state) - 0.36, 0.72), color=STATE_COLORS[state], lw=0.6)
-    asked = moves["open"].to_numpy(bool)
+    asked, by = moves["open"].to_numpy(bool), f"decided by {shortened(run.decided_by, 50)}"
     heights = [_ORDER.index(AgentState(one)) for one in moves.loc[asked, "to_state"]]
-    axes.plot(at[asked], heights, "D", color=INK, ms=3.5, mfc="white", mew=0.9, label="the oracle chose", clip_on=False)
+    marks: dict[str, Any] = {"color": INK, "ms": 3.5, "mfc": "white", "mew": 0.9, "clip_on": False}
+    axes.plot(at[asked], heights, "D", label=f"open choice, {by}", **marks)
     axes.set_yticks(range(len(_ORDER)), [state.value.replace("_", " ") for state in _ORDER])
     axes.set(xlim=(ends[0], ends[1] + 1), ylim=(-0.6, len(_ORDER) - 0.4))
     axes.grid(visible=False, axis="y")
@@ -65,9 +66,17 @@ def timeline_figure(
     panel.title(f"{shortened(printable(name), 40)}, agent {row}")
     if asked.any():
         panel.legend_below(1)
-    told = f"States of one agent in rounds {ends[0]:,} to {ends[1]:,}, a tick being 1/{n_ticks + 1} of a round: "
-    panel.caption(f"{told}n = {counted(len(moves), 'transition')}, of which the oracle chose {int(asked.sum()):,}.")
+    panel.caption(_caption(ends, n_ticks, len(moves), int(asked.sum()), by))
     return panel.figure
+
+
+def _caption(ends: tuple[int, int], n_ticks: int, n_moves: int, n_open: int, by: str) -> str:
+    """Return what is drawn: in which rounds, of how many ticks each, and how many choices were open."""
+    one = ends[0] == ends[1]
+    when = f"round {ends[0]:,}, of" if one else f"rounds {ends[0]:,} to {ends[1]:,}, each of"
+    told = f"{n_open:,} of them {'an open choice' if n_open == 1 else 'open choices'}{f', {by}' if n_open else ''}"
+    moves = counted(n_moves, "transition")
+    return f"States of one agent in {when} {counted(n_ticks, 'tick')}: n = {moves}, {told}."
 
 
 def _found(run: RunTables, agent: int | str) -> tuple[int, str]:

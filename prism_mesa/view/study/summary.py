@@ -92,7 +92,8 @@ def plan_lines(plan: StudyPlan) -> Lines:
         told = f"{row['measure']}: differences {of} to within \u00b1 {significant(row['half_width'])} (95 %)"
         lines.append(("precision" if place == 0 else "", printable(told)))
     if len(widest):
-        lines.append(("", "from two seeds, so these may be off by a factor of two; --json has each pair"))
+        so_far = f"estimated from the {counted(plan.done, 'run')} done so far"
+        lines.append(("", f"{so_far}: in the end each may be half or twice as wide; --json has each pair"))
     return lines + [("note", brief(note, 600)) for note in plan.notes]
 
 

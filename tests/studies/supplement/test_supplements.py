@@ -218,6 +218,18 @@ def test_runs_of_a_study_with_a_feed_of_ones_own_are_repeated_elsewhere_as_its_r
 
 
 @pytest.mark.slow
+def test_only_runs_with_code_of_ones_own_are_repeated_with_it(jobs, tmp_path, monkeypatch):
+    (tmp_path / "own_of_one_arm.py").write_text("from prism_mesa import F\n\nnewest = 0 - F.post.age\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    arms = {"own": {"feed.mode": "own_of_one_arm:newest"}, "plain": {"feed.mode": "random"}}
+    study = Study(question="?", base=nested(SMALL), arms=arms, seeds=1, measures=["reshares"], name="one")
+    run = dict(zip(*(study.run(report=False).runs[name] for name in ("arm", "run")), strict=True))
+    readme = texts(archive(study.study_dir).file)["README.md"]
+    assert f"- `PYTHONPATH=modules prism replay --trust runs/<run>`: `{run['own']}`\n" in readme
+    assert f"- `prism replay runs/<run>`: `{run['plain']}`\n" in readme
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("keep", ["tables", "measures"])
 def test_two_files_of_one_name_stay_two_and_no_folder_is_told(jobs, tmp_path, keep):
     outside = tmp_path / "My Data"

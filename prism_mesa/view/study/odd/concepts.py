@@ -17,7 +17,7 @@ def _about_agents(config: Config) -> Iterator[tuple[str, Words]]:
     llm = asks_llm(config)
     yield (
         "Basic principles",
-        "An agent's behaviour is a statechart. Guards settle what follows from relevance and thresholds; only where "
+        "An agent's behaviour is a statechart. Guards settle what follows from utility and thresholds; only where "
         f"the chart leaves a choice open is {'an LLM' if llm else 'somebody else'} asked, and every answer is counted.",
     )
     yield (
@@ -30,7 +30,7 @@ def _about_agents(config: Config) -> Iterator[tuple[str, Words]]:
         "Agents choose what to engage with by the post at hand; interests, thresholds and propensities stay as they "
         "are during a run.",
     )
-    yield "Objectives", "None is maximised: an agent compares a post's relevance with its own band."
+    yield "Objectives", "None is maximised: an agent compares a post's utility with its own band."
     yield (
         "Learning",
         "None, but for notes that agents can keep and take up again when an LLM writes for them."

@@ -52,6 +52,7 @@ from prism_mesa.view.study.odd.words import (
     input_files,
     network_of,
     opinions_of,
+    utility_of,
 )
 
 if TYPE_CHECKING:
@@ -256,9 +257,11 @@ def _submodels(config: Config, varied: Collection[str]) -> Section:
             f"read: {FEEDS.get(config.feed.mode, f'in the order of {config.feed.mode}')}{_candidates(config)}",
         ),
         ("Relevance", "(1 + cosine of the post's topics and the agent's interests) / 2, from 0 to 1"),
+        ("Utility", utility_of(config)),
         (
             "Judging a post",
-            "ignored below the agent's band, engaged with above it; inside the band the choice is open. The band is "
+            "ignored if its utility is below the agent's band, engaged with above it; inside the band the choice is "
+            "open. The band is "
             f"{config.agents.band:g} wide around the agent's threshold",
         ),
         ("Open choices", decided_by(config)),

@@ -50,7 +50,7 @@ _FILES: Final = {
 AGENT_FIELDS: Final = {
     "interests": "what the agent likes: a unit vector over topics",
     "traits": "personality: Big Five, each from 1 to 5",
-    "engagement_threshold": "relevance at the middle of the agent's band, 0 to 1",
+    "engagement_threshold": "utility at the middle of the agent's band, in units of relevance, 0 to 1",
     "timeout_threshold": "ticks after which the agent leaves a state by itself",
     "activity": "probability of coming online in a round",
     "post_rate": "probability of posting in a round",
@@ -145,6 +145,17 @@ def homophily_of(config: Config) -> str:
     if own.following and config.network.dynamics == "live":
         parts.append(f"one who is unlike by 1 is followed {exp(-own.following):.3g} times as likely as one alike")
     return f"by {own.by}: {'; '.join(parts)}" if own.by is not None and parts else ""
+
+
+def utility_of(config: Config) -> str:
+    """Return what an agent compares with its band."""
+    own = config.utility
+    if not own.sensitivity:
+        return "relevance alone: what the agent compares with its band"
+    odds = f"{own.gamma:g} x appeal (all of it for followers of the author of a post that is no reshare)"
+    odds += f" + {own.reshared:g} if it is a reshare" if own.reshared else ""
+    odds += f" - {own.theta:g} x log(1 + hours of age) + {own.closeness:g} if by a close tie + {own.mood:g} x mood"
+    return f"what the agent compares with its band: {own.weight:g} x relevance + {own.sensitivity:g} x ({odds})"
 
 
 def opinions_of(config: Config) -> str:

@@ -199,7 +199,7 @@ TABLE: Final[tuple[Row, ...]] = (
     ),
     # what is shown
     WithoutEffect(
-        "feed.x_algo.*", lambda k: k.p.feed.ranking != "x_algo", "it is for feed.mode=x_algo, not {0.p.feed.mode}"
+        "feed.x_algo.*", lambda k: k.p.feed.ranking != "x_2023", "it is for feed.mode=x_2023, not {0.p.feed.mode}"
     ),
     WithoutEffect(
         "feed.x_algo.out_of_network_factor", _none_outside, "no posts from outside the network are candidates"

@@ -32,7 +32,7 @@ MODES = [
     "preference",
     "bridging",
     "diverse",
-    "x_algo",
+    "x_2023",
     "x_2026_08",
     "test_why_feed:fresh",
     "test_why_feed:also_fresh",
@@ -108,7 +108,7 @@ def test_what_is_told_orders_every_feed_as_the_kernel_does_and_its_parts_make_th
     assert ("better posts of its author" in in_full(model)) == (mode.startswith("x_") or mode == "diverse")
     assert ("better posts of its group" in in_full(model)) == (mode == "diverse")
     assert ("(from outside of its network)" in in_full(model)) == mode.startswith("x_")
-    assert ("(a reply)" in in_full(model)) == (mode == "x_algo")
+    assert ("(a reply)" in in_full(model)) == (mode == "x_2023")
 
 
 def in_full(model):
@@ -200,13 +200,13 @@ def test_why_a_post_was_not_shown():
 def finished(tmp_path_factory):
     keys = {"agents.n": 40, "agents.activity": 1.0, "agents.post_rate": 0.5, "network.mean_degree": 6, "rounds": 4}
     keys |= {"agents.hours": None}
-    config = make_config({**keys, "feed.mode": "x_algo", "ticks_per_round": 12})
+    config = make_config({**keys, "feed.mode": "x_2023", "ticks_per_round": 12})
     return Path(run(config, out=tmp_path_factory.mktemp("out"), pictures=False).run_dir)
 
 
 def test_a_report_tells_of_each_post_that_was_read_why_it_was_there(finished):
     text = str(why(finished, 3, 2))
-    assert "  Its feed is x_algo: by predicted engagement" in text
+    assert "  Its feed is x_2023: by predicted engagement" in text
     read = [line for line in text.splitlines() if line.startswith("      post ") or "In its feed: place" in line]
     said = [int(line.split("place ")[1].split(" ")[0]) for line in read]
     assert said == list(range(1, len(said) + 1))  # as it was read, from the first place on

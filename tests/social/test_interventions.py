@@ -94,7 +94,7 @@ def test_a_run_with_one_is_replayed_equal_and_its_notes_name_it(tmp_path):
     ("set_", "said"),
     [
         ({"feed.mode": "chronological"}, "feed.mode: no effect: it is so before"),
-        ({"feed.x_algo.author_decay": 0.1}, "no effect: it is for feed.mode=x_algo"),
+        ({"feed.x_algo.author_decay": 0.1}, "no effect: it is for feed.mode=x_2023"),
     ],
 )
 def test_what_changes_nothing_is_said(set_, said):
@@ -248,7 +248,7 @@ def test_a_feed_of_a_later_round_that_cannot_be_used_is_refused_before_the_first
 
 
 def test_weights_of_a_feed_that_begins_later_have_an_effect():
-    later = [{"at": 3, "set": {"feed.mode": "x_algo"}}]
+    later = [{"at": 3, "set": {"feed.mode": "x_2023"}}]
     model = SocialModel(make_config({**WORLD, "feed.x_algo.author_decay": 0.3, "interventions": later}))
     assert not [said for said in model.notes if "no effect" in said]
 

@@ -33,8 +33,8 @@ def settings_that_differ(base: Mapping[str, Any], other: Mapping[str, Any]) -> l
 
     Lists of the same length that hold groups are compared place by place.
 
-    >>> settings_that_differ({"seed": 1, "feed": {"mode": "random"}}, {"feed": {"mode": "x_algo"}})
-    [Setting(key='feed.mode', base='random', other='x_algo')]
+    >>> settings_that_differ({"seed": 1, "feed": {"mode": "random"}}, {"feed": {"mode": "x_2023"}})
+    [Setting(key='feed.mode', base='random', other='x_2023')]
     """
     return [one for one in _differing(base, other, "") if one.key not in _APART]
 

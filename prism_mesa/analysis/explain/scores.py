@@ -188,6 +188,6 @@ _MODES: Final[Mapping[str, Callable[[Candidates], Made]]] = {
     "preference": _preference,
     "bridging": _bridging,
     "diverse": _diverse,
-    "x_algo": _predicted,
+    "x_2023": _predicted,
     "x_2026_08": _predicted,
 }

@@ -160,7 +160,8 @@ def copy_items(first: Any, last: Any, end: Any, outbox: Outbox, room: Room) -> A
     for i in range(first, last):
         begin, n = np.int64(room.begin[np.uint64(i)]), np.int64(room.n_items[np.uint64(i)])
         for k in range(2):
-            item, to = outbox.item[np.uint64(min(begin + k, outbox.n))], np.uint64(end + k)
+            place: Any = min(begin + k, outbox.n)
+            item, to = outbox.item[np.uint64(place)], np.uint64(end + k)
             room.root[to] = item & LOWER
             room.tag[to] = item >> BITS_32
         for k in range(2, n):

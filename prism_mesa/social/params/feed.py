@@ -65,8 +65,8 @@ class X2026Params(XAlgoParams):
 
 
 X_2026_08: Final = X2026Params()
-FEED_MODES = ("random", "chronological", "preference", "x_algo", "x_2026_08", "bridging", "diverse", "x_2023")
-"""Rankings that come with PRISM; the last is another name of `x_algo`."""
+FEED_MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "bridging", "diverse", "x_algo")
+"""Rankings that come with PRISM; the last is another name of `x_2023`."""
 
 
 class CandidateParams(Params):
@@ -99,7 +99,7 @@ class FeedParams(Params):
 
     mode: str = Field(
         "chronological",
-        description="order of the feed: random, chronological, preference, x_algo (as published in 2023), x_2026_08, "
+        description="order of the feed: random, chronological, preference, x_2023 (also called x_algo), x_2026_08, "
         "bridging, diverse, or module:object, a function or an expression over F of your own",
     )
     attribute: str | None = Field(
@@ -117,7 +117,7 @@ class FeedParams(Params):
     velocity_window: int = Field(3, ge=1, le=1000, description="rounds over which engagements make velocity")
     candidates: CandidateParams = Field(default_factory=CandidateParams, description="what feeds are made of")
     slots: SlotParams = Field(default_factory=SlotParams, description="places that are taken in any order of a feed")
-    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_algo")
+    x_algo: XAlgoParams = Field(default_factory=XAlgoParams, description="weights of mode x_2023")
 
     @field_validator("mode")
     @classmethod
@@ -137,9 +137,9 @@ class FeedParams(Params):
     @property
     def ranking(self) -> str:
         """The mode by its first name."""
-        return "x_algo" if self.mode == "x_2023" else self.mode
+        return "x_2023" if self.mode == "x_algo" else self.mode
 
     @property
     def weights(self) -> XAlgoParams | None:
         """The weights of a mode that predicts engagement, else None."""
-        return {"x_algo": self.x_algo, "x_2026_08": X_2026_08}.get(self.ranking)
+        return {"x_2023": self.x_algo, "x_2026_08": X_2026_08}.get(self.ranking)

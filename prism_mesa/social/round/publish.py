@@ -178,7 +178,7 @@ def _copies(platform: Platform, tick: Int32, agent: Int32, post: Int32, action: 
     kind = _KIND_OF_ACTION[action]
     key = spread_keys(platform.streams.key("reshare", platform.round), tick, agent, post, kind, platform.posts.key)
     order = order_by_bits(tick, key, platform.params.ticks_per_round + 2)
-    return _Copies(*(column.take(order) for column in (agent, post, action, kind, key)))
+    return _Copies(agent.take(order), post.take(order), action.take(order), kind.take(order), key.take(order))
 
 
 def _spread_and_remember(platform: Platform, read: list[Pairs], ruled: Decisions, *engagements: Int32) -> None:

@@ -18,7 +18,7 @@ from prism_mesa.social.world.corpus import Corpus
 from prism_mesa.social.world.profiles import draw_profiles
 from prism_mesa.streams import Streams
 
-MODES = ("random", "chronological", "preference", "x_algo", "x_2026_08", "bridging", "diverse")
+MODES = ("random", "chronological", "preference", "x_2023", "x_2026_08", "bridging", "diverse")
 
 
 class Platform:

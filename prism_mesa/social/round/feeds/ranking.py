@@ -50,7 +50,7 @@ _MODES: Final = {
     "random": RANDOM,
     "chronological": CHRONOLOGICAL,
     "preference": PREFERENCE,
-    "x_algo": X_ALGO,
+    "x_2023": X_ALGO,
     "x_2026_08": X_ALGO,
     "bridging": BRIDGING,
     "diverse": DIVERSE,

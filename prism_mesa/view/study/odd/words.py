@@ -20,9 +20,9 @@ FEEDS: Final = {
     "preference": "the most relevant first, of followed agents",
     "bridging": "by what the groups of agents (feed.attribute) each engage with, of followed agents",
     "diverse": "the most relevant first, with fewer of one author and of one group of agents, of followed agents",
-    "x_algo": "by the ranking published for Twitter in 2023, with posts from outside the own network",
-    "x_2026_08": "by the weights published for X in August 2026, with posts from outside the own network",
     "x_2023": "by the ranking published for Twitter in 2023, with posts from outside the own network",
+    "x_2026_08": "by the weights published for X in August 2026, with posts from outside the own network",
+    "x_algo": "by the ranking published for Twitter in 2023, with posts from outside the own network",
 }
 
 WRITING: Final = {

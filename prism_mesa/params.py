@@ -5,6 +5,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
@@ -171,7 +172,14 @@ class WithoutEffect[K]:
 
     def holds(self, key: str) -> bool:
         """Return whether it is about a key."""
-        return any(key == own or (own.endswith(".*") and key.startswith(own[:-1])) for own in self.keys.split())
+        own, groups = self._split
+        return key in own or key.startswith(groups)
+
+    @cached_property
+    def _split(self) -> tuple[frozenset[str], tuple[str, ...]]:
+        """Return the keys, and what those of its groups begin with."""
+        keys = self.keys.split()
+        return frozenset(keys), tuple(key[:-1] for key in keys if key.endswith(".*"))
 
 
 def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequence[str]) -> tuple[str, ...]:

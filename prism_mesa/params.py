@@ -146,12 +146,12 @@ def said_of(params: Params, prefix: str = "") -> dict[str, Any]:
     """Return what was said of each key that was set: its value is not the default, or another key has overruled it."""
     found: dict[str, Any] = {}
     for name, field in type(params).model_fields.items():
-        value, default = getattr(params, name), field.get_default(call_default_factory=True)
+        value = getattr(params, name)
         if isinstance(value, Params):
             found |= said_of(value, f"{prefix}{name}.")
         elif name in params._overruled:
             found[f"{prefix}{name}"] = params._overruled[name]
-        elif value != default:
+        elif value != field.get_default(call_default_factory=True):
             found[f"{prefix}{name}"] = value
     return found
 

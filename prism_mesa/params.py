@@ -5,7 +5,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
@@ -37,6 +37,7 @@ class _Shown(reprlib.Repr):
 
 _WRITTEN_BITS: Final = 2048
 _LONGEST_KEY: Final = 60
+_split: Final = cache(str.split)
 _shown = _Shown()
 
 
@@ -172,14 +173,7 @@ class WithoutEffect[K]:
 
     def holds(self, key: str) -> bool:
         """Return whether it is about a key."""
-        own, groups = self._split
-        return key in own or key.startswith(groups)
-
-    @cached_property
-    def _split(self) -> tuple[frozenset[str], tuple[str, ...]]:
-        """Return the keys, and what those of its groups begin with."""
-        keys = self.keys.split()
-        return frozenset(keys), tuple(key[:-1] for key in keys if key.endswith(".*"))
+        return any(key == own or (own.endswith(".*") and key.startswith(own[:-1])) for own in _split(self.keys))
 
 
 def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequence[str]) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ import reprlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
@@ -36,6 +37,7 @@ class _Shown(reprlib.Repr):
 
 _WRITTEN_BITS: Final = 2048
 _LONGEST_KEY: Final = 60
+_split: Final = cache(str.split)
 _shown = _Shown()
 
 
@@ -145,12 +147,12 @@ def said_of(params: Params, prefix: str = "") -> dict[str, Any]:
     """Return what was said of each key that was set: its value is not the default, or another key has overruled it."""
     found: dict[str, Any] = {}
     for name, field in type(params).model_fields.items():
-        value, default = getattr(params, name), field.get_default(call_default_factory=True)
+        value = getattr(params, name)
         if isinstance(value, Params):
             found |= said_of(value, f"{prefix}{name}.")
         elif name in params._overruled:
             found[f"{prefix}{name}"] = params._overruled[name]
-        elif value != default:
+        elif value != field.get_default(call_default_factory=True):
             found[f"{prefix}{name}"] = value
     return found
 
@@ -171,7 +173,7 @@ class WithoutEffect[K]:
 
     def holds(self, key: str) -> bool:
         """Return whether it is about a key."""
-        return any(key == own or (own.endswith(".*") and key.startswith(own[:-1])) for own in self.keys.split())
+        return any(key == own or (own.endswith(".*") and key.startswith(own[:-1])) for own in _split(self.keys))
 
 
 def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequence[str]) -> tuple[str, ...]:

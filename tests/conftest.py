@@ -13,6 +13,7 @@ from pathlib import Path
 
 import hypothesis
 import pytest
+from _pytest.doctest import DoctestModule
 from matplotlib.figure import Figure
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
@@ -20,9 +21,6 @@ from numba.core.dispatcher import Dispatcher
 from prism_mesa.cli import app as cli
 from prism_mesa.llm import HostPool
 from prism_mesa.llm.clients import llamacpp
-
-# folders have a conftest of their own: they are loaded as such, and not looked through for doctests by their one name
-collect_ignore_glob = ["conftest.py", "*/conftest.py"]
 
 # how long an example takes is the machine's affair; tests that need many examples say so themselves
 hypothesis.settings.register_profile("prism", deadline=None, max_examples=20)
@@ -45,6 +43,12 @@ gc.disable()
 # runs of tests are signed with a key of their own, not with that of whoever runs the tests
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="prism-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file():
+    """Look for doctests in the package and the docs, not in all files of tests, which takes each process seconds."""
+    return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
 def pytest_collection_modifyitems(items):

@@ -1,5 +1,6 @@
 """The command `prism`: which commands there are, and how each error ends."""
 
+import gc
 import sys
 import warnings
 from importlib.metadata import version
@@ -71,6 +72,8 @@ _UsageError: Any = typer.BadParameter.__base__
 
 def main() -> None:
     """Run the command line; every known error ends as one line on stderr and its exit code."""
+    # imports make a million objects that stay: looking through them again and again takes most of a second
+    gc.set_threshold(20_000, 20)
     warnings.formatwarning = warning_line
     warnings.simplefilter("ignore", NotedWarning)
     sys.path.append(str(Path.cwd()))  # where a chart of one's own is looked for, after everything installed

@@ -126,6 +126,7 @@ def build_chart(*, asks_action: bool = False, engages: Expression = IS_INTERESTE
 
 
 social_chart: Final = build_chart()
+_CHARTS: Final = {False: social_chart, True: build_chart(asks_action=True)}
 viral_chart: Final = build_chart(engages=SHOULD_ENGAGE, name="viral")
 """As the default, but a viral post inside the band is engaged with unasked (`statechart.chart`)."""
 
@@ -135,7 +136,7 @@ def chosen_chart(params: StatechartParams, *, asks_action: bool, chart: Statecha
     if chart is not None and not isinstance(chart, Statechart):
         raise ChartError(f"chart: {chart!r} is no Statechart (statechart.chart=module:object names one in a module)")
     if chart is None:
-        chart = load_chart(params.chart) if params.chart else build_chart(asks_action=asks_action)
+        chart = load_chart(params.chart) if params.chart else _CHARTS[asks_action]
     own = chart.replaced(oracle_enabled=chart.oracle_enabled and params.oracle_enabled, strict=params.strict)
     own.invariant = _BAND if own.invariant is None else own.invariant
     return own

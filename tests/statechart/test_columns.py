@@ -248,7 +248,7 @@ def counted(chart):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(scenes(), TYPES)
 def test_the_rule_and_fire_and_fire_many_agree_on_every_row(scene, types):
     chart, meanings, rows = scene

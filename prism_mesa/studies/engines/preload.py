@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 from prism_mesa.studies.engines.one_thread import ONE_THREAD
 
+gc.disable()  # of what is made from here on nothing is garbage
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 os.environ.update(ONE_THREAD)
 
@@ -34,3 +35,4 @@ with suppress(OSError):  # without a place for the small run, each run does what
     _run_a_little()
 gc.collect()
 gc.freeze()  # what is here stays: the collector of a run does not touch it, so that its memory stays shared
+gc.enable()

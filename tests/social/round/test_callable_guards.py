@@ -148,7 +148,7 @@ def assert_what_each_row_gives(guard, rows):
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(SOURCES, ROWS)
 def test_firing_takes_what_each_row_gives_and_counts_the_rows_that_raise(source, rows):
     assert_what_each_row_gives(eval(f"lambda agent, post: {source}", dict(OUTSIDE)), rows)

@@ -166,8 +166,10 @@ def test_texts_of_a_parquet_file_that_are_not_utf_8_are_refused(tmp_path):
         refused(lambda read=read: read(str(tmp_path / "p.parquet")), "cannot be read: .*UTF8")
 
 
-def sources(folder):
+@pytest.fixture(scope="module")
+def sources(tmp_path_factory):
     """A file of each kind, as bytes."""
+    folder = tmp_path_factory.mktemp("sources")
     table = pd.DataFrame({"text": ["one", "two, three", "vier"], "author": ["1", "2", "3"], "round": [0, 1, 2]})
     table["src"], table["dst"], table["created_at"] = [1, 2, 3], [2, 3, 1], pd.to_datetime(["2026-01-01"] * 3)
     plain = table.to_csv(index=False).encode()
@@ -178,10 +180,10 @@ def sources(folder):
 @pytest.mark.slow
 @settings(max_examples=150, deadline=None)
 @given(st.data())
-def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path_factory, data):
+def test_a_damaged_file_is_read_or_refused_in_one_line(tmp_path_factory, sources, data):
     folder = tmp_path_factory.mktemp("damaged")
     suffix = data.draw(st.sampled_from([".csv", ".csv.gz", ".parquet"]))
-    content = bytearray(sources(folder)[suffix])
+    content = bytearray(sources[suffix])
     for _ in range(data.draw(st.integers(1, 4))):
         place = data.draw(st.integers(0, len(content) - 1))
         new = data.draw(

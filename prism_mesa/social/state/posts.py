@@ -4,7 +4,6 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import InitVar, dataclass, field
-from itertools import accumulate
 from typing import Any, Final, Self
 
 import numpy as np
@@ -17,6 +16,7 @@ from prism_mesa.kernels.walking import arrays
 from prism_mesa.kernels.walking.arrays import PostTable
 from prism_mesa.snapshot import Plain, Restorable, is_column, plain, require, require_within, restored_like
 from prism_mesa.social.state.chunks import in_threads
+from prism_mesa.social.state.spare import zeroed_columns
 from prism_mesa.social.state.texts import NO_TEXT, Texts
 from prism_mesa.social.state.topics import UNIT, Topics
 from prism_mesa.social.world.corpus import Corpus
@@ -68,23 +68,6 @@ def matches(a: npt.NDArray[np.int8], b: npt.NDArray[np.int8]) -> npt.NDArray[np.
     return np.asarray(np.einsum("ij,ij->i", a.astype(np.float32), b.astype(np.float32)), np.int16)
 
 
-def _empty_columns(n: int, n_attributes: int = 0) -> dict[str, npt.NDArray[Any]]:
-    """Return columns of 0 for `n` posts.
-
-    They lie side by side in one piece of memory, which is large sooner: of large ones systems have it in large pages,
-    and pages that are used for the first time are what new posts take longest for.
-    """
-    sizes = {name: n * (n_attributes if name == "attributes" else 1) for name in _COLUMNS}
-    lengths = [-(-size * np.dtype(_COLUMNS[name]).itemsize // 64) * 64 for name, size in sizes.items()]
-    piece = np.zeros(sum(lengths), np.uint8)
-    starts = accumulate(lengths[:-1], initial=0)
-    columns = {
-        name: piece[first : first + size * np.dtype(_COLUMNS[name]).itemsize].view(_COLUMNS[name])
-        for (name, size), first in zip(sizes.items(), starts, strict=True)
-    }
-    return columns | {"attributes": columns["attributes"].reshape(n, n_attributes)}
-
-
 @dataclass(repr=False)
 class Posts(Restorable):
     """All posts so far; the id is the row, and ids grow with time.
@@ -114,13 +97,13 @@ class Posts(Restorable):
     _all_texts: Texts = field(init=False)
 
     def __post_init__(self, room: int) -> None:
-        self._columns = _empty_columns(max(room, 1024))
+        self._columns = zeroed_columns(_COLUMNS, max(room, 1024), {"attributes": 0})
         self._recent = deque()
         self._all_texts = Texts(self.corpus, self.topics)
 
     def declare(self, n_attributes: int, draw: Callable[[Ids], npt.NDArray[np.float64]]) -> None:
         """Let posts have so many attributes, before there is any post; see `draw_attributes`."""
-        self._columns = _empty_columns(len(self._columns["attributes"]), n_attributes)
+        self._columns = zeroed_columns(_COLUMNS, len(self._columns["author"]), {"attributes": n_attributes})
         self.draw_attributes = draw
 
     def __len__(self) -> int:
@@ -137,7 +120,7 @@ class Posts(Restorable):
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Return a copy with room of its own, of which nothing is taken."""
         other = memo[id(self)] = type(self).__new__(type(self))
-        columns = _empty_columns(*self._columns["attributes"].shape)
+        columns = self._zeroed(len(self._columns["author"]))
         for name, column in columns.items():
             column[: self.n] = self._columns[name][: self.n]
         own = vars(self) | {"_columns": None}
@@ -218,13 +201,16 @@ class Posts(Restorable):
         rows = slice(self.n, self.n + more)
         in_threads(lambda column: column[rows].fill(0), list(self._columns.values()), threads)
 
+    def _zeroed(self, n: int) -> dict[str, npt.NDArray[Any]]:
+        return zeroed_columns(_COLUMNS, n, {"attributes": self._columns["attributes"].shape[1]})
+
     def _columns_for(self, n: int, used: int) -> None:
         """Let columns that are too short for `n` posts grow, seldom."""
         size = len(self._columns["author"])
         while size < n:
             size *= 4
         if size > len(self._columns["author"]):
-            before, self._columns = self._columns, _empty_columns(size, self._columns["attributes"].shape[1])
+            before, self._columns = self._columns, self._zeroed(size)
             for name, column in before.items():
                 self._columns[name][:used] = column[:used]
 

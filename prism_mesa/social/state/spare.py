@@ -1,5 +1,7 @@
-"""Memory of arrays that nobody needs any more, for the next ones: fresh memory is dear where arrays are large."""
+"""Memory for arrays: fresh memory is dear where they are large, so it is lent again, or taken in one piece."""
 
+from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any, Final, Self
 
 import numpy as np
@@ -9,6 +11,9 @@ _KEPT: Final = 8
 """Pieces of memory that are kept at most."""
 _ROOM: Final = 16
 """A new piece has one part in so many beyond what is asked for."""
+
+_ALIGNED: Final = 64
+"""Bytes of a line of the processor's caches: each column begins with one."""
 
 type Bytes = npt.NDArray[np.uint8]
 
@@ -45,3 +50,26 @@ class SpareMemory:
             self._free[:] = [piece for piece in self._free if len(piece) > size]  # follows grow: they were too short
             piece = np.empty(size + size // _ROOM, np.uint8)
         return np.asarray(_Lent(piece, self._free))[:size].view(kind)
+
+
+def zeroed_columns(
+    kinds: Mapping[str, type[np.generic]], n: int, widths: Mapping[str, int]
+) -> dict[str, npt.NDArray[Any]]:
+    """Return columns of 0, by name.
+
+    One piece of memory is large sooner than many: systems have large ones in large pages, and pages that are used for
+    the first time are what new rows take longest for.
+
+    Args:
+        kinds: What each column holds.
+        n: Rows.
+        widths: Those columns that are tables themselves, and of how many columns; their shape is (n, width).
+    """
+    entries = {name: n * widths.get(name, 1) * np.dtype(kind).itemsize for name, kind in kinds.items()}
+    lengths = [-(-length // _ALIGNED) * _ALIGNED for length in entries.values()]
+    piece, starts = np.zeros(sum(lengths), np.uint8), accumulate(lengths, initial=0)
+    columns = {
+        name: piece[start : start + length].view(kinds[name])
+        for (name, length), start in zip(entries.items(), starts, strict=False)
+    }
+    return columns | {name: columns[name].reshape(n, width) for name, width in widths.items()}

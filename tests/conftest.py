@@ -51,10 +51,20 @@ def pytest_collect_file():
     return [file for file in (yield) if not isinstance(file, DoctestModule)]
 
 
-def pytest_collection_modifyitems(items):
-    """Let files with a slow test come first, so that no process has a long one left when the others are done."""
-    long = {item.path for item in items if item.get_closest_marker("slow")}
-    items.sort(key=lambda item: item.path not in long)
+def pytest_collection_modifyitems(config, items):
+    """Let each process begin with its share of the files with a slow test, and end with what others can take from it.
+
+    Processes begin with equal parts of the tests in their order.
+    """
+    n = getattr(config, "workerinput", {}).get("workercount", 1)
+    slow = sorted({item.path for item in items if item.get_closest_marker("slow")})
+    taken = {path: place % n for place, path in enumerate(slow)}
+    others, ordered, last = [item for item in items if item.path not in taken], [], 0
+    for process in range(n):
+        ordered += [item for item in items if taken.get(item.path) == process]
+        first, last = last, max(last, (process + 1) * len(items) // n - len(ordered) + last)
+        ordered += others[first:last]
+    items[:] = ordered + others[last:]
 
 
 def pytest_collection_finish():

@@ -155,7 +155,7 @@ FAULTS = [
 @pytest.mark.parametrize(("reason", "reply", "said"), FAULTS, ids=[f"{i}-{fault[0]}" for i, fault in enumerate(FAULTS)])
 def test_every_fault_has_its_own_reason_and_says_what_happened(reason, reply, said):
     with serving(reply) as server, pytest.raises(OracleError, match=said) as caught:
-        chat(client_of(server, timeout_s=0.3))
+        chat(client_of(server, timeout_s=0.3 if reason == "timeout" else 5))  # a machine that does much else is slow
     assert caught.value.reason == reason
     assert str(caught.value).startswith(f"tiny at {server.url}/v1: ")
     assert SECRET not in str(caught.value)

@@ -211,8 +211,8 @@ class Posts(Restorable):
             size *= 4
         if size > len(self._columns["author"]):
             before, self._columns = self._columns, self._zeroed(size)
-            for name, column in before.items():
-                self._columns[name][:used] = column[:used]
+            for name in _COLUMNS:
+                self._columns[name][:used] = before.pop(name)[:used]  # long ones are never there twice all at once
 
     @property
     def texts(self) -> list[str]:

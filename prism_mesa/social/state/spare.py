@@ -15,6 +15,9 @@ _ROOM: Final = 16
 _ALIGNED: Final = 64
 """Bytes of a line of the processor's caches: each column begins with one."""
 
+_LONG: Final = 1 << 20
+"""Rows above which each column has its own memory."""
+
 type Bytes = npt.NDArray[np.uint8]
 
 
@@ -57,14 +60,16 @@ def zeroed_columns(
 ) -> dict[str, npt.NDArray[Any]]:
     """Return columns of 0, by name.
 
-    One piece of memory is large sooner than many: systems have large ones in large pages, and pages that are used for
-    the first time are what new rows take longest for.
+    Short ones lie in one piece of memory, which is large sooner: systems have large ones in large pages, and pages that
+    are used for the first time are what new rows take longest for. Long ones can be let go one by one.
 
     Args:
         kinds: What each column holds.
         n: Rows.
         widths: Those columns that are tables themselves, and of how many columns; their shape is (n, width).
     """
+    if n > _LONG:
+        return {name: np.zeros((n, widths[name]) if name in widths else n, kind) for name, kind in kinds.items()}
     entries = {name: n * widths.get(name, 1) * np.dtype(kind).itemsize for name, kind in kinds.items()}
     lengths = [-(-length // _ALIGNED) * _ALIGNED for length in entries.values()]
     piece, starts = np.zeros(sum(lengths), np.uint8), accumulate(lengths, initial=0)

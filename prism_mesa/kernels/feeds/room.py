@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from prism_mesa.kernels.lanes import LANES
+from prism_mesa.kernels.lines import own_lines
 from prism_mesa.kernels.ordering import DIGITS
 
 READERS: Final = 64
@@ -69,24 +70,24 @@ def room_for(candidates: int, roots: int, writers: int, groups: int) -> Room:
     """Return room for so many candidates, roots of visible posts, authors of these, and groups of authors."""
     n = candidates + LANES
     return Room(
-        author_ends=np.zeros(READERS, np.int64),
-        author=np.zeros(n, np.int32),
-        begin=np.zeros(n, np.int32),
-        n_items=np.zeros(n, np.int32),
-        inside_ends=np.zeros(READERS, np.int64),
-        ends=np.zeros(READERS, np.int64),
-        root=np.zeros(n, np.int32),
-        tag=np.zeros(n, np.uint32),
-        score=np.zeros(n),
-        fresh=np.zeros(n, np.int32),
-        key=np.zeros(n, np.uint64),
-        order=np.zeros(n, np.int64),
-        best=np.zeros(n, np.int32),
-        scratch=np.zeros(n, np.int64),
-        counts=np.zeros(DIGITS, np.int64),
-        met=np.zeros(roots // 64 + 1, np.uint64),
-        listed=np.zeros(roots // 64 + 1, np.uint64),
-        copied=np.zeros(roots // 64 + 1, np.uint64),
-        better=np.zeros(writers, np.int32),
-        of_group=np.zeros(groups, np.int32),
+        author_ends=own_lines(READERS, np.int64),
+        author=own_lines(n, np.int32),
+        begin=own_lines(n, np.int32),
+        n_items=own_lines(n, np.int32),
+        inside_ends=own_lines(READERS, np.int64),
+        ends=own_lines(READERS, np.int64),
+        root=own_lines(n, np.int32),
+        tag=own_lines(n, np.uint32),
+        score=own_lines(n, np.float64),
+        fresh=own_lines(n, np.int32),
+        key=own_lines(n, np.uint64),
+        order=own_lines(n, np.int64),
+        best=own_lines(n, np.int32),
+        scratch=own_lines(n, np.int64),
+        counts=own_lines(DIGITS, np.int64),
+        met=own_lines(roots // 64 + 1, np.uint64),
+        listed=own_lines(roots // 64 + 1, np.uint64),
+        copied=own_lines(roots // 64 + 1, np.uint64),
+        better=own_lines(writers, np.int32),
+        of_group=own_lines(groups, np.int32),
     )

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from prism_mesa.kernels.lines import own_lines
 from prism_mesa.kernels.programs import Programs
 from prism_mesa.kernels.walking.steps import ENGAGEMENTS, IMPRESSIONS, MOVES, STOPPED
 from prism_mesa.kernels.walking.world import WalkOutput
@@ -32,16 +33,17 @@ class WalkRoom:
 
     def __init__(self, ticks: int, n_sets: int, programs: Programs) -> None:
         self.out = WalkOutput(
-            size=np.zeros(4, np.int64),
-            counts=np.zeros((ticks, len(STATES)), np.int64),
-            answered=np.zeros(n_sets, np.int64),
+            size=own_lines(4, np.int64),
+            counts=own_lines((ticks, len(STATES)), np.int64),
+            answered=own_lines(n_sets, np.int64),
             stopped=np.empty((4, 0), np.int32),
             impressions=np.empty((3, 0), np.int32),
             engagements=np.empty((4, 0), np.int32),
             moves=np.empty((5, 0), np.int32),
-            gave_value=np.zeros(len(programs.reads_post), np.uint8),
-            register=programs.registers.copy(),
+            gave_value=own_lines(len(programs.reads_post), np.uint8),
+            register=own_lines(programs.registers.shape, np.float64),
         )
+        self.out.register[:] = programs.registers
         self._before = self.out.size.copy()
 
     def begin_round(self) -> None:

@@ -19,10 +19,13 @@ TIMEOUT_S = 300
 """Of a cell, on a machine that does much else at the same time."""
 
 
-def executed(path: Path) -> nbformat.NotebookNode:
+def executed(path: Path, kernel: str = "python3") -> nbformat.NotebookNode:
     """Return a notebook as it is after all its cells were executed, from top to bottom, in a new kernel.
 
     It holds nothing that another execution would not have, but for times that a cell itself shows.
+
+    Args:
+        kernel: What Jupyter knows the kernel as that is started.
 
     Raises:
         CellExecutionError: If a cell raises.
@@ -31,9 +34,7 @@ def executed(path: Path) -> nbformat.NotebookNode:
     for place, cell in enumerate(notebook.cells):
         cell.id, cell.metadata = f"cell-{place}", {}
     resources = {"metadata": {"path": str(path.parent)}}
-    client = NotebookClient(
-        notebook, timeout=TIMEOUT_S, kernel_name="python3", resources=resources, record_timing=False
-    )
+    client = NotebookClient(notebook, timeout=TIMEOUT_S, kernel_name=kernel, resources=resources, record_timing=False)
     # a kernel that may write no bytecode compiles whatever it imports anew, which takes longer than most notebooks
     client.execute(env={name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"})
     spec = {"display_name": "Python 3", "language": "python", "name": "python3"}

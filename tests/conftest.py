@@ -14,6 +14,7 @@ from pathlib import Path
 import hypothesis
 import pytest
 from _pytest.doctest import DoctestModule
+from forked import start_forking
 from matplotlib.figure import Figure
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
@@ -43,6 +44,12 @@ gc.disable()
 # runs of tests are signed with a key of their own, not with that of whoever runs the tests
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="prism-tests-")
 atexit.register(shutil.rmtree, os.environ["XDG_DATA_HOME"], ignore_errors=True)
+
+
+def pytest_configure(config):
+    """Start the process from which all processes of this session fork children; it imports when it is first asked."""
+    if not hasattr(config, "workerinput"):
+        start_forking(os.environ["XDG_DATA_HOME"])
 
 
 @pytest.hookimpl(wrapper=True)

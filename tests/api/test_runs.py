@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import yaml
 from advisors import LLM, failing_from
+from forked import PYTHON
 from worlds import PLAIN_FILE, plain
 
 from prism_mesa import Config, Reasoner, RunResult, load_config, run, run_economy
@@ -180,7 +181,7 @@ def test_an_interrupt_of_nations_keeps_quarters_pictures_and_summary(tmp_path):
 
 @pytest.mark.slow
 def test_ctrl_c_ends_prism_economy_with_130_its_summary_and_its_pictures(tmp_path):
-    command = [sys.executable, "-m", "prism_mesa.cli.app", "economy", "rounds=20000", "economy.policy=taylor"]
+    command = [*PYTHON, "-m", "prism_mesa.cli.app", "economy", "rounds=20000", "economy.policy=taylor"]
     process = subprocess.Popen(
         [*command, "economy.nations=Sweden", "--json", "--out", str(tmp_path)],
         stdout=subprocess.PIPE,

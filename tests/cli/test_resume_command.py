@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from command_lines import SMALL
+from forked import PYTHON
 from worlds import plain
 
 from prism_mesa import run
@@ -114,7 +115,8 @@ main()
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_prism_run_that_is_ended_by_a_signal_goes_on(number, tmp_path):
     keys = ["rounds=20", "checkpoint_every=4", "--json", "--out", str(tmp_path)]
-    command = [sys.executable, "-c", WITH_TIME_TO_STOP_IT, "run", *SMALL[:-2], "reasoner.kind=rule", *keys]
+    python = PYTHON if number == signal.SIGINT else [sys.executable]
+    command = [*python, "-c", WITH_TIME_TO_STOP_IT, "run", *SMALL[:-2], "reasoner.kind=rule", *keys]
     with subprocess.Popen(
         list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:

@@ -4,13 +4,13 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from forked import PYTHON
 from small_runs import TABLES, small, table_bytes
 
 from prism_mesa import Ledger, open_run, replay, why
@@ -262,7 +262,7 @@ run({**WORLD, "rounds": 5}, out=sys.argv[1], reasoner=asked, on_round=full, pict
 @pytest.mark.slow
 def test_a_disk_that_is_full_for_the_ledger_keeps_the_answers_that_were_paid_for(tmp_path):
     here = Path(__file__).parent
-    command = [sys.executable, "-c", FILLING, str(tmp_path), str(here), str(here.parent)]
+    command = [*PYTHON, "-c", FILLING, str(tmp_path), str(here), str(here.parent)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     folder = only(tmp_path)
     said = f"{folder}: round 2: ledger {folder}/decisions.sqlite: cannot be written (disk I/O error) (what was recorded"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from foreign_runs import WORLD, from_elsewhere
+from forked import PYTHON
 from worlds import plain
 
 from prism_mesa.analysis.distill.distill import distill
@@ -259,7 +260,7 @@ def test_without_a_place_for_a_key_runs_go_on_unsigned_and_say_so(tmp_path, monk
 @pytest.mark.slow
 def test_a_command_says_in_one_line_that_a_run_is_not_signed(tmp_path):
     (tmp_path / "data").write_text("a file is in the way")
-    command = [sys.executable, "-m", "prism_mesa.cli.app", "economy", "rounds=1", "economy.policy=taylor"]
+    command = [*PYTHON, "-m", "prism_mesa.cli.app", "economy", "rounds=1", "economy.policy=taylor"]
     command.append("economy.nations=Sweden")
     own = os.environ | {"XDG_DATA_HOME": str(tmp_path / "data")}
     done = subprocess.run(command, cwd=tmp_path, env=own, capture_output=True, text=True, timeout=120, check=True)

@@ -5,12 +5,12 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
 
 import pytest
+from forked import PYTHON
 from small_runs import small, table_bytes
 
 from prism_mesa import SocialModel, run
@@ -216,7 +216,7 @@ def test_several_that_come_at_once_are_one(capsys):
 
 @pytest.mark.slow
 def test_sigterm_from_a_scheduler_ends_prism_run_as_ctrl_c_does(tmp_path):
-    command = [sys.executable, "-m", "prism_mesa.cli", "run", "rounds=1000000", "agents.n=30", "network.mean_degree=5"]
+    command = [*PYTHON, "-m", "prism_mesa.cli", "run", "rounds=1000000", "agents.n=30", "network.mean_degree=5"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen([*command, "reasoner.kind=rule", "--json", "--out", str(tmp_path)], **pipes)
     try:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from engine_jobs import are_gone, good_job, is_there, job_that, pids_in
+from forked import PYTHON
 
 from prism_mesa.studies.engines.executors import open_engine, outcome_of
 from prism_mesa.studies.engines.job import Limits
@@ -110,13 +111,13 @@ with open_engine({kind!r}, workers=2) as engine:
 """
 
 
-def script(folder, *, hangs, kind="local"):
+def script(folder, *, hangs, kind="local", python=(sys.executable,)):
     """Start a script without a guard of `__main__`."""
     file = folder / "study_script.py"
     tests = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
     file.write_text(SCRIPT.format(tests=tests, folder=str(folder), hangs=hangs, kind=kind))
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    return subprocess.Popen([sys.executable, str(file)], cwd=folder, **pipes)
+    return subprocess.Popen([*python, str(file)], cwd=folder, **pipes)
 
 
 def test_a_script_needs_no_guard_of_its_main(tmp_path):
@@ -127,7 +128,7 @@ def test_a_script_needs_no_guard_of_its_main(tmp_path):
 
 @pytest.mark.parametrize(("how", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, -2), (signal.SIGTERM, -15)])
 def test_runs_end_with_their_driver_however_that_ends(tmp_path, how, code):
-    driver = script(tmp_path, hangs=True)
+    driver = script(tmp_path, hangs=True, python=[sys.executable] if how == signal.SIGKILL else PYTHON)
     pids = pids_in(tmp_path, runs=2)
     assert len(pids) == 4
     assert all(map(is_there, pids))

@@ -2,12 +2,12 @@
 
 import json
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from browser import CHROMIUM, Browser
+from forked import PYTHON
 
 from prism_mesa.view.server.front_end import find_faults, front_end_folder, packages
 
@@ -25,7 +25,7 @@ class Served:
     """The server with small runs, in a process of its own."""
 
     def __init__(self, folder):
-        command = [sys.executable, str(HERE / "served_pages.py"), str(folder)]
+        command = [*PYTHON, str(HERE / "served_pages.py"), str(folder)]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         said = self.process.stdout.readline()
         assert said, "the server did not start"

@@ -2,10 +2,10 @@
 
 import operator
 import reprlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel, ConfigDict, PrivateAttr, ValidationError, ValidationInfo, field_validator
@@ -37,7 +37,6 @@ class _Shown(reprlib.Repr):
 
 _WRITTEN_BITS: Final = 2048
 _LONGEST_KEY: Final = 60
-_split: Final = cache(str.split)
 _shown = _Shown()
 
 
@@ -124,14 +123,20 @@ def _elsewhere(path: str, known: Sequence[str], cutoff: float = 0.6) -> str:
     return f" Did you mean {' or '.join(keys[:3])}?" if keys else ""
 
 
-def leaves(kind: type[Params], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (dotted key, default) of every parameter that is not itself a group."""
-    for name, field in kind.model_fields.items():
-        group = _group(field.annotation)
-        if group is not None:
-            yield from leaves(group, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", field.get_default(call_default_factory=True)
+@cache
+def leaves(kind: type[Params], prefix: str = "") -> tuple[tuple[str, Any], ...]:
+    """Return (dotted key, default) of every parameter that is not itself a group."""
+    found: list[tuple[str, Any]] = []
+    for name, default in _defaults(kind).items():
+        group = _group(kind.model_fields[name].annotation)
+        found += leaves(group, f"{prefix}{name}.") if group is not None else [(f"{prefix}{name}", default)]
+    return tuple(found)
+
+
+@cache
+def _defaults(kind: type[Params]) -> dict[str, Any]:
+    """Return the default of each parameter of a group, made once: nobody changes them."""
+    return {name: field.get_default(call_default_factory=True) for name, field in kind.model_fields.items()}
 
 
 def leaf_values(params: Params, prefix: str = "") -> dict[str, Any]:
@@ -146,13 +151,14 @@ def leaf_values(params: Params, prefix: str = "") -> dict[str, Any]:
 def said_of(params: Params, prefix: str = "") -> dict[str, Any]:
     """Return what was said of each key that was set: its value is not the default, or another key has overruled it."""
     found: dict[str, Any] = {}
-    for name, field in type(params).model_fields.items():
+    overruled = params._overruled
+    for name, default in _defaults(type(params)).items():
         value = getattr(params, name)
         if isinstance(value, Params):
             found |= said_of(value, f"{prefix}{name}.")
-        elif name in params._overruled:
-            found[f"{prefix}{name}"] = params._overruled[name]
-        elif value != field.get_default(call_default_factory=True):
+        elif name in overruled:
+            found[f"{prefix}{name}"] = overruled[name]
+        elif value != default:
             found[f"{prefix}{name}"] = value
     return found
 
@@ -173,7 +179,15 @@ class WithoutEffect[K]:
 
     def holds(self, key: str) -> bool:
         """Return whether it is about a key."""
-        return any(key == own or (own.endswith(".*") and key.startswith(own[:-1])) for own in _split(self.keys))
+        return key in self._single or key.startswith(self._groups)
+
+    @cached_property
+    def _single(self) -> frozenset[str]:
+        return frozenset(self.keys.split())
+
+    @cached_property
+    def _groups(self) -> tuple[str, ...]:
+        return tuple(own[:-1] for own in self._single if own.endswith(".*"))
 
 
 def without_effect[K](table: Sequence[WithoutEffect[K]], known: K, keys: Sequence[str]) -> tuple[str, ...]:

@@ -341,5 +341,5 @@ class Platform(Restorable, Reading):
 
     def keeps_moves(self, row: int) -> bool:
         """Return whether an agent's transitions are noted down."""
-        keeps = self.move_keeping()
-        return bool(keeps[row if len(keeps) > 1 else 0])
+        mask = self.recorded["transitions"]
+        return self.records("transitions") and (mask is None or bool(mask[row]))

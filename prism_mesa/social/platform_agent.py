@@ -1,6 +1,7 @@
 """One user of a platform, over one row of its population. It holds nothing of its own but the row number."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, Self
 
@@ -58,13 +59,14 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
         if state is IDLE or not self._platform.population.present[self.row]:
             return
         self.ticks_in_state += 1
+        post = self.current_post
         if self.ticks_in_state >= self._platform.chart.timeout_threshold(self):
-            self.fire(TIMEOUT, self.current_post)
+            self.fire(TIMEOUT, post)
             return
-        trigger = next_trigger(state, self, self.current_post)
+        trigger = next_trigger(state, self, post)
         scrolls = trigger == SEES_POST in self._platform.tables.triggers and self._platform.params.feed.glances > 1
         if trigger is not None and not (scrolls and not pass_posts(self._platform, self.row)):
-            self.fire(trigger, self.next_post if trigger == SEES_POST else self.current_post)
+            self.fire(trigger, self.next_post if trigger == SEES_POST else post)
 
     def fire(self, trigger: str, context: Any = None) -> AgentState | None:
         """Fire a trigger, ask the reasoner if the choice is open, and do what the transition entails.
@@ -87,7 +89,7 @@ class PlatformAgent(DeclaredFields, DecidesAboutOthers, Carded):
             outcome = None if choice is None else platform.chart.resolve_key(source, trigger, choice, said)
         if outcome is None or outcome.target is None:
             return None
-        with undone_if_raised(platform, self.row):
+        with undone_if_raised(platform, self.row) if outcome.action is not None else nullcontext():
             platform.chart.take(outcome, self, context)
         apply_effects(platform, self.row, platform.trigger_code(trigger), source, outcome.target, was_open=was_open)
         return outcome.target

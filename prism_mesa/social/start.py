@@ -11,7 +11,6 @@ from prism_mesa.social.platform import Platform
 from prism_mesa.social.platform_agent import PlainAgents
 from prism_mesa.social.protocols import RoundRecorder
 from prism_mesa.social.round.shortfalls import unlearned
-from prism_mesa.social.round.walk_tables import WalkTables
 from prism_mesa.social.state.attributes import Attributes
 from prism_mesa.social.warnings import warn
 from prism_mesa.social.world.build import make_world
@@ -52,7 +51,7 @@ def start_platform(
     require_free_names(known)
     own_chart = _own_chart(params, chart, known)
     asked = reasoner or make_reasoner(params.reasoner)
-    left = unlearned(asked.batch_reasoner, WalkTables(own_chart, known).option_sets)
+    left = unlearned(asked.batch_reasoner, own_chart, known)
     writer, why_not = writer_of(params, asked)
     if asks_llm(asked):
         asked.begin()
@@ -93,8 +92,7 @@ def change_chart(platform: Platform, chart: Statechart) -> None:
     known = platform.attributes.known
     before, new = platform.chart, _own_chart(platform.params, chart, known)
     answers = platform.reasoner.batch_reasoner
-    left = unlearned(answers, WalkTables(new, known).option_sets)
-    unlearned_before = unlearned(answers, platform.tables.option_sets)
+    left, unlearned_before = unlearned(answers, new, known), unlearned(answers, platform.chart, known)
     glances = platform.params.feed.glances
     passed = passed_without(new, glances)
     outdated = (*unlearned_before, *passed_without(platform.chart, glances))

@@ -135,8 +135,8 @@ class Programmer:
                 if isinstance(value, int) and abs(value) >= _EXACT:
                     raise _CannotError
                 return self._constant(float(value)), abs(value) if isinstance(value, int) else INEXACT
-            case ast.Attribute():
-                field = self._fields.get(ast.unparse(node))
+            case ast.Attribute(value=ast.Name(id=whose), attr=name):
+                field = self._fields.get(f"{whose}.{name}")
                 if field is None or field.names:
                     raise _CannotError
                 return field.place, _INT32 if field.whole else INEXACT

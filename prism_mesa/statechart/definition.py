@@ -70,7 +70,7 @@ class ChartDefinition(Restorable):
             raise ChartError(f"{self.name}: transitions: {given!r} is no Transition(trigger, source, target)")
         for state in (*given.sources, given.target):
             if state is not None:
-                state_of_chart(self.name, self.states, state, str(given))
+                state_of_chart(self.name, self.states, state, given)
         found = given.singles(self.states)
         if not found:
             raise ChartError(f"{self.name}: {given}: the chart has no state but the target")

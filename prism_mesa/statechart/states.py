@@ -49,14 +49,14 @@ Any two are told apart by whoever sees no red, no green or no blue: in CIE Lab t
 _CODES = {state: code for code, state in enumerate(STATES)}
 
 
-def state_of_chart(chart: str, states: Set[AgentState], state: AgentState, where: str) -> AgentState:
+def state_of_chart(chart: str, states: Set[AgentState], state: AgentState, where: object) -> AgentState:
     """Return a state, or its value, as a state of a chart.
 
     Args:
         chart: What messages call the chart.
         states: Its states.
         state: What was given.
-        where: Where it was given.
+        where: Where it was given; written out if it is wrong.
 
     Raises:
         ChartError: If it is no state, or none of this chart.

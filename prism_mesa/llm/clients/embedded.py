@@ -9,12 +9,11 @@ import math
 import time
 from collections.abc import Callable
 from functools import lru_cache
-from importlib.metadata import version
 from typing import Any, Final
 
 from prism_mesa.errors import ConfigError, OracleError
 from prism_mesa.llm.clients.base import Completion
-from prism_mesa.llm.clients.llamacpp import SMOLLM2, close_engines, digest_of, embedded_fault, engine_of, gguf_of
+from prism_mesa.llm.clients.llamacpp import SMOLLM2, build, close_engines, digest_of, embedded_fault, engine_of, gguf_of
 
 __all__ = ["EmbeddedChatClient", "close_engines", "embedded_fault"]
 
@@ -59,7 +58,7 @@ class EmbeddedChatClient:
         self.name = SMOLLM2_NAME if model == SMOLLM2 else self.path.name
         self.digest = digest_of(self.path)
         self.label = f"embedded {self.name} (llama.cpp)"
-        self.build = f"xllamacpp {version('xllamacpp')}"
+        self.build = build()
         self.decoding: dict[str, Any] = {
             "temperature": temperature,
             "seed": seed,

@@ -4,8 +4,8 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from concurrent.futures import Future, wait
-from contextlib import AbstractAsyncContextManager
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -80,8 +80,9 @@ class LoopThread:
         """Return what `work` returns; an interrupt while waiting cancels it."""
         future = self.start(work)
         try:
-            while not wait([future], _WAKES_S).done:
-                pass
+            while not future.done():
+                with suppress(TimeoutError):  # it takes longer; what the work itself raises comes with its result
+                    future.exception(_WAKES_S)
             return future.result()
         except BaseException:
             future.cancel()

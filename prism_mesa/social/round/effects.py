@@ -106,4 +106,4 @@ def note_engagement(
 
 
 def _columns(*values: int) -> tuple[npt.NDArray[np.int32], ...]:
-    return tuple(np.array([value], np.int32) for value in values)
+    return tuple(np.array(values, np.int32).reshape(-1, 1))

@@ -4,12 +4,14 @@ Of an LLM: choices that fell back, and texts that were not written, beyond what 
 it has not learned to choose.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from prism_mesa.errors import ConfigError
 from prism_mesa.reasoner import ReasonerParams, asks_llm, is_distilled
 from prism_mesa.social.platform import Platform
-from prism_mesa.statechart import AgentState
+from prism_mesa.social.round.walk_tables import WalkTables
+from prism_mesa.social.state.attributes import Attributes
+from prism_mesa.statechart import Statechart
 
 KEY = "reasoner.max_fallback_share"
 
@@ -48,14 +50,16 @@ def _counted(reasons: Mapping[str, int]) -> str:
     return ", ".join(f"{n} {why}" for why, n in reasons.items())
 
 
-def unlearned(reasoner: object, option_sets: Sequence[tuple[AgentState, ...]]) -> tuple[str, ...]:
+def unlearned(reasoner: object, chart: Statechart, declared: Attributes) -> tuple[str, ...]:
     """Return in words between what a distilled model has not learned to choose, which the rule then decides.
 
     Raises:
         ConfigError: If it has learned nothing of what a chart leaves open.
     """
-    asked = [options for options in option_sets if len(options) > 1]
-    if not is_distilled(reasoner) or not asked:
+    if not is_distilled(reasoner):
+        return ()
+    asked = [options for options in WalkTables(chart, declared).option_sets if len(options) > 1]
+    if not asked:
         return ()
     new = [options for options in asked if options not in reasoner.model.by_options]
     said = "; ".join(" or ".join(options) for options in new)

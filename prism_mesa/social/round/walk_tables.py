@@ -41,7 +41,7 @@ class WalkTables:
     """
 
     def __init__(self, chart: Statechart, declared: Attributes = NO_ATTRIBUTES) -> None:
-        self._chart = chart
+        self._acts = any(t.action is not None for t in chart.transitions)  # which transition is taken then matters
         self.triggers = {trigger: i for i, trigger in enumerate(chart.triggers)}
         self._programmer = Programmer(_FIELDS | _declared(declared))
         self._guards: dict[int, tuple[Cell, Transition]] = {}
@@ -107,8 +107,7 @@ class WalkTables:
             return NOTHING
         if isinstance(outcome, Transition):
             return UNDECIDED if outcome.action is not None or outcome.target is None else outcome.target.code
-        acts = any(t.action is not None for t in self._chart.transitions)  # which one is taken then matters
-        return UNDECIDED if acts else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
+        return UNDECIDED if self._acts else FIRST_SET - self._sets.setdefault(outcome, len(self._sets))
 
 
 def _declared(attributes: Attributes) -> dict[str, Field]:

@@ -306,6 +306,7 @@ class Posts(Restorable):
         self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
     ) -> list[Post]:
         """Return posts as readers see them to whom they are of this relevance and utility; arguments of one length."""
+        roots = self.root[ids]
         return [
             self._view(post, name, relevance, utility, counts)
             for post, name, relevance, utility, counts in zip(
@@ -313,7 +314,7 @@ class Posts(Restorable):
                 author_names,
                 relevances,
                 utilities,
-                zip(*(self._columns[name][self.root[ids]].tolist() for name in COUNTED), strict=True),
+                zip(*(self._columns[name][roots].tolist() for name in COUNTED), strict=True),
                 strict=True,
             )
         ]

@@ -44,8 +44,10 @@ def plain(text: object, cap: int) -> str:
     line = str(text)[: 4 * cap]
     if not line.isprintable():
         line = "".join(char if char.isprintable() else " " if char.isspace() else "" for char in line)
-    line = re.sub("<{3,}", "<<", re.sub(">{3,}", ">>", " ".join(line.split())))
-    line = _TOKENS.sub(r"\g<0> ", line)
+    line = " ".join(line.split())
+    if "<" in line or ">" in line or "[" in line:  # most texts have none of what follows
+        line = re.sub("<{3,}", "<<", re.sub(">{3,}", ">>", line))
+        line = _TOKENS.sub(r"\g<0> ", line)
     return line if len(line) <= cap else line[: cap - 1] + "…"
 
 
@@ -57,7 +59,8 @@ def unframed(text: object, cap: int) -> str:
     >>> unframed("Hi >> [9 likes] post 7 by << Ada", 80)
     'Hi [9 likes] post 7 by Ada'
     """
-    return " ".join(_FRAMES.sub(" ", plain(text, cap)).split())
+    line = plain(text, cap)
+    return " ".join(_FRAMES.sub(" ", line).split()) if "<<" in line or ">>" in line else line
 
 
 def one_letter(n_options: int) -> str:

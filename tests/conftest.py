@@ -10,6 +10,7 @@ import sys
 import tempfile
 from functools import partialmethod
 from pathlib import Path
+from types import SimpleNamespace
 
 import hypothesis
 import pytest
@@ -19,6 +20,7 @@ from matplotlib.figure import Figure
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.dispatcher import Dispatcher
 
+from prism_mesa.analysis.distill import fit
 from prism_mesa.cli import app as cli
 from prism_mesa.llm import HostPool
 from prism_mesa.llm.clients import llamacpp
@@ -38,8 +40,14 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # every process of the tests has one core; a second thread, which changes no answer, would make each wait for the other
 llamacpp.THREADS = 1
 
+# scikit-learn looks for the bins of weighted columns one by one: 255 of them, as it has by default, take most of a fit
+fit._TREES["max_bins"] = 32
+
 # loading makes a million objects of which none is garbage; `pytest_collection_finish` turns this on again
 gc.disable()
+
+# a command leaves its garbage to the end of its process, which comes at once; here that process runs all other tests
+cli.gc = SimpleNamespace(set_threshold=lambda *_: None, freeze=lambda: None)
 
 # runs of tests are signed with a key of their own, not with that of whoever runs the tests
 os.environ["XDG_DATA_HOME"] = tempfile.mkdtemp(prefix="prism-tests-")

@@ -6,6 +6,8 @@ from functools import cache
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
+from statements import statements_of
+
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "prism_mesa"
 LONGEST_FILE = 350
@@ -16,22 +18,34 @@ LONGEST = 50
 
 
 @cache
-def trees():
-    """Return the syntax tree of each module by its name with dots."""
+def statements():
+    """Return the imports and functions of each module, wherever they stand in it, by its name with dots."""
     files = {file.relative_to(ROOT).with_suffix(""): file for file in PACKAGE.rglob("*.py")}
     return {
-        ".".join(path.parts).removesuffix(".__init__"): ast.parse(file.read_text("utf-8"))
+        ".".join(path.parts).removesuffix(".__init__"): imports_and_functions_of(file.read_text("utf-8"))
         for path, file in files.items()
     }
 
 
-def imported_by(tree, known):
+def imports_and_functions_of(source):
+    """Return the imports of a module, and its functions by name with how long they are, decorators among their lines.
+
+    Its syntax tree is not kept: those of all modules take hundreds of MB.
+    """
+    found = list(statements_of(ast.parse(source)))
+    functions = [one for one in found if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef)]
+    firsts = [min(part.lineno for part in (f, *f.decorator_list)) for f in functions]
+    lengths = [(f.name, f.end_lineno - first + 1) for f, first in zip(functions, firsts, strict=True)]
+    return [one for one in found if isinstance(one, ast.Import | ast.ImportFrom)], lengths
+
+
+def imported_by(imports, known):
     """Return which of the known modules a module imports, for types and inside functions too."""
     found = set()
-    for node in ast.walk(tree):
+    for node in imports:
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names} & known
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             named = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in known else node.module for name in named} & known
     return found
@@ -46,21 +60,22 @@ def circle_of(imports):
     return []
 
 
-def too_long(tree):
-    """Return the functions of a module that are too long, with their lines, decorators among them."""
-    functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
-    firsts = [min(part.lineno for part in (f, *f.decorator_list)) for f in functions]
-    lengths = [(f.name, f.end_lineno - first + 1) for f, first in zip(functions, firsts, strict=True)]
-    return [(name, length) for name, length in lengths if length > LONGEST]
+def too_long(functions):
+    """Return the functions of a module that are too long, with their lines."""
+    return [(name, length) for name, length in functions if length > LONGEST]
 
 
 def test_no_file_imports_itself_by_way_of_others():
-    imports = {name: imported_by(tree, trees().keys()) - {name} for name, tree in trees().items()}
-    assert circle_of(imports) == []
+    known = statements().keys()
+    assert circle_of({name: imported_by(imports, known) - {name} for name, (imports, _) in statements().items()}) == []
 
 
 def test_no_function_outside_of_kernels_is_longer_than_a_screen():
-    found = {name: long for name, tree in trees().items() if ".kernels." not in name and (long := too_long(tree))}
+    found = {
+        name: long
+        for name, (_, functions) in statements().items()
+        if ".kernels." not in name and (long := too_long(functions))
+    }
     assert found == {}
 
 
@@ -73,13 +88,19 @@ def test_no_file_is_too_long_and_no_folder_too_full():
 
 
 def test_circles_and_long_functions_are_found():
+    def imports_of(text):
+        return imported_by(imports_and_functions_of(text)[0], known)
+
+    def long_in(text):
+        return too_long(imports_and_functions_of(text)[1])
+
     known = {"p.a", "p.b", "p.c"}
     a = "def f():\n    import p.b"
     b = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.c import thing"
-    imports = {f"p.{name}": imported_by(ast.parse(text), known) for name, text in (("a", a), ("b", b), ("c", ""))}
+    imports = {f"p.{name}": imports_of(text) for name, text in (("a", a), ("b", b), ("c", ""))}
     assert imports == {"p.a": {"p.b"}, "p.b": {"p.c"}, "p.c": set()}
     assert circle_of(imports) == []
-    imports["p.c"] = imported_by(ast.parse("from p import a"), known)
+    imports["p.c"] = imports_of("try:\n    pass\nexcept OSError:\n    with open(f) as g:\n        from p import a")
     assert set(circle_of(imports)) == known
-    assert too_long(ast.parse("def f():\n" + "    pass\n" * 50)) == [("f", 51)]
-    assert too_long(ast.parse("@cache\n@cache\ndef f():\n" + "    pass\n" * 48)) == [("f", 51)]
+    assert long_in("def f():\n" + "    pass\n" * 50) == [("f", 51)]
+    assert long_in("@cache\n@cache\ndef f():\n" + "    pass\n" * 48) == [("f", 51)]

@@ -52,7 +52,7 @@ def test_a_study_prints_its_answer_and_leaves_its_report(prism, jobs, written, t
     assert low <= told["expectations"][0]["difference"] <= high
     assert VALUES["question"] in (folder / "report.html").read_text()
     assert (folder / "report.md").is_file()
-    code, out, _ = prism("study", "run", written())
+    code, out, _ = prism("study", "run", written(), "--no-report")
     assert (code, len(jobs)) == (0, 6)
     assert "6 done" in out
 
@@ -77,7 +77,7 @@ def test_a_plan_runs_two_seeds_and_tells_what_all_will_take(prism, jobs, written
     code, out, _ = prism("study", "plan", written(seeds=30))
     assert code == 0
     assert "60 runs" in out
-    prism("study", "run", written(seeds=3))
+    prism("study", "run", written(seeds=3), "--no-report")
     assert len(jobs) == 6
 
 
@@ -86,7 +86,7 @@ def test_the_status_of_a_study_runs_nothing(prism, jobs, written, tmp_path):
     told = json.loads(out)
     assert (code, told["planned"], told["missing"], told["status"]) == (0, 6, 6, "incomplete")
     assert not (tmp_path / "results").exists()
-    prism("study", "run", written())
+    prism("study", "run", written(), "--no-report")
     code, out, _ = prism("study", "status", written(seeds=4))
     assert code == 0
     assert "6 done, 0 failed, 2 missing" in out

@@ -49,10 +49,12 @@ def test_the_measures_of_the_data_are_the_known_ones(us_data):
 # -- moments ---------------------------------------------------------------------------------------------
 
 
-def moments(model, row):
-    table = model.datacollector.get_agent_vars_dataframe().xs(row + 1, level="AgentID")
-    quarterly = np.array([world.inflation[row] for world in model.worlds])
-    return business_cycle(table["gdp"], table["unemployment"], quarterly)
+def moments(model):
+    """Return the moments of each nation of a run."""
+    collected = model.datacollector.get_agent_vars_dataframe()
+    inflation = np.array([world.inflation for world in model.worlds])
+    tables = (collected.xs(row + 1, level="AgentID") for row in range(len(FIVE)))
+    return [business_cycle(table["gdp"], table["unemployment"], inflation[:, row]) for row, table in enumerate(tables)]
 
 
 class Kept(EconomyModel):
@@ -69,7 +71,7 @@ def twelve_runs():
     for seed in SEEDS:
         model = Kept(rng=seed, economy_policy="taylor")
         model.run_for(QUARTERS)
-        found.append([moments(model, row) for row in range(len(FIVE))])
+        found.append(moments(model))
     return found
 
 

@@ -90,6 +90,7 @@ def test_what_is_made_for_platforms_says_so(prism, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("coarse_pictures")
 def test_pictures_are_drawn_of_one_nation_and_of_one_quarter(tmp_path):
     result = run_economy({"rounds": 1, "economy": {"nations": ["Sweden"]}}, out=tmp_path)
     assert [path.name for path in draw_economy(result.run_dir)] == ["indicators.png", "policies.png", "responses.png"]

@@ -30,7 +30,7 @@ WEIGHTLESS = {f"{X}weight_{name}": 0 for name in [*ZEROS, "like", "reshare", "re
 NEVER = {f"{X}rate_{name}": 0 for name in ZEROS} | {f"{X}reply_engaged": 0}
 
 
-WRITES = {"content": "llm", "agents.post_rate": 0.4}
+WRITES = {"content": "llm", "agents.post_rate": 0.4, "agents.n": 12, "rounds": 2}
 
 
 LEANING, ALIKE = {"leaning": {"of": "agent", "range": [-1, 1]}}, {"agents.homophily.by": "leaning"}

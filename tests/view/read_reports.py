@@ -1,6 +1,7 @@
 """Reading reports back: what a page or Markdown shows, whatever it is written in."""
 
 from datetime import UTC, datetime
+from functools import cache
 from html.parser import HTMLParser
 
 from markdown_it import MarkdownIt
@@ -57,7 +58,15 @@ class Page(HTMLParser):
         return [row[: max((n for n, cell in enumerate(row, 1) if cell), default=0)] for row in told]
 
 
+@cache
+def read_page(html):
+    """Return what is on a page, for tests that only look at it: each page is read once."""
+    return Page(html)
+
+
+@cache
 def read_markdown(text):
+    """Return what is shown of a Markdown text, likewise."""
     return Page(MarkdownIt("commonmark").enable("table").render(text))
 
 

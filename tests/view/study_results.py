@@ -313,7 +313,7 @@ def many(folder, seeds=3):
         HOSTILE,
         *(f"a rather long name of an arm, number {n} of twelve, as people write them" for n in range(2, 13)),
     )
-    measures = ("reshares", "my_measures:toxicity_of_what_is_passed_on", *(f"module:measure_{n}" for n in range(3)))
+    measures = ("reshares", "my_measures:toxicity_of_what_is_passed_on", "module:measure")
 
     def values(measure, arm, levels, place, draw):
         return arms.index(arm) * 0.1 + levels["agents.band"] * 5 + np.sin(place) + draw.normal(0, 0.3)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pandas as pd
 import pytest
-from read_reports import WHEN, Page, forms_of, read_markdown
+from read_reports import WHEN, forms_of, read_markdown, read_page
 from study_results import ALL, HOSTILE, LONG, factorial, many, nothing_yet, sobol, two_arms
 
 from prism_mesa.runs.process import machine
@@ -31,7 +31,7 @@ def forms(tmp_path_factory):
 @pytest.mark.parametrize("make", [one for name, one in ALL.items() if name != "many"])
 def test_page_and_markdown_have_the_same_tables(forms, make):
     html, text = forms(make)
-    rows = Page(html).rows()
+    rows = read_page(html).rows()
     assert rows == read_markdown(text).rows()
     assert len(rows) > 20
 
@@ -39,21 +39,21 @@ def test_page_and_markdown_have_the_same_tables(forms, make):
 @pytest.mark.slow
 def test_page_and_markdown_have_the_same_tables_whatever_names_and_reasons_hold(forms):
     html, text = forms(many)
-    assert Page(html).rows() == read_markdown(text).rows()
-    assert any(TOLD in cell for row in Page(html).rows() for cell in row)
+    assert read_page(html).rows() == read_markdown(text).rows()
+    assert any(TOLD in cell for row in read_page(html).rows() for cell in row)
 
 
 def test_all_rows_of_a_table_have_as_many_cells_as_its_head(forms):
     html, text = forms(factorial)
     for table in read_markdown(text).tables:
         assert {len(row) for row in table} == {len(table[0])}
-    for table in Page(html).tables:
+    for table in read_page(html).tables:
         assert {len(row) for row in table} <= {1, len(table[0])}  # 1: the line above a group of rows
 
 
 @pytest.mark.parametrize("form", [0, 1])
 def test_each_expectation_stands_with_its_verdict_in_a_word_and_a_sentence(forms, form):
-    text = (Page, read_markdown)[form](forms(two_arms)[form]).text
+    text = (read_page, read_markdown)[form](forms(two_arms)[form]).text
     assert "Of 3 expectations that the study states, 1 holds, 1 fails and 1 stays open." in text
     for said in (
         "✓ holds gini_impressions: ranked > chronological Attention is more unequal in ranked",
@@ -64,7 +64,7 @@ def test_each_expectation_stands_with_its_verdict_in_a_word_and_a_sentence(forms
 
 
 def test_a_verdict_has_its_figures(forms, tmp_path):
-    text = Page(forms(two_arms)[0]).text
+    text = read_page(forms(two_arms)[0]).text
     p = two_arms(tmp_path).analysis.expectations[1].p
     assert "Wilcoxon signed-rank: p < 0.001, after Holm < 0.001; 20 pairs, 0 missing" in text
     assert f"Wilcoxon signed-rank: p {p:.3f}, after Holm 1.000; 20 pairs, 0 missing" in text
@@ -75,29 +75,29 @@ def test_the_answers_are_those_of_the_analysis(forms, tmp_path):
     row = answers[(answers["measure"] == "reshares") & (answers["arm"] == "ranked")].iloc[0]
     expected = ["ranked", f"{row['mean']:,.0f}", f"[{row['low']:,.0f}, {row['high']:,.0f}]"]
     expected += [f"{row['median']:,.0f}", f"{row['sd']:,.0f}", "20", "0"]
-    assert expected in Page(forms(two_arms)[0]).rows()
+    assert expected in read_page(forms(two_arms)[0]).rows()
 
 
 def test_what_is_missing_stands_beside_every_mean(forms):
-    rows = [row for row in Page(forms(factorial)[0]).rows() if len(row) == 8 and row[3].startswith("[")]
+    rows = [row for row in read_page(forms(factorial)[0]).rows() if len(row) == 8 and row[3].startswith("[")]
     found = Counter(int(row[-1]) for row in rows)
     assert found == {1: 4, 0: 2, 3: 2}  # of two measures in four conditions: 3 failed, 2 missing
     assert all(int(row[-2]) + int(row[-1]) == 25 for row in rows)
 
 
 def test_without_expectations_the_largest_differences_are_told(forms):
-    text = Page(forms(factorial)[0]).text
+    text = read_page(forms(factorial)[0]).text
     assert "The study states no expectation. The largest of 4 differences, by rank-biserial correlation" in text
     assert text.index("engagement_per_impression -0.002") < text.index("cascade_mean -0.")
 
 
 def test_without_expectations_and_differences_the_largest_indices_are_told(forms):
-    text = Page(forms(sobol)[0]).text
+    text = read_page(forms(sobol)[0]).text
     assert "What each measure depends on most: reshares: agents.activity (total Sobol index 0.490" in text
 
 
 def test_what_nothing_has_been_run_of_says_so_everywhere(forms):
-    text = Page(forms(nothing_yet)[0]).text
+    text = read_page(forms(nothing_yet)[0]).text
     assert "incomplete 2 runs planned: 0 done, 0 failed, 2 missing." in text
     assert "No run has been finished yet, so there is no answer." in text
     assert "There is nothing to draw yet." in text
@@ -105,16 +105,16 @@ def test_what_nothing_has_been_run_of_says_so_everywhere(forms):
 
 
 def test_failures_are_named_with_run_seed_ending_and_reason(forms):
-    rows = Page(forms(factorial)[0]).rows()
+    rows = read_page(forms(factorial)[0]).rows()
     assert ["all-00003", "0.1", "chronological", "4", "timeout", "timeout: 600 s are over"] in rows
     assert ["all runs", "100", "95", "3", "2"] in rows
     assert any(row[-1] == TOLD for row in rows if row)
     assert any(row[-1].startswith("the worker was gone") and len(row[-1]) <= 240 < len(LONG) for row in rows if row)
-    assert "Failed runs are not random" in Page(forms(factorial)[0]).text
+    assert "Failed runs are not random" in read_page(forms(factorial)[0]).text
 
 
 def test_who_decided_is_summed_up_with_its_fallbacks(forms):
-    rows = Page(forms(factorial)[0]).rows()
+    rows = read_page(forms(factorial)[0]).rows()
     opened, fallbacks = 95 * 1250, 95 * 10
     assert [
         *["all runs", "llm SmolLM2-135M", f"{opened:,}", f"{fallbacks:,}", f"{fallbacks / opened:.1%}"],
@@ -124,25 +124,25 @@ def test_who_decided_is_summed_up_with_its_fallbacks(forms):
 
 def test_a_row_of_a_run_leads_to_its_folder_and_to_why(forms):
     html, text = forms(two_arms)
-    links = [attrs["href"] for tag, attrs in Page(html).tags if tag == "a"]
+    links = [attrs["href"] for tag, attrs in read_page(html).tags if tag == "a"]
     assert "runs/ranked-00014/" in links
     assert "[ranked-00014](runs/ranked-00014/)" in text
-    assert any(re.fullmatch(r"prism why \S+/runs/ranked-00014 AGENT", row[-1]) for row in Page(html).rows() if row)
+    assert any(re.fullmatch(r"prism why \S+/runs/ranked-00014 AGENT", row[-1]) for row in read_page(html).rows() if row)
 
 
 def test_runs_that_were_not_kept_come_with_the_command_that_makes_them_again(forms):
     html, text = forms(factorial)
     assert re.search(r"prism study run STUDY.yaml --out \S+ --keep tables", text)
-    rows = [row for row in Page(html).rows() if row and row[0] == "all-00004"]
+    rows = [row for row in read_page(html).rows() if row and row[0] == "all-00004"]
     [command] = [row[-1] for row in rows]
     assert re.fullmatch(r"prism run \S+/base.yaml feed.mode=x_algo seed=5", command)
-    assert not [attrs for tag, attrs in Page(html).tags if tag == "a" and attrs["href"].startswith("runs/")]
+    assert not [attrs for tag, attrs in read_page(html).tags if tag == "a" and attrs["href"].startswith("runs/")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("form", [0, 1])
 def test_nothing_that_somebody_wrote_becomes_markup(forms, form):
-    page = (Page, read_markdown)[form](forms(many)[form])
+    page = (read_page, read_markdown)[form](forms(many)[form])
     assert "script" not in {tag for tag, _ in page.tags}
     assert not [attrs for tag, attrs in page.tags if tag == "a" and "evil" in attrs["href"]]
     assert f"Study many {TOLD}" in page.text
@@ -152,7 +152,7 @@ def test_nothing_that_somebody_wrote_becomes_markup(forms, form):
 @pytest.mark.parametrize("make", [one for name, one in ALL.items() if name != "many"])
 def test_a_page_asks_for_nothing_and_runs_nothing(forms, make):
     html, _ = forms(make)
-    tags = Page(html).tags
+    tags = read_page(html).tags
     assert not {"script", "link", "iframe", "object", "base"} & {tag for tag, _ in tags}
     assert not [name for _, attrs in tags for name in attrs if name.startswith("on") or name == "src"]
     outside = {attrs["href"] for _, attrs in tags if "href" in attrs and "//" in attrs["href"]}
@@ -161,7 +161,7 @@ def test_a_page_asks_for_nothing_and_runs_nothing(forms, make):
 
 
 def test_links_within_the_page_lead_somewhere(forms):
-    tags = Page(forms(two_arms)[0]).tags
+    tags = read_page(forms(two_arms)[0]).tags
     names = [attrs["id"] for _, attrs in tags if "id" in attrs]
     inside = [attrs["href"][1:] for tag, attrs in tags if tag == "a" and attrs["href"].startswith("#")]
     assert len(names) == len(set(names))
@@ -176,7 +176,7 @@ def test_the_study_file_stands_there_as_it_was_read(forms):
 
 
 def test_many_conditions_are_cut_with_a_word_on_where_the_rest_is(forms):
-    text = Page(forms(sobol)[0]).text
+    text = read_page(forms(sobol)[0]).text
     assert "The first 8 of 512 conditions; all are in runs.parquet." in text
     assert "300 of 512 runs, failed ones first" in text
 
@@ -192,7 +192,7 @@ def check_written(folder, page, text):
     assert "<script" not in html
     assert html.count("font-family:") == html.count("font-family: var(--sans)")
     assert page.stat().st_size < 1_200_000
-    assert Page(html).rows() == read_markdown(markdown).rows()
+    assert read_page(html).rows() == read_markdown(markdown).rows()
 
 
 @pytest.mark.slow
@@ -236,7 +236,7 @@ def test_a_study_of_ten_thousand_runs_has_a_small_page(tmp_path):
 
 def test_a_notebook_shows_verdicts_and_answers(tmp_path):
     html = study_html(two_arms(tmp_path))
-    page = Page(html)
+    page = read_page(html)
     assert "Does a ranked feed make attention more unequal?" in page.text
     assert "✗ fails" in page.text
     assert sum("ranked" in row for row in page.rows()) == 3
@@ -247,8 +247,8 @@ def test_a_run_that_has_no_facts_is_in_the_table_of_runs(tmp_path):
     result = two_arms(tmp_path)
     object.__setattr__(result, "facts", result.facts.iloc[:0].astype({"folder": object}))
     html, text = forms_of(result)
-    assert Page(html).rows() == read_markdown(text).rows()
-    assert ["chronologica-00000", "chronological", "1", "done", "—", "—", "not kept"] in Page(html).rows()
+    assert read_page(html).rows() == read_markdown(text).rows()
+    assert ["chronologica-00000", "chronological", "1", "done", "—", "—", "not kept"] in read_page(html).rows()
 
 
 def test_levels_of_any_kind_are_shown_as_a_study_file_has_them(tmp_path):
@@ -256,7 +256,7 @@ def test_levels_of_any_kind_are_shown_as_a_study_file_has_them(tmp_path):
     level = {"chronological": None, "x_algo": True}
     for frame in (result.table.runs, result.analysis.answers):
         frame["feed.mode"] = pd.Series([level[value] for value in frame["feed.mode"]], dtype=object, index=frame.index)
-    rows = Page(forms_of(result)[0]).rows()
+    rows = read_page(forms_of(result)[0]).rows()
     assert len([row for row in rows if row[:2] == ["0.1", "null"] and len(row) == 8]) == 2
     assert len([row for row in rows if row[:2] == ["0.6", "true"] and len(row) == 8]) == 2
 
@@ -266,7 +266,7 @@ def test_the_report_has_the_study_file_and_the_versions_that_stand_in_the_folder
     made = {"started": "2026-01-02T03:04:05+00:00", "packages": {"mesa": "3.5.9"}, "git": "abc123"}
     (tmp_path / "study.json").write_text(json.dumps({"made": made}), encoding="utf-8")
     html, text = forms_of(two_arms(tmp_path))
-    for form in (Page(html).text, text):
+    for form in (read_page(html).text, text):
         assert "question: as it was written  # with a remark" in form or "as it was written # with a remark" in form
         assert "2026-01-02 03:04 UTC" in form
         assert "mesa 3.5.9" in form
@@ -275,7 +275,7 @@ def test_the_report_has_the_study_file_and_the_versions_that_stand_in_the_folder
 
 def test_a_folder_whose_manifest_is_damaged_still_gets_its_report(tmp_path):
     (tmp_path / "study.json").write_text("{", encoding="utf-8")
-    assert "written 2026-11-23 04:05 UTC" in Page(forms_of(two_arms(tmp_path))[0]).text
+    assert "written 2026-11-23 04:05 UTC" in read_page(forms_of(two_arms(tmp_path))[0]).text
 
 
 def test_what_no_run_stands_behind_is_not_compared(forms, tmp_path):

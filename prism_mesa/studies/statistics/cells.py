@@ -84,7 +84,7 @@ def cells_of(table: RunTable) -> Cells:
     _, first, condition = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     condition = condition.reshape(-1)
     done = (runs["status"] == "done").to_numpy(bool)
-    measured = runs.reindex(columns=list(table.measures)).apply(pd.to_numeric, errors="coerce").to_numpy(np.float64)
+    measured = _numbers(runs.reindex(columns=list(table.measures)))
     measured = np.where(done[:, None] & np.isfinite(measured), measured, np.nan)
     replicate = _replicates(runs["seed"], condition, table.paired)
     shape = (len(first), int(replicate.max(initial=-1)) + 1)
@@ -103,6 +103,15 @@ def cells_of(table: RunTable) -> Cells:
         measures=table.measures,
         paired=table.paired,
     )
+
+
+def _numbers(columns: pd.DataFrame) -> Floats:
+    """Return columns as numbers, NaN where something else stands."""
+    odd = [name for name, kind in columns.dtypes.items() if kind != np.float64]
+    if odd:
+        columns = columns.assign(**{str(name): pd.to_numeric(columns[name], errors="coerce") for name in odd})
+    numbers: Floats = columns.to_numpy(np.float64)
+    return numbers
 
 
 def _replicates(seeds: pd.Series, condition: Ints, paired: bool) -> Ints:

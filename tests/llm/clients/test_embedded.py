@@ -68,13 +68,13 @@ def score(oracle, asked):
 def test_a_matching_post_scores_higher_than_another(oracle):
     with PAIRS.open(newline="", encoding="utf-8") as file:
         rows = [(row["interests"].split(";"), row["post"], row["matches"]) for row in csv.DictReader(file)]
-    posts = list(dict.fromkeys(text for _, text, side in rows if side == "1"))[:10]
+    posts = list(dict.fromkeys(text for _, text, side in rows if side == "1"))[:6]
     found = [
         (score(oracle, question(*liked, post=Post(text=text))), side) for liked, text, side in rows if text in posts
     ]
     matching, other = ([value for value, side in found if side == wanted] for wanted in "10")
-    assert (len(matching), len(other)) == (10, 10)
-    assert sum(m > o for m in matching for o in other) >= 90
+    assert (len(matching), len(other)) == (6, 6)
+    assert sum(m > o for m in matching for o in other) >= 33
 
 
 def test_of_several_interests_the_best_counts(oracle):

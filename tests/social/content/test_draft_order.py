@@ -103,13 +103,20 @@ def test_a_limit_goes_to_the_same_agents_whichever_answer_comes_first(limits):
         assert other.written == known.written
 
 
+def limited(**way):
+    limits = {"max_calls": 60, "max_calls_per_round": 21}
+    return lively(Mind(thinks=busy), 4, options=limits, **NO_CHOICE, **BUSY, **way)
+
+
+@pytest.fixture(scope="module")
+def limited_in_columns():
+    return limited()
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-def test_a_limit_on_texts_goes_to_the_same_agents_in_every_way_of_running(way):
-    limits = {"max_calls": 60, "max_calls_per_round": 21}
-    one, other = (
-        lively(Mind(thinks=busy), 4, options=limits, **NO_CHOICE, **BUSY, **params) for params in ({}, WAYS[way])
-    )
+def test_a_limit_on_texts_goes_to_the_same_agents_in_every_way_of_running(way, limited_in_columns):
+    one, other = limited_in_columns, limited(**WAYS[way])
     assert one.written["budget"] > 0 < one.written["written"]
     assert all_differing(one, other) == []
 

@@ -58,12 +58,17 @@ def test_a_fault_of_every_answer_is_a_counted_fallback_with_its_reason_and_nothi
     assert replay(result.run_dir).equal
 
 
+@pytest.fixture(scope="module")
+def good(tmp_path_factory):
+    """Return a run whose server had no faults."""
+    with StandIn() as server:
+        return run(asking(server), out=tmp_path_factory.mktemp("good"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("fault", ["dropped", "busy", "useless", "empty", "not-json"])
-def test_what_can_pass_is_asked_again_and_costs_nothing_but_time(fault, tmp_path):
-    with StandIn() as server:
-        good = run(asking(server), out=tmp_path)
-        server.fault = first_attempts(fault)
+def test_what_can_pass_is_asked_again_and_costs_nothing_but_time(fault, good, tmp_path):
+    with StandIn(fault=first_attempts(fault)) as server:
         shaken = run(asking(server, max_concurrency=1, backoff_s=0), out=tmp_path)
     assert shaken.summary["decisions"]["by_source"] == good.summary["decisions"]["by_source"]
     assert shaken.summary["decisions"]["llm"]["calls"] == 2 * good.summary["decisions"]["llm"]["calls"]

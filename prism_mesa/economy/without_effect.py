@@ -7,7 +7,8 @@ from typing import Final
 from prism_mesa.economy.params import AdvisorParams, EconomyParams
 from prism_mesa.llm import LLMClient
 from prism_mesa.llm.without_effect import is_for_a_server, llm_keys
-from prism_mesa.params import WithoutEffect, said_of, without_effect
+from prism_mesa.params import said_of
+from prism_mesa.without_effect import WithoutEffect, without_effect
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from typing import Final
 
 from prism_mesa.llm.without_effect import is_for_a_server, limited, llm_keys
-from prism_mesa.params import WithoutEffect
 from prism_mesa.reasoner import ReasonerParams
 from prism_mesa.reasoner.params import LETTER_TOKENS
 from prism_mesa.social.known import Known
+from prism_mesa.without_effect import WithoutEffect
 
 type Row = WithoutEffect[Known]
 

@@ -4,13 +4,14 @@ from copy import copy
 
 import numpy as np
 
-from prism_mesa.params import leaf_values, said_of, without_effect
+from prism_mesa.params import leaf_values, said_of
 from prism_mesa.social.known import Known, known_of
 from prism_mesa.social.params import SocialParams
 from prism_mesa.social.platform import Platform
 from prism_mesa.social.round.columns import AgentColumns
 from prism_mesa.social.without_effect import TABLE
 from prism_mesa.social.world.build import StartingWorld
+from prism_mesa.without_effect import without_effect
 
 
 def keys_without_effect(platform: Platform, world: StartingWorld, *, given: bool, chart_given: bool) -> tuple[str, ...]:

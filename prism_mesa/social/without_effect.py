@@ -8,10 +8,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from prism_mesa.params import WithoutEffect
 from prism_mesa.social.idle_deciders import OF_DECIDERS
 from prism_mesa.social.known import Known
 from prism_mesa.social.world.readers import is_parquet
+from prism_mesa.without_effect import WithoutEffect
 
 type Row = WithoutEffect[Known]
 

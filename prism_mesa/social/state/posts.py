@@ -306,18 +306,11 @@ class Posts(Restorable):
         self, ids: Ids, author_names: Sequence[str], relevances: Sequence[float], utilities: Sequence[float]
     ) -> list[Post]:
         """Return posts as readers see them to whom they are of this relevance and utility; arguments of one length."""
+        shown = (self._columns[name][ids].tolist() for name in _SHOWN)
         roots = self.root[ids]
-        return [
-            self._view(post, name, relevance, utility, counts)
-            for post, name, relevance, utility, counts in zip(
-                zip(*(self._columns[name][ids].tolist() for name in _SHOWN), ids.tolist(), strict=True),
-                author_names,
-                relevances,
-                utilities,
-                zip(*(self._columns[name][roots].tolist() for name in COUNTED), strict=True),
-                strict=True,
-            )
-        ]
+        counted = (self._columns[name][roots].tolist() for name in COUNTED)
+        posts, counts = zip(*shown, ids.tolist(), strict=True), zip(*counted, strict=True)
+        return [self._view(*of_one) for of_one in zip(posts, author_names, relevances, utilities, counts, strict=True)]
 
     def _view(
         self, post: tuple[int, ...], author_name: str, relevance: float, utility: float, counts: tuple[int, ...]

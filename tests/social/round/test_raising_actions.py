@@ -198,7 +198,7 @@ def test_what_raises_outside_of_a_run_is_one_line_too(prism, monkeypatch):
     def explains(*_, **__):
         small(chart=acting("sees_post", breaks_in_round_1), **ALL_ONLINE).run_for(2)
 
-    monkeypatch.setattr("prism_mesa.cli.app.app", explains)
+    monkeypatch.setattr("prism_mesa.cli.app._command", lambda: explains)
     code, _, err = prism("why", "run", "3")
     assert code == 1
     assert err.startswith("prism: LookupError: out of paper (agent ")

@@ -6,7 +6,9 @@ its SHA-512 digest, written as browsers and npm do (Subresource Integrity). The 
 """
 
 import base64
+import gzip
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -122,10 +124,11 @@ def _from_npm(package: Package, files: Iterable[str]) -> Iterator[tuple[str, byt
         FrontEndError: If npm fails, or the archive is another.
     """
     with tempfile.TemporaryDirectory() as here:
-        archive = _pack(package.name, Path(here))
-        if digest_of(archive.read_bytes()) != package.integrity:
+        archive = _pack(package.name, Path(here)).read_bytes()
+        if digest_of(archive) != package.integrity:
             raise FrontEndError(f"{package.name}: what npm fetched is not the package that PRISM was made with")
-        with tarfile.open(archive) as opened:
+        # unpacked once: an archive that stays packed is unpacked from its beginning for each file
+        with tarfile.open(fileobj=io.BytesIO(gzip.decompress(archive))) as opened:
             for file in files:
                 content = opened.extractfile(f"package/{file}")
                 if content is not None:

@@ -139,13 +139,14 @@ def coarse_pictures(monkeypatch):
 
 
 def _blank_pictures(monkeypatch):
-    """Save an empty page for each picture: drawing one takes as long as a small run."""
+    """Save an empty page for each picture, and lay nothing out: drawing one takes as long as a small run."""
     save = Figure.savefig
 
     def blank(figure, *arguments, **options):
         save(Figure((1, 1)), *arguments, **options)
 
     monkeypatch.setattr(Figure, "savefig", blank)
+    monkeypatch.setattr(Figure, "draw_without_rendering", lambda figure: None)
 
 
 @pytest.fixture

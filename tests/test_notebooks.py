@@ -48,10 +48,8 @@ def shows_a_picture(notebook):
 
 
 @pytest.fixture
-def kernel(path, tmp_path, monkeypatch):
-    """Return the name of a kernel that has imported already; the first notebook has one as it is for users."""
-    if path == NOTEBOOKS[0]:
-        return "python3"
+def kernel(tmp_path, monkeypatch):
+    """Return the name of a kernel that has imported already; `prism new`'s notebook has one as it is for users."""
     words = [*PYTHON, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
     (tmp_path / "kernels" / "forked").mkdir(parents=True)
     spec = {"argv": words, "display_name": "forked", "language": "python"}

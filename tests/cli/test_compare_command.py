@@ -11,6 +11,7 @@ from prism_mesa.cli.comparison import sides_of
 from prism_mesa.errors import BadInputError
 from prism_mesa.params import nested
 from prism_mesa.runs.social import run
+from prism_mesa.view.comparison import figure
 from prism_mesa.view.plots import files
 
 
@@ -25,7 +26,8 @@ def two(tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("coarse_pictures")
-def test_two_runs_are_compared_in_words_and_kept(prism, two):
+def test_two_runs_are_compared_in_words_and_kept(prism, two, monkeypatch):
+    monkeypatch.setattr(figure, "_PANELS", {"impressions": "impressions", "likes": "likes"})  # of twelve
     code, out, _ = prism("compare", *two, "--measure", "impressions", "--out", "kept")
     assert code == 0
     lines = out.splitlines()
@@ -46,7 +48,6 @@ def test_two_runs_are_compared_in_words_and_kept(prism, two):
     with Image.open(folder / "rounds.png") as picture:
         assert picture.width == int(17 / 2.54 * files.DPI)
     assert (folder / "rounds.pdf").read_bytes().startswith(b"%PDF")
-    assert prism("compare", *two, "--no-why", "--out", "kept")[0] == 0  # over what is there
 
 
 @pytest.mark.slow
@@ -58,6 +59,10 @@ def test_json_has_differences_and_what_diverged_first(prism, two):
     assert {"difference", "interval", "base", "other", "n"} <= set(found["measures"]["impressions"])
     assert {"round", "tick", "agent", "table", "why"} <= set(found["first_divergence"])
     assert len(found["rounds"]["likes"]["difference"]) == found["n_rounds"]
+    kept = Path(found["folder"])
+    (kept / "report.md").write_text("old")
+    assert prism("compare", *two, "--no-why")[0] == 0  # over what is there
+    assert "# feed.mode=chronological and feed.mode=random" in (kept / "report.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -57,7 +57,7 @@ def social(server, tmp_path_factory):
 @pytest.fixture(scope="module")
 def economy(tmp_path_factory):
     with StandIn(served) as server:
-        values = {"rounds": 2, "seed": 3, "economy": {"policy": "llm"}}
+        values = {"rounds": 2, "seed": 3, "economy": {"policy": "llm", "nations": ["Canada", "Sweden"]}}
         values |= {"reasoner": {"kind": "ollama", "host": server.url}}
         return run_economy(values, out=tmp_path_factory.mktemp("economy")).run_dir
 

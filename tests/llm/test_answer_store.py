@@ -1,10 +1,12 @@
 """What is known, and written down: live, cache and replay, alone and with other runs and processes."""
 
 import json
-import multiprocessing
 import sqlite3
+import subprocess
+from pathlib import Path
 
 import pytest
+from forked import PYTHON
 
 from prism_mesa.domain import Post
 from prism_mesa.errors import ConfigError, OracleError
@@ -270,37 +272,37 @@ def test_the_label_of_a_replay_says_so(path):
 # -- several processes -------------------------------------------------------------------------------------
 
 
-def write_many(path, name, n, failures):
+def side_by_side(*calls):
+    """Call functions of this file, each in a process of its own, all at once; returns what each printed."""
+    here = Path(__file__)
+    code = f"import sys; sys.path[:0] = {[str(here.parent), str(here.parents[1])]}; "
+    code += f"from {here.stem} import *; "
+    processes = [
+        subprocess.Popen([*PYTHON, "-c", code + call], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for call in calls
+    ]
+    ended = [(*process.communicate(timeout=60), process.returncode) for process in processes]
+    assert [(err, code) for _, err, code in ended] == [("", 0)] * len(calls)
+    return [out for out, _, _ in ended]
+
+
+def write_many(path, name, n):
     """Play one process of several: its own rows, and answers to keys that all others write as well."""
-    try:
-        with Ledger(path) as ledger:
-            for i in range(n):
-                row = StoredAnswer(f"shared {i}", "p", "[]", "toy", "", "{}", name, "scrolling")
-                ledger.put(row)
-                ledger.write([StoredAnswer(f"{name} {i}", "p", "[]", "toy", "", "{}", name)], [])
-                ledger.write([], [AskedRow(1, i, 0, f"{name} {i}", "llm", "", 1, name)])
-                stands = ledger.get(f"shared {i}")
-                if stands is None or ledger.get(f"shared {i}") != stands:
-                    failures.put(f"{name} {i}: an answer changed or is not there")
-    except Exception as error:
-        failures.put(f"{name}: {error!r}")
-        raise
+    with Ledger(path) as ledger:
+        for i in range(n):
+            row = StoredAnswer(f"shared {i}", "p", "[]", "toy", "", "{}", name, "scrolling")
+            ledger.put(row)
+            ledger.write([StoredAnswer(f"{name} {i}", "p", "[]", "toy", "", "{}", name)], [])
+            ledger.write([], [AskedRow(1, i, 0, f"{name} {i}", "llm", "", 1, name)])
+            stands = ledger.get(f"shared {i}")
+            if stands is None or ledger.get(f"shared {i}") != stands:
+                print(f"{name} {i}: an answer changed or is not there")
 
 
 @pytest.mark.slow
 def test_processes_that_write_to_one_ledger_lose_nothing_and_never_find_it_locked(path):
     n, names = 300, ["first", "second", "third"]
-    spawn = multiprocessing.get_context("spawn")
-    failures = spawn.Queue()
-    processes = [spawn.Process(target=write_many, args=(path, name, n, failures)) for name in names]
-    for process in processes:
-        process.start()
-    for process in processes:
-        process.join(60)
-    assert [process.exitcode for process in processes] == [0, 0, 0]
-    assert failures.empty()
-    failures.close()
-    failures.join_thread()
+    assert side_by_side(*(f"write_many({str(path)!r}, {name!r}, {n})" for name in names)) == ["", "", ""]
     answers, asked = rows_of(path)
     assert len(asked) == 3 * n
     assert len(answers) == n + 3 * n
@@ -311,24 +313,16 @@ def test_processes_that_write_to_one_ledger_lose_nothing_and_never_find_it_locke
     db.close()
 
 
-def decide_many(path, reply, n, results):
-    """Play one run of several that share a ledger: what was decided for each of n questions."""
+def decide_many(path, reply, n):
+    """Play one run of several that share a ledger: print what was decided for each of n questions."""
     with Reasoner(toy(lambda prompt: says(AgentState(reply))), store=AnswerStore("cache", Ledger(path))) as reasoner:
-        results.put([answer.choice.value for answer in reasoner.answer([ask(f"a{i}") for i in range(n)])])
+        print(json.dumps([answer.choice.value for answer in reasoner.answer([ask(f"a{i}") for i in range(n)])]))
 
 
 @pytest.mark.slow
 def test_runs_in_two_processes_that_share_a_ledger_decide_alike_though_their_llms_differ(path):
-    spawn = multiprocessing.get_context("spawn")
-    results = spawn.Queue()
-    processes = [spawn.Process(target=decide_many, args=(path, s.value, 250, results)) for s in (C, S)]
-    for process in processes:
-        process.start()
-    decided = [results.get(timeout=60) for _ in processes]
-    for process in processes:
-        process.join(60)
-    results.close()
-    results.join_thread()
+    said = side_by_side(*(f"decide_many({str(path)!r}, {s.value!r}, 250)" for s in (C, S)))
+    decided = [json.loads(line) for line in said]
     assert decided[0] == decided[1]
     assert len(rows_of(path)[0]) == 250
 
